@@ -1,0 +1,98 @@
+# OrderGrid. `make` or `make help` lists what there is; each target is one command of a Go program or a small script below hack/.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# What a person may set on the command line.
+CLUSTER  ?=
+DEMO     ?= full
+SUITE    ?= smoke
+SEEDS    ?= 200
+SEED     ?=
+PKG      ?= ./...
+FUZZTIME ?= 60s
+CASES    ?= .
+ROUNDS   ?= 3
+
+export CLUSTER DEMO
+GO        := go
+VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
+CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
+PROGRAMS  := grid-node order-probe operator kubectl-ordergrid
+
+##@ Start here
+
+.PHONY: help
+help: ## Show this page
+	@awk 'BEGIN {FS = ":.*## "; printf "usage: make <target> [VARIABLE=value]\n"} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## The whole thing: build, two-server table, real Kubernetes, Helm, OrderGrid, probe, tables (DEMO=quick stops after the first table)
+	@$(GO) run ./hack/demo --mode $(DEMO)
+
+.PHONY: demo-down
+demo-down: cluster-down ## Take down what the demo put up
+
+.PHONY: test
+test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (40 minutes cold, minutes warm)
+	@hack/test.sh $(PKG)
+
+##@ Build
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@mkdir -p bin
+	@for p in $(PROGRAMS); do echo "build bin/$$p"; CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
+
+.PHONY: images
+images: ## Build the container images as archives below out/images (no Docker needed)
+	@$(CLUSTERCTL) image build --all --out out/images
+
+.PHONY: generate
+generate: ## Regenerate deepcopy code, CRDs and the chart's copy of them
+	@$(GO) run ./hack/generate
+
+.PHONY: verify
+verify: ## Fail if generated files, formatting or go.mod have drifted
+	@hack/verify.sh
+
+.PHONY: lint
+lint: ## golangci-lint and the API conventions check
+	@hack/lint.sh
+
+##@ Prove
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser for FUZZTIME each
+	@hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: sim
+sim: ## Replicas under a seeded hostile network (SEEDS=n seeds, or SEED=s to replay one with its trace)
+	@hack/sim.sh "$(SEEDS)" "$(SEED)"
+
+.PHONY: bench
+bench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
+	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
+
+.PHONY: e2e
+e2e: ## Run a suite against the real cluster (SUITE=smoke)
+	@hack/e2e.sh "$(SUITE)"
+
+##@ Cluster
+
+.PHONY: cluster-up
+cluster-up: ## A real Kubernetes: CLUSTER=current|kind|local, else kind where Docker runs, else this machine itself (Linux, root)
+	@$(CLUSTERCTL) up
+
+.PHONY: cluster-down
+cluster-down: ## Remove it, leaving no process, namespace, mount or route
+	@$(CLUSTERCTL) down
+
+.PHONY: clean
+clean: ## Remove bin/ and out/ (caches outside the checkout stay)
+	@rm -rf bin out

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# e2e.sh SUITE: brings the cluster up if need be, loads the images, runs e2e/SUITE against it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=$1
+if [ ! -d "e2e/$suite" ] || ! grep -qs 'go:build e2e' "e2e/$suite"/*_test.go; then
+	printf 'SUITE=%s: no such suite; there is: %s\n' "$suite" \
+		"$(grep -ls 'go:build e2e' e2e/*/*_test.go | xargs -n1 dirname | sort -u | xargs -n1 basename | tr '\n' ' ')" >&2
+	exit 2
+fi
+go run ./e2e/cluster/cmd/cluster up
+go run ./e2e/cluster/cmd/cluster image build --all --out out/images
+go run ./e2e/cluster/cmd/cluster load out/images/*.tar
+KUBECONFIG=$(go run ./e2e/cluster/cmd/cluster kubeconfig)
+PATH=$(go run ./e2e/cluster/cmd/cluster binaries --dir):$PATH
+export KUBECONFIG PATH
+exec go test -count=1 -v -timeout 30m -tags e2e "./e2e/$suite"
