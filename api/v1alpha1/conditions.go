@@ -1,0 +1,23 @@
+package v1alpha1
+
+// Conditions of an OrderGrid. docs/spec/ordergrid.md says for each what to do about it.
+const (
+	// ConditionAvailable is True while every partition has a primary that accepts orders.
+	ConditionAvailable = "Available"
+	// ConditionRedundant is True while every partition has all its copies in sync.
+	ConditionRedundant = "Redundant"
+	// ConditionProgressing is True while the grid is on its way to what spec asks for.
+	ConditionProgressing = "Progressing"
+	// ConditionStalled is True when the operator cannot go on without a person.
+	ConditionStalled = "Stalled"
+)
+
+// Conditions of an OrderProbe.
+const (
+	// ConditionRunning is True from the creation of the Job until the last probe has written its result.
+	ConditionRunning = "Running"
+	// ConditionComplete is True once the result stands in status.
+	ConditionComplete = "Complete"
+	// ConditionFailed is True when the run ended without a result.
+	ConditionFailed = "Failed"
+)

@@ -1,0 +1,39 @@
+package v1alpha1
+
+import "strconv"
+
+// Ports of a grid node.
+const (
+	// DataPort carries the wire protocol: clients, peers and administration share it.
+	DataPort = 7400
+	// HTTPPort serves /metrics, /healthz and /readyz.
+	HTTPPort = 9400
+)
+
+// Labels that the operator sets on every object it creates for a grid or a probe.
+const (
+	LabelGrid  = "ordergrid.dev/grid"
+	LabelShard = "ordergrid.dev/shard"
+	LabelProbe = "ordergrid.dev/probe"
+)
+
+// ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
+// PodDisruptionBudget, ServiceAccount, Role and RoleBinding.
+func ShardName(grid string, shard int32) string {
+	return grid + "-s" + strconv.Itoa(int(shard))
+}
+
+// PodName names the pod of a shard with the given StatefulSet ordinal.
+func PodName(grid string, shard, ordinal int32) string {
+	return ShardName(grid, shard) + "-" + strconv.Itoa(int(ordinal))
+}
+
+// PartitionName names the GridPartition object of partition index of a shard.
+func PartitionName(grid string, shard, index int32) string {
+	return ShardName(grid, shard) + "-p" + strconv.Itoa(int(index))
+}
+
+// ClientServiceName names the Service behind which any ready grid node answers a client's first request.
+func ClientServiceName(grid string) string {
+	return grid + "-client"
+}

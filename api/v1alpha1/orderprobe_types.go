@@ -1,0 +1,255 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// OrderProbeSpec is one benchmark of one grid. It cannot be changed: results belong to what was asked for.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec: changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
+type OrderProbeSpec struct {
+	// GridRef names the OrderGrid in the same namespace that is measured.
+	// +required
+	GridRef GridReference `json:"gridRef"`
+
+	// Scenario names the benchmark.
+	// +required
+	Scenario Scenario `json:"scenario"`
+
+	// Parameters is Exact (the rates and durations of the published run) or Scaled (what two cores can carry).
+	// +optional
+	// +default="Scaled"
+	// +kubebuilder:default=Scaled
+	Parameters ParameterSet `json:"parameters,omitempty"`
+
+	// Overrides replace single parameters of the scenario; the report then says so.
+	// +optional
+	Overrides *ProbeOverrides `json:"overrides,omitempty"`
+
+	// Placement says on which Kubernetes nodes the probe pods run. They keep away from grid nodes where they can.
+	// +optional
+	Placement *ProbePlacement `json:"placement,omitempty"`
+
+	// Image of the probe. Default: the one the operator was installed with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// ImagePullPolicy of the probe's container. Default: as Kubernetes does by tag.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// Resources of the probe's container.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// TTL is how long the Job and its pods are kept once the run has ended; the result stays in status.
+	// Default: until the OrderProbe is deleted.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",messageExpression="'spec.ttl: ' + self + ' is negative; give a duration such as 1h, or leave it out to keep the Job'"
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+}
+
+// Scenario names a benchmark of the published report.
+//
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale
+type Scenario string
+
+const (
+	// ScenarioSingle is one server without replication.
+	ScenarioSingle Scenario = "stac-single"
+	// ScenarioPair is two servers, active/active, every order replicated before it is acknowledged.
+	ScenarioPair Scenario = "stac-pair"
+	// ScenarioScale is one, two and three independent pairs at an equal rate per probe.
+	ScenarioScale Scenario = "stac-scale"
+)
+
+// ParameterSet says at which size a scenario is run.
+//
+// +kubebuilder:validation:Enum=Exact;Scaled
+type ParameterSet string
+
+const (
+	// ParametersExact are the parameters of the published run.
+	ParametersExact ParameterSet = "Exact"
+	// ParametersScaled are parameters for a machine with two cores.
+	ParametersScaled ParameterSet = "Scaled"
+)
+
+// ProbeOverrides replace parameters of a scenario.
+type ProbeOverrides struct {
+	// RatesPerProbe are the orders per second each probe creates, one step after the other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r >= 1 && r <= 1000000)",messageExpression="'spec.overrides.ratesPerProbe: ' + self.filter(r, r < 1 || r > 1000000).map(r, string(r)).join(', ') + ' is out of range; allowed are 1 to 1000000 orders per second'"
+	RatesPerProbe []int32 `json:"ratesPerProbe,omitempty"`
+
+	// Warmup before each measurement, not counted. 0s to 1h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'spec.overrides.warmup: ' + self + ' is out of range; allowed are 0s to 1h'"
+	Warmup *metav1.Duration `json:"warmup,omitempty"`
+
+	// Measure is how long each step is measured. 1s to 24h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",messageExpression="'spec.overrides.measure: ' + self + ' is out of range; allowed are 1s to 24h'"
+	Measure *metav1.Duration `json:"measure,omitempty"`
+
+	// Repeats of every step. 1 to 100.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100",messageExpression="'spec.overrides.repeats: ' + string(self) + ' is out of range; allowed are 1 to 100'"
+	Repeats *int32 `json:"repeats,omitempty"`
+
+	// Threads that publish orders in each probe. 1 to 64; the published probes had 4.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'spec.overrides.threads: ' + string(self) + ' is out of range; allowed are 1 to 64'"
+	Threads *int32 `json:"threads,omitempty"`
+
+	// Probes is the number of probe pods. 1 to 26; they are called A, B, C ….
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'spec.overrides.probes: ' + string(self) + ' is out of range; allowed are 1 to 26'"
+	Probes *int32 `json:"probes,omitempty"`
+}
+
+// ProbePlacement says where probe pods run.
+type ProbePlacement struct {
+	// NodeSelector: labels a Kubernetes node must have.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// Tolerations of the pods.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// OrderProbeStatus is how the run went.
+type OrderProbeStatus struct {
+	// ObservedGeneration is the generation of spec this status was made from.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Running, Complete, Failed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// StartTime is when all probes were ready and were told to begin.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when the last result was there.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// Verdict of the run.
+	// +optional
+	Verdict Verdict `json:"verdict,omitempty"`
+
+	// VerdictReason says in one sentence why the verdict is what it is.
+	// +optional
+	VerdictReason string `json:"verdictReason,omitempty"`
+
+	// Mean and P99 of create-to-end latency at the highest rate, with unit.
+	// +optional
+	Mean string `json:"mean,omitempty"`
+	// +optional
+	P99 string `json:"p99,omitempty"`
+
+	// Rows of the result table: what was published beside what was measured here.
+	// +optional
+	// +listType=atomic
+	Rows []ProbeRow `json:"rows,omitempty"`
+
+	// ReportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv.
+	// +optional
+	ReportConfigMap string `json:"reportConfigMap,omitempty"`
+}
+
+// Verdict says whether the figures of a run may be used.
+//
+// +kubebuilder:validation:Enum=Valid;Invalid;Incorrect
+type Verdict string
+
+const (
+	// VerdictValid: every order was acknowledged once, and the machine let the probe keep its schedule.
+	VerdictValid Verdict = "Valid"
+	// VerdictInvalid: the environment disturbed the measurement; the latencies say nothing.
+	VerdictInvalid Verdict = "Invalid"
+	// VerdictIncorrect: orders were lost, duplicated, or there was a gap.
+	VerdictIncorrect Verdict = "Incorrect"
+)
+
+// ProbeRow is one figure. Numbers are decimal strings, so that no reader rounds them.
+type ProbeRow struct {
+	// Rate is the orders per second of each probe, or what else distinguishes the step.
+	// +optional
+	Rate string `json:"rate,omitempty"`
+	// Metric such as "C2E mean".
+	// +optional
+	Metric string `json:"metric,omitempty"`
+	// Unit such as "us".
+	// +optional
+	Unit string `json:"unit,omitempty"`
+	// Published figure; empty where none was published.
+	// +optional
+	Published string `json:"published,omitempty"`
+	// Here is the figure of this run.
+	// +optional
+	Here string `json:"here,omitempty"`
+	// Ratio here/published.
+	// +optional
+	Ratio string `json:"ratio,omitempty"`
+	// Verdict on the row, such as INVALID-CONTENDED.
+	// +optional
+	Verdict string `json:"verdict,omitempty"`
+}
+
+// OrderProbe is one benchmark run against an OrderGrid.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=op,categories=ordergrid
+// +kubebuilder:printcolumn:name="Scenario",type=string,JSONPath=".spec.scenario"
+// +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.conditions[?(@.status=='True')].reason"
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=".status.verdict"
+// +kubebuilder:printcolumn:name="Mean",type=string,JSONPath=".status.mean"
+// +kubebuilder:printcolumn:name="P99",type=string,JSONPath=".status.p99"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Parameters",type=string,priority=1,JSONPath=".spec.parameters"
+// +kubebuilder:printcolumn:name="Report",type=string,priority=1,JSONPath=".status.reportConfigMap"
+// +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=".status.verdictReason"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",messageExpression="'metadata.name: ' + self.metadata.name + ' cannot begin the names of the probe pods; use at most 50 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'"
+type OrderProbe struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec OrderProbeSpec `json:"spec"`
+
+	// +optional
+	Status OrderProbeStatus `json:"status,omitempty,omitzero"`
+}
+
+// OrderProbeList is a list of OrderProbes.
+//
+// +kubebuilder:object:root=true
+type OrderProbeList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []OrderProbe `json:"items"`
+}
