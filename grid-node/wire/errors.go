@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// FrameError says which field of which frame cannot be right. A node answers it
+// with Goaway and closes the connection: after it the stream has no meaning.
+type FrameError struct {
+	Type    Type   // 0 when the type is not known yet
+	Field   string // field name as in docs/protocol.md
+	Value   uint64 // what was read
+	Allowed string // what would have been right
+}
+
+func (e *FrameError) Error() string {
+	if e.Type == 0 {
+		return fmt.Sprintf("frame: %s is %d, allowed: %s", e.Field, e.Value, e.Allowed)
+	}
+	return fmt.Sprintf("frame %s: %s is %d, allowed: %s", e.Type, e.Field, e.Value, e.Allowed)
+}
+
+func sizeText(n int, exact bool) string {
+	if exact {
+		return "exactly " + strconv.Itoa(n) + " bytes"
+	}
+	return "at least " + strconv.Itoa(n) + " bytes"
+}
+
+// Code says why a request was refused (Reject.Code).
+type Code uint16
+
+// Reject codes. "Retry" means: the same clientSeq may be sent again and can
+// still succeed; nothing was applied.
+const (
+	CodeBadFIX             Code = 1  // the message is not a valid order; Tag says where. Final.
+	CodeDuplicateClOrdID   Code = 2  // another order of this partition has the ClOrdID; Detail is its seq. Final.
+	CodeCapacity           Code = 3  // the memory limit is reached; Detail is the bytes used. Retry later.
+	CodeOverloaded         Code = 4  // a queue is full. Retry at once, slower.
+	CodeSessionUnknown     Code = 5  // no such session (evicted, or another lineage). Open a new one.
+	CodeSessionWindow      Code = 6  // clientSeq is older than the replies kept; Detail is the lowest one kept.
+	CodeSequenceGap        Code = 7  // clientSeq skips; Detail is the clientSeq expected. Send that one first.
+	CodeDraining           Code = 8  // the node is stopping. Retry, elsewhere after the next NotPrimary.
+	CodeInsufficientInSync Code = 9  // fewer in-sync copies than minInSync; Detail is how many there are. Retry later.
+	CodeTooLarge           Code = 10 // the order is longer than the limit; Detail is the limit in bytes. Final.
+	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node.
+)
+
+var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported"}
+
+// String is the name docs/protocol.md uses.
+func (c Code) String() string {
+	if int(c) < len(codeNames) && codeNames[c] != "" {
+		return codeNames[c]
+	}
+	return "Code" + strconv.Itoa(int(c))
+}
+
+// Goaway codes.
+const (
+	GoawayProtocol uint16 = 1 // a frame could not be decoded
+	GoawayVersion  uint16 = 2 // no common protocol version
+	GoawayGrid     uint16 = 3 // the Hello names another grid
+	GoawayDraining uint16 = 4 // the node is stopping
+	GoawayLimit    uint16 = 5 // too many connections
+	GoawayRole     uint16 = 6 // a frame that this role may not send
+)
+
+// JoinReply codes.
+const (
+	JoinAccepted   uint16 = 0 // Prepare frames from FromSeq follow
+	JoinNotPrimary uint16 = 1 // ask the primary of the epoch given
+	JoinBusy       uint16 = 2 // another learner is being served; ask again later
+	JoinDiverged   uint16 = 3 // the learner's log is not a prefix: discard it and join empty
+	JoinTruncated  uint16 = 4 // the log no longer reaches back to the learner: a snapshot is needed
+)

@@ -1,0 +1,182 @@
+package wire
+
+import "encoding/binary"
+
+var le = binary.LittleEndian
+
+// Type is the kind of a frame.
+type Type uint8
+
+// Frame types of protocol version 1.
+const (
+	TypeHello         Type = 0x01
+	TypeWelcome       Type = 0x02
+	TypeGoaway        Type = 0x03
+	TypeTableRequest  Type = 0x05
+	TypeTable         Type = 0x06
+	TypeOpenSession   Type = 0x10
+	TypeSessionOpened Type = 0x11
+	TypeSubmit        Type = 0x20
+	TypeAck           Type = 0x21
+	TypeReject        Type = 0x22
+	TypeNotPrimary    Type = 0x23
+	TypeGet           Type = 0x30
+	TypeGetReply      Type = 0x31
+	TypePrepare       Type = 0x40
+	TypePrepareAck    Type = 0x41
+	TypeNack          Type = 0x42
+	TypeCommit        Type = 0x43
+	TypeBeacon        Type = 0x44
+	TypeBeaconAck     Type = 0x45
+	TypeJoin          Type = 0x46
+	TypeJoinReply     Type = 0x47
+	TypeNewConfig     Type = 0x48
+	TypeReadLog       Type = 0x60
+	TypeLogChunk      Type = 0x61
+	TypePing          Type = 0x62
+	TypePong          Type = 0x63
+)
+
+var typeNames = map[Type]string{
+	TypeHello: "Hello", TypeWelcome: "Welcome", TypeGoaway: "Goaway",
+	TypeTableRequest: "TableRequest", TypeTable: "Table",
+	TypeOpenSession: "OpenSession", TypeSessionOpened: "SessionOpened",
+	TypeSubmit: "Submit", TypeAck: "Ack", TypeReject: "Reject", TypeNotPrimary: "NotPrimary",
+	TypeGet: "Get", TypeGetReply: "GetReply",
+	TypePrepare: "Prepare", TypePrepareAck: "PrepareAck", TypeNack: "Nack", TypeCommit: "Commit",
+	TypeBeacon: "Beacon", TypeBeaconAck: "BeaconAck",
+	TypeJoin: "Join", TypeJoinReply: "JoinReply", TypeNewConfig: "NewConfig",
+	TypeReadLog: "ReadLog", TypeLogChunk: "LogChunk", TypePing: "Ping", TypePong: "Pong",
+}
+
+// String is the name docs/protocol.md uses, or "0xNN" for an unknown type.
+func (t Type) String() string {
+	if s, ok := typeNames[t]; ok {
+		return s
+	}
+	const hex = "0123456789abcdef"
+	return string([]byte{'0', 'x', hex[t>>4], hex[t&15]})
+}
+
+// IsPeer says whether the type is spoken between replicas only.
+func (t Type) IsPeer() bool { return t >= TypePrepare && t <= TypeNewConfig }
+
+// Frame flags. Unknown flags are sent as zero and ignored on receipt.
+const (
+	// FlagLearner on Prepare: the receiver is catching up and is not counted.
+	FlagLearner uint8 = 1
+	// FlagLeased on Prepare and Beacon: the sender answers leased reads, so
+	// whoever takes over from it has to wait the lease out first.
+	FlagLeased uint8 = 2
+	// FlagWantAck on Beacon: a confirmed read waits for the answer.
+	FlagWantAck uint8 = 4
+)
+
+// FrameType of a whole frame as returned by Split.
+func FrameType(frame []byte) Type { return Type(frame[4]) }
+
+// FrameFlags of a whole frame as returned by Split.
+func FrameFlags(frame []byte) uint8 { return frame[5] }
+
+// FramePartition of a whole frame as returned by Split.
+func FramePartition(frame []byte) PartitionID { return PartitionID(le.Uint16(frame[6:])) }
+
+// Split cuts the first whole frame off buf. A nil frame with a nil error means
+// that more bytes are needed. A *FrameError means that the stream is beyond
+// repair and the connection has to be closed.
+func Split(buf []byte) (frame, rest []byte, err error) {
+	if len(buf) < 4 {
+		return nil, buf, nil
+	}
+	n := le.Uint32(buf)
+	if n < HeaderSize || n > MaxFrame {
+		return nil, buf, &FrameError{Field: "length", Value: uint64(n), Allowed: "8..1048576 bytes"}
+	}
+	if uint32(len(buf)) < n {
+		return nil, buf, nil
+	}
+	return buf[:n:n], buf[n:], nil
+}
+
+// Need says how many bytes the first frame of buf has in all, or 0 when fewer
+// than four bytes are there. Use it to size a read buffer.
+func Need(buf []byte) int {
+	if len(buf) < 4 {
+		return 0
+	}
+	return int(le.Uint32(buf))
+}
+
+// begin grows dst by size bytes, writes the frame header and returns dst and
+// the frame's bytes. Every byte of the fixed part is written by the caller or
+// zeroed here, because dst may hold an older frame.
+func begin(dst []byte, t Type, flags uint8, p PartitionID, size int) (out, frame []byte) {
+	n := len(dst)
+	if cap(dst)-n < size {
+		grown := make([]byte, n, 2*cap(dst)+size)
+		copy(grown, dst)
+		dst = grown
+	}
+	dst = dst[:n+size]
+	frame = dst[n:]
+	le.PutUint32(frame, uint32(size))
+	frame[4] = byte(t)
+	frame[5] = flags
+	le.PutUint16(frame[6:], uint16(p))
+	return dst, frame
+}
+
+// open checks that frame is a whole frame of type t with at least fixed bytes
+// (header included), or exactly fixed bytes if exact.
+func open(frame []byte, t Type, fixed int, exact bool) error {
+	if len(frame) < HeaderSize {
+		return &FrameError{Type: t, Field: "length", Value: uint64(len(frame)), Allowed: "at least 8 bytes"}
+	}
+	if Type(frame[4]) != t {
+		return &FrameError{Type: t, Field: "type", Value: uint64(frame[4]), Allowed: t.String()}
+	}
+	if n := le.Uint32(frame); uint64(n) != uint64(len(frame)) || n > MaxFrame {
+		return &FrameError{Type: t, Field: "length", Value: uint64(n), Allowed: "the frame's own size, at most 1048576"}
+	}
+	if len(frame) < fixed || exact && len(frame) != fixed {
+		return &FrameError{Type: t, Field: "length", Value: uint64(len(frame)), Allowed: sizeText(fixed, exact)}
+	}
+	return nil
+}
+
+// cutString8 reads a u8 length and that many bytes.
+func cutString8(b []byte, t Type, field string) (s, rest []byte, err error) {
+	if len(b) < 1 {
+		return nil, nil, &FrameError{Type: t, Field: field + "Len", Value: 0, Allowed: "one length byte"}
+	}
+	n := int(b[0])
+	if len(b) < 1+n {
+		return nil, nil, &FrameError{Type: t, Field: field + "Len", Value: uint64(n), Allowed: "no more than the bytes that follow"}
+	}
+	return b[1 : 1+n : 1+n], b[1+n:], nil
+}
+
+// putString8 writes a u8 length and the bytes, cutting what is over 255, and
+// returns what is left of b.
+func putString8(b, s []byte) []byte {
+	s = clip(s, MaxString)
+	b[0] = byte(len(s))
+	copy(b[1:], s)
+	return b[1+len(s):]
+}
+
+func clip(s []byte, limit int) []byte {
+	if len(s) > limit {
+		return s[:limit]
+	}
+	return s
+}
+
+func size8(s []byte) int { return 1 + len(clip(s, MaxString)) }
+
+func done(b []byte, t Type) error {
+	if len(b) != 0 {
+		return &FrameError{Type: t, Field: "tail", Value: uint64(len(b)), Allowed: "no bytes after the last field"}
+	}
+	return nil
+}

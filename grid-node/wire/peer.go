@@ -1,0 +1,202 @@
+package wire
+
+// Between replicas every frame begins with {epoch, from, to}. From and To are
+// boot ids: what a former process of the same pod sent, or was to get, names
+// another boot id and is dropped, whatever connection it arrives on.
+
+// PeerHead is the common beginning of all frames between replicas.
+type PeerHead struct {
+	Epoch uint64
+	From  uint64 // boot id of the sender
+	To    uint64 // boot id of the receiver
+}
+
+const peerFixed = HeaderSize + 24
+
+func putHead(f []byte, h *PeerHead) {
+	le.PutUint64(f[8:], h.Epoch)
+	le.PutUint64(f[16:], h.From)
+	le.PutUint64(f[24:], h.To)
+}
+
+func (h *PeerHead) get(f []byte) {
+	h.Epoch = le.Uint64(f[8:])
+	h.From = le.Uint64(f[16:])
+	h.To = le.Uint64(f[24:])
+}
+
+// Prepare replicates log entries. It also does the work of a Beacon.
+type Prepare struct {
+	PeerHead
+	CommitSeq uint64 // the primary's committed prefix
+	Round     uint64 // counts what this primary sent; echoed, so that a read knows which answers are later than itself
+	SentNs    int64  // the primary's clock; echoed, the lease counts from here
+	Flags     uint8  // FlagLearner, FlagLeased
+	Entries   []byte // one or more entries, contiguous, each padded to 8 bytes
+}
+
+// PrepareFixed is the size of a Prepare frame without its entries.
+const PrepareFixed = peerFixed + 24
+
+// MaxPrepareEntries is how many bytes of entries fit one Prepare frame.
+const MaxPrepareEntries = (MaxFrame - PrepareFixed) &^ 7
+
+// AppendPrepare appends a Prepare frame.
+func AppendPrepare(dst []byte, p PartitionID, m *Prepare) []byte {
+	dst, f := begin(dst, TypePrepare, m.Flags, p, PrepareFixed+len(m.Entries))
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.CommitSeq)
+	le.PutUint64(f[40:], m.Round)
+	le.PutUint64(f[48:], uint64(m.SentNs))
+	copy(f[PrepareFixed:], m.Entries)
+	return dst
+}
+
+// AppendPrepareHeader appends a Prepare frame without its entries, for a writer
+// that sends them straight from the store; m.Entries has to follow.
+func AppendPrepareHeader(dst []byte, p PartitionID, m *Prepare) []byte {
+	entries := m.Entries
+	m.Entries = nil
+	n := len(dst)
+	dst = AppendPrepare(dst, p, m)
+	m.Entries = entries
+	le.PutUint32(dst[n:], uint32(PrepareFixed+len(entries)))
+	return dst
+}
+
+// DecodePrepare decodes a Prepare frame. Entries are iterated and checked with
+// order.NextEntry.
+func DecodePrepare(f []byte, m *Prepare) error {
+	if err := open(f, TypePrepare, PrepareFixed, false); err != nil {
+		return err
+	}
+	m.get(f)
+	m.CommitSeq = le.Uint64(f[32:])
+	m.Round = le.Uint64(f[40:])
+	m.SentNs = int64(le.Uint64(f[48:]))
+	m.Flags = f[5]
+	m.Entries = f[PrepareFixed:]
+	if len(m.Entries) == 0 {
+		return &FrameError{Type: TypePrepare, Field: "entries", Value: 0, Allowed: "one entry or more"}
+	}
+	return entriesLen(m.Entries, TypePrepare)
+}
+
+// PeerAck is the body of PrepareAck and BeaconAck: the sender stores everything
+// up to StoredSeq. It is cumulative.
+type PeerAck struct {
+	PeerHead
+	StoredSeq uint64
+	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
+	Round     uint64 // echo of the last Prepare or Beacon received
+	EchoNs    int64  // echo of its SentNs
+}
+
+// PeerAckSize is the size of a PrepareAck or BeaconAck frame.
+const PeerAckSize = peerFixed + 32
+
+// AppendPeerAck appends a PrepareAck or BeaconAck frame (t says which).
+func AppendPeerAck(dst []byte, p PartitionID, t Type, m *PeerAck) []byte {
+	dst, f := begin(dst, t, 0, p, PeerAckSize)
+	_ = f[PeerAckSize-1]
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.StoredSeq)
+	le.PutUint64(f[40:], m.Hash)
+	le.PutUint64(f[48:], m.Round)
+	le.PutUint64(f[56:], uint64(m.EchoNs))
+	return dst
+}
+
+// DecodePeerAck decodes a PrepareAck or BeaconAck frame (t says which).
+func DecodePeerAck(f []byte, t Type, m *PeerAck) error {
+	if err := open(f, t, PeerAckSize, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.StoredSeq = le.Uint64(f[32:])
+	m.Hash = le.Uint64(f[40:])
+	m.Round = le.Uint64(f[48:])
+	m.EchoNs = int64(le.Uint64(f[56:]))
+	return nil
+}
+
+// Nack asks for the log again from Expected on: something was lost in between.
+type Nack struct {
+	PeerHead
+	Expected uint64
+}
+
+// AppendNack appends a Nack frame.
+func AppendNack(dst []byte, p PartitionID, m *Nack) []byte {
+	dst, f := begin(dst, TypeNack, 0, p, peerFixed+8)
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.Expected)
+	return dst
+}
+
+// DecodeNack decodes a Nack frame.
+func DecodeNack(f []byte, m *Nack) error {
+	if err := open(f, TypeNack, peerFixed+8, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.Expected = le.Uint64(f[32:])
+	return nil
+}
+
+// Commit tells the committed prefix when no Prepare is there to carry it. It is
+// not answered.
+type Commit struct {
+	PeerHead
+	CommitSeq uint64
+}
+
+// AppendCommit appends a Commit frame.
+func AppendCommit(dst []byte, p PartitionID, m *Commit) []byte {
+	dst, f := begin(dst, TypeCommit, 0, p, peerFixed+8)
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.CommitSeq)
+	return dst
+}
+
+// DecodeCommit decodes a Commit frame.
+func DecodeCommit(f []byte, m *Commit) error {
+	if err := open(f, TypeCommit, peerFixed+8, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.CommitSeq = le.Uint64(f[32:])
+	return nil
+}
+
+// Beacon is the primary's sign of life. It is answered by a BeaconAck.
+type Beacon struct {
+	PeerHead
+	CommitSeq uint64
+	Round     uint64
+	SentNs    int64
+	Flags     uint8 // FlagLeased, FlagWantAck
+}
+
+// AppendBeacon appends a Beacon frame.
+func AppendBeacon(dst []byte, p PartitionID, m *Beacon) []byte {
+	dst, f := begin(dst, TypeBeacon, m.Flags, p, peerFixed+24)
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.CommitSeq)
+	le.PutUint64(f[40:], m.Round)
+	le.PutUint64(f[48:], uint64(m.SentNs))
+	return dst
+}
+
+// DecodeBeacon decodes a Beacon frame.
+func DecodeBeacon(f []byte, m *Beacon) error {
+	if err := open(f, TypeBeacon, peerFixed+24, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.CommitSeq = le.Uint64(f[32:])
+	m.Round = le.Uint64(f[40:])
+	m.SentNs = int64(le.Uint64(f[48:]))
+	m.Flags = f[5]
+	return nil
+}

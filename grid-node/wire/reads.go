@@ -1,0 +1,191 @@
+package wire
+
+// Get.By: what names the order.
+const (
+	ByID      uint8 = 1 // Seq
+	ByClOrdID uint8 = 2 // Key
+)
+
+// Get.Mode: how fresh the answer has to be.
+const (
+	ModeConfirmed uint8 = 1 // answered after the ack set confirmed the epoch; linearizable without clocks
+	ModeLeased    uint8 = 2 // answered at once while the primary's lease is alive, confirmed otherwise
+	ModeBackup    uint8 = 3 // answered by any replica from what it knows committed; may be stale
+)
+
+// Get reads one order of the committed prefix.
+type Get struct {
+	ReqID uint64
+	Seq   uint64 // with ByID
+	By    uint8
+	Mode  uint8
+	Key   []byte // with ByClOrdID, 1..MaxKey bytes
+}
+
+const getFixed = HeaderSize + 24
+
+// AppendGet appends a Get frame.
+func AppendGet(dst []byte, p PartitionID, m *Get) []byte {
+	key := clip(m.Key, MaxKey)
+	dst, f := begin(dst, TypeGet, 0, p, getFixed+len(key))
+	le.PutUint64(f[8:], m.ReqID)
+	le.PutUint64(f[16:], m.Seq)
+	f[24], f[25] = m.By, m.Mode
+	le.PutUint16(f[26:], uint16(len(key)))
+	le.PutUint32(f[28:], 0)
+	copy(f[getFixed:], key)
+	return dst
+}
+
+// DecodeGet decodes a Get frame.
+func DecodeGet(f []byte, m *Get) error {
+	if err := open(f, TypeGet, getFixed, false); err != nil {
+		return err
+	}
+	m.ReqID = le.Uint64(f[8:])
+	m.Seq = le.Uint64(f[16:])
+	m.By, m.Mode = f[24], f[25]
+	n := int(le.Uint16(f[26:]))
+	m.Key = f[getFixed:]
+	switch {
+	case m.By != ByID && m.By != ByClOrdID:
+		return &FrameError{Type: TypeGet, Field: "by", Value: uint64(m.By), Allowed: "1 id, 2 clOrdID"}
+	case m.Mode < ModeConfirmed || m.Mode > ModeBackup:
+		return &FrameError{Type: TypeGet, Field: "mode", Value: uint64(m.Mode), Allowed: "1 confirmed, 2 leased, 3 backup"}
+	case n != len(m.Key) || n > MaxKey:
+		return &FrameError{Type: TypeGet, Field: "keyLen", Value: uint64(n), Allowed: "the bytes that follow, at most 255"}
+	case (m.By == ByClOrdID) != (n > 0):
+		return &FrameError{Type: TypeGet, Field: "keyLen", Value: uint64(n), Allowed: "0 by id, 1..255 by clOrdID"}
+	}
+	return nil
+}
+
+// GetReply.Status.
+const (
+	GetFound    uint8 = 0
+	GetNotFound uint8 = 1
+)
+
+// GetReply answers a Get.
+type GetReply struct {
+	ReqID     uint64
+	Epoch     uint64
+	CommitSeq uint64 // the committed prefix the answer was taken from: how far a backup is
+	Status    uint8
+	Entry     []byte // with GetFound: the log entry, unpadded
+}
+
+const getReplyFixed = HeaderSize + 32
+
+// AppendGetReply appends a GetReply frame.
+func AppendGetReply(dst []byte, p PartitionID, m *GetReply) []byte {
+	dst, f := begin(dst, TypeGetReply, 0, p, getReplyFixed+len(m.Entry))
+	le.PutUint64(f[8:], m.ReqID)
+	le.PutUint64(f[16:], m.Epoch)
+	le.PutUint64(f[24:], m.CommitSeq)
+	le.PutUint64(f[32:], uint64(m.Status))
+	copy(f[getReplyFixed:], m.Entry)
+	return dst
+}
+
+// DecodeGetReply decodes a GetReply frame. The entry itself is checked by
+// order.DecodeEntry.
+func DecodeGetReply(f []byte, m *GetReply) error {
+	if err := open(f, TypeGetReply, getReplyFixed, false); err != nil {
+		return err
+	}
+	m.ReqID = le.Uint64(f[8:])
+	m.Epoch = le.Uint64(f[16:])
+	m.CommitSeq = le.Uint64(f[24:])
+	m.Status = f[32]
+	m.Entry = f[getReplyFixed:]
+	if m.Status > GetNotFound {
+		return &FrameError{Type: TypeGetReply, Field: "status", Value: uint64(m.Status), Allowed: "0 found, 1 not found"}
+	}
+	if (m.Status == GetFound) != (len(m.Entry) > 0) {
+		return &FrameError{Type: TypeGetReply, Field: "entry", Value: uint64(len(m.Entry)), Allowed: "an entry when found, none otherwise"}
+	}
+	return nil
+}
+
+// ReadLog asks any replica for a part of its committed prefix.
+type ReadLog struct {
+	ReqID    uint64
+	FromSeq  uint64 // 1 or more
+	MaxBytes uint32 // of entries; 0 and anything over the frame limit mean the frame limit
+}
+
+// AppendReadLog appends a ReadLog frame.
+func AppendReadLog(dst []byte, p PartitionID, m *ReadLog) []byte {
+	dst, f := begin(dst, TypeReadLog, 0, p, HeaderSize+24)
+	le.PutUint64(f[8:], m.ReqID)
+	le.PutUint64(f[16:], m.FromSeq)
+	le.PutUint32(f[24:], m.MaxBytes)
+	le.PutUint32(f[28:], 0)
+	return dst
+}
+
+// DecodeReadLog decodes a ReadLog frame.
+func DecodeReadLog(f []byte, m *ReadLog) error {
+	if err := open(f, TypeReadLog, HeaderSize+24, true); err != nil {
+		return err
+	}
+	m.ReqID = le.Uint64(f[8:])
+	m.FromSeq = le.Uint64(f[16:])
+	m.MaxBytes = le.Uint32(f[24:])
+	if m.FromSeq == 0 {
+		return &FrameError{Type: TypeReadLog, Field: "fromSeq", Value: 0, Allowed: "1 or more"}
+	}
+	return nil
+}
+
+// LogChunk answers a ReadLog with whole entries, each padded to 8 bytes. No
+// entries means that FromSeq is beyond CommitSeq.
+type LogChunk struct {
+	ReqID     uint64
+	Epoch     uint64
+	CommitSeq uint64 // committed prefix of the answering replica
+	LastSeq   uint64 // last entry it stores, committed or not
+	LastHash  uint64 // hash of that entry: equal logs have equal pairs (LastSeq, LastHash)
+	FirstSeq  uint64 // seq of the first entry, or what was asked for
+	Entries   []byte
+}
+
+// LogChunkFixed is the size of a LogChunk frame without its entries.
+const LogChunkFixed = HeaderSize + 48
+
+// AppendLogChunk appends a LogChunk frame.
+func AppendLogChunk(dst []byte, p PartitionID, m *LogChunk) []byte {
+	dst, f := begin(dst, TypeLogChunk, 0, p, LogChunkFixed+len(m.Entries))
+	le.PutUint64(f[8:], m.ReqID)
+	le.PutUint64(f[16:], m.Epoch)
+	le.PutUint64(f[24:], m.CommitSeq)
+	le.PutUint64(f[32:], m.LastSeq)
+	le.PutUint64(f[40:], m.LastHash)
+	le.PutUint64(f[48:], m.FirstSeq)
+	copy(f[LogChunkFixed:], m.Entries)
+	return dst
+}
+
+// DecodeLogChunk decodes a LogChunk frame. Entries are iterated with
+// order.NextEntry.
+func DecodeLogChunk(f []byte, m *LogChunk) error {
+	if err := open(f, TypeLogChunk, LogChunkFixed, false); err != nil {
+		return err
+	}
+	m.ReqID = le.Uint64(f[8:])
+	m.Epoch = le.Uint64(f[16:])
+	m.CommitSeq = le.Uint64(f[24:])
+	m.LastSeq = le.Uint64(f[32:])
+	m.LastHash = le.Uint64(f[40:])
+	m.FirstSeq = le.Uint64(f[48:])
+	m.Entries = f[LogChunkFixed:]
+	return entriesLen(m.Entries, TypeLogChunk)
+}
+
+func entriesLen(b []byte, t Type) error {
+	if len(b)%8 != 0 {
+		return &FrameError{Type: t, Field: "entries", Value: uint64(len(b)), Allowed: "a multiple of 8 bytes"}
+	}
+	return nil
+}

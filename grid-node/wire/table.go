@@ -1,0 +1,147 @@
+package wire
+
+// NoPrimary as TablePart.Primary: the partition has none at present.
+const NoPrimary = 255
+
+// MaxTableMembers bounds the members listed for one partition (in-sync and
+// learners).
+const MaxTableMembers = 8
+
+// Table is what a client needs for routing: every partition the node knows, and
+// one address per other shard to ask for the rest.
+type Table struct {
+	ReqID   uint64
+	NShards uint16
+	Seeds   [][]byte // "host:port", one per other shard
+	Parts   []TablePart
+}
+
+// TablePart is one partition of a Table. Members[:NInSync] are in sync; the
+// others are catching up and may serve backup reads.
+type TablePart struct {
+	Partition PartitionID
+	Epoch     uint64
+	Lineage   uint32
+	Primary   uint8 // index into Members, or NoPrimary
+	NInSync   uint8
+	Members   []TableMember
+}
+
+// TableMember is a replica and where it is reached.
+type TableMember struct {
+	Address []byte // "ip:port"
+	Member  []byte // "<pod>/<bootID>"
+}
+
+const (
+	tableFixed     = HeaderSize + 14
+	tablePartFixed = 17
+)
+
+// AppendTable appends a Table frame.
+func AppendTable(dst []byte, m *Table) []byte {
+	size := tableFixed
+	for _, s := range m.Seeds {
+		size += size8(s)
+	}
+	for i := range m.Parts {
+		size += tablePartFixed
+		for _, mb := range m.Parts[i].Members {
+			size += size8(mb.Address) + size8(mb.Member)
+		}
+	}
+	dst, f := begin(dst, TypeTable, 0, 0, size)
+	le.PutUint64(f[8:], m.ReqID)
+	le.PutUint16(f[16:], m.NShards)
+	le.PutUint16(f[18:], uint16(len(m.Seeds)))
+	le.PutUint16(f[20:], uint16(len(m.Parts)))
+	b := f[tableFixed:]
+	for _, s := range m.Seeds {
+		b = putString8(b, s)
+	}
+	for i := range m.Parts {
+		b = putTablePart(b, &m.Parts[i])
+	}
+	return dst
+}
+
+func putTablePart(b []byte, p *TablePart) []byte {
+	le.PutUint16(b, uint16(p.Partition))
+	le.PutUint64(b[2:], p.Epoch)
+	le.PutUint32(b[10:], p.Lineage)
+	b[14] = p.Primary
+	b[15] = byte(len(p.Members))
+	b[16] = p.NInSync
+	b = b[tablePartFixed:]
+	for _, mb := range p.Members {
+		b = putString8(putString8(b, mb.Address), mb.Member)
+	}
+	return b
+}
+
+// DecodeTable decodes a Table frame. Slices of m are reused; what is allocated
+// is bounded by a small multiple of the frame's size.
+func DecodeTable(f []byte, m *Table) error {
+	if err := open(f, TypeTable, tableFixed, false); err != nil {
+		return err
+	}
+	m.ReqID = le.Uint64(f[8:])
+	m.NShards = le.Uint16(f[16:])
+	nSeeds, nParts := int(le.Uint16(f[18:])), int(le.Uint16(f[20:]))
+	b := f[tableFixed:]
+	if nSeeds+nParts*tablePartFixed > len(b) {
+		return &FrameError{Type: TypeTable, Field: "nParts", Value: uint64(nParts), Allowed: "no more than fit the frame"}
+	}
+	m.Seeds = m.Seeds[:0]
+	for range nSeeds {
+		s, rest, err := cutString8(b, TypeTable, "seed")
+		if err != nil {
+			return err
+		}
+		m.Seeds, b = append(m.Seeds, s), rest
+	}
+	if cap(m.Parts) < nParts {
+		m.Parts = make([]TablePart, nParts)
+	}
+	m.Parts = m.Parts[:nParts]
+	for i := range m.Parts {
+		var err error
+		if b, err = cutTablePart(b, &m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	return done(b, TypeTable)
+}
+
+func cutTablePart(b []byte, p *TablePart) (rest []byte, err error) {
+	if len(b) < tablePartFixed {
+		return nil, &FrameError{Type: TypeTable, Field: "parts", Value: uint64(len(b)), Allowed: "17 bytes and the members"}
+	}
+	p.Partition = PartitionID(le.Uint16(b))
+	p.Epoch = le.Uint64(b[2:])
+	p.Lineage = le.Uint32(b[10:])
+	p.Primary, p.NInSync = b[14], b[16]
+	n := int(b[15])
+	if n > MaxTableMembers {
+		return nil, &FrameError{Type: TypeTable, Field: "nMembers", Value: uint64(n), Allowed: "0..8"}
+	}
+	if int(p.NInSync) > n {
+		return nil, &FrameError{Type: TypeTable, Field: "nInSync", Value: uint64(p.NInSync), Allowed: "at most nMembers"}
+	}
+	if p.Primary != NoPrimary && int(p.Primary) >= n {
+		return nil, &FrameError{Type: TypeTable, Field: "primary", Value: uint64(p.Primary), Allowed: "an index below nMembers, or 255"}
+	}
+	b = b[tablePartFixed:]
+	p.Members = p.Members[:0]
+	for range n {
+		var mb TableMember
+		if mb.Address, b, err = cutString8(b, TypeTable, "address"); err != nil {
+			return nil, err
+		}
+		if mb.Member, b, err = cutString8(b, TypeTable, "member"); err != nil {
+			return nil, err
+		}
+		p.Members = append(p.Members, mb)
+	}
+	return b, nil
+}
