@@ -4,38 +4,38 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // GridPartitionSpec says which partition this is. The operator writes it; nobody else has to.
 type GridPartitionSpec struct {
-	// GridRef names the OrderGrid in the same namespace that this partition belongs to.
+	// gridRef names the OrderGrid in the same namespace that this partition belongs to.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.gridRef.name: ' + self.name + ' differs from ' + oldSelf.name + ': a partition never changes its grid; create a new GridPartition'"
 	GridRef GridReference `json:"gridRef"`
 
-	// Shard is the number of the shard, from 0.
+	// shard is the number of the shard, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4095
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.shard: ' + string(self) + ' differs from ' + string(oldSelf) + ': a partition never changes its shard; create a new GridPartition'"
 	Shard int32 `json:"shard"`
 
-	// Index is the number of the partition within its shard, from 0.
+	// index is the number of the partition within its shard, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.index: ' + string(self) + ' differs from ' + string(oldSelf) + ': a partition never changes its index; create a new GridPartition'"
 	Index int32 `json:"index"`
 
-	// Replicas is how many copies the partition should have, the primary's included.
+	// replicas is how many copies the partition should have, the primary's included.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3
 	Replicas int32 `json:"replicas"`
 
-	// MinInSync is the number of in-sync copies below which the primary refuses orders.
+	// minInSync is the number of in-sync copies below which the primary refuses orders.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3
 	MinInSync int32 `json:"minInSync"`
 
-	// PreferredPod is the pod that claims the partition at once when it has never had a primary; the other
+	// preferredPod is the pod that claims the partition at once when it has never had a primary; the other
 	// pods of the shard wait for spec.timing.claimDelay of the OrderGrid.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -45,7 +45,7 @@ type GridPartitionSpec struct {
 
 // GridReference names an OrderGrid in the same namespace.
 type GridReference struct {
-	// Name of the OrderGrid.
+	// name of the OrderGrid.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -60,42 +60,42 @@ type GridReference struct {
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".epoch",rule="oldSelf.hasValue() ? (self.epoch == oldSelf.value().epoch || self.epoch == oldSelf.value().epoch + 1) : self.epoch <= 1",messageExpression="'epoch ' + string(self.epoch) + ' does not follow ' + (oldSelf.hasValue() ? string(oldSelf.value().epoch) : '0') + ': every change of the configuration raises it by exactly 1; read the partition again from the API server, not from a cache, and propose ' + (oldSelf.hasValue() ? string(oldSelf.value().epoch + 1) : '1')"
 // +kubebuilder:validation:XValidation:fieldPath=".epoch",rule="self.epoch != oldSelf.epoch || (has(self.lineage) == has(oldSelf.lineage) && (!has(self.lineage) || self.lineage == oldSelf.lineage) && has(self.changeID) == has(oldSelf.changeID) && (!has(self.changeID) || self.changeID == oldSelf.changeID) && has(self.primary) == has(oldSelf.primary) && (!has(self.primary) || self.primary == oldSelf.primary) && has(self.inSync) == has(oldSelf.inSync) && (!has(self.inSync) || self.inSync == oldSelf.inSync))",messageExpression="'epoch ' + string(self.epoch) + ' is already taken by change ' + (has(oldSelf.changeID) ? oldSelf.changeID : '(none)') + ': primary, inSync, lineage and changeID may change only together with the epoch; read the partition again and propose ' + string(oldSelf.epoch + 1)"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".lineage",rule="!has(self.lineage) ? !(oldSelf.hasValue() && has(oldSelf.value().lineage)) : (oldSelf.hasValue() && has(oldSelf.value().lineage)) ? (self.lineage == oldSelf.value().lineage || self.lineage == oldSelf.value().lineage + 1) : self.lineage <= 1",messageExpression="'lineage ' + (has(self.lineage) ? string(self.lineage) : '0') + ' does not follow ' + ((oldSelf.hasValue() && has(oldSelf.value().lineage)) ? string(oldSelf.value().lineage) : '0') + ': it never falls, and rises by 1 only when a person accepted the loss of data; keep it as it was'"
-// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == oldSelf.epoch || oldSelf.epoch == 0 || !has(self.primary) || (has(self.lineage) && has(oldSelf.lineage) && self.lineage == oldSelf.lineage + 1) || (has(oldSelf.inSync) && oldSelf.inSync.exists(m, m.id == self.primary.id))",messageExpression="'primary ' + self.primary.id + ' was not in inSync [' + (has(oldSelf.inSync) ? oldSelf.inSync.map(m, m.id).join(', ') : '') + '] of epoch ' + string(oldSelf.epoch) + ': only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage'"
+// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == oldSelf.epoch || oldSelf.epoch == 0 || !has(self.primary) || (has(self.lineage) && has(oldSelf.lineage) && self.lineage == oldSelf.lineage + 1) || (has(oldSelf.inSync) && oldSelf.inSync.exists(m, m.id == self.primary.id))",messageExpression="'primary ' + self.primary.id + ' was not in inSync [' + (has(oldSelf.inSync) ? oldSelf.inSync.map(m, m.id).join(', ') : ”) + '] of epoch ' + string(oldSelf.epoch) + ': only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage'"
 // +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == 0 ? !has(self.primary) : has(self.primary)",messageExpression="self.epoch == 0 ? 'primary ' + self.primary.id + ' at epoch 0: epoch 0 means never claimed; propose epoch 1' : 'primary is missing at epoch ' + string(self.epoch) + ': every epoch has exactly one primary; name it with id, podName, bootID and address'"
 // +kubebuilder:validation:XValidation:fieldPath=".lineage",rule="self.epoch == 0 || (has(self.lineage) && self.lineage >= 1)",messageExpression="'lineage ' + (has(self.lineage) ? string(self.lineage) : '0') + ' at epoch ' + string(self.epoch) + ': the first claim starts lineage 1; set lineage to 1'"
 // +kubebuilder:validation:XValidation:fieldPath=".changeID",rule="self.epoch == 0 || (has(self.changeID) && self.changeID.size() > 0)",messageExpression="'changeID is missing at epoch ' + string(self.epoch) + ': a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal'"
-// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync [' + (has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address).join(', ') : '') + '] does not contain the primary ' + self.primary.id + '@' + self.primary.address + ': the primary is always in sync; add it with the same id and address'"
+// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync [' + (has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address).join(', ') : ”) + '] does not contain the primary ' + self.primary.id + '@' + self.primary.address + ': the primary is always in sync; add it with the same id and address'"
 // +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="has(self.primary) || !has(self.inSync) || self.inSync.size() == 0",messageExpression="'inSync has ' + string(self.inSync.size()) + ' members but there is no primary: name the primary, or leave inSync empty'"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has ' + string(self.inSync.size()) + ' members at the first claim: nobody has joined yet; claim with the primary alone'"
 type GridPartitionStatus struct {
-	// Epoch rises by one with every change of the configuration. 0: no node has claimed the partition yet.
+	// epoch rises by one with every change of the configuration. 0: no node has claimed the partition yet.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Epoch int64 `json:"epoch"`
 
-	// Lineage starts at 1 and rises only when a person accepted the loss of data.
+	// lineage starts at 1 and rises only when a person accepted the loss of data.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Lineage int64 `json:"lineage,omitempty"`
 
-	// ChangeID is random per proposal; a proposer whose PUT timed out recognises its own change by it.
+	// changeID is random per proposal; a proposer whose PUT timed out recognises its own change by it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ChangeID string `json:"changeID,omitempty"`
 
-	// Primary orders the partition's log and answers clients.
+	// primary orders the partition's log and answers clients.
 	// +optional
 	Primary *Member `json:"primary,omitempty"`
 
-	// InSync are the members that hold every acknowledged order, the primary included.
+	// inSync are the members that hold every acknowledged order, the primary included.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=3
 	InSync []Member `json:"inSync,omitempty"`
 
-	// ObservedTime is when the proposer made the change, by the proposer's clock. For people only.
+	// observedTime is when the proposer made the change, by the proposer's clock. For people only.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
@@ -104,19 +104,19 @@ type GridPartitionStatus struct {
 //
 // +kubebuilder:validation:XValidation:fieldPath=".id",rule="self.id == self.podName + '/' + self.bootID",messageExpression="'id ' + self.id + ' is not podName/bootID: set it to ' + self.podName + '/' + self.bootID"
 type Member struct {
-	// ID is podName/bootID.
+	// id is podName/bootID.
 	// +required
 	// +kubebuilder:validation:MinLength=18
 	// +kubebuilder:validation:MaxLength=80
 	ID string `json:"id"`
 
-	// PodName is the pod the process runs in.
+	// podName is the pod the process runs in.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	PodName string `json:"podName"`
 
-	// BootID is 16 lowercase hexadecimal digits, drawn at random when the process starts. A pod's UID would
+	// bootID is 16 lowercase hexadecimal digits, drawn at random when the process starts. A pod's UID would
 	// survive a restart of its container; the orders in memory would not.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
@@ -124,7 +124,7 @@ type Member struct {
 	// +kubebuilder:validation:MaxLength=16
 	BootID string `json:"bootID"`
 
-	// Address is where clients and peers reach the process: IP:port, an IPv6 address in brackets.
+	// address is where clients and peers reach the process: IP:port, an IPv6 address in brackets.
 	// +required
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}$`
 	// +kubebuilder:validation:MaxLength=64
@@ -153,10 +153,11 @@ type GridPartition struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec says which partition this is.
 	// +required
 	Spec GridPartitionSpec `json:"spec"`
 
-	// Status is absent until a grid node claims the partition.
+	// status is absent until a grid node claims the partition.
 	// +optional
 	Status GridPartitionStatus `json:"status,omitzero"`
 }

@@ -9,43 +9,43 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec: changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 type OrderProbeSpec struct {
-	// GridRef names the OrderGrid in the same namespace that is measured.
+	// gridRef names the OrderGrid in the same namespace that is measured.
 	// +required
 	GridRef GridReference `json:"gridRef"`
 
-	// Scenario names the benchmark.
+	// scenario names the benchmark.
 	// +required
 	Scenario Scenario `json:"scenario"`
 
-	// Parameters is Exact (the rates and durations of the published run) or Scaled (what two cores can carry).
+	// parameters is Exact (the rates and durations of the published run) or Scaled (what two cores can carry).
 	// +optional
 	// +default="Scaled"
 	// +kubebuilder:default=Scaled
 	Parameters ParameterSet `json:"parameters,omitempty"`
 
-	// Overrides replace single parameters of the scenario; the report then says so.
+	// overrides replace single parameters of the scenario; the report then says so.
 	// +optional
 	Overrides *ProbeOverrides `json:"overrides,omitempty"`
 
-	// Placement says on which Kubernetes nodes the probe pods run. They keep away from grid nodes where they can.
+	// placement says on which Kubernetes nodes the probe pods run. They keep away from grid nodes where they can.
 	// +optional
 	Placement *ProbePlacement `json:"placement,omitempty"`
 
-	// Image of the probe. Default: the one the operator was installed with.
+	// image of the probe. Default: the one the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// ImagePullPolicy of the probe's container. Default: as Kubernetes does by tag.
+	// imagePullPolicy of the probe's container. Default: as Kubernetes does by tag.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// Resources of the probe's container.
+	// resources of the probe's container.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// TTL is how long the Job and its pods are kept once the run has ended; the result stays in status.
+	// ttl is how long the Job and its pods are kept once the run has ended; the result stays in status.
 	// Default: until the OrderProbe is deleted.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -82,7 +82,7 @@ const (
 
 // ProbeOverrides replace parameters of a scenario.
 type ProbeOverrides struct {
-	// RatesPerProbe are the orders per second each probe creates, one step after the other.
+	// ratesPerProbe are the orders per second each probe creates, one step after the other.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -90,31 +90,31 @@ type ProbeOverrides struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r >= 1 && r <= 1000000)",messageExpression="'spec.overrides.ratesPerProbe: ' + self.filter(r, r < 1 || r > 1000000).map(r, string(r)).join(', ') + ' is out of range; allowed are 1 to 1000000 orders per second'"
 	RatesPerProbe []int32 `json:"ratesPerProbe,omitempty"`
 
-	// Warmup before each measurement, not counted. 0s to 1h.
+	// warmup before each measurement, not counted. 0s to 1h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'spec.overrides.warmup: ' + self + ' is out of range; allowed are 0s to 1h'"
 	Warmup *metav1.Duration `json:"warmup,omitempty"`
 
-	// Measure is how long each step is measured. 1s to 24h.
+	// measure is how long each step is measured. 1s to 24h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",messageExpression="'spec.overrides.measure: ' + self + ' is out of range; allowed are 1s to 24h'"
 	Measure *metav1.Duration `json:"measure,omitempty"`
 
-	// Repeats of every step. 1 to 100.
+	// repeats of every step. 1 to 100.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100",messageExpression="'spec.overrides.repeats: ' + string(self) + ' is out of range; allowed are 1 to 100'"
 	Repeats *int32 `json:"repeats,omitempty"`
 
-	// Threads that publish orders in each probe. 1 to 64; the published probes had 4.
+	// threads that publish orders in each probe. 1 to 64; the published probes had 4.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'spec.overrides.threads: ' + string(self) + ' is out of range; allowed are 1 to 64'"
 	Threads *int32 `json:"threads,omitempty"`
 
-	// Probes is the number of probe pods. 1 to 26; they are called A, B, C ….
+	// probes is the number of probe pods. 1 to 26; they are called A, B, C ….
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'spec.overrides.probes: ' + string(self) + ' is out of range; allowed are 1 to 26'"
 	Probes *int32 `json:"probes,omitempty"`
@@ -122,11 +122,11 @@ type ProbeOverrides struct {
 
 // ProbePlacement says where probe pods run.
 type ProbePlacement struct {
-	// NodeSelector: labels a Kubernetes node must have.
+	// nodeSelector: labels a Kubernetes node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// Tolerations of the pods.
+	// tolerations of the pods.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -135,45 +135,52 @@ type ProbePlacement struct {
 
 // OrderProbeStatus is how the run went.
 type OrderProbeStatus struct {
-	// ObservedGeneration is the generation of spec this status was made from.
+	// observedGeneration is the generation of spec this status was made from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Running, Complete, Failed.
+	// conditions: Running, Complete, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// StartTime is when all probes were ready and were told to begin.
+	// startTime is when all probes were ready and were told to begin.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// CompletionTime is when the last result was there.
+	// completionTime is when the last result was there.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// Verdict of the run.
+	// verdict of the run.
 	// +optional
 	Verdict Verdict `json:"verdict,omitempty"`
 
-	// VerdictReason says in one sentence why the verdict is what it is.
+	// verdictReason says in one sentence why the verdict is what it is.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	VerdictReason string `json:"verdictReason,omitempty"`
 
-	// Mean and P99 of create-to-end latency at the highest rate, with unit.
+	// mean create-to-end latency at the highest rate, with unit.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Mean string `json:"mean,omitempty"`
+
+	// p99 of create-to-end latency at the highest rate, with unit.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	P99 string `json:"p99,omitempty"`
 
-	// Rows of the result table: what was published beside what was measured here.
+	// rows of the result table: what was published beside what was measured here.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2048
 	Rows []ProbeRow `json:"rows,omitempty"`
 
-	// ReportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv.
+	// reportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	ReportConfigMap string `json:"reportConfigMap,omitempty"`
 }
 
@@ -193,26 +200,33 @@ const (
 
 // ProbeRow is one figure. Numbers are decimal strings, so that no reader rounds them.
 type ProbeRow struct {
-	// Rate is the orders per second of each probe, or what else distinguishes the step.
+	// rate is the orders per second of each probe, or what else distinguishes the step.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Rate string `json:"rate,omitempty"`
-	// Metric such as "C2E mean".
+	// metric such as "C2E mean".
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Metric string `json:"metric,omitempty"`
-	// Unit such as "us".
+	// unit such as "us".
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Unit string `json:"unit,omitempty"`
-	// Published figure; empty where none was published.
+	// published figure; empty where none was published.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Published string `json:"published,omitempty"`
-	// Here is the figure of this run.
+	// here is the figure of this run.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Here string `json:"here,omitempty"`
-	// Ratio here/published.
+	// ratio here/published.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Ratio string `json:"ratio,omitempty"`
-	// Verdict on the row, such as INVALID-CONTENDED.
+	// verdict on the row, such as INVALID-CONTENDED.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Verdict string `json:"verdict,omitempty"`
 }
 
@@ -237,9 +251,11 @@ type OrderProbe struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is what to measure.
 	// +required
 	Spec OrderProbeSpec `json:"spec"`
 
+	// status is what the operator observes.
 	// +optional
 	Status OrderProbeStatus `json:"status,omitempty,omitzero"`
 }
