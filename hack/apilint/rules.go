@@ -82,7 +82,11 @@ func fieldName(f field) string {
 }
 
 func commentStart(f field, name string, _ bool) string {
-	if f.node.Doc == nil || !strings.HasPrefix(strings.TrimSpace(f.node.Doc.Text()), name+" ") {
+	text := ""
+	if f.node.Doc != nil {
+		text = strings.TrimSpace(f.node.Doc.Text())
+	}
+	if !strings.HasPrefix(text, name+" ") && !strings.HasPrefix(text, name+":") {
 		return fmt.Sprintf("%s: its comment must begin with %q, as kubectl explain prints it", name, name)
 	}
 	return ""

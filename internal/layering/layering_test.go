@@ -1,0 +1,61 @@
+// Package layering keeps the direction of imports that docs/architecture.md promises.
+package layering
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ordergrid/ordergrid/"
+
+// forbidden lists, per package, prefixes of import paths that may not appear among its dependencies (transitively).
+var forbidden = map[string][]string{
+	"grid-node/wire":    {module, "net", "k8s.io", "sigs.k8s.io"},
+	"grid-node/order":   {module + "grid-node/replica", module + "grid-node/store", "net", "k8s.io", "sigs.k8s.io"},
+	"grid-node/store":   {module + "grid-node/replica", "net", "k8s.io", "sigs.k8s.io"},
+	"grid-node/replica": {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/writebehind", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
+	"client":            {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
+	"probe/report":      {module + "client", "net", "k8s.io", "sigs.k8s.io"},
+	"cmd/grid-node":     {"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes"},
+	"api/v1alpha1":      {"sigs.k8s.io/controller-runtime", "k8s.io/client-go", module + "grid-node"},
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for pkg, banned := range forbidden {
+		t.Run(pkg, func(t *testing.T) {
+			for _, dep := range dependencies(t, "../../"+pkg) {
+				for _, b := range banned {
+					if (dep == strings.TrimSuffix(b, "/") || strings.HasPrefix(dep, strings.TrimSuffix(b, "/")+"/")) && dep != module+pkg {
+						t.Errorf("%s depends on %s, which docs/architecture.md forbids", pkg, dep)
+					}
+				}
+			}
+		})
+	}
+}
+
+func dependencies(t *testing.T, dir string) (deps []string) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath", dir).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list %s: %v\n%s", dir, err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p struct{ ImportPath string }
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return deps
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		deps = append(deps, p.ImportPath)
+	}
+}
