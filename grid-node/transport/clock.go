@@ -1,0 +1,48 @@
+package transport
+
+import "time"
+
+// Clock gives the time of the current wake-up. Mono counts suspended time too
+// (CLOCK_BOOTTIME on Linux), so a lease cannot outlive a suspended machine.
+//
+// Reading CLOCK_BOOTTIME costs a real system call in Go, reading the monotonic
+// clock does not. So a wake-up reads the monotonic clock and adds the suspended
+// time seen at the last Tick; Exact asks the kernel, for a decision that must
+// not be taken on a clock that slept.
+type Clock struct {
+	start time.Time
+	off   int64 // CLOCK_BOOTTIME minus time since start
+	mono  int64
+	wall  int64
+}
+
+func newClock() *Clock {
+	c := &Clock{start: time.Now()}
+	c.Exact()
+	return c
+}
+
+// Mono is the time of the current wake-up in nanoseconds since boot; it never
+// goes back.
+func (c *Clock) Mono() int64 { return c.mono }
+
+// Wall is the wall clock of the current wake-up in Unix nanoseconds.
+func (c *Clock) Wall() int64 { return c.wall }
+
+// Exact reads the clocks anew, suspended time included, and returns Mono.
+func (c *Clock) Exact() int64 {
+	now := time.Now()
+	c.off = bootNanos(now.Sub(c.start)) - int64(now.Sub(c.start))
+	return c.set(now)
+}
+
+// update reads the clocks at the start of a wake-up.
+func (c *Clock) update() int64 { return c.set(time.Now()) }
+
+func (c *Clock) set(now time.Time) int64 {
+	c.wall = now.UnixNano()
+	// The offset is sampled between two clock reads: never let its jitter turn
+	// time back.
+	c.mono = max(c.mono, int64(now.Sub(c.start))+c.off)
+	return c.mono
+}

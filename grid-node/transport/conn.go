@@ -1,0 +1,197 @@
+package transport
+
+import (
+	"errors"
+	"time"
+)
+
+// Conn is one connection of a Loop. All methods are for the loop only.
+type Conn struct {
+	// Tag belongs to the handler.
+	Tag any
+
+	id      uint64
+	core    *core
+	remote  string
+	dialled bool
+	open    bool // OnOpen was called
+	closing bool // in core.closing, or already closed
+	closed  bool
+	dirty   bool // in core.dirty
+	resume  bool // in core.resumed
+	paused  bool // reading stopped by back-pressure
+	linger  bool // close as soon as the output is written
+	ended   bool // the peer sent its end of stream
+	cause   error
+
+	soft, hard int
+	out        []byte // out[off:] is not written yet
+	off        int
+	inflight   int   // bytes a writer goroutine holds (KindNet)
+	blockedAt  int64 // Mono since when output makes no progress; 0 = not blocked
+	dialBy     int64 // Mono until when a dial may take; 0 = not dialling
+	lingerBy   int64 // Mono until when a lingering connection waits for the peer's end
+	discarded  int   // bytes read and thrown away while lingering
+	idleOut    int   // flushes since out was last well used, for shrinking
+
+	in []byte // received, not consumed
+
+	sock connSocket
+}
+
+// ID is unique within the process and never reused.
+func (c *Conn) ID() uint64 { return c.id }
+
+// Remote is the peer's "ip:port".
+func (c *Conn) Remote() string { return c.remote }
+
+// Dialled reports whether this side opened the connection.
+func (c *Conn) Dialled() bool { return c.dialled }
+
+// Open reports whether the connection is established and not being closed.
+func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
+
+// SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the
+// handler knows who is at the other end. soft 0 means: never pause reading.
+func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
+
+// Buffered is how many bytes wait to be sent.
+func (c *Conn) Buffered() int { return len(c.out) - c.off + c.inflight }
+
+// Backlogged reports that a handler must not consume more input now.
+func (c *Conn) Backlogged() bool {
+	return (c.soft > 0 && c.Buffered() > c.soft) || c.closing || c.linger
+}
+
+// Out returns the output buffer to append to; hand the result to SetOut.
+func (c *Conn) Out() []byte { return c.out }
+
+// SetOut takes the extended output buffer back. It is written after OnWakeEnd.
+// Over the hard limit the connection is closed with ErrOutputFull: its frames
+// are a stream, so dropping one silently is not a choice.
+func (c *Conn) SetOut(b []byte) {
+	if c.closing || c.linger {
+		return
+	}
+	c.out = b
+	if !c.dirty {
+		c.dirty = true
+		c.core.dirty = append(c.core.dirty, c)
+	}
+	if c.Buffered() > c.hard {
+		c.core.stats.SlowPeers++
+		c.Close(ErrOutputFull)
+	}
+}
+
+// Close closes the connection at the end of this wake-up without writing what is
+// buffered. err is handed to OnClose; nil stands for ErrClosed.
+func (c *Conn) Close(err error) {
+	if c.closing {
+		return
+	}
+	if err == nil {
+		err = ErrClosed
+	}
+	c.closing, c.cause = true, err
+	c.core.closing = append(c.core.closing, c)
+}
+
+// CloseAfterFlush writes what is buffered, half-closes, and closes once the peer
+// did too or after a second. What still arrives is read and thrown away: closing
+// a socket with unread input would reset it, and the peer could lose the very
+// message that says why.
+func (c *Conn) CloseAfterFlush(err error) {
+	if c.closing || c.linger {
+		return
+	}
+	if err == nil {
+		err = ErrClosed
+	}
+	if !c.open {
+		c.Close(err)
+		return
+	}
+	c.linger, c.cause, c.in = true, err, nil
+	if c.paused {
+		c.paused = false
+		c.sock.setReading(c, true)
+	}
+	if c.Buffered() == 0 {
+		c.finish()
+	}
+}
+
+// endOfInput closes a connection whose peer will send nothing more, after what
+// this wake-up had to say to it: the peer may have closed only its half.
+func (c *Conn) endOfInput() {
+	if c.ended = true; c.linger {
+		c.Close(c.cause)
+		return
+	}
+	c.sock.setReading(c, false)
+	c.CloseAfterFlush(ErrPeerClosed)
+}
+
+// finish half-closes a lingering connection whose output is written.
+func (c *Conn) finish() {
+	if c.ended {
+		c.Close(c.cause)
+		return
+	}
+	c.lingerBy = c.core.clock.mono + int64(lingerTime)
+	c.sock.shutdownWrite(c)
+}
+
+// discard accounts input of a lingering connection.
+func (c *Conn) discard(n int) {
+	if c.discarded += n; c.discarded > maxDiscard {
+		c.Close(c.cause)
+	}
+}
+
+// held is the memory of the connection's buffers in bytes.
+func (c *Conn) held() int { return cap(c.in) + cap(c.out) + c.inflight }
+
+// drained is called by a socket once all output was handed to the kernel.
+func (c *Conn) drained() {
+	const keep = 1 << 20
+	// A buffer that a burst made large is given back after many small flushes.
+	if cap(c.out) > keep && len(c.out) < keep/8 {
+		if c.idleOut++; c.idleOut > 64 {
+			c.out, c.idleOut = nil, 0
+		}
+	} else {
+		c.idleOut = 0
+	}
+	c.out, c.off, c.blockedAt = c.out[:0], 0, 0
+	if c.linger && c.inflight == 0 {
+		c.finish()
+	}
+}
+
+// wrote accounts n bytes accepted by the kernel.
+func (c *Conn) wrote(n int) {
+	c.core.stats.Writes++
+	c.core.stats.BytesOut += uint64(n)
+	if c.blockedAt != 0 {
+		c.blockedAt = c.core.clock.mono
+	}
+	c.mayResume()
+}
+
+// mayResume schedules a paused connection's input for re-delivery once half of
+// the soft limit is free.
+func (c *Conn) mayResume() {
+	if c.paused && !c.resume && c.Buffered() <= c.soft/2 {
+		c.resume = true
+		c.core.resumed = append(c.core.resumed, c)
+	}
+}
+
+const (
+	lingerTime = time.Second
+	maxDiscard = 4 << 20
+)
+
+var errConsumed = errors.New("transport: handler consumed more than it was given")

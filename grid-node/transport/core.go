@@ -1,0 +1,223 @@
+package transport
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// connSocket is what differs between the implementations, per connection.
+type connSocket interface {
+	// write hands pending output of c to the kernel, or arranges that it will be.
+	write(c *Conn)
+	// setReading switches reading on or off.
+	setReading(c *Conn, on bool)
+	// shutdownWrite tells the peer that nothing more comes.
+	shutdownWrite(c *Conn)
+	// release closes the socket.
+	release(c *Conn)
+}
+
+// core is what both loops share: connection bookkeeping, input delivery,
+// back-pressure and the order of things within one wake-up.
+type core struct {
+	cfg   Config
+	h     Handler
+	clock *Clock
+
+	conns    map[uint64]*Conn
+	nextID   uint64
+	dirty    []*Conn
+	closing  []*Conn
+	resumed  []*Conn
+	nextTick int64
+	sweepAt  int64
+	stats    Stats
+	posts    postQueue
+	stopping atomic.Bool
+}
+
+func newCore(cfg Config, h Handler) core {
+	return core{cfg: cfg, h: h, clock: newClock(), conns: map[uint64]*Conn{}}
+}
+
+func (l *core) Clock() *Clock { return l.clock }
+
+func (l *core) Stats() Stats {
+	s := l.stats
+	s.Conns = len(l.conns)
+	return s
+}
+
+// add registers a connection.
+func (l *core) add(c *Conn) {
+	l.nextID++
+	c.id, c.core = l.nextID, l
+	c.soft, c.hard = l.cfg.SoftOut, l.cfg.HardOut
+	l.conns[c.id] = c
+}
+
+// opened announces an established connection.
+func (l *core) opened(c *Conn, remote net.Addr) {
+	c.open, c.dialBy = true, 0
+	if len(c.out) > 0 { // queued while dialling
+		c.SetOut(c.out)
+	}
+	if remote != nil {
+		c.remote = remote.String()
+	}
+	l.h.OnOpen(c)
+}
+
+// deliver presents received bytes and returns what was not consumed. The rest
+// may alias data.
+func (l *core) deliver(c *Conn, data []byte) []byte {
+	if c.Backlogged() {
+		l.pause(c)
+		return data
+	}
+	n, err := l.h.OnFrames(c, data)
+	if n < 0 || n > len(data) {
+		panic(errConsumed)
+	}
+	rest := data[n:]
+	switch {
+	case err != nil:
+		c.CloseAfterFlush(err)
+	case c.closing || c.linger:
+	case c.Backlogged():
+		l.pause(c)
+	case len(rest) > l.cfg.MaxInput:
+		c.Close(ErrInputFull)
+	}
+	return rest
+}
+
+func (l *core) pause(c *Conn) {
+	if !c.paused {
+		c.paused = true
+		l.stats.Paused++
+		c.sock.setReading(c, false)
+	}
+	c.mayResume()
+}
+
+// settle ends a wake-up: closes, re-deliveries, OnWakeEnd, writes; again while a
+// write closed a connection. What the writes allowed to resume waits for the
+// next wake-up, so that one connection with much to say stays fair.
+func (l *core) settle() {
+	l.redeliver()
+	for {
+		l.reap()
+		l.h.OnWakeEnd()
+		l.reap()
+		l.flush()
+		if len(l.closing) == 0 {
+			return
+		}
+	}
+}
+
+func (l *core) reap() {
+	// OnClose may close further connections: the slice grows while we walk it.
+	for i := 0; i < len(l.closing); i++ {
+		c := l.closing[i]
+		c.closed = true
+		delete(l.conns, c.id)
+		c.sock.release(c)
+		c.out, c.in = nil, nil
+		if c.open || c.dialled {
+			l.h.OnClose(c, c.cause)
+		}
+	}
+	clear(l.closing)
+	l.closing = l.closing[:0]
+}
+
+func (l *core) redeliver() {
+	n := len(l.resumed)
+	for _, c := range l.resumed[:n] {
+		c.resume = false
+		if c.closing || c.linger || c.Backlogged() {
+			continue
+		}
+		c.paused = false
+		if len(c.in) > 0 {
+			rest := l.deliver(c, c.in)
+			c.in = c.in[:copy(c.in, rest)]
+		}
+		if !c.paused && !c.closing {
+			c.sock.setReading(c, true)
+		}
+	}
+	l.resumed = l.resumed[:copy(l.resumed, l.resumed[n:])]
+}
+
+func (l *core) flush() {
+	for i := 0; i < len(l.dirty); i++ {
+		c := l.dirty[i]
+		c.dirty = false
+		if !c.closed && c.open {
+			c.sock.write(c)
+		}
+	}
+	clear(l.dirty)
+	l.dirty = l.dirty[:0]
+}
+
+// tick runs the handler's tick when it is due.
+func (l *core) tick(now int64) bool {
+	if now < l.nextTick {
+		return false
+	}
+	now = l.clock.Exact()
+	l.nextTick = now + int64(l.cfg.Tick)
+	if now >= l.sweepAt {
+		l.sweepAt = now + int64(250*time.Millisecond)
+		l.sweep(now)
+	}
+	l.h.OnTick()
+	return true
+}
+
+// sweep closes connections whose dial or whose output takes too long, and the
+// largest ones while all buffers together are over Config.MaxMemory.
+func (l *core) sweep(now int64) {
+	held := 0
+	for _, c := range l.conns {
+		switch {
+		case c.closing:
+		case c.dialBy != 0 && now > c.dialBy:
+			c.Close(ErrDialTimeout)
+		case c.lingerBy != 0 && now > c.lingerBy:
+			c.Close(c.cause)
+		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
+			l.stats.SlowPeers++
+			c.Close(ErrSlowReader)
+		default:
+			held += c.held()
+		}
+	}
+	for held > l.cfg.MaxMemory {
+		var worst *Conn
+		for _, c := range l.conns {
+			if !c.closing && (worst == nil || c.held() > worst.held()) {
+				worst = c
+			}
+		}
+		if worst == nil {
+			return
+		}
+		held -= worst.held()
+		l.stats.SlowPeers++
+		worst.Close(ErrMemory)
+	}
+}
+
+// closeAll ends every connection when the loop stops.
+func (l *core) closeAll() {
+	for _, c := range l.conns {
+		c.Close(ErrStopped)
+	}
+	l.reap()
+}

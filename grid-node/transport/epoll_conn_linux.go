@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readMask = unix.EPOLLIN | unix.EPOLLRDHUP
+	// copyLimit is the longest incomplete frame that is copied in front of the
+	// shared read buffer; a longer one is received into a buffer of its own, so
+	// that a peer sending it byte by byte cannot make us copy it each time.
+	copyLimit = 16 << 10
+)
+
+// read receives once (until the end of the stream if the peer is gone) and
+// delivers.
+func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
+	if c.paused {
+		// Reading is off, so this is the end of the connection: nobody is there to
+		// drain the output that paused us.
+		if ending {
+			c.Close(ErrPeerClosed)
+		}
+		return
+	}
+	// One read a wake-up keeps connections fair. A peer that is gone sends nothing
+	// more, so what it left is finite: read all of it, then see the end.
+	for range 64 {
+		n, err := l.receive(s, c)
+		switch {
+		case err != nil:
+			c.Close(err)
+			return
+		case c.closing || c.ended || c.paused || !ending || n == 0:
+			return
+		}
+	}
+}
+
+// receive reads once. n is 0 when there was nothing to read.
+func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
+	own := len(c.in) > copyLimit
+	buf, start := l.rbuf, 0
+	if own {
+		c.in = grow(c.in, l.cfg.ReadBuffer)
+		buf, start = c.in[:cap(c.in)], len(c.in)
+	} else {
+		start = copy(buf, c.in)
+	}
+	n, errno := recv(s.fd, buf[start:])
+	switch {
+	case errno == syscall.EAGAIN || errno == syscall.EINTR:
+		return 0, nil
+	case errno != 0:
+		return 0, fmt.Errorf("%w: %w", ErrPeerClosed, errno)
+	case n == 0:
+		c.endOfInput()
+		return 0, nil
+	}
+	l.stats.Reads++
+	l.stats.BytesIn += uint64(n)
+	if c.linger {
+		c.discard(n)
+		return n, nil
+	}
+	rest := l.deliver(c, buf[:start+n])
+	switch {
+	case c.closing || c.linger:
+		c.in = nil
+	case len(rest) == 0:
+		c.in = c.in[:0]
+		if cap(c.in) > 4*copyLimit {
+			c.in = nil
+		}
+	case own:
+		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
+	default:
+		c.in = append(c.in[:0], rest...)
+	}
+	return n, nil
+}
+
+// grow makes room for at least n more bytes, doubling.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	g := make([]byte, len(b), max(2*cap(b), len(b)+n))
+	copy(g, b)
+	return g
+}
+
+func (s *epollSocket) write(c *Conn) {
+	if s.mask&unix.EPOLLOUT != 0 {
+		return // the socket is full, EPOLLOUT will tell
+	}
+	for c.off < len(c.out) {
+		n, errno := send(s.fd, c.out[c.off:])
+		switch {
+		case errno == syscall.EINTR:
+			continue
+		case errno == syscall.EAGAIN:
+			s.block(c)
+			return
+		case errno != 0:
+			c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, errno))
+			return
+		}
+		c.off += n
+		c.wrote(n)
+	}
+	c.drained()
+}
+
+// block waits for room in the socket.
+func (s *epollSocket) block(c *Conn) {
+	if c.off > len(c.out)/2 {
+		c.out = c.out[:copy(c.out, c.out[c.off:])]
+		c.off = 0
+	}
+	c.blockedAt = s.l.clock.mono
+	s.setMask(c, s.mask|unix.EPOLLOUT)
+}
+
+func (s *epollSocket) unblock(c *Conn) {
+	s.setMask(c, s.mask&^unix.EPOLLOUT)
+	if !c.dirty {
+		c.dirty = true
+		s.l.dirty = append(s.l.dirty, c)
+	}
+}
+
+func (s *epollSocket) setReading(c *Conn, on bool) {
+	if on {
+		s.setMask(c, s.mask|readMask)
+	} else {
+		// Without EPOLLRDHUP too: level-triggered, it would spin while we wait for
+		// room. A dead peer is still seen by EPOLLHUP or EPOLLERR.
+		s.setMask(c, s.mask&^readMask)
+	}
+}
+
+func (s *epollSocket) setMask(c *Conn, mask uint32) {
+	if mask == s.mask || c.closed {
+		return
+	}
+	if err := s.l.ctl(unix.EPOLL_CTL_MOD, s, mask); err != nil {
+		c.Close(err)
+	}
+}
+
+func (s *epollSocket) shutdownWrite(*Conn) { _ = unix.Shutdown(s.fd, unix.SHUT_WR) }
+
+func (s *epollSocket) release(*Conn) {
+	s.l.socks[s.fd] = nil
+	_ = unix.Close(s.fd) // removes it from the epoll set
+}
+
+// noSocket stands in while a dialled name is being resolved.
+type noSocket struct{}
+
+func (noSocket) write(*Conn)            {}
+func (noSocket) setReading(*Conn, bool) {}
+func (noSocket) shutdownWrite(*Conn)    {}
+func (noSocket) release(*Conn)          {}

@@ -1,0 +1,307 @@
+package transport
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// epollLoop is the Linux loop; see the package comment for why its system calls
+// are raw.
+type epollLoop struct {
+	core
+	epfd, wakefd int
+	socks        []*epollSocket // by file descriptor
+	events       []unix.EpollEvent
+	rbuf         []byte
+
+	mu        sync.Mutex // guards listeners until Run starts
+	listeners []int
+	muted     []*epollSocket // listeners that are off until the next tick
+	gen       int32
+	err       error
+}
+
+// epollSocket is one registered descriptor. A listener has no conn.
+type epollSocket struct {
+	l      *epollLoop
+	fd     int
+	gen    int32 // guards against events of a closed descriptor whose number was reused
+	conn   *Conn
+	mask   uint32
+	listen bool
+}
+
+func newEpollLoop(cfg Config, h Handler) (Loop, error) {
+	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	wakefd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		_ = unix.Close(epfd)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	l := &epollLoop{core: newCore(cfg, h), epfd: epfd, wakefd: wakefd,
+		events: make([]unix.EpollEvent, 64), rbuf: make([]byte, copyLimit+cfg.ReadBuffer)}
+	w := l.register(wakefd)
+	if err := l.ctl(unix.EPOLL_CTL_ADD, w, unix.EPOLLIN); err != nil {
+		_ = unix.Close(epfd)
+		_ = unix.Close(wakefd)
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *epollLoop) register(fd int) *epollSocket {
+	for fd >= len(l.socks) {
+		l.socks = append(l.socks, nil)
+	}
+	l.gen++
+	s := &epollSocket{l: l, fd: fd, gen: l.gen}
+	l.socks[fd] = s
+	return s
+}
+
+func (l *epollLoop) ctl(op int, s *epollSocket, mask uint32) error {
+	s.mask = mask
+	ev := unix.EpollEvent{Events: mask, Fd: int32(s.fd), Pad: s.gen}
+	if err := unix.EpollCtl(l.epfd, op, s.fd, &ev); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// Run implements Loop.
+func (l *epollLoop) Run() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer l.shut()
+	for !l.stopping.Load() && l.err == nil {
+		n, errno := epollWait(l.epfd, l.events, l.timeout())
+		l.clock.update()
+		if errno != 0 {
+			if errno == syscall.EINTR { // the runtime wants us at a safepoint, we passed it
+				continue
+			}
+			return fmt.Errorf("epoll_pwait: %w", errno)
+		}
+		if n > 0 {
+			l.stats.WakeUps++
+		}
+		for i := range l.events[:n] {
+			l.dispatch(&l.events[i])
+		}
+		if l.tick(l.clock.mono) && len(l.muted) > 0 {
+			l.unmute()
+		}
+		l.settle()
+	}
+	return l.err
+}
+
+// timeout is the time to the next tick in milliseconds, rounded up.
+func (l *epollLoop) timeout() int {
+	d := l.nextTick - l.clock.mono
+	if d <= 0 || len(l.resumed) > 0 {
+		return 0
+	}
+	return int((d + 999_999) / 1_000_000)
+}
+
+func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
+	fd := int(ev.Fd)
+	if fd == l.wakefd {
+		drainEventfd(fd)
+		l.posts.run()
+		return
+	}
+	s := l.socks[fd]
+	if s == nil || s.gen != ev.Pad {
+		return // closed earlier in this wake-up
+	}
+	if s.listen {
+		l.accept(s)
+		return
+	}
+	c := s.conn
+	if c.closing {
+		return
+	}
+	if c.dialBy != 0 {
+		l.dialled(s)
+		return
+	}
+	if ev.Events&unix.EPOLLOUT != 0 {
+		s.unblock(c)
+	}
+	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		l.read(s, c, ev.Events&^(unix.EPOLLIN|unix.EPOLLOUT) != 0)
+	}
+}
+
+// Post implements Loop.
+func (l *epollLoop) Post(f func()) bool {
+	ok, wake := l.posts.push(f)
+	if wake {
+		signalEventfd(l.wakefd)
+	}
+	return ok
+}
+
+// Stop implements Loop.
+func (l *epollLoop) Stop() {
+	l.Post(func() { l.stopping.Store(true) })
+}
+
+// shut releases everything when Run ends.
+func (l *epollLoop) shut() {
+	l.posts.done.Store(true)
+	l.closeAll()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, fd := range l.listeners {
+		_ = unix.Close(fd)
+	}
+	// The eventfd stays open: a late Post may still write to it, and writing to a
+	// number that another descriptor took over would corrupt that one.
+	_ = unix.Close(l.epfd)
+}
+
+// Listen implements Loop.
+func (l *epollLoop) Listen(addr string) (net.Addr, error) {
+	// The net package knows how to parse, bind and name an address; only the
+	// descriptor is wanted.
+	ln, err := listenTCP(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = ln.Close() }()
+	fd, err := dupListener(ln.(*net.TCPListener))
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	l.mu.Lock()
+	l.listeners = append(l.listeners, fd)
+	l.mu.Unlock()
+	l.Post(func() {
+		s := l.register(fd)
+		s.listen = true
+		if err := l.ctl(unix.EPOLL_CTL_ADD, s, unix.EPOLLIN); err != nil {
+			l.err = err
+		}
+	})
+	return ln.Addr(), nil
+}
+
+// accept takes the waiting connections of one listener, a bounded number a
+// wake-up so that a flood of them does not stop the service of the others.
+func (l *epollLoop) accept(s *epollSocket) {
+	for range 64 {
+		fd, sa, err := unix.Accept4(s.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			// Level-triggered readiness would spin on what cannot be accepted: listen
+			// again at the next tick, when connections may have closed.
+			l.stats.Refused++
+			if l.err = l.ctl(unix.EPOLL_CTL_MOD, s, 0); l.err == nil {
+				l.muted = append(l.muted, s)
+			}
+			return
+		default: // ECONNABORTED, EINTR and the network errors of accept(2)
+			continue
+		}
+		if len(l.conns) >= l.cfg.MaxConns {
+			l.stats.Refused++
+			_ = unix.Close(fd)
+			continue
+		}
+		l.stats.Accepted++
+		tuneSocket(fd)
+		c := &Conn{}
+		l.add(c)
+		if l.attach(c, fd, readMask) {
+			l.opened(c, sockaddrAddr(sa))
+		}
+	}
+}
+
+func (l *epollLoop) unmute() {
+	for _, s := range l.muted {
+		if err := l.ctl(unix.EPOLL_CTL_MOD, s, unix.EPOLLIN); err != nil {
+			l.err = err
+		}
+	}
+	l.muted = l.muted[:0]
+}
+
+// attach registers a socket for c; on failure c is closed.
+func (l *epollLoop) attach(c *Conn, fd int, mask uint32) bool {
+	s := l.register(fd)
+	s.conn, c.sock = c, s
+	if err := l.ctl(unix.EPOLL_CTL_ADD, s, mask); err != nil {
+		c.Close(err)
+		return false
+	}
+	return true
+}
+
+// Dial implements Loop.
+func (l *epollLoop) Dial(addr string, tag any) *Conn {
+	c := &Conn{Tag: tag, dialled: true, remote: addr}
+	l.add(c)
+	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
+	c.sock = noSocket{}
+	if ap, err := netip.ParseAddrPort(addr); err == nil {
+		l.connect(c, ap)
+		return c
+	}
+	go func() {
+		ap, err := resolve(addr, l.cfg.DialTimeout)
+		l.Post(func() {
+			switch {
+			case c.closing:
+			case err != nil:
+				c.Close(err)
+			default:
+				l.connect(c, ap)
+			}
+		})
+	}()
+	return c
+}
+
+func (l *epollLoop) connect(c *Conn, ap netip.AddrPort) {
+	fd, err := startConnect(ap)
+	if err != nil {
+		c.Close(fmt.Errorf("connect to %s: %w", ap, err))
+		return
+	}
+	l.attach(c, fd, unix.EPOLLOUT)
+}
+
+// dialled finishes a connection attempt.
+func (l *epollLoop) dialled(s *epollSocket) {
+	c := s.conn
+	errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno != 0 {
+		err = syscall.Errno(errno)
+	}
+	if err == nil {
+		err = l.ctl(unix.EPOLL_CTL_MOD, s, readMask)
+	}
+	if err != nil {
+		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
+		return
+	}
+	tuneSocket(s.fd)
+	l.opened(c, nil)
+}

@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A stop-the-world must not wait for the network: the loop sleeps for an hour in
+// epoll_pwait and holds its P, the collector must get it out.
+func TestStopTheWorldInterruptsTheSleep(t *testing.T) {
+	e := &echo{}
+	serve(t, KindEpoll, Config{Tick: time.Hour}, e)
+	onLoop(t, e.loop, func() int { return 0 })
+	done := make(chan struct{})
+	go func() {
+		for range 20 {
+			runtime.GC()
+		}
+		close(done)
+	}()
+	within(t, done)
+}
+
+func TestRoundTripAllocatesNothing(t *testing.T) {
+	e := &echo{}
+	addr := serve(t, KindEpoll, Config{Tick: time.Hour}, e)
+	c := dial(t, addr)
+	out := frame(strings.Repeat("o", 305))
+	in := make([]byte, len(out))
+	trip := func() {
+		if _, err := c.Write(out); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		trip()
+	}
+	// testing.AllocsPerRun would set GOMAXPROCS to 1 and starve everybody but the
+	// sleeping loop.
+	const trips = 2000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range trips {
+		trip()
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; n > trips/20 { // the runtime's own few
+		t.Fatalf("%d allocations in %d round trips, want 0 a trip", n, trips)
+	}
+	if !bytes.Equal(in, out) {
+		t.Fatal("echo differs")
+	}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, kind := range kinds() {
+		b.Run(string(kind), func(b *testing.B) {
+			e := &echo{}
+			addr := serve(b, kind, Config{}, e)
+			c := dial(b, addr)
+			out := frame(strings.Repeat("o", 305))
+			in := make([]byte, len(out))
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = c.Write(out)
+				if _, err := io.ReadFull(c, in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

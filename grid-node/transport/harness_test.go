@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// echo answers every frame (u32 length of what follows, then the bytes) with the
+// same bytes. All fields but the channels belong to the loop.
+type echo struct {
+	loop    Loop
+	maxBody int
+	repeat  int // answers per frame, 0 = 1
+	setup   func(c *Conn)
+	onOpen  func(c *Conn)
+	closed  chan error
+	frames  int
+	wakes   int
+	ticks   int
+	firstAt func()
+}
+
+var errTooLong = errors.New("frame too long")
+
+func (e *echo) OnOpen(c *Conn) {
+	if e.setup != nil {
+		e.setup(c)
+	}
+	if e.onOpen != nil {
+		e.onOpen(c)
+	}
+}
+
+func (e *echo) OnFrames(c *Conn, buf []byte) (int, error) {
+	used := 0
+	for !c.Backlogged() && len(buf)-used >= 4 {
+		n := int(binary.LittleEndian.Uint32(buf[used:]))
+		if n > e.maxBody {
+			c.SetOut(append(c.Out(), "goaway"...))
+			return used, errTooLong
+		}
+		if len(buf)-used < 4+n {
+			break
+		}
+		for range max(1, e.repeat) {
+			c.SetOut(append(c.Out(), buf[used:used+4+n]...))
+		}
+		used += 4 + n
+		e.frames++
+	}
+	return used, nil
+}
+
+func (e *echo) OnClose(_ *Conn, err error) {
+	select {
+	case e.closed <- err:
+	default:
+	}
+}
+
+func (e *echo) OnTick()    { e.ticks++ }
+func (e *echo) OnWakeEnd() { e.wakes++ }
+
+// kinds are the implementations this platform has.
+func kinds() []Kind {
+	if runtime.GOOS == "linux" {
+		return []Kind{KindEpoll, KindNet}
+	}
+	return []Kind{KindNet}
+}
+
+// forEach runs a conformance case on every implementation.
+func forEach(t *testing.T, f func(t *testing.T, kind Kind)) {
+	for _, k := range kinds() {
+		t.Run(string(k), func(t *testing.T) { f(t, k) })
+	}
+}
+
+// serve starts a loop with the handler and returns its address.
+func serve(t testing.TB, kind Kind, cfg Config, e *echo) string {
+	t.Helper()
+	if err := TuneScheduler(1); err != nil {
+		t.Fatal(err)
+	}
+	if e.maxBody == 0 {
+		e.maxBody = 1 << 20
+	}
+	e.closed = make(chan error, 64)
+	l, err := New(kind, cfg, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.loop = l
+	addr, err := l.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- l.Run() }()
+	t.Cleanup(func() {
+		l.Stop()
+		if err := within(t, done); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return addr.String()
+}
+
+// within waits for a value; the limit only turns a hang into a failure.
+func within[T any](t testing.TB, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(20 * time.Second):
+		buf := make([]byte, 1<<16)
+		t.Fatalf("nothing happened for 20 s\n%s", buf[:runtime.Stack(buf, true)])
+		panic("unreachable")
+	}
+}
+
+// onLoop runs f on the loop and waits for it.
+func onLoop[T any](t testing.TB, l Loop, f func() T) T {
+	t.Helper()
+	ch := make(chan T, 1)
+	if !l.Post(func() { ch <- f() }) {
+		t.Fatal("the loop has ended")
+	}
+	return within(t, ch)
+}
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
+	return c
+}
+
+func frame(body string) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
+}
+
+// exchange writes b in the background and reads n bytes.
+func exchange(t testing.TB, c net.Conn, b []byte, n int) []byte {
+	t.Helper()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := c.Write(b); err != nil {
+			t.Errorf("write: %v", err)
+		}
+	})
+	got := make([]byte, n)
+	if _, err := io.ReadFull(c, got); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	wg.Wait()
+	return got
+}

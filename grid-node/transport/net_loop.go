@@ -1,0 +1,283 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// netLoop is the portable loop: goroutines do the blocking, one goroutine runs
+// the handler.
+type netLoop struct {
+	core
+	events chan netEvent
+	wake   chan struct{} // posts are waiting
+	ended  chan struct{} // closed when Run ends
+
+	mu        sync.Mutex
+	listeners []net.Listener
+}
+
+// netEvent is something a helper goroutine has for the loop.
+type netEvent struct {
+	kind netEventKind
+	s    *netSocket
+	n    int
+	err  error
+}
+
+type netEventKind uint8
+
+const (
+	netRead netEventKind = iota
+	netWritten
+	netAccepted
+	netDialled
+)
+
+func newNetLoop(cfg Config, h Handler) Loop {
+	return &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256),
+		wake: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// Run implements Loop.
+func (l *netLoop) Run() error {
+	// The handler may rely on one thread (thread-local limits, profiles).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer l.shut()
+	ticker := time.NewTicker(l.cfg.Tick)
+	defer ticker.Stop()
+	for !l.stopping.Load() {
+		if len(l.resumed) > 0 { // input is waiting that we hold already
+			l.signal()
+		}
+		select {
+		case ev := <-l.events:
+			l.clock.update()
+			l.handle(ev)
+			l.drainEvents()
+		case <-l.wake:
+			l.clock.update()
+			l.posts.run()
+		case <-ticker.C:
+			l.clock.update()
+			l.nextTick = 0
+		}
+		l.stats.WakeUps++
+		l.tick(l.clock.mono)
+		l.settle()
+	}
+	return nil
+}
+
+// drainEvents takes what else is ready, so that it shares this wake-up's writes.
+func (l *netLoop) drainEvents() {
+	for range cap(l.events) {
+		select {
+		case ev := <-l.events:
+			l.handle(ev)
+		default:
+			return
+		}
+	}
+}
+
+func (l *netLoop) handle(ev netEvent) {
+	s := ev.s
+	c := s.conn
+	switch ev.kind {
+	case netAccepted:
+		l.accepted(s)
+	case netDialled:
+		l.dialDone(s, ev.err)
+	case netWritten:
+		l.written(s, c, ev)
+	case netRead:
+		l.read(s, c, ev)
+	}
+}
+
+func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
+	if c.closing {
+		return
+	}
+	s.reading = false
+	if ev.n > 0 {
+		l.stats.Reads++
+		l.stats.BytesIn += uint64(ev.n)
+		if c.linger {
+			c.discard(ev.n)
+		} else {
+			c.in = append(c.in, s.rbuf[:ev.n]...)
+			rest := l.deliver(c, c.in)
+			c.in = c.in[:copy(c.in, rest)]
+		}
+	}
+	switch {
+	case errors.Is(ev.err, io.EOF):
+		c.endOfInput()
+	case ev.err != nil:
+		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, ev.err))
+	case !c.paused && !c.closing:
+		s.startRead()
+	}
+}
+
+func (l *netLoop) written(s *netSocket, c *Conn, ev netEvent) {
+	if c.closing {
+		return
+	}
+	c.inflight = 0
+	if ev.err != nil {
+		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, ev.err))
+		return
+	}
+	c.wrote(ev.n)
+	if len(c.out) > 0 {
+		s.write(c)
+		return
+	}
+	c.blockedAt = 0
+	if c.linger {
+		c.finish()
+	}
+}
+
+// send hands an event to the loop, or says that the loop has ended.
+func (l *netLoop) send(ev netEvent) bool {
+	select {
+	case l.events <- ev:
+		return true
+	case <-l.ended:
+		return false
+	}
+}
+
+// Post implements Loop.
+func (l *netLoop) Post(f func()) bool {
+	ok, wake := l.posts.push(f)
+	if wake {
+		l.signal()
+	}
+	return ok
+}
+
+func (l *netLoop) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stop implements Loop.
+func (l *netLoop) Stop() { l.Post(func() { l.stopping.Store(true) }) }
+
+func (l *netLoop) shut() {
+	l.posts.done.Store(true)
+	close(l.ended)
+	l.closeAll()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ln := range l.listeners {
+		_ = ln.Close()
+	}
+}
+
+// Listen implements Loop.
+func (l *netLoop) Listen(addr string) (net.Addr, error) {
+	ln, err := listenTCP(addr)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.listeners = append(l.listeners, ln)
+	l.mu.Unlock()
+	go l.acceptLoop(ln)
+	return ln.Addr(), nil
+}
+
+func (l *netLoop) acceptLoop(ln net.Listener) {
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			select {
+			case <-l.ended:
+				return
+			case <-time.After(100 * time.Millisecond): // no file descriptors, most likely
+				l.Post(func() { l.stats.Refused++ })
+				continue
+			}
+		}
+		if !l.send(netEvent{kind: netAccepted, s: &netSocket{l: l, nc: nc}}) {
+			_ = nc.Close()
+			return
+		}
+	}
+}
+
+func (l *netLoop) accepted(s *netSocket) {
+	if len(l.conns) >= l.cfg.MaxConns {
+		l.stats.Refused++
+		_ = s.nc.Close()
+		return
+	}
+	l.stats.Accepted++
+	c := &Conn{sock: s}
+	s.conn = c
+	l.add(c)
+	l.start(s, c, s.nc.RemoteAddr())
+}
+
+// start begins to serve an established connection.
+func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
+	if t, ok := s.nc.(*net.TCPConn); ok {
+		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
+	}
+	s.rbuf = make([]byte, l.cfg.ReadBuffer)
+	s.next = make(chan struct{}, 1)
+	s.out = make(chan []byte, 1)
+	s.gone = make(chan struct{})
+	go s.readLoop()
+	go s.writeLoop()
+	l.opened(c, remote)
+	if !c.closing && !c.paused {
+		s.startRead()
+	}
+}
+
+// Dial implements Loop.
+func (l *netLoop) Dial(addr string, tag any) *Conn {
+	c := &Conn{Tag: tag, dialled: true, remote: addr}
+	s := &netSocket{l: l, conn: c}
+	c.sock = s
+	l.add(c)
+	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
+	go func() {
+		nc, err := net.DialTimeout("tcp", addr, l.cfg.DialTimeout)
+		s.dialled = nc
+		if !l.send(netEvent{kind: netDialled, s: s, err: err}) && nc != nil {
+			_ = nc.Close()
+		}
+	}()
+	return c
+}
+
+func (l *netLoop) dialDone(s *netSocket, err error) {
+	c := s.conn
+	switch {
+	case c.closing:
+		if s.dialled != nil {
+			_ = s.dialled.Close()
+		}
+	case err != nil:
+		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
+	default:
+		s.nc = s.dialled
+		l.start(s, c, nil)
+	}
+}

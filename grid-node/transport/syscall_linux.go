@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// epollWait sleeps without telling the scheduler; see the package comment.
+func epollWait(epfd int, events []unix.EpollEvent, timeoutMS int) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeoutMS), 0, 0)
+	return int(n), errno
+}
+
+func recv(fd int, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	return int(n), errno
+}
+
+func send(fd int, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	return int(n), errno
+}
+
+func signalEventfd(fd int) {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], 1)
+	_, _ = unix.Write(fd, b[:]) // EAGAIN means it is signalled already
+}
+
+func drainEventfd(fd int) {
+	var b [8]byte
+	_, _, _ = syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 8)
+}
+
+// tuneSocket sets what every connection needs: no Nagle delay, and keep-alive
+// probes so that a peer that vanished without a word is found. Errors are
+// ignored: the connection works without.
+func tuneSocket(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 5)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+}
+
+// dupListener takes a descriptor of its own from a net listener.
+func dupListener(ln *net.TCPListener) (int, error) {
+	raw, err := ln.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd := -1
+	var dupErr error
+	if err := raw.Control(func(p uintptr) {
+		fd, dupErr = unix.FcntlInt(p, unix.F_DUPFD_CLOEXEC, 0)
+	}); err != nil {
+		return -1, err
+	}
+	if dupErr != nil {
+		return -1, fmt.Errorf("duplicate the listener: %w", dupErr)
+	}
+	return fd, nil
+}
+
+// startConnect begins a non-blocking connect.
+func startConnect(ap netip.AddrPort) (int, error) {
+	domain := unix.AF_INET
+	var sa unix.Sockaddr
+	addr := ap.Addr().Unmap()
+	if addr.Is4() {
+		sa = &unix.SockaddrInet4{Port: int(ap.Port()), Addr: addr.As4()}
+	} else {
+		domain = unix.AF_INET6
+		sa = &unix.SockaddrInet6{Port: int(ap.Port()), Addr: addr.As16()}
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	if err := unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// resolve finds the first address of "host:port"; IPv4 first, as pods have it.
+func resolve(addr string, timeout time.Duration) (netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("address %q: port %q: a number from 1 to 65535 is needed", addr, service)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	best := ips[0].Unmap()
+	for _, ip := range ips {
+		if ip.Unmap().Is4() {
+			best = ip.Unmap()
+			break
+		}
+	}
+	return netip.AddrPortFrom(best, uint16(port)), nil
+}
+
+func sockaddrAddr(sa unix.Sockaddr) net.Addr {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)))
+	case *unix.SockaddrInet6:
+		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port)))
+	}
+	return nil
+}

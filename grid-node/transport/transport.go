@@ -1,0 +1,153 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+)
+
+// Kind names an implementation of Loop.
+type Kind string
+
+const (
+	// KindAuto is KindEpoll on Linux and KindNet elsewhere.
+	KindAuto Kind = ""
+	// KindEpoll is the raw epoll loop; Linux only.
+	KindEpoll Kind = "epoll"
+	// KindNet is the portable loop on the net package.
+	KindNet Kind = "net"
+)
+
+// Handler receives everything that happens on a Loop. All methods run on the
+// loop and must not block: while one runs, nothing else of the process is served.
+type Handler interface {
+	// OnOpen is called once for an accepted connection and once for a dialled one
+	// after the connection is established.
+	OnOpen(c *Conn)
+	// OnFrames gets the bytes received and not yet consumed. It returns how many
+	// it consumed; the rest is presented again together with what follows. buf is
+	// valid during the call only. A handler must stop consuming when
+	// c.Backlogged(), it is called again after the output drained. An error closes
+	// the connection after what it has in its output buffer was written.
+	OnFrames(c *Conn, buf []byte) (int, error)
+	// OnClose is called once for every connection that was opened or dialled.
+	// err says why and is never nil; use errors.Is with the Err… variables.
+	OnClose(c *Conn, err error)
+	// OnTick is called every Config.Tick or later, before OnWakeEnd.
+	OnTick()
+	// OnWakeEnd is called after all input of one wake-up was presented and before
+	// anything is written.
+	OnWakeEnd()
+}
+
+// Loop runs a Handler. Listen may be called before Run from any goroutine;
+// Dial only on the loop (from a Handler method or a posted function); Post, Stop
+// and Stats from anywhere.
+type Loop interface {
+	// Listen starts to accept on a TCP address and returns the bound address.
+	Listen(addr string) (net.Addr, error)
+	// Dial begins to connect to "host:port"; a host name is resolved off the loop.
+	// The result arrives as OnOpen, or as OnClose with the reason.
+	Dial(addr string, tag any) *Conn
+	// Post runs f on the loop, in order of posting. It never blocks and returns
+	// false after the loop ended.
+	Post(f func()) bool
+	// Clock is the loop's clock; read it on the loop only.
+	Clock() *Clock
+	// Run serves until Stop and returns why it could not go on, or nil.
+	Run() error
+	// Stop ends Run after the current wake-up. Connections are closed.
+	Stop()
+	// Stats returns counters; on the loop only.
+	Stats() Stats
+}
+
+// Stats are monotonic counters since the start, and Conns, a gauge.
+type Stats struct {
+	Conns     int    // open connections
+	Accepted  uint64 // connections accepted
+	Refused   uint64 // closed at accept: Config.MaxConns, or no file descriptor
+	WakeUps   uint64 // wake-ups with at least one event
+	BytesIn   uint64
+	BytesOut  uint64
+	Reads     uint64 // receive system calls that returned data
+	Writes    uint64 // send system calls
+	Paused    uint64 // times a connection's reading was stopped by back-pressure
+	SlowPeers uint64 // connections closed by HardOut or WriteStall
+}
+
+// Reasons handed to OnClose.
+var (
+	ErrPeerClosed  = errors.New("the peer closed the connection")
+	ErrStopped     = errors.New("the loop was stopped")
+	ErrClosed      = errors.New("closed by the handler")
+	ErrOutputFull  = errors.New("output buffer over its hard limit")
+	ErrSlowReader  = errors.New("the peer reads too slowly: no output accepted within the write stall limit")
+	ErrInputFull   = errors.New("incomplete frame over the input limit")
+	ErrMemory      = errors.New("closed to free memory: all buffers together are over the limit")
+	ErrDialTimeout = errors.New("connection attempt timed out")
+)
+
+// Config holds the limits of a Loop. Zero fields take the documented default.
+type Config struct {
+	MaxConns    int           // default 4096 connections
+	ReadBuffer  int           // bytes read from one connection per wake-up; default 64 KiB
+	SoftOut     int           // unsent bytes above which reading pauses; default 256 KiB
+	HardOut     int           // unsent bytes above which the connection is closed; default 8 MiB
+	MaxInput    int           // bytes of one incomplete frame; default 1 MiB
+	MaxMemory   int           // bytes of all buffers together, checked every 250 ms; default 256 MiB
+	Tick        time.Duration // interval of OnTick; default 20 ms
+	WriteStall  time.Duration // longest time without progress of pending output; default 10 s
+	DialTimeout time.Duration // default 2 s
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	defD := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&c.MaxConns, 4096)
+	def(&c.ReadBuffer, 64<<10)
+	def(&c.SoftOut, 256<<10)
+	def(&c.HardOut, 8<<20)
+	def(&c.MaxInput, 1<<20)
+	def(&c.MaxMemory, 256<<20)
+	defD(&c.Tick, 20*time.Millisecond)
+	defD(&c.WriteStall, 10*time.Second)
+	defD(&c.DialTimeout, 2*time.Second)
+	return c
+}
+
+// listenTCP binds addr. Multipath TCP, Go's default for listeners, is off: its
+// sockets take a slower path in the kernel and nobody here asks for it.
+func listenTCP(addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	return lc.Listen(context.Background(), "tcp", addr)
+}
+
+// New returns a Loop of the given kind that serves h.
+func New(kind Kind, cfg Config, h Handler) (Loop, error) {
+	cfg = cfg.withDefaults()
+	switch kind {
+	case KindAuto:
+		if runtime.GOOS == "linux" {
+			return newEpollLoop(cfg, h)
+		}
+		return newNetLoop(cfg, h), nil
+	case KindEpoll:
+		return newEpollLoop(cfg, h)
+	case KindNet:
+		return newNetLoop(cfg, h), nil
+	}
+	return nil, fmt.Errorf("transport kind %q: allowed are %q (Linux) and %q", kind, KindEpoll, KindNet)
+}
