@@ -1,0 +1,83 @@
+// Package arbiter is where a partition's configuration lives: one record per
+// partition, changed by compare-and-swap only, at a change of membership only.
+// It is never asked on the data path.
+//
+// Two implementations stand behind the interface: arbiter/kube keeps the records
+// in GridPartition objects of a Kubernetes API server, arbiter/memory in the
+// memory of one process (`grid-node dev`, tests). Both apply the rules of
+// CheckTransition, the API server as CEL rules of the CRD.
+package arbiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Member is one incarnation of a replica: a restarted process is another member.
+type Member struct {
+	ID      string `json:"id"`      // "<pod>/<bootID>"
+	PodName string `json:"podName"` // the pod the process runs in
+	BootID  string `json:"bootID"`  // 16 lower-case hex digits
+	Address string `json:"address"` // "ip:port" of the data port
+}
+
+// Spec says which partition a record is for. Nodes only read it.
+type Spec struct {
+	Grid         string `json:"grid"`
+	Shard        int    `json:"shard"`
+	Index        int    `json:"index"`
+	Replicas     int    `json:"replicas"`  // copies wanted, the primary's included; 1..3
+	MinInSync    int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
+	PreferredPod string `json:"preferredPod"`
+}
+
+// Record is the configuration of a partition as the arbiter holds it.
+type Record struct {
+	Name     string    `json:"name"`    // the object's name, "<grid>-s<shard>-p<index>"
+	Version  string    `json:"version"` // opaque; what CompareAndSwap expects to find
+	Epoch    uint64    `json:"epoch"`   // 0: never claimed
+	Lineage  uint64    `json:"lineage"` // rises only when a person accepted the loss of data
+	ChangeID string    `json:"changeID,omitempty"`
+	Primary  Member    `json:"primary,omitzero"`
+	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most 3
+	Observed time.Time `json:"observed,omitzero"`
+	Spec     Spec      `json:"spec"`
+}
+
+// Arbiter holds the records of a grid.
+type Arbiter interface {
+	// Get reads a record as it stands, never from a cache. ErrNotFound if there is
+	// none; any other error says nothing about the record.
+	Get(ctx context.Context, name string) (Record, error)
+	// CompareAndSwap replaces the record r.Name if its version is r.Version and the
+	// change obeys CheckTransition; r.Spec is ignored. It returns the record that
+	// stands now. ErrConflict and ErrRefused mean: not done. ErrUnknown means: it
+	// may have been done, or may still be; only Get can tell, later.
+	CompareAndSwap(ctx context.Context, r Record) (Record, error)
+	// Watch calls f with the record as it is now and with every later one (a change
+	// overtaken by the next may be left out) until ctx ends; it returns ctx's error.
+	// Failures are retried with back-off and reported to f as err.
+	Watch(ctx context.Context, name string, f func(r Record, err error)) error
+}
+
+// Errors of an Arbiter; test with errors.Is.
+var (
+	ErrNotFound = errors.New("no such partition")
+	ErrConflict = errors.New("the record was changed by someone else")
+	ErrRefused  = errors.New("the change is not allowed")
+	ErrUnknown  = errors.New("the outcome is unknown: the change may have happened, or may still happen")
+)
+
+// Refused is an ErrRefused with the reason.
+func Refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+}
+
+// Recorder tells a person what happened to a partition: a Kubernetes Event, where
+// there is a Kubernetes. Event never blocks; what is too much is counted and
+// left out.
+type Recorder interface {
+	Event(partition, reason, message string, warning bool)
+}

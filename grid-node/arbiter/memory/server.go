@@ -1,0 +1,92 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+)
+
+// The HTTP form of the arbiter. Bodies are arbiter.Record in JSON, errors are
+// problem objects.
+//
+//	GET /v1/partitions                          all records
+//	GET /v1/partitions/{name}                   one record
+//	GET /v1/partitions/{name}?after=VERSION     the record once its version is another; 304 after WaitLimit
+//	PUT /v1/partitions/{name}                   compare-and-swap: 409 conflict, 422 refused
+
+// WaitLimit is how long a watching GET waits for a change.
+const WaitLimit = 20 * time.Second
+
+const maxBody = 64 << 10
+
+// problem is the body of an error response. Record is what stands, where known.
+type problem struct {
+	Message string          `json:"message"`
+	Record  *arbiter.Record `json:"record,omitempty"`
+}
+
+// Handler serves the store over HTTP.
+func (s *Store) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/partitions", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, s.List())
+	})
+	mux.HandleFunc("GET /v1/partitions/{name}", s.serveGet)
+	mux.HandleFunc("PUT /v1/partitions/{name}", s.servePut)
+	return mux
+}
+
+func (s *Store) serveGet(w http.ResponseWriter, req *http.Request) {
+	name := req.PathValue("name")
+	ctx, cancel := context.WithTimeout(req.Context(), WaitLimit)
+	defer cancel()
+	var r arbiter.Record
+	var err error
+	if after := req.URL.Query().Get("after"); after != "" {
+		r, err = s.next(ctx, name, after)
+	} else {
+		r, err = s.Get(ctx, name)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.reply(w, r, name, err)
+}
+
+func (s *Store) servePut(w http.ResponseWriter, req *http.Request) {
+	var r arbiter.Record
+	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		answer(w, http.StatusBadRequest, problem{Message: fmt.Sprintf("body: %v; allowed: one record in JSON, at most %d bytes", err, maxBody)})
+		return
+	}
+	r.Name = req.PathValue("name")
+	now, err := s.CompareAndSwap(req.Context(), r)
+	s.reply(w, now, r.Name, err)
+}
+
+func (s *Store) reply(w http.ResponseWriter, r arbiter.Record, name string, err error) {
+	switch {
+	case err == nil:
+		answer(w, http.StatusOK, r)
+	case errors.Is(err, arbiter.ErrNotFound):
+		answer(w, http.StatusNotFound, problem{Message: fmt.Sprintf("%v: %q", err, name)})
+	case errors.Is(err, arbiter.ErrConflict):
+		answer(w, http.StatusConflict, problem{Message: err.Error(), Record: &r})
+	default:
+		answer(w, http.StatusUnprocessableEntity, problem{Message: err.Error(), Record: &r})
+	}
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client is gone; nobody to tell
+}

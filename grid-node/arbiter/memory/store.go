@@ -1,0 +1,137 @@
+// Package memory is an arbiter in the memory of one process: the state, an HTTP
+// server for it, and the client that other processes use. `grid-node dev` and
+// tests run on it. It keeps the promises of the API server: versions never
+// repeat, a change obeys arbiter.CheckTransition, a watcher sees the last state.
+package memory
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+)
+
+// Store holds the records. Safe for use by many goroutines; it is an
+// arbiter.Arbiter itself, for tests within one process.
+type Store struct {
+	mu      sync.Mutex
+	version uint64
+	records map[string]arbiter.Record
+	changed chan struct{} // closed and replaced at every change
+}
+
+var _ arbiter.Arbiter = (*Store)(nil)
+
+// NewStore returns a store with one unclaimed record per name in specs.
+func NewStore(specs map[string]arbiter.Spec) *Store {
+	s := &Store{records: map[string]arbiter.Record{}, changed: make(chan struct{})}
+	for name, spec := range specs {
+		s.records[name] = s.stamp(arbiter.Record{Name: name, Spec: spec})
+	}
+	return s
+}
+
+// stamp gives a record the next version; versions are unique in the whole store.
+func (s *Store) stamp(r arbiter.Record) arbiter.Record {
+	s.version++
+	r.Version = strconv.FormatUint(s.version, 10)
+	return r
+}
+
+// Get implements arbiter.Arbiter.
+func (s *Store) Get(_ context.Context, name string) (arbiter.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.get(name)
+}
+
+func (s *Store) get(name string) (arbiter.Record, error) {
+	r, ok := s.records[name]
+	if !ok {
+		return arbiter.Record{}, arbiter.ErrNotFound
+	}
+	r.InSync = slices.Clone(r.InSync)
+	return r, nil
+}
+
+// List returns every record in the order of names.
+func (s *Store) List() []arbiter.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.records))
+	for name := range s.records {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make([]arbiter.Record, 0, len(names))
+	for _, name := range names {
+		r, _ := s.get(name)
+		out = append(out, r)
+	}
+	return out
+}
+
+// CompareAndSwap implements arbiter.Arbiter. On a conflict the record that
+// stands is returned with the error.
+func (s *Store) CompareAndSwap(_ context.Context, r arbiter.Record) (arbiter.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, err := s.get(r.Name)
+	if err != nil {
+		return arbiter.Record{}, err
+	}
+	if old.Version != r.Version {
+		return old, arbiter.ErrConflict
+	}
+	if err := arbiter.CheckTransition(old, r); err != nil {
+		return old, err
+	}
+	if arbiter.SameConfiguration(old, r) {
+		return old, nil // like the API server: a write that changes nothing keeps the version
+	}
+	r.Spec, r.InSync = old.Spec, slices.Clone(r.InSync)
+	if r.Observed.IsZero() {
+		r.Observed = time.Now()
+	}
+	r = s.stamp(r)
+	s.records[r.Name] = r
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return s.get(r.Name)
+}
+
+// next waits until the record's version is another than after.
+func (s *Store) next(ctx context.Context, name, after string) (arbiter.Record, error) {
+	for {
+		s.mu.Lock()
+		r, err := s.get(name)
+		changed := s.changed
+		s.mu.Unlock()
+		if err != nil || r.Version != after {
+			return r, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// Watch implements arbiter.Arbiter.
+func (s *Store) Watch(ctx context.Context, name string, f func(arbiter.Record, error)) error {
+	version := ""
+	for {
+		r, err := s.next(ctx, name, version)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if f(r, err); err != nil {
+			return err
+		}
+		version = r.Version
+	}
+}
