@@ -25,7 +25,6 @@ const (
 	TypePrepare       Type = 0x40
 	TypePrepareAck    Type = 0x41
 	TypeNack          Type = 0x42
-	TypeCommit        Type = 0x43
 	TypeBeacon        Type = 0x44
 	TypeBeaconAck     Type = 0x45
 	TypeJoin          Type = 0x46
@@ -43,7 +42,7 @@ var typeNames = map[Type]string{
 	TypeOpenSession: "OpenSession", TypeSessionOpened: "SessionOpened",
 	TypeSubmit: "Submit", TypeAck: "Ack", TypeReject: "Reject", TypeNotPrimary: "NotPrimary",
 	TypeGet: "Get", TypeGetReply: "GetReply",
-	TypePrepare: "Prepare", TypePrepareAck: "PrepareAck", TypeNack: "Nack", TypeCommit: "Commit",
+	TypePrepare: "Prepare", TypePrepareAck: "PrepareAck", TypeNack: "Nack",
 	TypeBeacon: "Beacon", TypeBeaconAck: "BeaconAck",
 	TypeJoin: "Join", TypeJoinReply: "JoinReply", TypeNewConfig: "NewConfig",
 	TypeReadLog: "ReadLog", TypeLogChunk: "LogChunk", TypePing: "Ping", TypePong: "Pong",

@@ -144,31 +144,6 @@ func DecodeNack(f []byte, m *Nack) error {
 	return nil
 }
 
-// Commit tells the committed prefix when no Prepare is there to carry it. It is
-// not answered.
-type Commit struct {
-	PeerHead
-	CommitSeq uint64
-}
-
-// AppendCommit appends a Commit frame.
-func AppendCommit(dst []byte, p PartitionID, m *Commit) []byte {
-	dst, f := begin(dst, TypeCommit, 0, p, peerFixed+8)
-	putHead(f, &m.PeerHead)
-	le.PutUint64(f[32:], m.CommitSeq)
-	return dst
-}
-
-// DecodeCommit decodes a Commit frame.
-func DecodeCommit(f []byte, m *Commit) error {
-	if err := open(f, TypeCommit, peerFixed+8, true); err != nil {
-		return err
-	}
-	m.get(f)
-	m.CommitSeq = le.Uint64(f[32:])
-	return nil
-}
-
 // Beacon is the primary's sign of life. It is answered by a BeaconAck.
 type Beacon struct {
 	PeerHead

@@ -1,0 +1,92 @@
+package replica
+
+// ActionKind says what the caller has to do.
+type ActionKind uint8
+
+// Actions, in the order in which they have to be carried out.
+const (
+	ActionReply      ActionKind = iota + 1 // Conn, Head, Tail: write to the client
+	ActionSend                             // Address, Head, Tail, Liveness: write to the node at Address
+	ActionCloseConn                        // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client speaks nonsense
+	ActionPropose                          // Config: compare-and-swap, expecting Config.Version
+	ActionReadConfig                       // read the record from the arbiter itself, answer with EventConfig{Fresh}
+	ActionCommitted                        // Seq: the committed prefix of the store reaches to here
+	ActionStatus                           // role, epoch or members changed: look at Status()
+	ActionAlarm                            // Alarm, Text: count, log, raise a Kubernetes Event
+	ActionRestart                          // Text: discard replica and store, start again with a new boot id
+	ActionDrained                          // everything accepted before EventDrain is answered
+)
+
+// AlarmKind is a fact an operator of the grid wants to know. The names are
+// stable: metrics and events use them.
+type AlarmKind string
+
+// Alarms.
+const (
+	AlarmClientGap     AlarmKind = "ClientSequenceGap"      // a client skipped a clientSeq
+	AlarmPeerGap       AlarmKind = "ReplicationGap"         // a replica missed entries and asked for them
+	AlarmDiverged      AlarmKind = "LogDiverged"            // hashes do not chain; the replica discards itself
+	AlarmBadFrame      AlarmKind = "BadPeerFrame"           // a replica sent what cannot be decoded
+	AlarmRegressed     AlarmKind = "ConfigurationRegressed" // the arbiter shows an older configuration than was seen
+	AlarmBadConfig     AlarmKind = "BadConfiguration"       // the arbiter shows what can never be right
+	AlarmRefused       AlarmKind = "ProposalRefused"        // the arbiter refused a change
+	AlarmRemoved       AlarmKind = "RemovedFromInSync"      // this replica was dropped; it discards itself and joins again
+	AlarmMemberDropped AlarmKind = "MemberDropped"          // this primary drops a silent member
+	AlarmTakeOver      AlarmKind = "TakeOver"               // this backup takes over from a silent primary
+	AlarmCapacity      AlarmKind = "BackupCapacity"         // a backup cannot store what the primary could
+	AlarmInvariant     AlarmKind = "InvariantBroken"        // a bug: the partition stops here
+)
+
+// Action is what the caller has to do; see the kinds for the fields in use.
+// Head and Tail together are whole frames. Tail lies in the store and does not
+// change while the store is open. Head lies in the outbox until Reset.
+type Action struct {
+	Kind     ActionKind
+	Liveness bool // a beacon or its answer: never queue it behind data
+	Alarm    AlarmKind
+	Conn     uint64
+	Seq      uint64
+	Address  string
+	Tail     []byte
+	Text     string
+	Config   *Config
+	off, end int
+}
+
+// Outbox collects the actions of Steps. Its memory is reused.
+type Outbox struct {
+	Actions []Action
+	buf     []byte
+}
+
+// Head is the first part of the action's frames.
+func (o *Outbox) Head(a *Action) []byte { return o.buf[a.off:a.end:a.end] }
+
+// Reset forgets the actions and keeps the memory.
+func (o *Outbox) Reset() {
+	clear(o.Actions) // drop strings and tails, they would keep memory alive
+	o.Actions = o.Actions[:0]
+	o.buf = o.buf[:0]
+	if cap(o.buf) > 4<<20 {
+		o.buf = nil // one burst must not hold memory for ever
+	}
+}
+
+// reply adds frames that were appended to buf since off, for a client. A run of
+// replies to one connection becomes one action.
+func (o *Outbox) reply(conn uint64, off int, tail []byte) {
+	if n := len(o.Actions); n > 0 {
+		if a := &o.Actions[n-1]; a.Kind == ActionReply && a.Conn == conn && a.end == off && a.Tail == nil {
+			a.end, a.Tail = len(o.buf), tail
+			return
+		}
+	}
+	o.Actions = append(o.Actions, Action{Kind: ActionReply, Conn: conn, Tail: tail, off: off, end: len(o.buf)})
+}
+
+// send adds the frame that was appended to buf since off, for another replica.
+func (o *Outbox) send(address string, off int, tail []byte, liveness bool) {
+	o.Actions = append(o.Actions, Action{Kind: ActionSend, Address: address, Tail: tail, Liveness: liveness, off: off, end: len(o.buf)})
+}
+
+func (o *Outbox) add(a Action) { o.Actions = append(o.Actions, a) }

@@ -1,0 +1,135 @@
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Time is what the caller's clocks say at a Step. Mono never jumps and counts
+// while the machine sleeps (CLOCK_BOOTTIME); only differences of it are used.
+// Wall is unix time and only ever stored in entries.
+type Time struct {
+	Mono int64 // nanoseconds
+	Wall int64 // nanoseconds since 1970
+}
+
+// Timing of liveness. Zero fields take the defaults.
+type Timing struct {
+	Beacon     time.Duration // between two signs of life; 20 ms
+	Lease      time.Duration // a member silent for so long is dropped by the primary; 200 ms
+	Grace      time.Duration // a primary silent for so long is replaced; 300 ms, more than Lease
+	ClaimDelay time.Duration // others than the preferred pod wait so long before they claim; 10 s
+	Resend     time.Duration // entries unacknowledged for so long are sent again; 2 x Beacon
+	Retry      time.Duration // between two attempts of a proposal, a join, a read of the configuration; 5 x Beacon
+}
+
+// Limits bound every queue. Zero fields take the defaults.
+type Limits struct {
+	MaxPayload    int // bytes of one order; 16 KiB, at most 64 KiB - 64
+	InFlight      int // entries prepared and not committed; 16384, rounded up to a power of two
+	InFlightBytes int // bytes of those; 16 MiB
+	PendingReads  int // confirmed reads that wait; 16384, rounded up to a power of two
+	Sessions      int // open sessions; 4096
+	Window        int // replies kept per session, submits a session may have in flight; 512, a power of two
+	BatchBytes    int // entries in one Prepare; 256 KiB, at most wire.MaxPrepareEntries
+	LearnerBytes  int // sent to a learner and not acknowledged; 4 MiB
+	JoinBound     int // a learner this many entries behind, or fewer, enters the ack set; 4096
+}
+
+// Options of New.
+type Options struct {
+	Partition wire.PartitionID
+	Self      Member
+	Store     *store.Store // empty; the replica is its only writer
+	Timing    Timing
+	Limits    Limits
+	Replicas  int  // members wanted, 1..3; 2
+	MinInSync int  // 1..Replicas; 1
+	Preferred bool // claims an unclaimed partition at once
+	// LeaseClock reads the clock of Time.Mono. It is called for leased reads,
+	// after the value was read: the only way to see that the process slept in
+	// between. Without it a leased read is answered as a confirmed one.
+	LeaseClock func() int64
+}
+
+func or[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+func (t *Timing) fill() error {
+	t.Beacon = or(t.Beacon, 20*time.Millisecond)
+	t.Lease = or(t.Lease, 200*time.Millisecond)
+	t.Grace = or(t.Grace, 300*time.Millisecond)
+	t.ClaimDelay = or(t.ClaimDelay, 10*time.Second)
+	t.Resend = or(t.Resend, 2*t.Beacon)
+	t.Retry = or(t.Retry, 5*t.Beacon)
+	switch {
+	case t.Beacon < 0 || t.Lease < 2*t.Beacon:
+		return fmt.Errorf("timing: lease is %v, allowed: at least twice the beacon (%v)", t.Lease, t.Beacon)
+	case t.Grace <= t.Lease:
+		return fmt.Errorf("timing: grace is %v, allowed: more than the lease (%v)", t.Grace, t.Lease)
+	case t.ClaimDelay < 0 || t.Resend <= 0 || t.Retry <= 0:
+		return fmt.Errorf("timing: claimDelay %v, resend %v, retry %v, allowed: not negative", t.ClaimDelay, t.Resend, t.Retry)
+	}
+	return nil
+}
+
+func (l *Limits) fill() error {
+	l.MaxPayload = or(l.MaxPayload, wire.DefaultMaxPayload)
+	l.InFlight = powerOfTwo(or(l.InFlight, 16384))
+	l.InFlightBytes = or(l.InFlightBytes, 16<<20)
+	l.PendingReads = powerOfTwo(or(l.PendingReads, 16384))
+	l.Sessions = or(l.Sessions, 4096)
+	l.Window = or(l.Window, 512)
+	l.BatchBytes = or(l.BatchBytes, 256<<10)
+	l.LearnerBytes = or(l.LearnerBytes, 4<<20)
+	l.JoinBound = or(l.JoinBound, 4096)
+	switch {
+	case l.MaxPayload < 1 || l.MaxPayload > wire.MaxPayload:
+		return fmt.Errorf("limits: maxPayload is %d, allowed: 1..%d", l.MaxPayload, wire.MaxPayload)
+	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.Sessions < 1 || l.JoinBound < 1 || l.LearnerBytes < 1:
+		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, sessions %d, joinBound %d, learnerBytes %d, allowed: positive",
+			l.InFlight, l.InFlightBytes, l.PendingReads, l.Sessions, l.JoinBound, l.LearnerBytes)
+	case l.Window < 1 || l.Window&(l.Window-1) != 0 || l.Window > 1<<16:
+		return fmt.Errorf("limits: window is %d, allowed: a power of two up to 65536", l.Window)
+	case l.BatchBytes < 64<<10 || l.BatchBytes > wire.MaxPrepareEntries:
+		return fmt.Errorf("limits: batchBytes is %d, allowed: 65536..%d", l.BatchBytes, wire.MaxPrepareEntries)
+	}
+	return nil
+}
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p <<= 1
+	}
+	return p
+}
+
+func (o *Options) fill() error {
+	if o.Self.Boot == 0 || o.Self.ID == "" || o.Self.Address == "" {
+		return fmt.Errorf("replica %s: self is %+v, allowed: an id, a boot id and an address", o.Partition, o.Self)
+	}
+	if o.Store == nil {
+		return fmt.Errorf("replica %s: no store", o.Partition)
+	}
+	if seq, _ := o.Store.Last(); seq != 0 {
+		return fmt.Errorf("replica %s: the store holds %d entries, allowed: an empty one", o.Partition, seq)
+	}
+	o.Replicas = or(o.Replicas, 2)
+	o.MinInSync = or(o.MinInSync, 1)
+	if o.Replicas < 1 || o.Replicas > wire.MaxMembers || o.MinInSync < 1 || o.MinInSync > o.Replicas {
+		return fmt.Errorf("replica %s: replicas %d, minInSync %d, allowed: 1..%d and minInSync at most replicas",
+			o.Partition, o.Replicas, o.MinInSync, wire.MaxMembers)
+	}
+	if err := o.Timing.fill(); err != nil {
+		return err
+	}
+	return o.Limits.fill()
+}

@@ -1,0 +1,58 @@
+package replica
+
+// Role of a replica in its partition.
+type Role uint8
+
+// Roles.
+const (
+	RoleIdle     Role = iota // no configuration seen yet
+	RoleClaiming             // the partition is unclaimed; this replica waits to claim it or is doing so
+	RolePrimary              // orders the log and acknowledges
+	RoleBackup               // in sync, stores what the primary sends
+	RoleLearner              // not in sync: registers with the primary and catches up
+	RoleFenced               // has given up its epoch and proposed another; serves nothing until the arbiter answers
+	RoleStopped              // asked for a restart; ignores everything
+)
+
+func (r Role) String() string {
+	return [...]string{"idle", "claiming", "primary", "backup", "learner", "fenced", "stopped"}[r]
+}
+
+// Status is what the replica knows about itself and its partition.
+type Status struct {
+	Role      Role
+	Suspended bool // a primary that waits for a change of configuration and does not acknowledge
+	Draining  bool
+	Config    *Config // last adopted, nil if none; not to be changed
+	LastSeq   uint64
+	CommitSeq uint64
+	CursorSeq uint64 // committed write-behind position
+	Sessions  int
+	InFlight  int
+	Learners  []Member // of a primary: those that catch up
+}
+
+// Counters count since the replica was made. They never fall.
+type Counters struct {
+	Submits          uint64 // Submit frames seen
+	Acks             uint64 // orders acknowledged, duplicates not counted
+	Duplicates       uint64 // Submits answered from the session's stored replies
+	Rejects          [16]uint64
+	ClientGaps       uint64 // Submits that skipped a clientSeq
+	PeerGaps         uint64 // Nacks sent or received
+	Resends          uint64 // times entries were sent again
+	Prepares         uint64 // Prepare frames sent
+	PeerAcks         uint64 // acknowledgement frames sent
+	StaleFrames      uint64 // frames of another epoch or incarnation, dropped
+	BadFrames        uint64 // frames of replicas that could not be decoded
+	ReadsConfirmed   uint64
+	ReadsLeased      uint64
+	ReadsBackup      uint64
+	SessionsOpened   uint64
+	SessionsEvicted  uint64
+	ConfigChanges    uint64 // configurations adopted
+	ConfigRegressed  uint64
+	CASUnknown       uint64
+	EntriesStored    uint64
+	EntriesDuplicate uint64 // received again and dropped
+}

@@ -1,0 +1,32 @@
+package store
+
+import "fmt"
+
+// ErrCapacity says that the memory limit is reached. Nothing was written.
+type ErrCapacity struct {
+	Used  int64 // bytes
+	Limit int64 // bytes
+}
+
+func (e *ErrCapacity) Error() string {
+	return fmt.Sprintf("order store is full: %d of %d bytes used; raise the memory limit, or let the write-behind sink free space", e.Used, e.Limit)
+}
+
+// ErrGap says that an entry is not the one that comes next.
+type ErrGap struct {
+	Expected, Got uint64 // seq
+}
+
+func (e *ErrGap) Error() string {
+	return fmt.Sprintf("entry has seq %d, allowed: %d", e.Got, e.Expected)
+}
+
+// ErrChain says that an entry does not continue this log: its history is another.
+type ErrChain struct {
+	Seq       uint64
+	Want, Got uint64 // hash of the entry before
+}
+
+func (e *ErrChain) Error() string {
+	return fmt.Sprintf("entry %d: prevHash is %016x, allowed: %016x, the hash of entry %d here", e.Seq, e.Got, e.Want, e.Seq-1)
+}

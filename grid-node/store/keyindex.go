@@ -1,0 +1,204 @@
+package store
+
+import (
+	"errors"
+	"hash/maphash"
+	"unsafe"
+)
+
+// keyIndex maps ClOrdID to the position of its entry by extendible hashing: a
+// directory of 4 KiB pages; a page that is full is split in two, and only when
+// the directory is too small for that it doubles (4 bytes per page). The
+// largest pause is thus the split of one page, about a microsecond, or the copy
+// of the directory, 20 microseconds at 20 million orders.
+//
+// A slot is position+1 in its low half and 32 bits of the key's hash in its
+// high half: a split needs no look at the entries, and a lookup looks at an
+// entry only when all 32 bits agree. The hash is seeded per store, so nobody
+// outside can choose keys that collide.
+type keyIndex struct {
+	seed   maphash.Seed
+	depth  uint     // the directory has 1<<depth places
+	dir    []uint32 // page numbers; low bits of the hash choose
+	dirMap []byte
+	chunks [][]byte // pagesPerChunk pages each
+	pages  uint32
+}
+
+const (
+	pageSlots     = 512 // of 8 bytes; the first holds depth and count of the page
+	pageBytes     = pageSlots * 8
+	pageFull      = 440
+	pagesPerChunk = 256
+	maxDepth      = 22
+)
+
+var errKeyIndexFull = errors.New("order store: ClOrdID index cannot be split further")
+
+type page [pageSlots]uint64
+
+func (p *page) depth() uint       { return uint(p[0] & 0xff) }
+func (p *page) count() int        { return int(p[0] >> 8) }
+func (p *page) set(d uint, n int) { p[0] = uint64(d) | uint64(n)<<8 }
+
+// add puts a slot into a page that is not full.
+func (p *page) add(slot uint64) {
+	i := startSlot(uint32(slot >> 32))
+	for p[i] != 0 {
+		if i++; i == pageSlots {
+			i = 1
+		}
+	}
+	p[i] = slot
+	p[0] += 1 << 8
+}
+
+func startSlot(fp uint32) uint32 {
+	return 1 + uint32(uint64(fp>>maxDepth)*(pageSlots-1)>>(32-maxDepth))
+}
+
+func (x *keyIndex) open() (err error) {
+	x.seed = maphash.MakeSeed()
+	if x.dirMap, x.dir, err = mapDir(1); err != nil {
+		return err
+	}
+	x.dir[0], err = x.newPage()
+	return err
+}
+
+func mapDir(n int) ([]byte, []uint32, error) {
+	mem, err := mapMemory(max(4*n, 4096))
+	if err != nil {
+		return nil, nil, err
+	}
+	return mem, unsafe.Slice((*uint32)(unsafe.Pointer(&mem[0])), n), nil
+}
+
+func (x *keyIndex) newPage() (uint32, error) {
+	if int(x.pages) == len(x.chunks)*pagesPerChunk {
+		mem, err := mapMemory(pagesPerChunk * pageBytes)
+		if err != nil {
+			return 0, err
+		}
+		x.chunks = append(x.chunks, mem)
+	}
+	x.pages++
+	return x.pages - 1, nil
+}
+
+func (x *keyIndex) page(n uint32) *page {
+	return (*page)(unsafe.Pointer(&x.chunks[n/pagesPerChunk][n%pagesPerChunk*pageBytes]))
+}
+
+// bytes the index holds.
+func (x *keyIndex) bytes() int64 { return int64(x.pages)*pageBytes + int64(len(x.dir))*4 }
+
+func (x *keyIndex) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
+
+// find returns the position of the first entry for which same is true.
+func (x *keyIndex) find(fp uint32, key []byte, s *Store) (pos uint32, ok bool) {
+	p := x.page(x.dir[fp&(1<<x.depth-1)])
+	for i := startSlot(fp); ; {
+		slot := p[i]
+		if slot == 0 {
+			return 0, false
+		}
+		if uint32(slot>>32) == fp {
+			pos = uint32(slot) - 1
+			if s.keyAt(pos, key) {
+				return pos, true
+			}
+		}
+		if i++; i == pageSlots {
+			i = 1
+		}
+	}
+}
+
+// growth is how many bytes reserve may add for this hash.
+func (x *keyIndex) growth(fp uint32) int64 {
+	p := x.page(x.dir[fp&(1<<x.depth-1)])
+	if p.count() < pageFull {
+		return 0
+	}
+	if p.depth() < x.depth {
+		return pageBytes
+	}
+	return pageBytes + int64(len(x.dir))*4
+}
+
+// reserve makes room for one slot of this hash.
+func (x *keyIndex) reserve(fp uint32) error {
+	for {
+		p := x.page(x.dir[fp&(1<<x.depth-1)])
+		if p.count() < pageFull {
+			return nil
+		}
+		if err := x.split(fp, p); err != nil {
+			return err
+		}
+	}
+}
+
+// insert adds a slot; reserve was called for the same hash.
+func (x *keyIndex) insert(fp, pos uint32) {
+	x.page(x.dir[fp&(1<<x.depth-1)]).add(uint64(fp)<<32 | uint64(pos+1))
+}
+
+// split divides the page that fp belongs to by one more bit of the hash.
+func (x *keyIndex) split(fp uint32, p *page) error {
+	d := p.depth()
+	if d == x.depth {
+		if err := x.double(); err != nil {
+			return err
+		}
+	}
+	n, err := x.newPage()
+	if err != nil {
+		return err
+	}
+	q := x.page(n)
+	old := *p
+	clear(p[:])
+	p.set(d+1, 0)
+	q.set(d+1, 0)
+	for _, slot := range old[1:] {
+		switch {
+		case slot == 0:
+		case slot>>32>>d&1 == 0:
+			p.add(slot)
+		default:
+			q.add(slot)
+		}
+	}
+	// Every directory place whose low d bits are fp's and whose bit d is 1.
+	for i := uint64(fp)&(1<<d-1) | 1<<d; i < uint64(len(x.dir)); i += 1 << (d + 1) {
+		x.dir[i] = n
+	}
+	return nil
+}
+
+func (x *keyIndex) double() error {
+	if x.depth == maxDepth {
+		return errKeyIndexFull
+	}
+	n := len(x.dir)
+	mem, dir, err := mapDir(2 * n)
+	if err != nil {
+		return err
+	}
+	copy(dir, x.dir)
+	copy(dir[n:], x.dir)
+	unmapMemory(x.dirMap)
+	x.dirMap, x.dir = mem, dir
+	x.depth++
+	return nil
+}
+
+func (x *keyIndex) close() {
+	for _, c := range x.chunks {
+		unmapMemory(c)
+	}
+	unmapMemory(x.dirMap)
+	x.chunks, x.dir, x.dirMap, x.pages = nil, nil, nil, 0
+}

@@ -1,0 +1,63 @@
+package store
+
+import "sort"
+
+// Range is as many whole entries (padded, contiguous, in log order) from seq
+// from up to seq to as stand in one segment and within limit bytes, but at least
+// one. through is the last of them. It returns nil, from-1 when from > to. The
+// writer asks for no more than Last, other goroutines for no more than Committed.
+func (s *Store) Range(from, to uint64, limit int) (entries []byte, through uint64) {
+	if from == 0 || from > to {
+		return nil, from - 1
+	}
+	start := s.seqs.get(from)
+	mem := s.seg.at(start)
+	room := min(len(mem), limit)
+	if n, ok := s.span(start, to, len(mem)); ok && n <= room {
+		return mem[:n:n], to
+	}
+	// The largest number of entries that fits; the first always does.
+	k := sort.Search(int(to-from), func(i int) bool {
+		n, ok := s.span(start, from+1+uint64(i), len(mem))
+		return !ok || n > room
+	})
+	through = from + uint64(k)
+	n, _ := s.span(start, through, len(mem))
+	return mem[:n:n], through
+}
+
+// span is the number of bytes from start to the end of entry seq, if that
+// stands in the same segment, of which mem bytes are left.
+func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
+	pos := s.seqs.get(seq)
+	off := int(pos-start) << 3
+	if off >= mem {
+		return 0, false
+	}
+	return off + (sizeOf(s.seg.at(pos))+7)&^7, true
+}
+
+// Prefault makes the kernel provide the memory that the next bytes appended
+// will need, so that the appending thread does not take page faults. It is for
+// another thread than the writer's; calling it or not changes nothing else.
+func (s *Store) Prefault(ahead int) {
+	tail := s.tailMark.Load()
+	if tail == 0 {
+		return
+	}
+	i, base := locate(tail - 1)
+	mem := s.seg.maps[i] // written before tailMark was
+	from := int(tail-base) &^ 4095
+	populate(mem[from:min(from+ahead, len(mem))])
+	if from+ahead < len(mem) || i+1 >= maxSegments || s.seg.spare.Load() != nil {
+		return
+	}
+	next, err := mapMemory(segmentSize(i + 1))
+	if err != nil {
+		return // the writer will meet the same error and report it
+	}
+	populate(next[:min(ahead, len(next))])
+	if !s.seg.spare.CompareAndSwap(nil, &spare{index: i + 1, mem: next}) {
+		unmapMemory(next)
+	}
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// Segments double from 1 MiB to 64 MiB: a small grid maps little, a large one
+// has few mappings. Positions count 8-byte units of one continuous space, so 32
+// bits reach 32 GiB.
+const (
+	firstSegmentBits = 20
+	growingSegments  = 6
+	lastSegmentBits  = firstSegmentBits + growingSegments
+	growingBytes     = (1<<growingSegments - 1) << firstSegmentBits
+	maxBytes         = 8 << 32
+	maxSegments      = growingSegments + (maxBytes-growingBytes)>>lastSegmentBits
+)
+
+// locate says in which segment the byte offset lies and where that one begins.
+func locate(off uint64) (segment int, base uint64) {
+	if m := off>>firstSegmentBits + 1; m < 1<<growingSegments {
+		k := bits.Len64(m) - 1
+		return k, (1<<k - 1) << firstSegmentBits
+	}
+	k := (off - growingBytes) >> lastSegmentBits
+	return growingSegments + int(k), growingBytes + k<<lastSegmentBits
+}
+
+func segmentSize(i int) int {
+	return 1 << (firstSegmentBits + min(i, growingSegments))
+}
+
+// segments is the memory of the entries. The writer fills maps[i] before any
+// reader can learn of a position in it (Committed is stored after), so readers
+// need no lock.
+type segments struct {
+	maps  [maxSegments][]byte
+	tail  uint64 // byte offset of the next entry
+	end   uint64 // byte offset where the current segment ends
+	spare atomic.Pointer[spare]
+}
+
+// spare is a segment mapped ahead of need, off the hot path.
+type spare struct {
+	index int
+	mem   []byte
+}
+
+// reserve makes sure that n bytes in one segment stand at tail. It moves tail
+// to the next segment when the current one is too short.
+func (s *segments) reserve(n int) error {
+	if s.tail+uint64(n) <= s.end {
+		return nil
+	}
+	i, base := locate(s.end)
+	if i >= maxSegments {
+		return &ErrCapacity{Used: maxBytes, Limit: maxBytes}
+	}
+	var mem []byte
+	if sp := s.spare.Swap(nil); sp != nil && sp.index == i {
+		mem = sp.mem
+	} else {
+		if sp != nil {
+			unmapMemory(sp.mem)
+		}
+		var err error
+		if mem, err = mapMemory(segmentSize(i)); err != nil {
+			return err
+		}
+	}
+	s.maps[i] = mem
+	s.tail, s.end = base, base+uint64(len(mem))
+	return nil
+}
+
+// at is the memory from pos (8-byte units) to the end of its segment.
+func (s *segments) at(pos uint32) []byte {
+	off := uint64(pos) << 3
+	i, base := locate(off)
+	return s.maps[i][off-base:]
+}
+
+func (s *segments) close() {
+	for i, m := range s.maps {
+		unmapMemory(m)
+		s.maps[i] = nil
+	}
+	if sp := s.spare.Swap(nil); sp != nil {
+		unmapMemory(sp.mem)
+	}
+}

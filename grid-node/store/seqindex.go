@@ -1,0 +1,53 @@
+package store
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// seqIndex maps seq to position. Chunk k holds 4096<<k positions, so it grows
+// without ever being copied; the kernel provides the pages as they are written.
+type seqIndex struct {
+	chunks [28][]uint32
+	maps   [28][]byte
+}
+
+const firstChunkBits = 12
+
+func chunkOf(i uint64) (chunk int, off uint64) {
+	k := bits.Len64(i>>firstChunkBits+1) - 1
+	return k, i - (1<<k-1)<<firstChunkBits
+}
+
+// reserve makes sure that seq has a place.
+func (x *seqIndex) reserve(seq uint64) error {
+	k, _ := chunkOf(seq - 1)
+	if x.chunks[k] != nil {
+		return nil
+	}
+	n := 1 << (firstChunkBits + k)
+	mem, err := mapMemory(4 * n)
+	if err != nil {
+		return err
+	}
+	x.maps[k] = mem
+	x.chunks[k] = unsafe.Slice((*uint32)(unsafe.Pointer(&mem[0])), n)
+	return nil
+}
+
+func (x *seqIndex) put(seq uint64, pos uint32) {
+	k, off := chunkOf(seq - 1)
+	x.chunks[k][off] = pos
+}
+
+func (x *seqIndex) get(seq uint64) uint32 {
+	k, off := chunkOf(seq - 1)
+	return x.chunks[k][off]
+}
+
+func (x *seqIndex) close() {
+	for k := range x.maps {
+		unmapMemory(x.maps[k])
+		x.maps[k], x.chunks[k] = nil, nil
+	}
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// Options of New.
+type Options struct {
+	// Limit in bytes of entries and indexes together; 0 for none. Not used
+	// when Budget is given.
+	Limit int64
+	// Budget is shared with other stores of the process.
+	Budget *Budget
+}
+
+// Store is the log of one partition.
+type Store struct {
+	seg    segments
+	seqs   seqIndex
+	keys   keyIndex
+	budget *Budget
+
+	last     uint64 // seq of the last entry, 0 if none
+	lastHash uint64
+	used     int64 // bytes of entries and indexes
+	granted  int64 // bytes taken from the budget
+	orders   uint64
+
+	committed atomic.Uint64
+	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
+}
+
+// New makes an empty store.
+func New(o Options) (*Store, error) {
+	s := &Store{budget: o.Budget}
+	if s.budget == nil {
+		s.budget = NewBudget(o.Limit)
+	}
+	if err := s.keys.open(); err != nil {
+		return nil, err
+	}
+	s.used = s.keys.bytes()
+	return s, nil
+}
+
+// Last is the seq and hash of the last entry; 0, 0 when the store is empty.
+func (s *Store) Last() (seq, hash uint64) { return s.last, s.lastHash }
+
+// Orders is the number of entries of kind order.
+func (s *Store) Orders() uint64 { return s.orders }
+
+// Used is what entries and indexes take, in bytes.
+func (s *Store) Used() int64 { return s.used }
+
+// Limit is the memory limit in bytes, 0 or less for none. It is shared when the
+// budget is.
+func (s *Store) Limit() int64 { return s.budget.limit }
+
+// Append adds an entry with the next seq. It fills e.Size, e.Seq and
+// e.PrevHash. The payload is copied. Errors are *ErrCapacity or what the
+// operating system said; then nothing was written.
+func (s *Store) Append(e *order.Entry, payload []byte) error {
+	size := order.HeaderSize + len(payload)
+	if len(payload) > order.MaxPayload {
+		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
+	}
+	fp, err := s.reserve(size, e.Kind, keyOf(e, payload))
+	if err != nil {
+		return err
+	}
+	e.Size, e.Seq, e.PrevHash = uint32(size), s.last+1, s.lastHash
+	b := s.seg.at(uint32(s.seg.tail >> 3))
+	e.Put(b)
+	copy(b[order.HeaderSize:size], payload)
+	s.publish(b[:size:size], e.Kind, fp)
+	return nil
+}
+
+// AppendEntry adds an entry made elsewhere; e is its decoded header. Errors are
+// *ErrGap, *ErrChain, *ErrCapacity, or what the operating system said; then
+// nothing was written.
+func (s *Store) AppendEntry(entry []byte, e *order.Entry) error {
+	if e.Seq != s.last+1 {
+		return &ErrGap{Expected: s.last + 1, Got: e.Seq}
+	}
+	if e.PrevHash != s.lastHash {
+		return &ErrChain{Seq: e.Seq, Want: s.lastHash, Got: e.PrevHash}
+	}
+	fp, err := s.reserve(len(entry), e.Kind, keyOf(e, entry[order.HeaderSize:]))
+	if err != nil {
+		return err
+	}
+	b := s.seg.at(uint32(s.seg.tail >> 3))[:len(entry):len(entry)]
+	copy(b, entry)
+	s.publish(b, e.Kind, fp)
+	return nil
+}
+
+func keyOf(e *order.Entry, payload []byte) []byte {
+	if e.Kind != order.KindOrder {
+		return nil
+	}
+	return payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
+}
+
+// reserve makes room for an entry everywhere, so that publish cannot fail.
+func (s *Store) reserve(size int, kind order.Kind, key []byte) (fp uint32, err error) {
+	need := int64(order.Padded(size)) + 4
+	if kind == order.KindOrder {
+		fp = s.keys.hash(key)
+		need += s.keys.growth(fp)
+	}
+	if over := s.used + need - s.granted; over > 0 {
+		if err := s.grow(over); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.seg.reserve(order.Padded(size)); err != nil {
+		return 0, err
+	}
+	if err := s.seqs.reserve(s.last + 1); err != nil {
+		return 0, err
+	}
+	if kind == order.KindOrder {
+		before := s.keys.bytes()
+		err = s.keys.reserve(fp)
+		s.used += s.keys.bytes() - before
+	}
+	return fp, err
+}
+
+// grow takes at least n more bytes from the budget.
+func (s *Store) grow(n int64) error {
+	for _, g := range [2]int64{max(n, grant), n} { // near the limit, to the last byte
+		if s.budget.take(g) {
+			s.granted += g
+			return nil
+		}
+	}
+	return &ErrCapacity{Used: s.budget.Used(), Limit: s.budget.limit}
+}
+
+// publish takes the entry that was written at the tail into the log.
+func (s *Store) publish(b []byte, kind order.Kind, fp uint32) {
+	pos := uint32(s.seg.tail >> 3)
+	s.last++
+	s.seqs.put(s.last, pos)
+	if kind == order.KindOrder {
+		s.keys.insert(fp, pos)
+		s.orders++
+	}
+	n := order.Padded(len(b))
+	s.seg.tail += uint64(n)
+	s.used += int64(n) + 4
+	s.lastHash = order.Hash(b)
+}
+
+// SetCommitted says that entries up to seq may be read by other goroutines. It
+// never falls.
+func (s *Store) SetCommitted(seq uint64) {
+	if seq > s.last {
+		panic(fmt.Sprintf("order store: committed %d, last is %d", seq, s.last)) // the caller's bug; readers would run into nothing
+	}
+	if seq > s.committed.Load() {
+		s.tailMark.Store(s.seg.tail)
+		s.committed.Store(seq)
+	}
+}
+
+// Committed is the seq up to which any goroutine may read.
+func (s *Store) Committed() uint64 { return s.committed.Load() }
+
+// Get is the entry seq without padding, or nil if it is not there. The bytes
+// never change. Writer only; others use Read.
+func (s *Store) Get(seq uint64) []byte {
+	if seq == 0 || seq > s.last {
+		return nil
+	}
+	return s.entry(seq)
+}
+
+// Read is Get for any goroutine: nil beyond Committed.
+func (s *Store) Read(seq uint64) []byte {
+	if seq == 0 || seq > s.committed.Load() {
+		return nil
+	}
+	return s.entry(seq)
+}
+
+func (s *Store) entry(seq uint64) []byte {
+	b := s.seg.at(s.seqs.get(seq))
+	n := sizeOf(b)
+	return b[:n:n]
+}
+
+// HashAt is the hash of entry seq; 0 for seq 0.
+func (s *Store) HashAt(seq uint64) uint64 {
+	switch {
+	case seq == 0 || seq > s.last:
+		return 0
+	case seq == s.last:
+		return s.lastHash
+	}
+	return order.PrevHash(s.seg.at(s.seqs.get(seq + 1)))
+}
+
+// FindClOrdID is the seq of the order with this ClOrdID. Writer only.
+func (s *Store) FindClOrdID(id []byte) (seq uint64, ok bool) {
+	pos, ok := s.keys.find(s.keys.hash(id), id, s)
+	if !ok {
+		return 0, false
+	}
+	return order.Seq(s.seg.at(pos)), true
+}
+
+func (s *Store) keyAt(pos uint32, key []byte) bool {
+	return bytes.Equal(order.ClOrdID(s.seg.at(pos)), key)
+}
+
+func sizeOf(b []byte) int {
+	return int(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
+}
+
+// Close gives the memory back. No slice of the store may be used after it.
+func (s *Store) Close() {
+	s.seg.close()
+	s.seqs.close()
+	s.keys.close()
+	s.budget.give(s.granted)
+	s.granted, s.used, s.last, s.lastHash, s.orders = 0, 0, 0, 0, 0
+	s.committed.Store(0)
+}
