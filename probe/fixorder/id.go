@@ -120,3 +120,10 @@ func base32(s string) (n uint64, ok bool) {
 	}
 	return n, true
 }
+
+// ClOrdID is the text of an order's ClOrdID (11).
+func (id ID) ClOrdID(index int64) string {
+	var b [IDSize]byte
+	id.put(b[:], index)
+	return string(b[:])
+}

@@ -1,0 +1,223 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// Entry is one entry of a partition's committed log, of whatever kind.
+type Entry struct {
+	Seq      uint64
+	PrevHash uint64 // hash of the entry before, as the entry itself says
+	Hash     uint64 // hash of this entry, worked out from its bytes
+	IsOrder  bool
+	// Of an order. ClOrdID and FIX may be reused by the caller after the call.
+	ClOrdID []byte
+	FIX     []byte
+}
+
+// Counts is the verdict of one step's records against the log. Everything but
+// Entries, Foreign, Late and UnknownFound must be zero in a correct run.
+type Counts struct {
+	Entries int64 `json:"entries"` // log entries read, of every kind
+	Foreign int64 `json:"foreign"` // orders in the log that are not of this probe
+
+	Lost        int64 `json:"lost"`        // acknowledged, not in the log
+	Duplicates  int64 `json:"duplicates"`  // a ClOrdID in the log twice, or one receipt given twice
+	Gaps        int64 `json:"gaps"`        // sequence numbers missing from the log
+	Misplaced   int64 `json:"misplaced"`   // in the log, but not where the receipt said
+	Refused     int64 `json:"refused"`     // in the log although the grid refused it, or it was never sent
+	Corrupt     int64 `json:"corrupt"`     // in the log with other bytes than an order has
+	ChainBreaks int64 `json:"chainBreaks"` // an entry that does not follow from the one before
+
+	UnknownFound  int64 `json:"unknownFound"`  // unanswered, and in the log
+	UnknownAbsent int64 `json:"unknownAbsent"` // unanswered, and not in the log
+	Late          int64 `json:"late"`          // of an earlier step, not seen there, in the log now
+}
+
+// Add sums counts over steps or partitions.
+func (c *Counts) Add(o Counts) {
+	c.Entries += o.Entries
+	c.Foreign += o.Foreign
+	c.Lost += o.Lost
+	c.Duplicates += o.Duplicates
+	c.Gaps += o.Gaps
+	c.Misplaced += o.Misplaced
+	c.Refused += o.Refused
+	c.Corrupt += o.Corrupt
+	c.ChainBreaks += o.ChainBreaks
+	c.UnknownFound += o.UnknownFound
+	c.UnknownAbsent += o.UnknownAbsent
+	c.Late += o.Late
+}
+
+// Violations is how many things happened that must not happen.
+func (c Counts) Violations() int64 {
+	return c.Lost + c.Duplicates + c.Gaps + c.Misplaced + c.Refused + c.Corrupt + c.ChainBreaks
+}
+
+// Checker holds one probe's records against one copy of its partition's log.
+// It lives as long as the run, so that an order that turns up again in a later
+// step is seen; its memory is one bit an order.
+type Checker struct {
+	id       fixorder.ID
+	inLog    bitset // by order index, over the whole run
+	next     uint64 // sequence number the log must continue with
+	lastHash uint64
+	hashed   bool // lastHash is known
+
+	// The step under way.
+	first    int64
+	orders   []load.Order
+	counts   Counts
+	examples []string
+}
+
+// NewChecker begins behind sequence number last, whose hash is lastHash: what
+// is in the log before the run is none of its business.
+func NewChecker(id fixorder.ID, last, lastHash uint64) *Checker {
+	return &Checker{id: id, next: last + 1, lastHash: lastHash, hashed: last > 0}
+}
+
+// Next is the sequence number the next entry must have: where to read on.
+func (c *Checker) Next() uint64 { return c.next }
+
+// Begin starts the comparison of a step, whose first order has the given index.
+// The orders must not change before Finish.
+func (c *Checker) Begin(first int64, orders []load.Order) {
+	c.first, c.orders, c.counts, c.examples = first, orders, Counts{}, nil
+}
+
+// Entry takes the next entry of the log.
+func (c *Checker) Entry(e Entry) {
+	c.counts.Entries++
+	switch {
+	case e.Seq > c.next:
+		c.counts.Gaps += int64(e.Seq - c.next)
+		c.note("gap: %d follows %d", e.Seq, c.next-1)
+	case e.Seq < c.next:
+		c.counts.Duplicates++
+		c.note("sequence number %d comes after %d", e.Seq, c.next-1)
+	case c.hashed && e.PrevHash != c.lastHash:
+		c.counts.ChainBreaks++
+		c.note("entry %d does not follow from the one before: it says %016x, that has %016x", e.Seq, e.PrevHash, c.lastHash)
+	}
+	c.next, c.lastHash, c.hashed = max(c.next, e.Seq+1), e.Hash, true
+	if e.IsOrder {
+		c.order(e)
+	}
+}
+
+func (c *Checker) order(e Entry) {
+	id, index, ok := fixorder.ParseID(e.ClOrdID)
+	if !ok || id != c.id {
+		c.counts.Foreign++
+		return
+	}
+	if err := fixorder.Check(e.FIX); err != nil {
+		c.counts.Corrupt++
+		c.note("order %d at %d: %v", index, e.Seq, err)
+	}
+	if c.inLog.set(uint64(index)) {
+		c.counts.Duplicates++
+		c.note("order %d is in the log again at %d", index, e.Seq)
+		return
+	}
+	switch i := index - c.first; {
+	case i < 0:
+		c.counts.Late++
+	case i >= int64(len(c.orders)):
+		c.counts.Refused++
+		c.note("order %d at %d was never created", index, e.Seq)
+	default:
+		c.fate(index, &c.orders[i], e)
+	}
+}
+
+func (c *Checker) fate(index int64, o *load.Order, e Entry) {
+	switch o.Fate {
+	case load.Acked:
+		if o.Seq != e.Seq {
+			c.counts.Misplaced++
+			c.note("order %d was acknowledged at %d and is at %d", index, o.Seq, e.Seq)
+		}
+	case load.Unknown:
+		c.counts.UnknownFound++
+	default:
+		c.counts.Refused++
+		c.note("order %d at %d is in the log and was %s", index, e.Seq, o.Fate)
+	}
+}
+
+// Finish ends the step: every order of it that the log could hold has been
+// given to Entry.
+func (c *Checker) Finish() Counts {
+	for i := range c.orders {
+		o, index := &c.orders[i], c.first+int64(i)
+		found := c.inLog.has(uint64(index))
+		switch {
+		case o.Fate == load.Unknown && !found:
+			c.counts.UnknownAbsent++
+		case o.Fate == load.Acked && !found:
+			c.counts.Lost++
+			c.note("order %d was acknowledged at %d and is not in the log", index, o.Seq)
+		}
+	}
+	c.receiptsTwice()
+	c.orders = nil
+	return c.counts
+}
+
+// receiptsTwice looks for a sequence number that two orders were given. The
+// numbers come from the grid, so they are sorted and not used as an index.
+func (c *Checker) receiptsTwice() {
+	var seqs []uint64
+	for i := range c.orders {
+		if c.orders[i].Fate == load.Acked {
+			seqs = append(seqs, c.orders[i].Seq)
+		}
+	}
+	slices.Sort(seqs)
+	for i := 1; i < len(seqs); i++ {
+		if seqs[i] == seqs[i-1] {
+			c.counts.Duplicates++
+			c.note("two orders were acknowledged at %d", seqs[i])
+		}
+	}
+}
+
+// maxExamples bounds what a broken grid can make a report say.
+const maxExamples = 8
+
+func (c *Checker) note(format string, args ...any) {
+	if len(c.examples) < maxExamples {
+		c.examples = append(c.examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// Examples are the first violations of the step, in words.
+func (c *Checker) Examples() []string { return c.examples }
+
+// bitset grows as needed.
+type bitset struct{ words []uint64 }
+
+// set reports whether the bit was set already.
+func (b *bitset) set(i uint64) bool {
+	w := i / 64
+	if w >= uint64(len(b.words)) {
+		grown := make([]uint64, max(w+1, uint64(2*len(b.words))))
+		copy(grown, b.words)
+		b.words = grown
+	}
+	was := b.words[w]>>(i%64)&1 == 1
+	b.words[w] |= 1 << (i % 64)
+	return was
+}
+
+func (b *bitset) has(i uint64) bool {
+	w := i / 64
+	return w < uint64(len(b.words)) && b.words[w]>>(i%64)&1 == 1
+}

@@ -1,0 +1,174 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/pacer"
+)
+
+// Receipt is what a grid answers to an order it has taken.
+type Receipt struct {
+	Seq    uint64 // position in the partition's log
+	Epoch  uint64
+	Copies uint8 // servers that held the order when it was acknowledged
+}
+
+// Submitter is one publishing thread's way into the grid. Submit returns when
+// the order is acknowledged, or when its fate is what the error says.
+type Submitter interface {
+	Submit(ctx context.Context, fix []byte) (Receipt, error)
+	// Fate says what an error of Submit means for the order.
+	Fate(err error) Fate
+}
+
+// Probe is one creator and its publishing threads.
+type Probe struct {
+	// Name is the letter of the published tests: A, B, C ...
+	Name    string
+	ID      fixorder.ID
+	Version fixorder.Version
+	// Threads are the publishing threads' connections, one each.
+	Threads []Submitter
+
+	makers []*fixorder.Maker
+	seqs   []int64 // last MsgSeqNum of each thread
+}
+
+// Step is one rate held for one stretch of time.
+type Step struct {
+	Schedule pacer.Schedule
+	Start    int64 // on the scale of clock.Now
+	First    int64 // index of the step's first order within the run
+	// DrainLimit bounds how long created orders may still wait to be sent
+	// after the last one was created; what is left then stays Unsent.
+	DrainLimit time.Duration
+}
+
+// Outcome is what a step left behind.
+type Outcome struct {
+	Created int64 // orders[:Created] were created
+	Ended   int64 // when the last thread was done, on the scale of clock.Now
+	// Errors are examples of what Submit returned, at most one a thread, and
+	// Failed how many calls returned an error.
+	Errors []error
+	Failed int64
+}
+
+// Run fills orders, whose length is the number of orders of the step. It
+// returns when every created order has a fate. A cancelled context stops
+// creation and abandons what has not been sent.
+func (p *Probe) Run(ctx context.Context, s Step, orders []Order) (Outcome, error) {
+	if err := p.prepare(s, int64(len(orders))); err != nil {
+		return Outcome{}, err
+	}
+	g := newGate(len(p.Threads))
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() {
+		stop.Store(true)
+		g.abandon()
+	})()
+
+	threads := make([]threadOutcome, len(p.Threads))
+	var publishing sync.WaitGroup
+	for n := range p.Threads {
+		publishing.Go(func() { threads[n] = p.publish(ctx, g, n, s, orders) })
+	}
+	created, err := p.create(g, s, orders, &stop)
+	drained := time.AfterFunc(s.DrainLimit, g.abandon)
+	publishing.Wait()
+	drained.Stop()
+
+	out := Outcome{Created: created, Ended: clock.Now()}
+	for n, t := range threads {
+		out.Failed += t.failed
+		if t.example != nil {
+			out.Errors = append(out.Errors, fmt.Errorf("probe %s thread %d: %w", p.Name, n, t.example))
+		}
+		err = errors.Join(err, t.fatal)
+	}
+	return out, err
+}
+
+func (p *Probe) prepare(s Step, n int64) error {
+	if len(p.Threads) == 0 || len(p.Threads) > 255 {
+		return fmt.Errorf("probe %s: %d publishing threads, must be 1 to 255", p.Name, len(p.Threads))
+	}
+	if s.First < 0 || s.First+n-1 > fixorder.MaxIndex {
+		return fmt.Errorf("probe %s: orders %d to %d, the last must not exceed %d: shorten the run", p.Name, s.First, s.First+n-1, fixorder.MaxIndex)
+	}
+	if p.makers != nil {
+		return nil
+	}
+	makers := make([]*fixorder.Maker, len(p.Threads))
+	for i := range makers {
+		m, err := fixorder.NewMaker(p.Version, p.ID)
+		if err != nil {
+			return fmt.Errorf("probe %s: %w", p.Name, err)
+		}
+		makers[i] = m
+	}
+	p.makers, p.seqs = makers, make([]int64, len(p.Threads))
+	return nil
+}
+
+// create runs the creator on a thread of its own and closes the gate.
+func (p *Probe) create(g *gate, s Step, orders []Order, stop *atomic.Bool) (created int64, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer g.close()
+		if err = clock.Thread(); err != nil {
+			return
+		}
+		created = pacer.Run(s.Schedule, s.Start, int64(len(orders)), stop, func(i, t1 int64) {
+			orders[i].T1 = t1
+			g.put(i)
+		})
+	}()
+	<-done
+	return created, err
+}
+
+type threadOutcome struct {
+	failed  int64
+	example error
+	fatal   error
+}
+
+// publish is one publishing thread. The message is written between taking the
+// order and T2, so its cost is part of create-to-end and not of send-to-end.
+func (p *Probe) publish(ctx context.Context, g *gate, n int, s Step, orders []Order) (out threadOutcome) {
+	if out.fatal = clock.Thread(); out.fatal != nil {
+		return out
+	}
+	to, maker := p.Threads[n], p.makers[n]
+	for {
+		i, ok := g.take()
+		if !ok {
+			return out
+		}
+		o := &orders[i]
+		p.seqs[n] = p.seqs[n]%fixorder.MaxSeqNum + 1
+		fix := maker.Make(s.First+i, p.seqs[n], clock.Wall(o.T1), clock.Wall(clock.Now()))
+		o.Thread = uint8(n)
+		o.T2 = clock.Now()
+		r, err := to.Submit(ctx, fix)
+		o.T3 = clock.Now()
+		if err != nil {
+			o.Fate = to.Fate(err)
+			out.failed++
+			if out.example == nil {
+				out.example = fmt.Errorf("order %d: %w", s.First+i, err)
+			}
+			continue
+		}
+		o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, Acked
+	}
+}
