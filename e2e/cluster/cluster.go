@@ -1,0 +1,62 @@
+// Package cluster gives the suites, the demonstration and a person at the
+// command line a Kubernetes cluster on whatever machine they are: the current
+// context, kind, or a cluster made of plain processes. What uses it does not
+// know which.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// Cluster is a Kubernetes cluster for one checkout. Its methods may be called
+// in any order and repeated.
+type Cluster interface {
+	// Up brings it up, or whatever of it is down. nodes is the number of
+	// workers wanted, 0 for what there is or the default.
+	Up(ctx context.Context, nodes int) error
+	// Down removes it with everything it left on the host.
+	Down(ctx context.Context) error
+	// Status prints what it consists of and how that is.
+	Status(ctx context.Context) error
+	// Kubeconfig is the path of its administrator's client configuration.
+	Kubeconfig(ctx context.Context) (string, error)
+	// Load makes the images in docker archives available on every node.
+	Load(ctx context.Context, archives ...string) error
+}
+
+// Machines is what a cluster offers whose nodes are ours to break.
+type Machines interface {
+	// KillNode cuts a node's power: everything in its memory is lost.
+	KillNode(ctx context.Context, name string) error
+	// StartNode switches a node on and waits until it is ready.
+	StartNode(ctx context.Context, name string) error
+	// CutNode pulls a node's network cable; all on it goes on running.
+	CutNode(ctx context.Context, name string) error
+	// HealNode plugs the cable in again.
+	HealNode(ctx context.Context, name string) error
+	// Exec runs a command on a node with the caller's terminal.
+	Exec(ctx context.Context, name string, args []string) error
+}
+
+// LeakChecker is what a cluster offers that can prove its own removal.
+type LeakChecker interface {
+	// Leaks lists what is left on the host while the cluster is down.
+	Leaks(ctx context.Context) []string
+}
+
+// MachinesOf returns the machines of a cluster or says why it has none.
+func MachinesOf(c Cluster, kind Kind) (Machines, error) {
+	if machines, ok := c.(Machines); ok {
+		return machines, nil
+	}
+	return nil, fmt.Errorf("a %s cluster's nodes are not ours to kill, cut or enter; use CLUSTER=local or CLUSTER=kind", kind)
+}
+
+// Options say where a cluster belongs and where it prints to.
+type Options struct {
+	Root     string    // the checkout
+	Out      io.Writer // answers
+	Progress io.Writer // what is being done
+}

@@ -1,0 +1,89 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Registry is the name all images of the product begin with. Nothing is served
+// under it: images reach the nodes as archives, or from the user's own registry.
+const Registry = "ordergrid.dev"
+
+// Names lists the images of the checkout: the directories below images/.
+func Names(root string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(root, "images", "*", "Dockerfile"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no images/*/Dockerfile in %s", root)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// BuildProgram compiles cmd/<name> and writes its image, described by
+// images/<name>/Dockerfile, as an archive. It returns the image's id. The same
+// sources, Go version and platform give the same id.
+func BuildProgram(ctx context.Context, root, name, tag, archive string) (id string, err error) {
+	file, err := os.Open(filepath.Join(root, "images", name, "Dockerfile"))
+	if errors.Is(err, os.ErrNotExist) {
+		names, _ := Names(root)
+		return "", fmt.Errorf("no image %q; there are %s", name, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	dockerfile, err := Parse(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	work, err := os.MkdirTemp("", "ordergrid-image-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := compile(ctx, root, name, work); err != nil {
+		return "", err
+	}
+	return WriteFile(archive, dockerfile, work, Registry+"/"+name+":"+tag, runtime.GOARCH)
+}
+
+// compile builds a static Linux binary with the flags make build uses, so that
+// both share the build cache, except for what would make two builds differ.
+func compile(ctx context.Context, root, name, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version(ctx, root),
+		"-o", filepath.Join(out, name), "./cmd/"+name)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ./cmd/%s: %w\n%s", name, err, out)
+	}
+	return nil
+}
+
+const versionVariable = "github.com/ordergrid/ordergrid/internal/version.Version"
+
+// version is what git calls the checkout, "dev" outside one, as in the Makefile.
+func version(ctx context.Context, root string) string {
+	cmd := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return "dev"
+	}
+	return strings.TrimSpace(string(out))
+}
