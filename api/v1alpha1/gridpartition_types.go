@@ -6,21 +6,21 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type GridPartitionSpec struct {
 	// gridRef names the OrderGrid in the same namespace that this partition belongs to.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.gridRef.name: ' + self.name + ' differs from ' + oldSelf.name + ': a partition never changes its grid; create a new GridPartition'"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %s: a partition never changes its grid; create a new GridPartition'.format([self.name, oldSelf.name])"
 	GridRef GridReference `json:"gridRef"`
 
 	// shard is the number of the shard, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4095
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.shard: ' + string(self) + ' differs from ' + string(oldSelf) + ': a partition never changes its shard; create a new GridPartition'"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: a partition never changes its shard; create a new GridPartition'.format([self, oldSelf])"
 	Shard int32 `json:"shard"`
 
 	// index is the number of the partition within its shard, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.index: ' + string(self) + ' differs from ' + string(oldSelf) + ': a partition never changes its index; create a new GridPartition'"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: a partition never changes its index; create a new GridPartition'.format([self, oldSelf])"
 	Index int32 `json:"index"`
 
 	// replicas is how many copies the partition should have, the primary's included.
@@ -57,16 +57,17 @@ type GridReference struct {
 // Only a current member of inSync changes it, with a PUT on the status subresource that carries the
 // resourceVersion it read. The rules below refuse what can never be right; they hold for the operator too.
 //
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".epoch",rule="oldSelf.hasValue() ? (self.epoch == oldSelf.value().epoch || self.epoch == oldSelf.value().epoch + 1) : self.epoch <= 1",messageExpression="'epoch ' + string(self.epoch) + ' does not follow ' + (oldSelf.hasValue() ? string(oldSelf.value().epoch) : '0') + ': every change of the configuration raises it by exactly 1; read the partition again from the API server, not from a cache, and propose ' + (oldSelf.hasValue() ? string(oldSelf.value().epoch + 1) : '1')"
-// +kubebuilder:validation:XValidation:fieldPath=".epoch",rule="self.epoch != oldSelf.epoch || (has(self.lineage) == has(oldSelf.lineage) && (!has(self.lineage) || self.lineage == oldSelf.lineage) && has(self.changeID) == has(oldSelf.changeID) && (!has(self.changeID) || self.changeID == oldSelf.changeID) && has(self.primary) == has(oldSelf.primary) && (!has(self.primary) || self.primary == oldSelf.primary) && has(self.inSync) == has(oldSelf.inSync) && (!has(self.inSync) || self.inSync == oldSelf.inSync))",messageExpression="'epoch ' + string(self.epoch) + ' is already taken by change ' + (has(oldSelf.changeID) ? oldSelf.changeID : '(none)') + ': primary, inSync, lineage and changeID may change only together with the epoch; read the partition again and propose ' + string(oldSelf.epoch + 1)"
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".lineage",rule="!has(self.lineage) ? !(oldSelf.hasValue() && has(oldSelf.value().lineage)) : (oldSelf.hasValue() && has(oldSelf.value().lineage)) ? (self.lineage == oldSelf.value().lineage || self.lineage == oldSelf.value().lineage + 1) : self.lineage <= 1",messageExpression="'lineage ' + (has(self.lineage) ? string(self.lineage) : '0') + ' does not follow ' + ((oldSelf.hasValue() && has(oldSelf.value().lineage)) ? string(oldSelf.value().lineage) : '0') + ': it never falls, and rises by 1 only when a person accepted the loss of data; keep it as it was'"
-// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == oldSelf.epoch || oldSelf.epoch == 0 || !has(self.primary) || (has(self.lineage) && has(oldSelf.lineage) && self.lineage == oldSelf.lineage + 1) || (has(oldSelf.inSync) && oldSelf.inSync.exists(m, m.id == self.primary.id))",messageExpression="'primary ' + self.primary.id + ' was not in inSync [' + (has(oldSelf.inSync) ? oldSelf.inSync.map(m, m.id).join(', ') : ”) + '] of epoch ' + string(oldSelf.epoch) + ': only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage'"
-// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == 0 ? !has(self.primary) : has(self.primary)",messageExpression="self.epoch == 0 ? 'primary ' + self.primary.id + ' at epoch 0: epoch 0 means never claimed; propose epoch 1' : 'primary is missing at epoch ' + string(self.epoch) + ': every epoch has exactly one primary; name it with id, podName, bootID and address'"
-// +kubebuilder:validation:XValidation:fieldPath=".lineage",rule="self.epoch == 0 || (has(self.lineage) && self.lineage >= 1)",messageExpression="'lineage ' + (has(self.lineage) ? string(self.lineage) : '0') + ' at epoch ' + string(self.epoch) + ': the first claim starts lineage 1; set lineage to 1'"
-// +kubebuilder:validation:XValidation:fieldPath=".changeID",rule="self.epoch == 0 || (has(self.changeID) && self.changeID.size() > 0)",messageExpression="'changeID is missing at epoch ' + string(self.epoch) + ': a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal'"
-// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync [' + (has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address).join(', ') : ”) + '] does not contain the primary ' + self.primary.id + '@' + self.primary.address + ': the primary is always in sync; add it with the same id and address'"
-// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="has(self.primary) || !has(self.inSync) || self.inSync.size() == 0",messageExpression="'inSync has ' + string(self.inSync.size()) + ' members but there is no primary: name the primary, or leave inSync empty'"
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has ' + string(self.inSync.size()) + ' members at the first claim: nobody has joined yet; claim with the primary alone'"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".epoch",rule="oldSelf.hasValue() ? (self.epoch == oldSelf.value().epoch || self.epoch == oldSelf.value().epoch + 1) : self.epoch <= 1",messageExpression="'epoch %s does not follow %s: every change of the configuration raises it by exactly 1; read the partition again from the API server, not from a cache, and propose %s'.format([self.epoch, oldSelf.hasValue() ? oldSelf.value().epoch : 0, oldSelf.hasValue() ? oldSelf.value().epoch + 1 : 1])"
+// +kubebuilder:validation:XValidation:fieldPath=".epoch",rule="self.epoch != oldSelf.epoch || (has(self.lineage) == has(oldSelf.lineage) && (!has(self.lineage) || self.lineage == oldSelf.lineage) && has(self.changeID) == has(oldSelf.changeID) && (!has(self.changeID) || self.changeID == oldSelf.changeID) && has(self.primary) == has(oldSelf.primary) && (!has(self.primary) || self.primary == oldSelf.primary) && has(self.inSync) == has(oldSelf.inSync) && (!has(self.inSync) || self.inSync == oldSelf.inSync))",messageExpression="'epoch %s is already taken by change %s: primary, inSync, lineage and changeID may change only together with the epoch; read the partition again and propose epoch %s'.format([self.epoch, has(oldSelf.changeID) ? oldSelf.changeID : 'none', oldSelf.epoch + 1])"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".lineage",rule="!has(self.lineage) ? !(oldSelf.hasValue() && has(oldSelf.value().lineage)) : (oldSelf.hasValue() && has(oldSelf.value().lineage)) ? (self.lineage == oldSelf.value().lineage || self.lineage == oldSelf.value().lineage + 1) : self.lineage <= 1",messageExpression="'lineage %s does not follow %s: it never falls, and rises by 1 only when a person accepted the loss of data; keep it as it was'.format([has(self.lineage) ? self.lineage : 0, (oldSelf.hasValue() && has(oldSelf.value().lineage)) ? oldSelf.value().lineage : 0])"
+// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == oldSelf.epoch || oldSelf.epoch == 0 || !has(self.primary) || (has(self.lineage) && has(oldSelf.lineage) && self.lineage == oldSelf.lineage + 1) || (has(oldSelf.inSync) && oldSelf.inSync.exists(m, m.id == self.primary.id))",messageExpression="'primary %s was not in inSync %s of epoch %s: only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage'.format([self.primary.id, has(oldSelf.inSync) ? oldSelf.inSync.map(m, m.id) : [], oldSelf.epoch])"
+// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == 0 || has(self.primary)",messageExpression="'primary is missing at epoch %s: every epoch has exactly one primary; name it with id, podName, bootID and address'.format([self.epoch])"
+// +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch > 0 || !has(self.primary)",messageExpression="'primary %s at epoch 0, which means never claimed; propose epoch 1'.format([self.primary.id])"
+// +kubebuilder:validation:XValidation:fieldPath=".lineage",rule="self.epoch == 0 || (has(self.lineage) && self.lineage >= 1)",messageExpression="'lineage %s at epoch %s: the first claim starts lineage 1; set lineage to 1'.format([has(self.lineage) ? self.lineage : 0, self.epoch])"
+// +kubebuilder:validation:XValidation:fieldPath=".changeID",rule="self.epoch == 0 || has(self.changeID)",messageExpression="'changeID is missing at epoch %s: a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal'.format([self.epoch])"
+// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync %s does not contain the primary %s@%s: the primary is always in sync; add it with the same id and address'.format([has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address) : [], self.primary.id, self.primary.address])"
+// +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="has(self.primary) || !has(self.inSync) || self.inSync.size() == 0",messageExpression="'inSync has %s members but there is no primary: name the primary, or leave inSync empty'.format([self.inSync.size()])"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has %s members at the first claim, when nobody can have joined yet; claim with the primary alone'.format([self.inSync.size()])"
 type GridPartitionStatus struct {
 	// epoch rises by one with every change of the configuration. 0: no node has claimed the partition yet.
 	// +required
@@ -102,7 +103,7 @@ type GridPartitionStatus struct {
 
 // Member is one process that holds, or learns, a copy of a partition. A restarted process is another member.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".id",rule="self.id == self.podName + '/' + self.bootID",messageExpression="'id ' + self.id + ' is not podName/bootID: set it to ' + self.podName + '/' + self.bootID"
+// +kubebuilder:validation:XValidation:fieldPath=".id",rule="self.id == self.podName + '/' + self.bootID",messageExpression="'id %s is not podName/bootID: set it to %s/%s'.format([self.id, self.podName, self.bootID])"
 type Member struct {
 	// id is podName/bootID.
 	// +required
@@ -147,7 +148,7 @@ type Member struct {
 // +kubebuilder:printcolumn:name="Address",type=string,priority=1,JSONPath=".status.primary.address"
 // +kubebuilder:printcolumn:name="Lineage",type=integer,priority=1,JSONPath=".status.lineage"
 // +kubebuilder:printcolumn:name="Preferred",type=string,priority=1,JSONPath=".spec.preferredPod"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status: removed; the configuration of a partition is never forgotten, because acknowledged orders depend on it: send the status you read, with epoch raised by 1"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status removed; the configuration of a partition is never forgotten, because acknowledged orders depend on it: send the status you read, with epoch raised by 1"
 type GridPartition struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -9,46 +9,47 @@ import (
 
 // OrderGridSpec is what a user asks for.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'spec.minInSync: ' + string(self.minInSync) + ' is more than spec.replicas ' + string(self.replicas) + ', so no order could ever be accepted; set minInSync to at most ' + string(self.replicas)"
-// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('128Mi'))) >= 0",messageExpression="'spec.resources.limits.memory: ' + string(self.resources.limits['memory']) + ' leaves less than 128Mi beside the ' + string(self.memory) + ' of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'"
+// +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('128Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 128Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them.
 	// Shards may be added later; the number may not fall.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'spec.shards: ' + string(self) + ' is out of range; allowed are 1 to 256'"
-	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",messageExpression="'spec.shards: ' + string(self) + ' is fewer than ' + string(oldSelf) + ': a shard that holds orders cannot be removed; keep at least ' + string(oldSelf) + ', or create a smaller OrderGrid and move the traffic'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",messageExpression="'%s is fewer than %d: a shard that holds orders cannot be removed; keep at least %d, or create a smaller OrderGrid and move the traffic'.format([self, oldSelf, oldSelf])"
 	Shards int32 `json:"shards,omitempty"`
 
 	// replicas is the number of copies of every order, the primary's included, each on a grid node of its own.
 	// +optional
 	// +default=2
 	// +kubebuilder:default=2
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 3",messageExpression="'spec.replicas: ' + string(self) + ' is out of range; allowed are 1 (no copy), 2 and 3'"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.replicas: ' + string(self) + ' differs from ' + string(oldSelf) + ': the number of copies of a running grid cannot be changed; keep ' + string(oldSelf) + ', or create a second OrderGrid with ' + string(self) + ' and move the traffic'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 3",messageExpression="'%s is out of range; allowed are 1 (no copy), 2 and 3'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: the number of copies of a running grid cannot be changed; keep %d, or create a second OrderGrid with %s and move the traffic'.format([self, oldSelf, oldSelf, self])"
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// minInSync is the number of copies below which orders are refused. 1 keeps serving from the last copy.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 1",messageExpression="'spec.minInSync: ' + string(self) + ' is out of range; allowed are 1 to spec.replicas'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1",messageExpression="'%s is out of range; allowed are 1 to spec.replicas'.format([self])"
 	MinInSync int32 `json:"minInSync,omitempty"`
 
 	// partitionBy is the field of an order whose hash picks the partition.
 	// +optional
 	// +default="ClOrdID"
 	// +kubebuilder:default=ClOrdID
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'spec.partitionBy: ' + self + ' differs from ' + oldSelf + ': orders already stored would no longer be found; keep ' + oldSelf"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %s: orders already stored would no longer be found; keep %s'.format([self, oldSelf, oldSelf])"
 	PartitionBy PartitionKey `json:"partitionBy,omitempty"`
 
 	// memory is what each grid node may use for orders; a full node refuses orders, it drops none.
 	// An order takes its FIX message plus about 96 bytes.
 	// +optional
 	// +kubebuilder:default="1Gi"
-	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",messageExpression="'spec.memory: ' + string(self) + ' is too little for a grid node; give at least 64Mi'"
-	Memory resource.Quantity `json:"memory,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",messageExpression="'%s is too little for a grid node; give at least 64Mi'.format([self])"
+	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 
 	// writeBehind is where committed orders go next.
 	// +optional
@@ -57,12 +58,12 @@ type OrderGridSpec struct {
 
 	// timing of failure detection. The defaults fit a data-centre network.
 	// +optional
-	// +kubebuilder:default={}
+	// +kubebuilder:default={beaconInterval: "20ms", lease: "200ms", grace: "300ms", claimDelay: "10s", drainTimeout: "20s"}
 	Timing TimingSpec `json:"timing,omitempty,omitzero"`
 
 	// placement says on which Kubernetes nodes grid nodes run.
 	// +optional
-	// +kubebuilder:default={}
+	// +kubebuilder:default={spread: "Required"}
 	Placement GridPlacement `json:"placement,omitempty,omitzero"`
 
 	// image of the grid node. Default: the one the operator was installed with.
@@ -99,8 +100,8 @@ const PartitionByClOrdID PartitionKey = "ClOrdID"
 
 // WriteBehindSpec configures the write-behind queue's consumer.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.writeBehind: changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"
-// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'spec.writeBehind.file: set although spec.writeBehind.sink is ' + self.sink + '; set sink to File, or remove file'"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'the file sink is configured although spec.writeBehind.sink is %s; set sink to File, or remove file'.format([self.sink])"
 type WriteBehindSpec struct {
 	// sink is Hold (orders stay in memory only) or File (appended to a file on the primary's node, fsync per batch).
 	// +optional
@@ -127,8 +128,8 @@ const (
 
 // FileSinkSpec is the volume the file sink writes to, one per pod.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".storageClassName",rule="self.volume == 'PersistentVolumeClaim' || !has(self.storageClassName)",messageExpression="'spec.writeBehind.file.storageClassName: ' + self.storageClassName + ' has no effect on volume ' + self.volume + '; set volume to PersistentVolumeClaim, or remove storageClassName'"
-// +kubebuilder:validation:XValidation:fieldPath=".whenDeleted",rule="self.volume == 'PersistentVolumeClaim' || !has(self.whenDeleted)",messageExpression="'spec.writeBehind.file.whenDeleted: ' + self.whenDeleted + ' has no effect on volume ' + self.volume + ', which always goes with its pod; set volume to PersistentVolumeClaim, or remove whenDeleted'"
+// +kubebuilder:validation:XValidation:fieldPath=".storageClassName",rule="self.volume == 'PersistentVolumeClaim' || !has(self.storageClassName)",messageExpression="'%s has no effect on volume %s; set volume to PersistentVolumeClaim, or remove storageClassName'.format([self.storageClassName, self.volume])"
+// +kubebuilder:validation:XValidation:fieldPath=".whenDeleted",rule="self.volume == 'PersistentVolumeClaim' || !has(self.whenDeleted)",messageExpression="'%s has no effect on volume %s, which always goes with its pod; set volume to PersistentVolumeClaim, or remove whenDeleted'.format([self.whenDeleted, self.volume])"
 type FileSinkSpec struct {
 	// volume is EmptyDir (lost with the pod) or PersistentVolumeClaim.
 	// +optional
@@ -139,8 +140,9 @@ type FileSinkSpec struct {
 	// size of the volume; of an EmptyDir it is the limit at which the kubelet evicts the pod.
 	// +optional
 	// +kubebuilder:default="1Gi"
-	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",messageExpression="'spec.writeBehind.file.size: ' + string(self) + ' is too little; give at least 16Mi'"
-	Size resource.Quantity `json:"size,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",messageExpression="'%s is too little; give at least 16Mi'.format([self])"
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
 
 	// storageClassName of the claim. Default: the cluster's default class.
 	// +optional
@@ -179,8 +181,8 @@ const (
 
 // TimingSpec are the intervals of failure detection. Durations are written as in "20ms" or "1.5s".
 //
-// +kubebuilder:validation:XValidation:fieldPath=".lease",rule="duration(self.lease) < duration(self.grace)",messageExpression="'spec.timing.lease: ' + self.lease + ' is not shorter than spec.timing.grace ' + self.grace + ', so a backup could take over while the old primary still believes in its lease; make lease shorter or grace longer'"
-// +kubebuilder:validation:XValidation:fieldPath=".beaconInterval",rule="duration(self.beaconInterval) + duration(self.beaconInterval) + duration(self.beaconInterval) <= duration(self.lease)",messageExpression="'spec.timing.beaconInterval: ' + self.beaconInterval + ' fits less than three times into spec.timing.lease ' + self.lease + ', so one lost beacon would cost a copy; make beaconInterval shorter or lease longer'"
+// +kubebuilder:validation:XValidation:fieldPath=".lease",rule="!(self.lease.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && self.grace.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$')) || duration(self.lease) < duration(self.grace)",messageExpression="'%s is not shorter than spec.timing.grace %s, so a backup could take over while the old primary still believes in its lease; make lease shorter or grace longer'.format([self.lease, self.grace])"
+// +kubebuilder:validation:XValidation:fieldPath=".beaconInterval",rule="!(self.beaconInterval.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && self.lease.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$')) || duration(self.beaconInterval) + duration(self.beaconInterval) + duration(self.beaconInterval) <= duration(self.lease)",messageExpression="'%s fits less than three times into spec.timing.lease %s, so one lost beacon would cost a copy; make beaconInterval shorter or lease longer'.format([self.beaconInterval, self.lease])"
 type TimingSpec struct {
 	// beaconInterval is how often primary and backups show each other that they live. 1ms to 1s.
 	// +optional
@@ -188,8 +190,8 @@ type TimingSpec struct {
 	// +kubebuilder:default="20ms"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1s')",messageExpression="'spec.timing.beaconInterval: ' + self + ' is out of range; allowed are 1ms to 1s'"
-	BeaconInterval *metav1.Duration `json:"beaconInterval,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1s')",messageExpression="'%s is not a duration from 1ms to 1s; write it as 20ms or 1.5s'.format([self])"
+	BeaconInterval metav1.Duration `json:"beaconInterval,omitempty,omitzero"`
 
 	// lease is how long a primary waits for a backup's answer before it drops the backup, and how long it may
 	// answer leased reads. At least three beacon intervals, at most 10s.
@@ -198,8 +200,8 @@ type TimingSpec struct {
 	// +kubebuilder:default="200ms"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('3ms') && duration(self) <= duration('10s')",messageExpression="'spec.timing.lease: ' + self + ' is out of range; allowed are 3ms to 10s'"
-	Lease *metav1.Duration `json:"lease,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('3ms') && duration(self) <= duration('10s')",messageExpression="'%s is not a duration from 3ms to 10s; write it as 20ms or 1.5s'.format([self])"
+	Lease metav1.Duration `json:"lease,omitempty,omitzero"`
 
 	// grace is how long a backup waits for a silent primary before it takes over. Longer than lease, at most 30s.
 	// +optional
@@ -207,8 +209,8 @@ type TimingSpec struct {
 	// +kubebuilder:default="300ms"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('4ms') && duration(self) <= duration('30s')",messageExpression="'spec.timing.grace: ' + self + ' is out of range; allowed are 4ms to 30s'"
-	Grace *metav1.Duration `json:"grace,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('4ms') && duration(self) <= duration('30s')",messageExpression="'%s is not a duration from 4ms to 30s; write it as 20ms or 1.5s'.format([self])"
+	Grace metav1.Duration `json:"grace,omitempty,omitzero"`
 
 	// claimDelay is how long a pod leaves a partition that never had a primary to the pod that should have it.
 	// 1s to 10m.
@@ -217,8 +219,8 @@ type TimingSpec struct {
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'spec.timing.claimDelay: ' + self + ' is out of range; allowed are 1s to 10m'"
-	ClaimDelay *metav1.Duration `json:"claimDelay,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 1s to 10m; write it as 20ms or 1.5s'.format([self])"
+	ClaimDelay metav1.Duration `json:"claimDelay,omitempty,omitzero"`
 
 	// drainTimeout is how long a pod that is asked to stop finishes what it has accepted. 1s to 10m.
 	// +optional
@@ -226,13 +228,13 @@ type TimingSpec struct {
 	// +kubebuilder:default="20s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'spec.timing.drainTimeout: ' + self + ' is out of range; allowed are 1s to 10m'"
-	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 1s to 10m; write it as 20ms or 1.5s'.format([self])"
+	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty,omitzero"`
 }
 
 // GridPlacement says where grid nodes run.
 type GridPlacement struct {
-	// nodeSelector: labels a Kubernetes node must have.
+	// nodeSelector lists labels a Kubernetes node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
@@ -268,7 +270,7 @@ type OrderGridStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Available, Redundant, Progressing, Stalled.
+	// conditions are Available, Redundant, Progressing, Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -331,16 +333,15 @@ type PartitionSummary struct {
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=".spec.memory"
 // +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".spec.writeBehind.sink"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=".status.conditions[?(@.type=='Available')].message"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",messageExpression="'metadata.name: ' + self.metadata.name + ' cannot begin the names of the pods and Services of its shards; use at most 40 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the pods and Services of its shards; use at most 40 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
 type OrderGrid struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is asked for; everything has a default.
-	// +optional
-	// +kubebuilder:default={}
-	Spec OrderGridSpec `json:"spec,omitempty"`
+	// spec is what is asked for; everything in it has a default.
+	// +required
+	Spec OrderGridSpec `json:"spec"`
 
 	// status is what the operator observes.
 	// +optional

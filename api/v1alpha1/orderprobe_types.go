@@ -7,7 +7,7 @@ import (
 
 // OrderProbeSpec is one benchmark of one grid. It cannot be changed: results belong to what was asked for.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec: changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 type OrderProbeSpec struct {
 	// gridRef names the OrderGrid in the same namespace that is measured.
 	// +required
@@ -50,7 +50,7 @@ type OrderProbeSpec struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",messageExpression="'spec.ttl: ' + self + ' is negative; give a duration such as 1h, or leave it out to keep the Job'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 0s to 8760h; write it as 20ms or 1.5s'.format([self])"
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 }
 
@@ -87,42 +87,42 @@ type ProbeOverrides struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r >= 1 && r <= 1000000)",messageExpression="'spec.overrides.ratesPerProbe: ' + self.filter(r, r < 1 || r > 1000000).map(r, string(r)).join(', ') + ' is out of range; allowed are 1 to 1000000 orders per second'"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r >= 1 && r <= 1000000)",messageExpression="'%s is out of range; allowed are 1 to 1000000 orders per second'.format([self.filter(r, r < 1 || r > 1000000)])"
 	RatesPerProbe []int32 `json:"ratesPerProbe,omitempty"`
 
 	// warmup before each measurement, not counted. 0s to 1h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'spec.overrides.warmup: ' + self + ' is out of range; allowed are 0s to 1h'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 0s to 1h; write it as 20ms or 1.5s'.format([self])"
 	Warmup *metav1.Duration `json:"warmup,omitempty"`
 
 	// measure is how long each step is measured. 1s to 24h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",messageExpression="'spec.overrides.measure: ' + self + ' is out of range; allowed are 1s to 24h'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",messageExpression="'%s is not a duration from 1s to 24h; write it as 20ms or 1.5s'.format([self])"
 	Measure *metav1.Duration `json:"measure,omitempty"`
 
 	// repeats of every step. 1 to 100.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100",messageExpression="'spec.overrides.repeats: ' + string(self) + ' is out of range; allowed are 1 to 100'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100",messageExpression="'%s is out of range; allowed are 1 to 100'.format([self])"
 	Repeats *int32 `json:"repeats,omitempty"`
 
 	// threads that publish orders in each probe. 1 to 64; the published probes had 4.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'spec.overrides.threads: ' + string(self) + ' is out of range; allowed are 1 to 64'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'%s is out of range; allowed are 1 to 64'.format([self])"
 	Threads *int32 `json:"threads,omitempty"`
 
 	// probes is the number of probe pods. 1 to 26; they are called A, B, C ….
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'spec.overrides.probes: ' + string(self) + ' is out of range; allowed are 1 to 26'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'%s is out of range; allowed are 1 to 26'.format([self])"
 	Probes *int32 `json:"probes,omitempty"`
 }
 
 // ProbePlacement says where probe pods run.
 type ProbePlacement struct {
-	// nodeSelector: labels a Kubernetes node must have.
+	// nodeSelector lists labels a Kubernetes node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
@@ -139,7 +139,7 @@ type OrderProbeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Running, Complete, Failed.
+	// conditions are Running, Complete, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -245,7 +245,7 @@ type ProbeRow struct {
 // +kubebuilder:printcolumn:name="Parameters",type=string,priority=1,JSONPath=".spec.parameters"
 // +kubebuilder:printcolumn:name="Report",type=string,priority=1,JSONPath=".status.reportConfigMap"
 // +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=".status.verdictReason"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",messageExpression="'metadata.name: ' + self.metadata.name + ' cannot begin the names of the probe pods; use at most 50 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the probe pods; use at most 50 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
 type OrderProbe struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

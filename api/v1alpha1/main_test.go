@@ -1,0 +1,22 @@
+package v1alpha1_test
+
+import (
+	"os"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
+
+// newClient talks to a real API server with the generated CRDs.
+func newClient(t *testing.T) client.Client {
+	t.Helper()
+	c, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,179 @@
+package ordergrid
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Reasons of the conditions of an OrderGrid.
+const (
+	reasonServing            = "Serving"
+	reasonNotClaimed         = "NotClaimed"
+	reasonPrimaryNotReady    = "PrimaryNotReady"
+	reasonInsufficientInSync = "InsufficientInSync"
+	reasonFullyInSync        = "FullyInSync"
+	reasonCopiesMissing      = "CopiesMissing"
+	reasonSingleCopy         = "SingleCopy"
+	reasonSteady             = "Steady"
+	reasonStarting           = "Starting"
+	reasonPodsOutdated       = "PodsOutdated"
+	reasonAsExpected         = "AsExpected"
+	reasonPodTemplateInvalid = "PodTemplateInvalid"
+	reasonNameTaken          = "NameTaken"
+	reasonApplyRefused       = "ApplyRefused"
+	reasonRecordLost         = "PartitionRecordLost"
+)
+
+// judgement is the value of a condition.
+type judgement struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// gridConditions are the conditions of an OrderGrid, each computed from what is observed alone.
+var gridConditions = []struct {
+	kind  string
+	judge func(*observation) judgement
+}{
+	{api.ConditionAvailable, judgeAvailable},
+	{api.ConditionRedundant, judgeRedundant},
+	{api.ConditionProgressing, judgeProgressing},
+	{api.ConditionStalled, judgeStalled},
+}
+
+// judgeAvailable: every partition has a primary that is ready, and as many copies as writes need.
+func judgeAvailable(o *observation) judgement {
+	var unclaimed, away, short []string
+	for _, p := range o.partitions {
+		switch {
+		case p.Status.Primary == nil:
+			unclaimed = append(unclaimed, p.Name)
+		case !o.ready(p.Status.Primary.PodName):
+			away = append(away, fmt.Sprintf("%s on %s", p.Name, p.Status.Primary.PodName))
+		case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
+			short = append(short, fmt.Sprintf("%s has %d of %d", p.Name, len(p.Status.InSync), p.Spec.MinInSync))
+		}
+	}
+	switch {
+	case len(unclaimed) > 0 || len(o.partitions) < o.wantPartitions():
+		return judgement{metav1.ConditionFalse, reasonNotClaimed, fmt.Sprintf("%d of %d partitions have no primary yet%s%s",
+			len(unclaimed)+o.wantPartitions()-len(o.partitions), o.wantPartitions(), some(unclaimed), o.podTrouble())}
+	case len(away) > 0:
+		return judgement{metav1.ConditionFalse, reasonPrimaryNotReady, fmt.Sprintf("the primary of %d of %d partitions is not ready%s%s",
+			len(away), o.wantPartitions(), some(away), o.podTrouble())}
+	case len(short) > 0:
+		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
+			len(short), o.wantPartitions(), some(short), o.podTrouble())}
+	}
+	return judgement{metav1.ConditionTrue, reasonServing, fmt.Sprintf("all %d partitions have a primary that accepts orders", len(o.partitions))}
+}
+
+// judgeRedundant: every partition has all its copies.
+func judgeRedundant(o *observation) judgement {
+	if o.grid.Spec.Replicas == 1 {
+		return judgement{metav1.ConditionFalse, reasonSingleCopy, "spec.replicas is 1: every order exists once, and is lost with its pod"}
+	}
+	var missing []string
+	for _, p := range o.partitions {
+		ready := 0
+		for _, m := range p.Status.InSync {
+			if o.ready(m.PodName) {
+				ready++
+			}
+		}
+		if int32(ready) < o.grid.Spec.Replicas {
+			missing = append(missing, fmt.Sprintf("%s has %d of %d", p.Name, ready, o.grid.Spec.Replicas))
+		}
+	}
+	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
+		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s",
+			n, o.wantPartitions(), some(missing), o.podTrouble())}
+	}
+	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("all %d partitions have %d copies in sync", len(o.partitions), o.grid.Spec.Replicas)}
+}
+
+// judgeProgressing: something is still on its way to what spec asks for.
+func judgeProgressing(o *observation) judgement {
+	if o.readyShards() < o.grid.Spec.Shards {
+		return judgement{metav1.ConditionTrue, reasonStarting, fmt.Sprintf("%d of %d shards are ready%s",
+			o.readyShards(), o.grid.Spec.Shards, o.podTrouble())}
+	}
+	if outdated := o.outdatedPods(); len(outdated) > 0 {
+		return judgement{metav1.ConditionTrue, reasonPodsOutdated, fmt.Sprintf(
+			"%d pods run an older pod template%s; delete them one at a time, each only while Redundant is True", len(outdated), some(outdated))}
+	}
+	return judgement{metav1.ConditionFalse, reasonSteady, fmt.Sprintf("all %d shards are ready and up to date", o.grid.Spec.Shards)}
+}
+
+// judgeStalled: a person has to do something before the operator can go on.
+func judgeStalled(o *observation) judgement {
+	if o.stall != nil {
+		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
+	}
+	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}
+}
+
+// setConditions writes all conditions into status and says which changed their status.
+func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time) (changed []metav1.Condition) {
+	for _, c := range gridConditions {
+		j := c.judge(o)
+		before := meta.FindStatusCondition(status.Conditions, c.kind)
+		if before == nil || before.Status != j.status || before.Reason != j.reason {
+			changed = append(changed, metav1.Condition{Type: c.kind, Status: j.status, Reason: j.reason, Message: j.message})
+		}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: c.kind, Status: j.status, Reason: j.reason, Message: truncate(j.message, 4096),
+			ObservedGeneration: o.grid.Generation, LastTransitionTime: now,
+		})
+	}
+	return changed
+}
+
+// some names the first few of a list, so that a message stays readable whatever the size of the grid.
+func some(names []string) string {
+	const few = 4
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) <= few:
+		return ": " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf(": %s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-3], "") + "..."
+}
+
+// podTrouble says why the first pod that is in trouble is: not scheduled, image not there, container crashing.
+func (o *observation) podTrouble() string {
+	for i := range o.pods {
+		if text := trouble(&o.pods[i]); text != "" {
+			return fmt.Sprintf(". Pod %s: %s", o.pods[i].Name, truncate(text, 512))
+		}
+	}
+	return ""
+}
+
+func trouble(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package ordergrid
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Reasons of events that are not the reason of a condition.
+const (
+	eventShardCreated   = "ShardCreated"
+	eventPrimaryChanged = "PrimaryChanged"
+)
+
+// event is what the recorder is told.
+type event struct {
+	kind, reason, action, note string
+}
+
+// noteLimit is the longest note the events API accepts, in bytes.
+const noteLimit = 1024
+
+// conditionEvents turns changed conditions into events. Only what a person may have to act on is a warning.
+func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (events []event) {
+	was := make(map[string]metav1.ConditionStatus, len(before))
+	for _, c := range before {
+		was[c.Type] = c.Status
+	}
+	for _, c := range changed {
+		switch {
+		case c.Type == api.ConditionStalled && c.Status == metav1.ConditionTrue:
+			events = append(events, event{corev1.EventTypeWarning, c.Reason, "Reconcile", c.Message})
+		case c.Type == api.ConditionStalled && was[c.Type] == metav1.ConditionTrue:
+			events = append(events, event{corev1.EventTypeNormal, c.Reason, "Reconcile", c.Message})
+		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
+			// Progressing changes often and is in status for those who look.
+		case c.Status == metav1.ConditionTrue:
+			events = append(events, event{corev1.EventTypeNormal, c.Reason, "Observe", c.Message})
+		case was[c.Type] == metav1.ConditionTrue:
+			// A grid that is only starting lost nothing.
+			events = append(events, event{corev1.EventTypeWarning, c.Reason, "Observe", c.Message})
+		}
+	}
+	return events
+}
+
+// partitionEvents tells of every partition whose primary is another than before.
+func partitionEvents(before, after []api.PartitionSummary) (events []event) {
+	was := make(map[string]api.PartitionSummary, len(before))
+	for _, p := range before {
+		was[p.Name] = p
+	}
+	for _, p := range after {
+		old := was[p.Name]
+		if old.Primary != "" && p.Primary != "" && old.Primary != p.Primary {
+			events = append(events, event{corev1.EventTypeNormal, eventPrimaryChanged, "Observe",
+				fmt.Sprintf("%s: primary is %s, was %s; epoch %d, %d in sync", p.Name, p.Primary, old.Primary, p.Epoch, p.InSync)})
+		}
+	}
+	return events
+}

@@ -1,0 +1,68 @@
+package ordergrid
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/ordergrid/ordergrid/controllers/apply"
+)
+
+var (
+	conditionGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_grid_condition",
+		Help: "1 while the condition of the OrderGrid is True, else 0.",
+	}, []string{"namespace", "grid", "condition"})
+
+	partitionGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_grid_partitions",
+		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync.",
+	}, []string{"namespace", "grid", "state"})
+
+	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ordergrid_operator_writes_total",
+		Help: "Writes sent to the API server, by kind of object and outcome: created, updated, status.",
+	}, []string{"kind", "outcome"})
+)
+
+func init() {
+	metrics.Registry.MustRegister(conditionGauge, partitionGauge, writesTotal)
+}
+
+func countWrite(kind string, outcome apply.Outcome) {
+	name := "updated"
+	if outcome == apply.Created {
+		name = "created"
+	}
+	writesTotal.WithLabelValues(kind, name).Inc()
+}
+
+// record publishes what was observed.
+func record(o *observation, conditions []metav1.Condition) {
+	for _, c := range conditions {
+		value := 0.0
+		if c.Status == metav1.ConditionTrue {
+			value = 1
+		}
+		conditionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, c.Type).Set(value)
+	}
+	claimed, full := 0, 0
+	for _, p := range o.partitions {
+		if p.Status.Primary != nil {
+			claimed++
+		}
+		if int32(len(p.Status.InSync)) >= p.Spec.Replicas {
+			full++
+		}
+	}
+	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "claimed").Set(float64(claimed))
+	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "fully_in_sync").Set(float64(full))
+}
+
+// forget drops the series of a grid that is gone.
+func forget(grid types.NamespacedName) {
+	labels := prometheus.Labels{"namespace": grid.Namespace, "grid": grid.Name}
+	conditionGauge.DeletePartialMatch(labels)
+	partitionGauge.DeletePartialMatch(labels)
+}

@@ -1,0 +1,57 @@
+package ordergrid
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// sinkDir is where the file sink's volume is mounted.
+const sinkDir = "/var/lib/ordergrid/sink"
+
+// nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet.
+func nodeArgs(grid *api.OrderGrid, shard int32) []string {
+	spec := &grid.Spec
+	name := api.ShardName(grid.Name, shard)
+	args := []string{
+		"serve",
+		"--grid", grid.Name,
+		"--namespace", grid.Namespace,
+		"--shard", fmt.Sprint(shard),
+		"--shards", fmt.Sprint(spec.Shards),
+		"--replicas", fmt.Sprint(spec.Replicas),
+		"--min-in-sync", fmt.Sprint(spec.MinInSync),
+		"--pod", "$(POD_NAME)",
+		"--listen", fmt.Sprintf(":%d", api.DataPort),
+		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),
+		"--http", fmt.Sprintf(":%d", api.HTTPPort),
+		"--arbiter", "kube",
+		"--peers", fmt.Sprintf("%s-%%d.%s.%s.svc:%d", name, name, grid.Namespace, api.DataPort),
+		"--memory-limit", spec.Memory.String(),
+		"--beacon", spec.Timing.BeaconInterval.Duration.String(),
+		"--lease", spec.Timing.Lease.Duration.String(),
+		"--grace", spec.Timing.Grace.Duration.String(),
+		"--claim-delay", spec.Timing.ClaimDelay.Duration.String(),
+		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
+		"--sink", strings.ToLower(string(spec.WriteBehind.Sink)),
+	}
+	if spec.WriteBehind.Sink == api.SinkFile {
+		args = append(args, "--sink-dir", sinkDir)
+	}
+	if seeds := otherShards(grid, shard); len(seeds) > 0 {
+		args = append(args, "--seeds", strings.Join(seeds, ","))
+	}
+	return args
+}
+
+// otherShards are the addresses at which the other shards tell their part of the partition table.
+func otherShards(grid *api.OrderGrid, shard int32) []string {
+	var seeds []string
+	for other := range grid.Spec.Shards {
+		if other != shard {
+			seeds = append(seeds, fmt.Sprintf("%s.%s.svc:%d", api.ShardName(grid.Name, other), grid.Namespace, api.DataPort))
+		}
+	}
+	return seeds
+}

@@ -1,0 +1,112 @@
+package ordergrid
+
+import (
+	"cmp"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// observation is everything status is computed from.
+type observation struct {
+	grid         *api.OrderGrid
+	partitions   []api.GridPartition // those of spec, by shard and index
+	statefulSets []appsv1.StatefulSet
+	pods         []corev1.Pod // by name
+	stall        *stall
+}
+
+// stall is why the operator cannot go on.
+type stall struct{ reason, message string }
+
+func (o *observation) sort() {
+	slices.SortFunc(o.partitions, func(a, b api.GridPartition) int {
+		return cmp.Or(cmp.Compare(a.Spec.Shard, b.Spec.Shard), cmp.Compare(a.Spec.Index, b.Spec.Index))
+	})
+	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (o *observation) wantPartitions() int {
+	return int(o.grid.Spec.Shards * o.grid.Spec.Replicas)
+}
+
+// ready reports whether the pod of that name is ready: its process is a member of every partition it should be in.
+func (o *observation) ready(podName string) bool {
+	i, found := slices.BinarySearchFunc(o.pods, podName, func(p corev1.Pod, name string) int { return cmp.Compare(p.Name, name) })
+	return found && podReady(&o.pods[i])
+}
+
+func podReady(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// readyShards counts the shards all of whose pods are ready.
+func (o *observation) readyShards() (n int32) {
+	for shard := range o.grid.Spec.Shards {
+		ready := true
+		for ordinal := range o.grid.Spec.Replicas {
+			ready = ready && o.ready(api.PodName(o.grid.Name, shard, ordinal))
+		}
+		if ready {
+			n++
+		}
+	}
+	return n
+}
+
+// outdatedPods are the pods made from another template than the StatefulSet has now.
+func (o *observation) outdatedPods() (names []string) {
+	revision := make(map[string]string, len(o.statefulSets)) // by shard label
+	for _, set := range o.statefulSets {
+		if set.Status.ObservedGeneration == set.Generation {
+			revision[set.Labels[api.LabelShard]] = set.Status.UpdateRevision
+		}
+	}
+	for _, pod := range o.pods {
+		want := revision[pod.Labels[api.LabelShard]]
+		if want != "" && pod.Labels[appsv1.ControllerRevisionHashLabelKey] != want {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// summaries mirror the partitions' configuration. A partition whose record is gone keeps the epoch it had: that is how
+// the operator knows not to create the record again.
+func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSummary {
+	list := make([]api.PartitionSummary, 0, len(o.partitions))
+	there := make(map[string]bool, len(o.partitions))
+	for _, p := range o.partitions {
+		s := api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, InSync: int32(len(p.Status.InSync))}
+		if p.Status.Primary != nil {
+			s.Primary = p.Status.Primary.PodName
+		}
+		list = append(list, s)
+		there[p.Name] = true
+	}
+	for _, s := range before {
+		if s.Epoch > 0 && !there[s.Name] {
+			list = append(list, api.PartitionSummary{Name: s.Name, Epoch: s.Epoch})
+		}
+	}
+	return list
+}
+
+// owned reports whether the grid controls the object: of a grid of the same name that was deleted a moment ago there may
+// still be objects.
+func owned(grid *api.OrderGrid, object metav1.Object) bool {
+	ref := metav1.GetControllerOf(object)
+	return ref != nil && ref.UID == grid.UID
+}

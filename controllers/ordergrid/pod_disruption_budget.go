@@ -1,0 +1,22 @@
+package ordergrid
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// podDisruptionBudget lets a node drain evict one pod of a shard at a time. A pod is ready only while it is in sync, so
+// the next one can go only after the first has a complete copy again.
+func podDisruptionBudget(grid *api.OrderGrid, shard int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: shardMeta(grid, shard, api.ShardName(grid.Name, shard)),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+			Selector:       &metav1.LabelSelector{MatchLabels: shardSelector(grid, shard)},
+		},
+	}
+}

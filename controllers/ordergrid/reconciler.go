@@ -1,0 +1,172 @@
+// Package ordergrid reconciles OrderGrids: it builds the objects a grid consists of and observes how the grid does.
+//
+// It is never on the path of an order and never chooses a primary: grid nodes do that among themselves through their
+// GridPartition objects, which this package creates and then only reads.
+package ordergrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+)
+
+// leavingRetry is when to look again whether an object that stood in the way is gone.
+const leavingRetry = 2 * time.Second
+
+// Defaults are what an OrderGrid gets that does not say otherwise; the operator's command line sets them.
+type Defaults struct {
+	// Image of the grid node.
+	Image string
+	// ImagePullPolicy of the grid node; empty leaves it to Kubernetes.
+	ImagePullPolicy corev1.PullPolicy
+}
+
+// Reconciler makes the objects of an OrderGrid as its spec asks, and its status as they are.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server, for the one decision that a stale answer would make dangerous.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock for the times in conditions.
+	Clock clock.PassiveClock
+	// Defaults for fields left out.
+	Defaults Defaults
+}
+
+// SetupWithManager registers the controller and what wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("ordergrid").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		For(&api.OrderGrid{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&api.GridPartition{}).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.Role{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Owns(&policyv1.PodDisruptionBudget{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod)).
+		Complete(r)
+}
+
+// gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label tells.
+func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	grid := pod.GetLabels()[api.LabelGrid]
+	if grid == "" || pod.GetLabels()[labelComponent] != componentGridNode {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
+}
+
+// Reconcile runs the steps, then writes what it observed into status, whether the steps succeeded or not.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	grid := &api.OrderGrid{}
+	if err := r.Client.Get(ctx, req.NamespacedName, grid); err != nil {
+		if apierrors.IsNotFound(err) {
+			forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, err
+	}
+	if grid.DeletionTimestamp != nil {
+		// Everything a grid consists of has an owner reference; the garbage collector does the rest.
+		return ctrl.Result{}, nil
+	}
+
+	run := &run{Reconciler: r, grid: grid, applier: apply.Applier{Client: r.Client, OnWrite: countWrite}}
+	stepErr := run.steps(ctx)
+	stalled, retry := classify(stepErr)
+	observed, err := r.observe(ctx, grid, stalled)
+	if err != nil {
+		return ctrl.Result{}, errors.Join(stepErr, err)
+	}
+	if err := r.writeStatus(ctx, observed); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			// The cache was behind, or the grid has just been deleted.
+			return ctrl.Result{RequeueAfter: leavingRetry}, nil
+		}
+		return ctrl.Result{}, errors.Join(stepErr, err)
+	}
+	switch retry {
+	case retryNever:
+		return ctrl.Result{}, nil
+	case retrySoon:
+		return ctrl.Result{RequeueAfter: leavingRetry}, nil
+	}
+	return ctrl.Result{}, stepErr
+}
+
+// observe reads the state of everything the grid consists of.
+func (r *Reconciler) observe(ctx context.Context, grid *api.OrderGrid, stalled *stall) (*observation, error) {
+	o := &observation{grid: grid, stall: stalled}
+	scope := []client.ListOption{client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}}
+
+	var partitions api.GridPartitionList
+	if err := r.Client.List(ctx, &partitions, scope...); err != nil {
+		return nil, fmt.Errorf("list GridPartitions: %w", err)
+	}
+	var sets appsv1.StatefulSetList
+	if err := r.Client.List(ctx, &sets, scope...); err != nil {
+		return nil, fmt.Errorf("list StatefulSets: %w", err)
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	o.partitions = slices.DeleteFunc(partitions.Items, func(p api.GridPartition) bool { return !owned(grid, &p) })
+	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })
+	o.pods = pods.Items
+	o.sort()
+	return o, nil
+}
+
+// writeStatus rebuilds status from what was observed and writes it if that changed anything.
+func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
+	before := o.grid.DeepCopy()
+	status := &o.grid.Status
+	changed := setConditions(o, status, metav1.NewTime(r.Clock.Now()))
+	status.ObservedGeneration = o.grid.Generation
+	status.Shards = int32(len(o.statefulSets))
+	status.ReadyShards = o.readyShards()
+	status.Endpoint = endpoint(o.grid)
+	status.Partitions = o.summaries(before.Status.Partitions)
+	record(o, status.Conditions)
+	if equality.Semantic.DeepEqual(before.Status, *status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, o.grid, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
+	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed), partitionEvents(before.Status.Partitions, status.Partitions)) {
+		r.Recorder.Eventf(o.grid, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package ordergrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+)
+
+// run is one pass over one grid.
+type run struct {
+	*Reconciler
+	grid      *api.OrderGrid
+	applier   apply.Applier
+	templates []corev1.PodTemplateSpec // by shard
+}
+
+// steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
+func (r *run) steps(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		r.buildPods,
+		r.applyClientService,
+		r.applyPartitions,
+		r.applyIdentity,
+		r.applyShards,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildPods comes first: an overlay that would break the grid stops everything before anything is written.
+func (r *run) buildPods(context.Context) error {
+	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
+	for shard := range r.grid.Spec.Shards {
+		template, err := overlay(r.grid, pod(r.grid, shard, r.Defaults))
+		if err != nil {
+			return err
+		}
+		r.templates[shard] = template
+	}
+	return nil
+}
+
+func (r *run) applyClientService(ctx context.Context) error {
+	_, err := r.applier.Apply(ctx, r.grid, clientService(r.grid))
+	return err
+}
+
+func (r *run) applyPartitions(ctx context.Context) error {
+	for shard := range r.grid.Spec.Shards {
+		for index := range r.grid.Spec.Replicas {
+			record := partition(r.grid, shard, index)
+			if err := r.refuseToForget(ctx, record); err != nil {
+				return err
+			}
+			if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recordLostError: a partition's configuration record existed and is gone.
+type recordLostError struct {
+	name  string
+	epoch int64
+}
+
+func (e *recordLostError) Error() string {
+	return fmt.Sprintf("GridPartition %s is gone although it had reached epoch %d; an empty record would let a pod without "+
+		"the orders become primary, so it is not created again: restore it with its status from a backup, or delete this OrderGrid "+
+		"and create it anew, which gives up the orders in memory", e.name, e.epoch)
+}
+
+// refuseToForget guards the one object that must not simply be created again when it is missing. The mirror in status
+// serves as the memory, and the API server, not the cache, is asked before the grid is stalled.
+func (r *run) refuseToForget(ctx context.Context, record *api.GridPartition) error {
+	var seen int64
+	for _, p := range r.grid.Status.Partitions {
+		if p.Name == record.Name {
+			seen = p.Epoch
+		}
+	}
+	if seen == 0 {
+		return nil
+	}
+	key := client.ObjectKeyFromObject(record)
+	err := r.Client.Get(ctx, key, &api.GridPartition{})
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, key, &api.GridPartition{})
+	}
+	if apierrors.IsNotFound(err) {
+		return &recordLostError{record.Name, seen}
+	}
+	return err
+}
+
+func (r *run) applyIdentity(ctx context.Context) error {
+	for shard := range r.grid.Spec.Shards {
+		for _, object := range []client.Object{
+			serviceAccount(r.grid, shard),
+			role(r.grid, shard),
+			roleBinding(r.grid, shard),
+		} {
+			if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) applyShards(ctx context.Context) error {
+	for shard := range r.grid.Spec.Shards {
+		for _, object := range []client.Object{
+			headlessService(r.grid, shard),
+			podDisruptionBudget(r.grid, shard),
+		} {
+			if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
+				return err
+			}
+		}
+		outcome, err := r.applier.Apply(ctx, r.grid, statefulSet(r.grid, shard, r.templates[shard]))
+		if err != nil {
+			return err
+		}
+		if outcome == apply.Created {
+			r.Recorder.Eventf(r.grid, nil, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.grid.Spec.Replicas)
+		}
+	}
+	return nil
+}
+
+// retry says when a failed run is tried again.
+type retry int
+
+const (
+	retryBackoff retry = iota // as the work queue does
+	retrySoon                 // what stands in the way is already leaving
+	retryNever                // only a change of an object helps, and that wakes the controller
+)
+
+// classify says what an error of a step means: whether a person has to act, and when to try again.
+func classify(err error) (*stall, retry) {
+	var (
+		overlay *OverlayError
+		foreign *apply.ForeignError
+		lost    *recordLostError
+	)
+	switch {
+	case err == nil:
+		return nil, retryNever
+	case errors.As(err, &overlay):
+		return &stall{reasonPodTemplateInvalid, overlay.Error()}, retryNever
+	case errors.As(err, &foreign) && foreign.Leaving:
+		return nil, retrySoon
+	case errors.As(err, &foreign):
+		// The foreign object does not wake the controller when it goes.
+		return &stall{reasonNameTaken, foreign.Error()}, retryBackoff
+	case errors.As(err, &lost):
+		return &stall{reasonRecordLost, lost.Error()}, retryBackoff
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+		return &stall{reasonApplyRefused, err.Error()}, retryBackoff
+	}
+	return nil, retryBackoff
+}

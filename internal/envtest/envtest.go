@@ -1,0 +1,105 @@
+// Package envtest runs a real etcd and kube-apiserver with OrderGrid's CRDs for the tests of one package.
+//
+//	func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
+//	func TestX(t *testing.T)    { cfg := envtest.Config(t); … }
+//
+// The programs are looked for in $KUBEBUILDER_ASSETS, then where `go run ./e2e/cluster/cmd/cluster binaries` puts them.
+// Where there are none a test is skipped; with CI=true or ORDERGRID_REQUIRE_ENVTEST=1 it fails instead.
+package envtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+var server struct {
+	sync.Once
+	env *envtest.Environment
+	cfg *rest.Config
+	err error
+}
+
+// Run runs the tests and stops the API server if one of them started it. Its result is for os.Exit.
+func Run(m *testing.M) int {
+	code := m.Run()
+	if server.env != nil {
+		if err := server.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the API server:", err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// Config is the administrator's access to the API server, which is started by the first call.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	assets := Assets(t)
+	server.Do(func() {
+		server.env = &envtest.Environment{
+			BinaryAssetsDirectory: assets,
+			CRDDirectoryPaths:     []string{CRDs()},
+			ErrorIfCRDPathMissing: true,
+		}
+		server.cfg, server.err = server.env.Start()
+	})
+	if server.err != nil {
+		t.Fatalf("start etcd and kube-apiserver from %s: %v", assets, server.err)
+	}
+	cfg := rest.CopyConfig(server.cfg)
+	// Tests wait for the API server, not for the client's own rate limit.
+	cfg.QPS = -1
+	return cfg
+}
+
+// Assets is the directory with etcd, kube-apiserver, kubectl and helm. Without it the test does not go on.
+func Assets(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		if cache, err := os.UserCacheDir(); err == nil {
+			dir = filepath.Join(cache, "ordergrid", "bin", "current")
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, "kube-apiserver"))
+	if err == nil {
+		return dir
+	}
+	message := fmt.Sprintf("no kube-apiserver: %v; run `go run ./e2e/cluster/cmd/cluster binaries`, or set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver", err)
+	if os.Getenv("CI") == "true" || os.Getenv("ORDERGRID_REQUIRE_ENVTEST") == "1" {
+		t.Fatal(message)
+	}
+	t.Skip(message)
+	return ""
+}
+
+// CRDs is the directory of the generated CRDs, the chart's own copy.
+func CRDs() string { return filepath.Join(Root(), "charts", "ordergrid", "files", "crds") }
+
+// Root is the top of the checkout.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Scheme knows Kubernetes' own kinds and OrderGrid's.
+func Scheme() *apiruntime.Scheme {
+	scheme := apiruntime.NewScheme()
+	for _, add := range []func(*apiruntime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two kinds of one name: a programming error
+		}
+	}
+	return scheme
+}
