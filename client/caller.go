@@ -1,0 +1,202 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// caller is a connection to one node for requests that may be repeated freely:
+// tables, reads, log chunks. Many goroutines share it. Once broken it is thrown
+// away, and the next request dials again.
+type caller struct {
+	client *Client
+	addr   string
+	ready  chan struct{} // closed once dialling is over
+	err    error         // of dialling
+	p      pump
+	next   uint64
+	calls  map[uint64]*call
+	broken error
+}
+
+// call is one request without an answer.
+type call struct {
+	w     waiter
+	frame []byte // the answer, a copy
+	done  bool
+	err   error
+}
+
+// maxCalls bounds what one node can owe to this process.
+const maxCalls = 16 << 10
+
+// callerOf returns a connected caller for addr.
+func (c *Client) callerOf(ctx context.Context, addr string) (*caller, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	k := c.callers[addr]
+	if k == nil {
+		k = &caller{client: c, addr: addr, ready: make(chan struct{}), calls: make(map[uint64]*call)}
+		k.p.owner = k
+		c.callers[addr] = k
+		go k.dial()
+	}
+	c.mu.Unlock()
+	select {
+	case <-k.ready:
+		return k, k.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("dial %s: %w", addr, ctx.Err())
+	}
+}
+
+func (k *caller) dial() {
+	defer close(k.ready)
+	ctx, cancel := context.WithTimeout(k.client.ctx, k.client.attemptTimeout(time.Second))
+	defer cancel()
+	// Requests of many goroutines share the connection and are rarely waited
+	// for by its only user: the net package serves that best.
+	conn, _, err := k.client.dialNode(ctx, IONet, k.addr)
+	if err != nil {
+		k.err = err
+		k.client.dropCaller(k)
+		return
+	}
+	k.p.mu.Lock()
+	k.p.conn = conn
+	k.p.mu.Unlock()
+}
+
+func (c *Client) dropCaller(k *caller) {
+	c.mu.Lock()
+	if c.callers[k.addr] == k {
+		delete(c.callers, k.addr)
+	}
+	c.mu.Unlock()
+}
+
+// call sends one request to addr and hands the answer to decode. encode appends
+// the request frame.
+func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint64) []byte, decode func(frame []byte) error) error {
+	k, err := c.callerOf(ctx, addr)
+	if err != nil {
+		return err
+	}
+	frame, err := k.roundTrip(ctx, encode)
+	if err != nil {
+		return err
+	}
+	if err := k.refusal(frame); err != nil {
+		return err
+	}
+	if err := decode(frame); err != nil {
+		return &ProtocolError{Address: addr, What: "answer", Cause: err}
+	}
+	return nil
+}
+
+func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []byte) ([]byte, error) {
+	until := k.client.deadline(ctx, nanotime())
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	c := k.p.conn
+	if c == nil {
+		return nil, fmt.Errorf("%s: connection lost: %w", k.addr, k.broken)
+	}
+	if len(k.calls) >= maxCalls {
+		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
+	}
+	k.next++
+	id := k.next
+	q := &call{w: newWaiter()}
+	k.calls[id] = q
+	c.out = encode(c.out, id)
+	k.p.flush(c)
+	t := time.AfterFunc(time.Duration(until-nanotime()), q.w.signal)
+	defer t.Stop()
+	for !q.done && ctx.Err() == nil && nanotime() < until {
+		k.p.wait(ctx, &q.w, until)
+	}
+	k.p.leave(&q.w)
+	delete(k.calls, id)
+	switch {
+	case q.done:
+		return q.frame, q.err
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: no answer: %w", k.addr, ctx.Err())
+	}
+	return nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: k.client.cfg.RequestTimeout})
+}
+
+// refusal turns the frames that any request may be answered with into errors.
+func (k *caller) refusal(frame []byte) error {
+	switch wire.FrameType(frame) {
+	case wire.TypeNotPrimary:
+		var m wire.NotPrimary
+		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
+			return &ProtocolError{Address: k.addr, What: "not-primary", Cause: err}
+		}
+		return &notPrimaryError{partition: wire.FramePartition(frame), address: k.addr, epoch: m.Epoch, hint: string(m.Address)}
+	case wire.TypeReject:
+		var m wire.Reject
+		if err := wire.DecodeReject(frame, &m); err != nil {
+			return &ProtocolError{Address: k.addr, What: "reject", Cause: err}
+		}
+		return &RejectError{Partition: wire.FramePartition(frame), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text)}
+	}
+	return nil
+}
+
+// onFrame finds the request that a frame answers: every answer has the request
+// id first.
+func (k *caller) onFrame(c *conn, frame []byte) error {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeTable, wire.TypeGetReply, wire.TypeLogChunk, wire.TypePong, wire.TypeNotPrimary, wire.TypeReject:
+		if len(frame) < wire.HeaderSize+8 {
+			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("a %s frame of %d bytes", t, len(frame))}
+		}
+		id := binary.LittleEndian.Uint64(frame[wire.HeaderSize:])
+		if id == 0 || id > k.next {
+			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("%s has reqID %d, allowed: 1..%d", t, id, k.next)}
+		}
+		if q := k.calls[id]; q != nil && !q.done {
+			q.frame, q.done = append([]byte(nil), frame...), true
+			q.w.signal()
+		}
+		return nil // nobody waits for it any more
+	case wire.TypeGoaway:
+		_, err := c.checkGoaway(frame)
+		return err
+	default:
+		return &ProtocolError{Address: c.addr, What: fmt.Sprintf("frame type %s was not asked for", t)}
+	}
+}
+
+func (k *caller) onBroken(_ *conn, cause error) {
+	k.broken = cause
+	for _, q := range k.calls {
+		if !q.done {
+			q.done, q.err = true, fmt.Errorf("%s: connection lost: %w", k.addr, cause)
+			q.w.signal()
+		}
+	}
+	go k.client.dropCaller(k) // takes Client.mu, which is locked before pump.mu elsewhere
+}
+
+func (k *caller) onPause(*conn, int64) {}
+
+func (k *caller) close() {
+	<-k.ready
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	if c := k.p.conn; c != nil {
+		k.p.fail(c, ErrClosed)
+	}
+}

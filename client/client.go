@@ -1,0 +1,252 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Client routes orders and reads to the partitions of one grid. It is safe for
+// concurrent use.
+//
+// Locks: Client.mu before pump.mu is never taken; a pump that needs Client.mu
+// lets go of its own first.
+type Client struct {
+	cfg    Config
+	table  atomic.Pointer[table]
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	// shared holds the session that Submit uses for each partition; it is
+	// replaced, never changed, so that the hot path reads it without a lock.
+	shared atomic.Pointer[map[wire.PartitionID]*Session]
+
+	mu       sync.Mutex
+	closed   bool
+	flights  map[int]*flight // by shard
+	callers  map[string]*caller
+	sessions map[*Session]struct{}
+	past     Stats // of sessions that were closed
+}
+
+// Dial learns the partition table from the first endpoint that answers. It
+// fails if a shard is unknown after Config.DialTimeout; partitions may be
+// without a primary. The client keeps the table current by itself.
+func Dial(ctx context.Context, cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.table.Store(&table{})
+	c.shared.Store(&map[wire.PartitionID]*Session{})
+	ctx, cancel := context.WithTimeout(ctx, cfg.DialTimeout)
+	defer cancel()
+	var pace pacer
+	for {
+		if !pace.wait(ctx.Done(), cfg.RetryMax, 0, 0) {
+			break
+		}
+		targets := appendNew(slices.Clone(cfg.Endpoints), c.table.Load().seeds)
+		err = c.ask(ctx, targets, func(*wire.Table) bool { return c.incomplete() == nil })
+		if err == nil {
+			return c, nil
+		}
+		if permanent(err) {
+			break
+		}
+	}
+	c.Close() //nolint:errcheck // it never fails
+	return nil, fmt.Errorf("client: dial %v: %w: %w", cfg.Endpoints, ErrUnavailable, err)
+}
+
+// Close ends all sessions; see Session.Close for orders without an answer.
+func (c *Client) Close() error {
+	c.cancel()
+	c.mu.Lock()
+	c.closed = true
+	sessions, callers := make([]*Session, 0, len(c.sessions)), make([]*caller, 0, len(c.callers))
+	for s := range c.sessions {
+		sessions = append(sessions, s)
+	}
+	for _, k := range c.callers {
+		callers = append(callers, k)
+	}
+	c.mu.Unlock()
+	for _, s := range sessions {
+		s.Close() //nolint:errcheck // it never fails
+	}
+	for _, k := range callers {
+		k.close()
+	}
+	return nil
+}
+
+// Table is the routing table as the client knows it now.
+func (c *Client) Table() []PartitionInfo {
+	return slices.Clone(c.table.Load().parts)
+}
+
+// Refresh asks the grid for the table of every shard now.
+func (c *Client) Refresh(ctx context.Context) error {
+	for shard := range c.table.Load().shards {
+		if err := c.refresh(ctx, shard, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Session opens a session of its own on a partition, connected and ready, within
+// Config.DialTimeout.
+func (c *Client) Session(partition wire.PartitionID) (*Session, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.DialTimeout)
+	defer cancel()
+	return c.OpenSession(ctx, partition)
+}
+
+// OpenSession is Session with a context.
+func (c *Client) OpenSession(ctx context.Context, partition wire.PartitionID) (*Session, error) {
+	s, err := c.newSession(partition)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		s.Close() //nolint:errcheck // it never fails
+		return nil, err
+	}
+	return s, nil
+}
+
+func (c *Client) newSession(partition wire.PartitionID) (*Session, error) {
+	if err := c.checkPartition(partition); err != nil {
+		return nil, err
+	}
+	s := newSession(c, partition)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.sessions[s] = struct{}{}
+	return s, nil
+}
+
+func (c *Client) checkPartition(p wire.PartitionID) error {
+	t := c.table.Load()
+	if _, ok := t.find(p); ok {
+		return nil
+	}
+	names := make([]string, 0, len(t.parts))
+	for i := range t.parts[:min(len(t.parts), 8)] {
+		names = append(names, t.parts[i].ID.String())
+	}
+	return fmt.Errorf("client: partition is %s, allowed: one of the grid's %d partitions (%v …)", p, len(t.parts), names)
+}
+
+// forget takes a closed session off the books.
+func (c *Client) forget(s *Session) {
+	past := s.Stats()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.sessions[s]; !ok {
+		return
+	}
+	delete(c.sessions, s)
+	c.past.add(&past)
+	if (*c.shared.Load())[s.partition] == s {
+		c.replaceShared(s.partition, nil)
+	}
+}
+
+// replaceShared runs with mu held.
+func (c *Client) replaceShared(p wire.PartitionID, s *Session) {
+	old := *c.shared.Load()
+	next := make(map[wire.PartitionID]*Session, len(old)+1)
+	for k, v := range old {
+		next[k] = v
+	}
+	if next[p] = s; s == nil {
+		delete(next, p)
+	}
+	c.shared.Store(&next)
+}
+
+// sharedSession is the session that Submit and SubmitTo use for a partition. It
+// connects at its first use.
+func (c *Client) sharedSession(p wire.PartitionID) (*Session, error) {
+	if s := (*c.shared.Load())[p]; s != nil {
+		return s, nil
+	}
+	if err := c.checkPartition(p); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if s := (*c.shared.Load())[p]; s != nil {
+		return s, nil
+	}
+	s := newSession(c, p)
+	c.sessions[s] = struct{}{}
+	c.replaceShared(p, s)
+	return s, nil
+}
+
+// Submit sends one FIX NewOrderSingle to the partition that its ClOrdID (tag 11)
+// belongs to and waits until it is committed. See FateOf for errors and
+// Session.Submit for timeouts.
+func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
+	p, err := c.Route(fix)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return c.SubmitTo(ctx, p, fix)
+}
+
+// SubmitTo is Submit to a given partition. Whoever chooses partitions himself
+// also takes care of duplicate ClOrdIDs: each partition knows its own only.
+func (c *Client) SubmitTo(ctx context.Context, partition wire.PartitionID, fix []byte) (Receipt, error) {
+	s, err := c.sharedSession(partition)
+	if err != nil {
+		return Receipt{}, &NotSentError{Partition: partition, Cause: err}
+	}
+	return s.Submit(ctx, fix)
+}
+
+// SubmitAsync is Session.SubmitAsync on the shared session of the partition that
+// the order belongs to.
+func (c *Client) SubmitAsync(fix []byte, done func(Receipt, error)) error {
+	p, err := c.Route(fix)
+	if err != nil {
+		return err
+	}
+	s, err := c.sharedSession(p)
+	if err != nil {
+		return &NotSentError{Partition: p, Cause: err}
+	}
+	return s.SubmitAsync(fix, done)
+}
+
+// Stats of all sessions of the client, closed ones included.
+func (c *Client) Stats() Stats {
+	c.mu.Lock()
+	sum := c.past
+	sessions := make([]*Session, 0, len(c.sessions))
+	for s := range c.sessions {
+		sessions = append(sessions, s)
+	}
+	c.mu.Unlock()
+	for _, s := range sessions {
+		one := s.Stats()
+		sum.add(&one)
+	}
+	return sum
+}

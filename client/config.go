@@ -1,0 +1,136 @@
+package client
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// IO chooses how sessions read and write their socket. docs/client.md has the
+// measured difference.
+type IO uint8
+
+const (
+	// IOAuto is the best measured choice for shared cores: IOBlocking on
+	// Linux, IONet elsewhere.
+	IOAuto IO = iota
+	// IONet is the net package: right for thousands of sessions in a process.
+	IONet
+	// IOBlocking waits in a blocking system call on the calling goroutine's
+	// thread (Linux).
+	IOBlocking
+	// IOPinned is IOBlocking that keeps its scheduler slot (P) while it waits,
+	// for up to 10 ms at a time and never the last one. For probes and gateways with
+	// few sessions, GOMAXPROCS at least sessions+2 (Linux).
+	IOPinned
+)
+
+var ioNames = [...]string{"auto", "net", "blocking", "pinned"}
+
+// String is the word ParseIO reads.
+func (m IO) String() string {
+	if int(m) < len(ioNames) {
+		return ioNames[m]
+	}
+	return fmt.Sprintf("IO(%d)", uint8(m))
+}
+
+// ParseIO reads auto, net, blocking or pinned.
+func ParseIO(s string) (IO, error) {
+	for i, name := range ioNames {
+		if s == name {
+			return IO(i), nil
+		}
+	}
+	return 0, fmt.Errorf("client: IO is %.40q, allowed: auto, net, blocking, pinned", s)
+}
+
+// Config of a Client. Only Endpoints is required.
+type Config struct {
+	// Endpoints are "host:port" of any nodes or of the grid's client service.
+	// One that answers is enough; the table names the others.
+	Endpoints []string
+	// Grid is the grid's name; a node of another grid is refused. Empty: take
+	// the grid that answers.
+	Grid string
+	// Name is shown in the node's logs. Default "client".
+	Name string
+	// DialTimeout bounds Dial and Session as a whole. Default 5 s.
+	DialTimeout time.Duration
+	// RequestTimeout bounds a Submit or read whose context has no deadline,
+	// and every SubmitAsync. It includes all retries. Default 5 s.
+	RequestTimeout time.Duration
+	// MaxInFlight bounds the unanswered orders of one session; the node's own
+	// window lowers it. Default 1024.
+	MaxInFlight int
+	// SuspectAfter is how long a primary may owe an answer before other nodes
+	// are asked whether it still is the primary. Default 200 ms.
+	SuspectAfter time.Duration
+	// RetryMax bounds the pause between two attempts to reconnect. Default 250 ms.
+	RetryMax time.Duration
+	// IO is how sessions use their socket. Default IOAuto.
+	IO IO
+	// Logger gets reconnects (Info) and violations of the protocol (Error).
+	// Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Endpoints) == 0 {
+		return c, fmt.Errorf("client: Config.Endpoints is empty, allowed: one host:port or more, for example 127.0.0.1:7400")
+	}
+	for i, e := range c.Endpoints {
+		if _, port, err := net.SplitHostPort(e); err != nil || port == "" {
+			return c, fmt.Errorf("client: Config.Endpoints[%d] is %.80q, allowed: host:port, for example 127.0.0.1:7400", i, e)
+		}
+	}
+	if len(c.Grid) > wire.MaxString || len(c.Name) > wire.MaxString {
+		return c, fmt.Errorf("client: Config.Grid has %d bytes and Config.Name %d, allowed: at most %d each", len(c.Grid), len(c.Name), wire.MaxString)
+	}
+	if c.MaxInFlight < 0 || c.MaxInFlight > maxWindow {
+		return c, fmt.Errorf("client: Config.MaxInFlight is %d, allowed: 1..%d, or 0 for %d", c.MaxInFlight, maxWindow, defaultInFlight)
+	}
+	if c.IO > IOPinned {
+		return c, fmt.Errorf("client: Config.IO is %d, allowed: IOAuto, IONet, IOBlocking, IOPinned", c.IO)
+	}
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		usual time.Duration
+	}{
+		{"DialTimeout", &c.DialTimeout, 5 * time.Second},
+		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"SuspectAfter", &c.SuspectAfter, 200 * time.Millisecond},
+		{"RetryMax", &c.RetryMax, 250 * time.Millisecond},
+	} {
+		if *d.value < 0 || *d.value > 0 && *d.value < time.Millisecond {
+			return c, fmt.Errorf("client: Config.%s is %s, allowed: 1 ms or more, or 0 for %s", d.name, *d.value, d.usual)
+		}
+		if *d.value == 0 {
+			*d.value = d.usual
+		}
+	}
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = defaultInFlight
+	}
+	if c.Name == "" {
+		c.Name = "client"
+	}
+	if c.IO == IOAuto {
+		c.IO = IOBlocking
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Endpoints = append([]string(nil), c.Endpoints...)
+	return c, nil
+}
+
+const (
+	defaultInFlight = 1024
+	// maxWindow bounds what a node can make a session allocate.
+	maxWindow = 1 << 16
+)

@@ -1,0 +1,208 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Errors to compare with errors.Is. The types below carry the particulars.
+var (
+	// ErrUnknownOutcome: the order was sent and not answered. It may or may not
+	// have been accepted; GetByClOrdID tells once a primary serves again.
+	ErrUnknownOutcome = errors.New("outcome unknown")
+	// ErrNotSent: no byte of the order left this process, and none will.
+	ErrNotSent = errors.New("not sent")
+	// ErrWindowFull: SubmitAsync or TrySubmit found as many orders unanswered
+	// as the session may have. Nothing was sent.
+	ErrWindowFull = errors.New("window full")
+	// ErrClosed: the client or session was closed.
+	ErrClosed = errors.New("closed")
+	// ErrSessionEvicted comes with ErrUnknownOutcome: the grid has forgotten the
+	// session, so a retry could not be recognised and was not made.
+	ErrSessionEvicted = errors.New("session evicted by the grid")
+	// ErrNotFound: no committed order has the id asked for.
+	ErrNotFound = errors.New("order not found")
+	// ErrUnavailable: no node answered a read or a dial in time.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrProtocol: the peer sent what the protocol does not allow.
+	ErrProtocol = errors.New("protocol violation")
+)
+
+// One error per reject code, for errors.Is on a *RejectError.
+var (
+	ErrBadFIX             = errors.New("malformed FIX message")
+	ErrDuplicateClOrdID   = errors.New("duplicate ClOrdID")
+	ErrCapacity           = errors.New("memory limit reached")
+	ErrOverloaded         = errors.New("overloaded")
+	ErrSessionUnknown     = errors.New("session unknown")
+	ErrSessionWindow      = errors.New("outside the session's window")
+	ErrSequenceGap        = errors.New("gap in client sequence numbers")
+	ErrDraining           = errors.New("node is draining")
+	ErrInsufficientInSync = errors.New("too few in-sync copies")
+	ErrTooLarge           = errors.New("message too large")
+	ErrUnsupported        = errors.New("unsupported request")
+)
+
+var codeErrors = map[wire.Code]error{
+	wire.CodeBadFIX: ErrBadFIX, wire.CodeDuplicateClOrdID: ErrDuplicateClOrdID, wire.CodeCapacity: ErrCapacity,
+	wire.CodeOverloaded: ErrOverloaded, wire.CodeSessionUnknown: ErrSessionUnknown, wire.CodeSessionWindow: ErrSessionWindow,
+	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
+	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported,
+}
+
+// RejectError is a refusal: the order was not accepted and took no sequence
+// number. errors.Is matches it with the Err value of its code.
+type RejectError struct {
+	Partition wire.PartitionID
+	Code      wire.Code
+	Tag       uint32 // FIX tag at fault, 0 if none
+	Detail    uint64 // meaning depends on Code, see package wire
+	Text      string // the node's words
+}
+
+func (e *RejectError) Error() string {
+	s := fmt.Sprintf("%s: refused (%s)", e.Partition, e.Code)
+	if e.Tag != 0 {
+		s += fmt.Sprintf(", tag %d", e.Tag)
+	}
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	if hint := rejectHints[e.Code]; hint != "" {
+		s += "; " + hint
+	}
+	return s
+}
+
+// rejectHints says what to do; the node's text says what happened.
+var rejectHints = map[wire.Code]string{
+	wire.CodeBadFIX:             "mend the message, the same bytes are refused again",
+	wire.CodeDuplicateClOrdID:   "use a new ClOrdID, or read the order that has it with GetByClOrdID",
+	wire.CodeCapacity:           "let write-behind drain, or raise the grid's memory limit",
+	wire.CodeOverloaded:         "submit again, slower",
+	wire.CodeInsufficientInSync: "submit again once a backup has joined, or lower minInSync",
+	wire.CodeTooLarge:           "send fewer bytes",
+	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
+}
+
+// Is matches the Err value of the code.
+func (e *RejectError) Is(target error) bool { return codeErrors[e.Code] == target }
+
+// UnknownOutcomeError says that an order was sent but its answer never came.
+// The session does not send the order again after this error; what was sent
+// before may still be accepted.
+type UnknownOutcomeError struct {
+	Partition wire.PartitionID
+	ClientSeq uint64        // number of the order in its session
+	Waited    time.Duration // since Submit was called
+	Cause     error         // why waiting ended: a context error, a timeout, ErrSessionEvicted, ErrClosed …
+}
+
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("%s: outcome unknown after %s: order %d of the session was sent but not answered (%v); it may or may not have been accepted, ask GetByClOrdID before submitting it again",
+		e.Partition, e.Waited.Round(time.Microsecond), e.ClientSeq, e.Cause)
+}
+
+// Is matches ErrUnknownOutcome.
+func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknownOutcome }
+
+// Unwrap is the cause.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
+
+// NotSentError says that an order never left the process, and never will.
+type NotSentError struct {
+	Partition wire.PartitionID
+	Waited    time.Duration
+	Cause     error
+}
+
+func (e *NotSentError) Error() string {
+	return fmt.Sprintf("%s: not sent after %s (%v); it was not accepted and can be submitted again",
+		e.Partition, e.Waited.Round(time.Microsecond), e.Cause)
+}
+
+// Is matches ErrNotSent.
+func (e *NotSentError) Is(target error) bool { return target == ErrNotSent }
+
+// Unwrap is the cause.
+func (e *NotSentError) Unwrap() error { return e.Cause }
+
+// ProtocolError says that a peer broke the protocol. The connection it came
+// over was closed; orders in flight on it are retried on a new one.
+type ProtocolError struct {
+	Address string // of the peer
+	What    string // field, value and what is allowed
+	Cause   error  // the decoder's error, if there is one
+}
+
+func (e *ProtocolError) Error() string {
+	s := "protocol violation by " + e.Address + ": " + e.What
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
+	return s
+}
+
+// Is matches ErrProtocol.
+func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
+
+// Unwrap is the decoder's error.
+func (e *ProtocolError) Unwrap() error { return e.Cause }
+
+// GoawayError is a node's reason for closing the connection.
+type GoawayError struct {
+	Address string
+	Code    uint16 // wire.Goaway*
+	Text    string
+}
+
+func (e *GoawayError) Error() string {
+	return fmt.Sprintf("%s closed the connection (goaway %d): %s", e.Address, e.Code, e.Text)
+}
+
+// permanent says that trying the same node again cannot help.
+func (e *GoawayError) permanent() bool {
+	return e.Code == wire.GoawayVersion || e.Code == wire.GoawayGrid || e.Code == wire.GoawayRole
+}
+
+// notPrimaryError carries the hint of a NotPrimary frame to whoever retries.
+type notPrimaryError struct {
+	partition wire.PartitionID
+	address   string // of the node that answered
+	epoch     uint64
+	hint      string // address of the primary, empty if that node knows none
+}
+
+func (e *notPrimaryError) Error() string {
+	if e.hint == "" {
+		return fmt.Sprintf("%s: %s is not the primary at epoch %d and knows none", e.partition, e.address, e.epoch)
+	}
+	return fmt.Sprintf("%s: %s is not the primary at epoch %d, %s is", e.partition, e.address, e.epoch, e.hint)
+}
+
+// timeoutError is the cause when Config.RequestTimeout ran out. It also carries
+// the last trouble met, because that is what a person has to mend.
+type timeoutError struct {
+	limit time.Duration
+	last  error
+}
+
+func (e *timeoutError) Error() string {
+	if e.last == nil {
+		return fmt.Sprintf("deadline of %s passed", e.limit)
+	}
+	return fmt.Sprintf("deadline of %s passed; last trouble: %v", e.limit, e.last)
+}
+
+// Is matches context.DeadlineExceeded, whoever set the deadline.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timeout makes it a net.Error-like timeout.
+func (e *timeoutError) Timeout() bool { return true }
+
+// Unwrap is the last trouble.
+func (e *timeoutError) Unwrap() error { return e.last }

@@ -1,0 +1,319 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fakeGrid is one partition's state as nodes of this test share it: what a real
+// grid replicates. Its nodes speak the real protocol over real sockets and can
+// be told to misbehave, which a real node cannot. What can be tested against a
+// real grid is: see grid_test.go.
+type fakeGrid struct {
+	t        testing.TB
+	mu       sync.Mutex
+	epoch    uint64
+	primary  *fakeNode
+	nodes    []*fakeNode
+	seq      uint64
+	sessions map[[2]uint64]*fakeSession
+	nextSlot uint32
+	orders   []fakeOrder
+	window   uint32
+	tables   int // TableRequests answered
+}
+
+type fakeSession struct {
+	slot, gen uint32
+	last      uint64
+	applied   map[uint64]uint64 // clientSeq -> seq
+}
+
+type fakeOrder struct {
+	clientSeq uint64
+	payload   string
+}
+
+type fakeNode struct {
+	grid *fakeGrid
+	ln   net.Listener
+	name string
+	// hook sees every frame first; true means: handled.
+	hook  func(c *fakeConn, frame []byte) bool
+	mu    sync.Mutex
+	conns map[*fakeConn]struct{}
+}
+
+type fakeConn struct {
+	net.Conn
+	node     *fakeNode
+	expected uint64 // next clientSeq on this connection, 0 = anything
+	session  *fakeSession
+}
+
+const testPartition wire.PartitionID = 0
+
+func newFakeGrid(t testing.TB, nodes int) *fakeGrid {
+	g := &fakeGrid{t: t, epoch: 1, sessions: map[[2]uint64]*fakeSession{}, window: 64}
+	for i := range nodes {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &fakeNode{grid: g, ln: ln, name: fmt.Sprintf("fake-%d/%016x", i, i+1), conns: map[*fakeConn]struct{}{}}
+		g.nodes = append(g.nodes, n)
+		go n.serve()
+		t.Cleanup(n.kill)
+	}
+	g.primary = g.nodes[0]
+	return g
+}
+
+func (g *fakeGrid) endpoints() []string {
+	var out []string
+	for _, n := range g.nodes {
+		out = append(out, n.ln.Addr().String())
+	}
+	return out
+}
+
+func (g *fakeGrid) dial(t testing.TB, change ...func(*Config)) *Client {
+	t.Helper()
+	cfg := Config{Endpoints: g.endpoints(), Grid: "fake", DialTimeout: 5 * time.Second, RequestTimeout: 5 * time.Second}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := Dial(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// promote makes n the primary of the next epoch.
+func (g *fakeGrid) promote(n *fakeNode) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.epoch++
+	g.primary = n
+}
+
+// evictAll forgets every session, as a full session table does.
+func (g *fakeGrid) evictAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sessions = map[[2]uint64]*fakeSession{}
+}
+
+func (g *fakeGrid) accepted() []fakeOrder {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]fakeOrder(nil), g.orders...)
+}
+
+func (n *fakeNode) setHook(f func(c *fakeConn, frame []byte) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hook = f
+}
+
+func (n *fakeNode) serve() {
+	for {
+		conn, err := n.ln.Accept()
+		if err != nil {
+			return
+		}
+		c := &fakeConn{Conn: conn, node: n}
+		n.mu.Lock()
+		n.conns[c] = struct{}{}
+		n.mu.Unlock()
+		go c.run()
+	}
+}
+
+// cut closes every connection but keeps listening.
+func (n *fakeNode) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.conns {
+		c.Close()
+	}
+	n.conns = map[*fakeConn]struct{}{}
+}
+
+func (n *fakeNode) kill() {
+	n.ln.Close()
+	n.cut()
+}
+
+func (c *fakeConn) run() {
+	defer c.Close()
+	buf := make([]byte, 0, 1<<20) // kept, so that allocation tests see the client's only
+	chunk := make([]byte, 64<<10)
+	all := buf
+	for {
+		frame, rest, err := wire.Split(buf)
+		if err != nil {
+			return
+		}
+		if frame == nil {
+			k, err := c.Read(chunk)
+			if err != nil {
+				return
+			}
+			if len(buf) == 0 {
+				buf = all[:0]
+			}
+			buf = append(buf, chunk[:k]...)
+			continue
+		}
+		c.node.mu.Lock()
+		hook := c.node.hook
+		c.node.mu.Unlock()
+		if hook == nil || !hook(c, frame) {
+			c.handle(frame)
+		}
+		buf = rest
+	}
+}
+
+// handle is what a well node does.
+func (c *fakeConn) handle(frame []byte) {
+	g := c.node.grid
+	g.mu.Lock()
+	out := c.answer(g, frame)
+	g.mu.Unlock()
+	c.Write(out) //nolint:errcheck // the client may be gone
+}
+
+func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
+	switch wire.FrameType(frame) {
+	case wire.TypeHello:
+		return wire.AppendWelcome(nil, &wire.Welcome{Version: 1, MaxFrame: wire.MaxFrame, Window: g.window, Grid: []byte("fake"), Member: []byte(c.node.name)})
+	case wire.TypeTableRequest:
+		var m wire.Request
+		wire.DecodeRequest(frame, wire.TypeTableRequest, &m)
+		g.tables++
+		return wire.AppendTable(nil, g.table(m.ReqID))
+	case wire.TypeOpenSession:
+		var m wire.OpenSession
+		wire.DecodeOpenSession(frame, &m)
+		if g.primary != c.node {
+			return g.notPrimary(m.ReqID, wire.TypeOpenSession)
+		}
+		return c.open(g, &m)
+	case wire.TypeSubmit:
+		var m wire.Submit
+		wire.DecodeSubmit(frame, &m)
+		if g.primary != c.node || m.Epoch != g.epoch {
+			return g.notPrimary(m.ClientSeq, wire.TypeSubmit)
+		}
+		return c.submit(g, &m)
+	case wire.TypeGet:
+		var m wire.Get
+		wire.DecodeGet(frame, &m)
+		return wire.AppendGetReply(nil, testPartition, &wire.GetReply{ReqID: m.ReqID, Epoch: g.epoch, CommitSeq: g.seq, Status: wire.GetNotFound})
+	}
+	return nil
+}
+
+func (g *fakeGrid) table(reqID uint64) *wire.Table {
+	p := wire.TablePart{Partition: testPartition, Epoch: g.epoch, Lineage: 1, Primary: wire.NoPrimary, NInSync: uint8(len(g.nodes))}
+	for i, n := range g.nodes {
+		p.Members = append(p.Members, wire.TableMember{Address: []byte(n.ln.Addr().String()), Member: []byte(n.name)})
+		if n == g.primary {
+			p.Primary = uint8(i)
+		}
+	}
+	return &wire.Table{ReqID: reqID, NShards: 1, Parts: []wire.TablePart{p}}
+}
+
+func (g *fakeGrid) notPrimary(id uint64, t wire.Type) []byte {
+	m := wire.NotPrimary{RequestID: id, Epoch: g.epoch, ForType: t}
+	if g.primary != nil {
+		m.Address, m.Member = []byte(g.primary.ln.Addr().String()), []byte(g.primary.name)
+	}
+	return wire.AppendNotPrimary(nil, testPartition, &m)
+}
+
+func (c *fakeConn) open(g *fakeGrid, m *wire.OpenSession) []byte {
+	id := [2]uint64{m.IDHi, m.IDLo}
+	s := g.sessions[id]
+	if s == nil {
+		g.nextSlot++
+		s = &fakeSession{slot: g.nextSlot, gen: g.nextSlot, applied: map[uint64]uint64{}}
+		g.sessions[id] = s
+		g.seq++
+	}
+	c.expected, c.session = 0, s
+	return wire.AppendSessionOpened(nil, testPartition, &wire.SessionOpened{ReqID: m.ReqID, Slot: s.slot, Generation: s.gen, Window: g.window, LastClientSeq: s.last, Epoch: g.epoch})
+}
+
+func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
+	var s *fakeSession
+	for _, x := range g.sessions {
+		if x.slot == m.Slot && x.gen == m.Generation {
+			s = x
+		}
+	}
+	reject := func(code wire.Code, detail uint64, text string) []byte {
+		return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Detail: detail, Text: []byte(text)})
+	}
+	if s == nil {
+		return reject(wire.CodeSessionUnknown, 0, "no such session")
+	}
+	ack := func(seq uint64, flags uint8) []byte {
+		return wire.AppendAck(nil, testPartition, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: g.epoch, Slot: m.Slot, Copies: uint8(len(g.nodes)), Flags: flags})
+	}
+	if c.expected != 0 && m.ClientSeq > c.expected {
+		return reject(wire.CodeSequenceGap, c.expected, "gap")
+	}
+	c.expected = max(c.expected, m.ClientSeq+1)
+	if seq, ok := s.applied[m.ClientSeq]; ok {
+		return ack(seq, wire.AckDup)
+	}
+	if !bytes.Contains(m.Payload, []byte("\x0111=")) {
+		return reject(wire.CodeBadFIX, 0, "no ClOrdID")
+	}
+	g.seq++
+	s.applied[m.ClientSeq] = g.seq
+	s.last = max(s.last, m.ClientSeq)
+	g.orders = append(g.orders, fakeOrder{m.ClientSeq, string(m.Payload)})
+	return ack(g.seq, 0)
+}
+
+// dropAnswers makes a node handle Submit frames but swallow the answers.
+func dropAnswers(c *fakeConn, frame []byte) bool {
+	if wire.FrameType(frame) != wire.TypeSubmit {
+		return false
+	}
+	c.node.grid.mu.Lock()
+	c.answer(c.node.grid, frame)
+	c.node.grid.mu.Unlock()
+	return true
+}
+
+// testOrder is a FIX message with the fields that routing and the fake look at.
+func testOrder(i int) []byte {
+	return fmt.Appendf(nil, "8=FIX.4.2\x019=0\x0135=D\x0111=T%06d\x0155=IBM\x0154=1\x0138=100\x0140=2\x0144=1.25\x0110=000\x01", i)
+}
+
+func orderEntry(seq, prev uint64, fix []byte) []byte {
+	b := make([]byte, order.HeaderSize, order.HeaderSize+len(fix))
+	i := bytes.Index(fix, clOrdIDTag)
+	e := order.Entry{Size: uint32(order.HeaderSize + len(fix)), Kind: order.KindOrder, Seq: seq, PrevHash: prev, Epoch: 1,
+		Fields: order.Fields{ClOrdIDOff: uint16(i + 4), ClOrdIDLen: uint8(len(clOrdID(fix)))}}
+	e.Put(b)
+	return append(b, fix...)
+}
+
+var _ io.Writer = (*fakeConn)(nil)

@@ -1,0 +1,206 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// ReadMode says how fresh a read has to be.
+type ReadMode uint8
+
+// Read modes.
+const (
+	// Confirmed is linearizable without relying on clocks: the primary answers
+	// after its copies have confirmed that it still is the primary.
+	Confirmed ReadMode = ReadMode(wire.ModeConfirmed)
+	// Leased is answered at once while the primary's lease is alive.
+	Leased ReadMode = ReadMode(wire.ModeLeased)
+	// Backup is answered by a backup from what it knows committed, and may be
+	// stale; Order.CommitSeq says how far that backup was.
+	Backup ReadMode = ReadMode(wire.ModeBackup)
+)
+
+// ReadOption changes a read.
+type ReadOption func(*readOptions)
+
+type readOptions struct{ mode ReadMode }
+
+// WithMode sets the mode; the default is Confirmed.
+func WithMode(m ReadMode) ReadOption { return func(o *readOptions) { o.mode = m } }
+
+// Order is a committed order as it stands in the log.
+type Order struct {
+	ID        wire.OrderID
+	Epoch     uint64    // in which it was sequenced
+	Received  time.Time // by the primary
+	ClOrdID   string
+	Symbol    string // "" if the message has none
+	Account   string // "" if the message has none
+	Side      byte   // FIX tag 54, 0 if none
+	FIX       []byte // the message verbatim
+	Entry     []byte // the log entry, header included
+	CommitSeq uint64 // committed prefix of the replica that answered
+	From      string // address of that replica
+}
+
+// Get reads the order at a place in a partition's log. ErrNotFound: no order is
+// committed there. Failed attempts are repeated until ctx or RequestTimeout ends.
+func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
+	if err := c.checkPartition(id.Partition); err != nil {
+		return Order{}, err
+	}
+	if id.Seq == 0 {
+		return Order{}, fmt.Errorf("client: order id is %s, allowed: a seq of 1 or more", id)
+	}
+	o, err := c.get(ctx, id.Partition, &wire.Get{By: wire.ByID, Seq: id.Seq}, opts)
+	if errors.Is(err, ErrNotFound) {
+		return o, fmt.Errorf("client: order %s: %w", id, err)
+	}
+	return o, err
+}
+
+// GetByClOrdID reads the order with this ClOrdID: from the partition it belongs
+// to, and if that has none from all others (an order may have been sent with
+// SubmitTo, or before the number of partitions changed).
+func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadOption) (Order, error) {
+	if clOrdID == "" || len(clOrdID) > wire.MaxKey {
+		return Order{}, fmt.Errorf("client: ClOrdID has %d bytes, allowed: 1..%d", len(clOrdID), wire.MaxKey)
+	}
+	request := wire.Get{By: wire.ByClOrdID, Key: []byte(clOrdID)}
+	home := c.RouteClOrdID(request.Key)
+	o, err := c.get(ctx, home, &request, opts)
+	if !errors.Is(err, ErrNotFound) {
+		return o, err
+	}
+	for _, p := range c.table.Load().parts {
+		if p.ID == home {
+			continue
+		}
+		if o, err = c.get(ctx, p.ID, &request, opts); !errors.Is(err, ErrNotFound) {
+			return o, err
+		}
+	}
+	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(c.table.Load().parts), ErrNotFound)
+}
+
+// get asks one partition until it has an answer.
+func (c *Client) get(ctx context.Context, p wire.PartitionID, request *wire.Get, opts []ReadOption) (Order, error) {
+	o := readOptions{mode: Confirmed}
+	for _, f := range opts {
+		f(&o)
+	}
+	if o.mode < Confirmed || o.mode > Backup {
+		return Order{}, fmt.Errorf("client: read mode is %d, allowed: Confirmed, Leased, Backup", o.mode)
+	}
+	var reply wire.GetReply
+	from, err := c.retry(ctx, p, o.mode == Backup, func(ctx context.Context, addr string) error {
+		return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+			m := *request
+			m.ReqID, m.Mode = reqID, uint8(o.mode)
+			return wire.AppendGet(dst, p, &m)
+		}, func(frame []byte) error { return wire.DecodeGetReply(frame, &reply) })
+	})
+	if err != nil {
+		return Order{}, err
+	}
+	if reply.Status == wire.GetNotFound {
+		return Order{}, ErrNotFound
+	}
+	return orderOf(p, &reply, from)
+}
+
+func orderOf(p wire.PartitionID, reply *wire.GetReply, from string) (Order, error) {
+	var e order.Entry
+	entry, err := order.DecodeEntry(reply.Entry, &e)
+	if err == nil && len(entry) != len(reply.Entry) {
+		err = fmt.Errorf("%d bytes follow the entry", len(reply.Entry)-len(entry))
+	}
+	if err != nil {
+		return Order{}, &ProtocolError{Address: from, What: "GetReply.entry", Cause: err}
+	}
+	if e.Kind != order.KindOrder {
+		return Order{}, fmt.Errorf("entry %d is a %s: %w", e.Seq, e.Kind, ErrNotFound)
+	}
+	fix := order.Payload(entry)
+	cut := func(off uint16, n uint8) string { return string(fix[off : int(off)+int(n)]) }
+	return Order{
+		ID: wire.OrderID{Partition: p, Seq: e.Seq}, Epoch: uint64(e.Epoch), Received: time.Unix(0, e.TimeNs),
+		ClOrdID: cut(e.Fields.ClOrdIDOff, e.Fields.ClOrdIDLen), Symbol: cut(e.Fields.SymbolOff, e.Fields.SymbolLen),
+		Account: cut(e.Fields.AccountOff, e.Fields.AccountLen), Side: e.Fields.Side,
+		FIX: fix, Entry: entry, CommitSeq: reply.CommitSeq, From: from,
+	}, nil
+}
+
+// retry runs an idempotent request against the right replica until it succeeds,
+// is refused for good, or time is over. It returns the address that answered.
+func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, request func(ctx context.Context, addr string) error) (string, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
+		defer cancel()
+	}
+	var pace pacer
+	var last error
+	hint := ""
+	for began := nanotime(); pace.wait(ctx.Done(), c.cfg.RetryMax, began, 0); {
+		addr := hint
+		if addr == "" {
+			addr = c.replica(p, backup, pace.attempts)
+		}
+		hint = ""
+		if addr == "" {
+			last = fmt.Errorf("%s has no primary at epoch %d", p, c.epochOf(p))
+		} else {
+			attempt, cancel := context.WithTimeout(ctx, c.attemptTimeout(2*pace.spent()))
+			last = request(attempt, addr)
+			cancel()
+		}
+		var reject *RejectError
+		var not *notPrimaryError
+		switch {
+		case last == nil:
+			return addr, nil
+		case errors.Is(last, ErrClosed) || permanent(last) || errors.As(last, &reject) && !passing(reject.Code):
+			return "", last
+		case errors.As(last, &not) && not.hint != "" && not.hint != addr:
+			hint = not.hint
+			continue
+		}
+		refresh, cancel := context.WithTimeout(ctx, c.attemptTimeout(0))
+		c.refresh(refresh, p.Shard(), addr) //nolint:errcheck // the next attempt shows it
+		cancel()
+	}
+	return "", fmt.Errorf("client: %s: %w: %w", p, ErrUnavailable, errors.Join(ctx.Err(), last))
+}
+
+// passing says that a refused read can succeed later.
+func passing(code wire.Code) bool {
+	return code == wire.CodeDraining || code == wire.CodeOverloaded || code == wire.CodeInsufficientInSync
+}
+
+// replica picks whom to ask: the primary, or for backup reads the in-sync
+// copies in turn, the primary last.
+func (c *Client) replica(p wire.PartitionID, backup bool, attempt int) string {
+	info, _ := c.partition(p)
+	if !backup {
+		return info.Primary.Address
+	}
+	var copies []string
+	for _, m := range info.Members {
+		if m.InSync && m.ID != info.Primary.ID {
+			copies = append(copies, m.Address)
+		}
+	}
+	if info.Primary.Address != "" {
+		copies = append(copies, info.Primary.Address)
+	}
+	if len(copies) == 0 {
+		return ""
+	}
+	return copies[(attempt-1)%len(copies)]
+}

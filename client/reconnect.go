@@ -1,0 +1,248 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// connect makes sure that somebody works on a connection.
+func (s *Session) connect() { s.startRecovery("", "") }
+
+// reconnect after a loss: only if an order or a goroutine waits. An idle
+// session connects again at its next use.
+func (s *Session) reconnect(hint, failed string) {
+	if s.wanted() {
+		s.startRecovery(hint, failed)
+	}
+}
+
+func (s *Session) wanted() bool {
+	if s.p.first != nil {
+		return true
+	}
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		if s.win.at(seq).ord != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) startRecovery(hint, failed string) {
+	if s.recovering || s.closed || s.p.conn != nil {
+		return
+	}
+	now := nanotime()
+	if t := &s.trouble.since; *t != 0 && now-max(*t, s.lastAttempt) > 4*int64(s.client.cfg.RetryMax) {
+		*t = now // nobody has tried since: the old trouble must not slow this attempt
+	}
+	s.recovering, s.broken = true, nil
+	go s.recover(hint, failed)
+}
+
+// recover connects to the primary, opens the session there and sends what is
+// unanswered. It tries until that succeeds or nobody waits any more.
+func (s *Session) recover(hint, failed string) {
+	done := make(chan struct{})
+	defer close(done)
+	go s.sweepWhileBroken(done)
+	var pace pacer
+	for {
+		since, last := s.troubleSince()
+		if !pace.wait(s.stop, s.client.cfg.RetryMax, since, last) {
+			return
+		}
+		addr, err := s.primary(hint, failed, pace.attempts)
+		var c *conn
+		var member string
+		var opened wire.SessionOpened
+		if err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(pace.spent()))
+			c, member, opened, err = s.openSession(ctx, addr, s.client.epochOf(s.partition))
+			cancel()
+		}
+		s.p.mu.Lock()
+		if err == nil {
+			s.install(c, member, &opened)
+			s.p.mu.Unlock()
+			return
+		}
+		s.trouble.begin(nanotime(), 0, err)
+		s.lastAttempt = nanotime()
+		var not *notPrimaryError
+		hint, failed = "", addr
+		if errors.As(err, &not) && not.hint != addr {
+			hint = not.hint
+		}
+		if s.closed || !s.wanted() || permanent(err) {
+			s.endRecovery(err)
+			s.p.mu.Unlock()
+			return
+		}
+		s.p.mu.Unlock()
+	}
+}
+
+// permanent says that no retry can help: the caller has to change something.
+func permanent(err error) bool {
+	var goaway *GoawayError
+	return errors.As(err, &goaway) && goaway.permanent()
+}
+
+// endRecovery leaves the session without a connection. After a permanent error
+// nothing that waits can be served.
+func (s *Session) endRecovery(err error) {
+	s.recovering = false
+	if permanent(err) {
+		s.broken = err
+		for seq := s.win.head; seq < s.win.next; seq++ {
+			if s.win.at(seq).ord != nil {
+				s.giveUp(seq, err)
+			}
+		}
+		s.runCallbacks()
+	}
+	s.p.wakeAll()
+}
+
+func (s *Session) troubleSince() (since, last int64) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return s.trouble.since, s.lastAttempt
+}
+
+// primary is the hint, or what the table says after asking for a new one if the
+// old one has just proved wrong.
+func (s *Session) primary(hint, failed string, attempt int) (string, error) {
+	if hint != "" {
+		return hint, nil
+	}
+	var err error
+	if failed != "" || attempt > 1 || s.client.addressOf(s.partition) == "" {
+		ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
+		err = s.client.refresh(ctx, s.partition.Shard(), failed)
+		cancel()
+	}
+	if addr := s.client.addressOf(s.partition); addr != "" {
+		return addr, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s has no primary at epoch %d", s.partition, s.client.epochOf(s.partition))
+	}
+	return "", err
+}
+
+// sweepWhileBroken ends orders in time while nobody reads.
+func (s *Session) sweepWhileBroken(done chan struct{}) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-t.C:
+			s.p.mu.Lock()
+			if s.p.conn == nil {
+				s.sweep(nanosOf(now))
+				s.runCallbacks()
+			}
+			s.p.mu.Unlock()
+		}
+	}
+}
+
+// install makes c the connection and sends every order without an answer again,
+// oldest first, under its number.
+func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
+	s.recovering = false
+	if s.closed {
+		c.st.Close() //nolint:errcheck // closed while it was being made
+		return
+	}
+	forgotten := s.opened && (m.Slot != s.slot || m.Generation != s.gen || m.LastClientSeq < s.lastAck)
+	if forgotten {
+		s.stats.Evictions++
+		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.partition.String(), "peer", c.addr, "unanswered", s.win.inFlight())
+	}
+	if forgotten || !s.opened {
+		s.renumber(m.LastClientSeq)
+	}
+	s.slot, s.gen, s.epoch, s.opened, s.evicting = m.Slot, m.Generation, m.Epoch, true, false
+	s.win.limit = uint64(min(s.client.cfg.MaxInFlight, int(min(m.Window, maxWindow))))
+	s.member = member
+	s.stats.Connects++
+	s.p.conn = c
+	s.lastOK = nanotime()
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		s.encode(c, seq)
+	}
+	s.client.cfg.Logger.Info("session connected", "partition", s.partition.String(), "peer", c.addr, "member", member, "epoch", m.Epoch, "resent", s.win.inFlight())
+	s.p.flush(c)
+	s.p.wakeAll()
+	s.wakeReader()
+}
+
+// renumber moves the session to fresh numbers above last. What was sent under
+// the old ones cannot be recognised by the grid any more: its outcome is
+// unknown. What was not sent, or was refused for the lost session, moves on.
+func (s *Session) renumber(last uint64) {
+	var keep []*pending
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		cell := s.win.at(seq)
+		if cell.ord == nil {
+			continue
+		}
+		if cell.sent {
+			s.giveUp(seq, ErrSessionEvicted)
+			continue
+		}
+		keep = append(keep, cell.ord)
+		cell.ord = nil
+	}
+	s.win.head, s.win.next = last+1, last+1
+	s.lastAck, s.lastSeq = last, 0
+	for _, o := range keep {
+		s.win.add(o)
+	}
+	s.room()
+}
+
+// pacer spaces attempts: the first at once, then a quarter of the time the
+// trouble has lasted, with jitter, so that many clients of a lost node do not
+// come back in step.
+type pacer struct {
+	attempts int
+	started  int64
+}
+
+func (p *pacer) spent() time.Duration { return time.Duration(nanotime() - p.started) }
+
+// wait returns false if stop was closed.
+func (p *pacer) wait(stop <-chan struct{}, most time.Duration, since, last int64) bool {
+	p.attempts++
+	now := nanotime()
+	if p.attempts == 1 {
+		p.started = now
+	}
+	if since == 0 {
+		since = now
+	}
+	if p.attempts == 1 && (last == 0 || now-last > int64(most)) {
+		return true
+	}
+	pause := min(max(time.Duration(now-since)/4, time.Millisecond), most)
+	pause = pause/2 + rand.N(pause)
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-stop:
+		return false
+	}
+}

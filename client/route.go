@@ -1,0 +1,42 @@
+package client
+
+import (
+	"bytes"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Route is the partition that a FIX message belongs to: the hash of its ClOrdID
+// modulo the number of partitions, counted in the order of their ids. The
+// message is not validated; the node does that.
+func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
+	id := clOrdID(fix)
+	if len(id) == 0 {
+		return 0, &RejectError{Code: wire.CodeBadFIX, Tag: 11, Text: "not sent: the message has no ClOrdID to route by"}
+	}
+	return c.RouteClOrdID(id), nil
+}
+
+// RouteClOrdID is the partition an order with this ClOrdID belongs to.
+func (c *Client) RouteClOrdID(id []byte) wire.PartitionID {
+	parts := c.table.Load().parts
+	return parts[order.HashClOrdID(id)%uint64(len(parts))].ID
+}
+
+var clOrdIDTag = []byte("\x0111=")
+
+// clOrdID finds the value of tag 11 without parsing the rest; nil if there is
+// none. A message that hides "11=" in a data field can be routed to another
+// partition than its ClOrdID belongs to; GetByClOrdID asks the others too.
+func clOrdID(fix []byte) []byte {
+	i := bytes.Index(fix, clOrdIDTag)
+	if i < 0 {
+		return nil
+	}
+	value := fix[i+len(clOrdIDTag):]
+	if end := bytes.IndexByte(value, 1); end >= 0 {
+		return value[:end]
+	}
+	return nil
+}

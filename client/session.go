@@ -1,0 +1,407 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Session sends orders to one partition and is safe for concurrent use: one
+// connection to the partition's primary, one replicated session of the grid.
+// It reconnects by itself and sends what is unanswered again under the same
+// numbers, in order, so that an order is applied once whatever happens between.
+//
+// A goroutine that is the only user of a session writes and reads the socket
+// itself. Give each latency-critical thread a Session of its own.
+type Session struct {
+	client    *Client
+	partition wire.PartitionID
+	id        [2]uint64
+
+	p pump // p.mu guards all fields below
+
+	win        window
+	slot, gen  uint32
+	epoch      uint64
+	opened     bool // slot and gen are valid
+	evicting   bool // the grid forgot the session; answers still come in
+	closed     bool
+	recovering bool
+	suspecting bool
+	stop       chan struct{} // closed by Close
+
+	completed []completion
+	calling   bool
+	async     int // unanswered orders of SubmitAsync
+	reader    bool
+	idle      bool
+	wake      chan struct{} // wakes the idle reader goroutine
+
+	lastAck   uint64 // highest acknowledged clientSeq
+	lastSeq   uint64 // and the place in the log it got
+	lastOK    int64  // monotonic time of the last answer
+	lastSweep int64
+	suspected int64 // when the table was last asked out of suspicion
+	// lastAttempt is when a connection was last tried in vain, or broke.
+	lastAttempt int64
+	member      string // member id of the node connected to
+	broken      error  // permanent: no node will ever take this session
+	trouble     trouble
+	stats       Stats
+}
+
+type completion struct {
+	callback func(Receipt, error)
+	receipt  Receipt
+	err      error
+}
+
+func newSession(c *Client, partition wire.PartitionID) *Session {
+	s := &Session{
+		client: c, partition: partition, id: randomID(), win: newWindow(c.cfg.MaxInFlight),
+		stop: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	s.p.owner = s
+	return s
+}
+
+// Partition the session sends to.
+func (s *Session) Partition() wire.PartitionID { return s.partition }
+
+// Submit sends one FIX NewOrderSingle and waits until it is committed on every
+// in-sync copy. See FateOf for what an error means. fix is not kept. Without a
+// deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
+// noticed within about 20 ms. With the window full, Submit waits.
+func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
+	return s.submit(ctx, fix, true)
+}
+
+// TrySubmit is Submit that returns ErrWindowFull at once instead of waiting for room.
+func (s *Session) TrySubmit(ctx context.Context, fix []byte) (Receipt, error) {
+	return s.submit(ctx, fix, false)
+}
+
+func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, error) {
+	now := nanotime()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	deadline := s.client.deadline(ctx, now)
+	if err := s.admit(ctx, fix, now, deadline, wait); err != nil {
+		return Receipt{}, err
+	}
+	o := s.win.take()
+	o.payload, o.submitted, o.deadline = fix, now, deadline
+	s.send(o)
+	s.push()
+	for !o.done {
+		s.p.wait(ctx, &o.w, o.deadline)
+		if err := ctx.Err(); err != nil && !o.done {
+			s.giveUp(o.clientSeq, err)
+		}
+	}
+	s.p.leave(&o.w)
+	receipt, err := o.receipt, o.err
+	s.win.release(o)
+	return receipt, err
+}
+
+// SubmitAsync sends one order and returns; done runs once with the outcome, in
+// the order of the answers, on a goroutine of this package (or of a concurrent
+// Submit on the same session). It must not block, and may submit again with
+// SubmitAsync or Enqueue. fix is copied. An error from SubmitAsync itself
+// (ErrWindowFull, ErrClosed, a *RejectError) means that done will not run.
+func (s *Session) SubmitAsync(fix []byte, done func(Receipt, error)) error {
+	return s.enqueue(fix, done, true)
+}
+
+// Enqueue is SubmitAsync that leaves the order in the session's buffer until
+// SubmitAsync, Submit, Push or an answer to an earlier order sends it: many
+// orders then cost one system call.
+func (s *Session) Enqueue(fix []byte, done func(Receipt, error)) error {
+	return s.enqueue(fix, done, false)
+}
+
+// Push writes what Enqueue left.
+func (s *Session) Push() {
+	s.p.mu.Lock()
+	s.push()
+	s.p.mu.Unlock()
+}
+
+func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) error {
+	if done == nil {
+		return errors.New("client: SubmitAsync: done is nil, allowed: a function; use Submit to wait for the outcome")
+	}
+	now := nanotime()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	if err := s.admit(context.Background(), fix, now, never, false); err != nil {
+		return err
+	}
+	o := s.win.take()
+	o.buf = append(o.buf[:0], fix...)
+	o.payload, o.callback, o.submitted = o.buf, done, now
+	o.deadline = now + int64(s.client.cfg.RequestTimeout)
+	s.async++
+	s.send(o)
+	if c := s.p.conn; push || c != nil && len(c.out) >= enqueueLimit {
+		s.push()
+	}
+	s.wakeReader()
+	return nil
+}
+
+// enqueueLimit: this many bytes are worth a system call whoever waits.
+const enqueueLimit = 64 << 10
+
+// admit waits for room in the window and checks what needs no node to check.
+func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wait bool) error {
+	if len(fix) == 0 || len(fix) > wire.MaxPayload {
+		return tooLarge(s.partition, len(fix))
+	}
+	if s.win.full() && !s.closed {
+		if !wait {
+			s.connect() // the answers that make room have to come from somewhere
+			s.stats.WindowFull++
+			return ErrWindowFull
+		}
+		w := waiters.Get().(*waiter)
+		w.wantsRoom = true
+		for s.win.full() && !s.closed && ctx.Err() == nil && nanotime() < deadline {
+			s.waitUntil(ctx, w, deadline)
+		}
+		w.wantsRoom = false
+		s.p.leave(w)
+		waiters.Put(w)
+		if s.win.full() && !s.closed {
+			return &NotSentError{Partition: s.partition, Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
+		}
+	}
+	if s.closed {
+		return &NotSentError{Partition: s.partition, Cause: ErrClosed}
+	}
+	return nil
+}
+
+// waitUntil is pump.wait with a deadline of its own for one who has no order in
+// the window that the sweep would end. Room is rare enough for a timer.
+func (s *Session) waitUntil(ctx context.Context, w *waiter, deadline int64) {
+	s.connect()
+	t := time.AfterFunc(time.Duration(deadline-nanotime()), w.signal)
+	s.p.wait(ctx, w, deadline)
+	t.Stop()
+}
+
+// why is what ended a wait for room or a connection.
+func (s *Session) why(ctx context.Context, limit int64) error {
+	if s.broken != nil {
+		return s.broken
+	}
+	cause := &timeoutError{limit: time.Duration(limit).Round(time.Millisecond), last: s.trouble.last}
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, cause.last)
+	}
+	return cause
+}
+
+// open waits for the connection. ctx has a deadline.
+func (s *Session) open(ctx context.Context) error {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	now := nanotime()
+	deadline := s.client.deadline(ctx, now)
+	w := waiters.Get().(*waiter)
+	defer waiters.Put(w)
+	defer s.p.leave(w)
+	s.p.list(w)
+	s.connect()
+	for s.p.conn == nil && s.broken == nil && !s.closed && ctx.Err() == nil && nanotime() < deadline {
+		s.p.wait(ctx, w, deadline)
+	}
+	switch {
+	case s.p.conn != nil:
+		return nil
+	case s.closed:
+		return ErrClosed
+	}
+	return fmt.Errorf("client: open a session of %s: %w: %w", s.partition, ErrUnavailable, s.why(ctx, deadline-now))
+}
+
+func tooLarge(p wire.PartitionID, n int) error {
+	if n == 0 {
+		return &RejectError{Partition: p, Code: wire.CodeBadFIX, Text: "not sent: the message is empty"}
+	}
+	return &RejectError{Partition: p, Code: wire.CodeTooLarge, Detail: wire.MaxPayload, Text: "not sent: the message has more bytes than any node takes (65472)"}
+}
+
+// send gives o its number and, with a connection, its place in the write
+// buffer. Without one it goes out after the reconnect.
+func (s *Session) send(o *pending) {
+	s.stats.Submitted++
+	s.win.add(o)
+	if c := s.p.conn; c != nil && !s.evicting {
+		s.encode(c, o.clientSeq)
+		return
+	}
+	if s.opened {
+		s.trouble.begin(o.submitted, o.submitted, nil)
+	}
+	s.connect()
+}
+
+// encode appends the Submit frame of one cell. A cell whose order was given up,
+// or that was refused, is sent without payload: the node cannot accept that, so
+// the number is used up and nothing else happens, unless the order had been
+// applied before; then the stored reply comes back.
+func (s *Session) encode(c *conn, seq uint64) {
+	cell := s.win.at(seq)
+	m := wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq}
+	if cell.ord != nil {
+		m.Payload = cell.ord.payload
+	}
+	if cell.sent {
+		cell.resent = true
+		s.stats.Resent++
+	}
+	cell.sent = true
+	c.out = wire.AppendSubmit(c.out, s.partition, &m)
+}
+
+func (s *Session) push() {
+	if c := s.p.conn; c != nil {
+		s.p.flush(c)
+	}
+}
+
+// finish hands an order its outcome. The cell is the caller's business.
+func (s *Session) finish(o *pending, r Receipt, err error) {
+	if o.callback != nil {
+		s.completed = append(s.completed, completion{o.callback, r, err})
+		s.async--
+		s.win.release(o)
+		return
+	}
+	o.receipt, o.err, o.done = r, err, true
+	o.w.signal()
+}
+
+// settle marks a number as answered and moves the head over answered ones.
+func (s *Session) settle(seq uint64) {
+	cell := s.win.at(seq)
+	*cell = cell.settled()
+	for s.win.head < s.win.next && s.win.at(s.win.head).isSettled() {
+		s.win.head++
+	}
+	s.room()
+}
+
+// room wakes those who wait for room in the window.
+func (s *Session) room() {
+	n := int(s.win.limit) - int(s.win.inFlight())
+	for w := s.p.first; w != nil && n > 0; w = w.next {
+		if w.wantsRoom {
+			w.signal()
+			n--
+		}
+	}
+}
+
+// giveUp ends waiting for an answer. The number stays in the window until the
+// grid has answered it; it is never sent with its payload again.
+func (s *Session) giveUp(seq uint64, cause error) {
+	cell := s.win.at(seq)
+	o := cell.ord
+	cell.ord = nil
+	waited := time.Duration(nanotime() - o.submitted)
+	if cell.sent {
+		s.stats.Unknown++
+		s.finish(o, Receipt{}, &UnknownOutcomeError{Partition: s.partition, ClientSeq: seq, Waited: waited, Cause: cause})
+	} else {
+		s.stats.NotSent++
+		s.finish(o, Receipt{}, &NotSentError{Partition: s.partition, Waited: waited, Cause: cause})
+	}
+	// Numbers at the end that no node has seen can be given again.
+	for s.win.next > s.win.head {
+		if last := s.win.at(s.win.next - 1); last.ord != nil || last.sent {
+			break
+		}
+		s.win.next--
+	}
+	s.room()
+}
+
+// Drain waits until no order of the session is unanswered.
+func (s *Session) Drain(ctx context.Context) error {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.push()
+	w := waiters.Get().(*waiter)
+	defer waiters.Put(w)
+	defer s.p.leave(w)
+	for s.win.inFlight() > 0 && !s.closed {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.waitUntil(ctx, w, nanotime()+int64(tick))
+	}
+	return nil
+}
+
+// Close ends the session. Orders without an answer end with ErrUnknownOutcome
+// or ErrNotSent, both with cause ErrClosed.
+func (s *Session) Close() error {
+	s.p.mu.Lock()
+	if s.closed {
+		s.p.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.stop)
+	if c := s.p.conn; c != nil {
+		s.p.fail(c, ErrClosed)
+	}
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		if s.win.at(seq).ord != nil {
+			s.giveUp(seq, ErrClosed)
+		}
+	}
+	s.p.wakeAll()
+	s.wakeReader()
+	s.runCallbacks()
+	s.p.mu.Unlock()
+	s.client.forget(s)
+	return nil
+}
+
+// Stats of the session so far.
+func (s *Session) Stats() Stats {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return s.stats
+}
+
+// runCallbacks runs what finish queued, outside the lock, one goroutine at a
+// time, so that callbacks see the order of the answers.
+func (s *Session) runCallbacks() {
+	if s.calling {
+		return
+	}
+	s.calling = true
+	for len(s.completed) > 0 {
+		done := s.completed
+		s.completed = nil
+		s.p.mu.Unlock()
+		for i := range done {
+			done[i].callback(done[i].receipt, done[i].err)
+			done[i] = completion{}
+		}
+		s.p.mu.Lock()
+		if s.completed == nil {
+			s.completed = done[:0]
+		}
+	}
+	s.calling = false
+}

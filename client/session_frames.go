@@ -1,0 +1,215 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// onFrame handles what a primary sends to a session. An error ends the
+// connection; what is unanswered is then sent again over the next one.
+func (s *Session) onFrame(c *conn, frame []byte) error {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeAck:
+		var m wire.Ack
+		if err := wire.DecodeAck(frame, &m); err != nil {
+			return s.violation(c, "ack", err)
+		}
+		return s.onAck(c, &m)
+	case wire.TypeReject:
+		var m wire.Reject
+		if err := wire.DecodeReject(frame, &m); err != nil {
+			return s.violation(c, "reject", err)
+		}
+		return s.onReject(c, &m)
+	case wire.TypeNotPrimary:
+		var m wire.NotPrimary
+		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
+			return s.violation(c, "not-primary", err)
+		}
+		return &notPrimaryError{partition: s.partition, address: c.addr, epoch: m.Epoch, hint: string(m.Address)}
+	case wire.TypeGoaway:
+		var m wire.Goaway
+		if err := wire.DecodeGoaway(frame, &m); err != nil {
+			return s.violation(c, "goaway", err)
+		}
+		return &GoawayError{Address: c.addr, Code: m.Code, Text: printable(m.Text)}
+	case wire.TypePong, wire.TypeTable:
+		return nil // not asked for here, but harmless
+	default:
+		return s.violation(c, fmt.Sprintf("frame type %s on a session, allowed: Ack, Reject, NotPrimary, Goaway", t), nil)
+	}
+}
+
+// onAck checks order before anything else: acks come in the order of the
+// client's numbers, none left out, and the log's numbers only rise.
+func (s *Session) onAck(c *conn, m *wire.Ack) error {
+	cell := s.win.at(m.ClientSeq)
+	switch {
+	case m.Slot != s.slot:
+		return s.violation(c, fmt.Sprintf("ack is for session slot %d, allowed: %d", m.Slot, s.slot), nil)
+	case !s.win.holds(m.ClientSeq) || cell.isSettled() || !cell.sent:
+		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
+	case m.ClientSeq != s.win.head:
+		s.stats.Gaps++
+		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: %d, the oldest without an answer: a gap", m.ClientSeq, s.win.head), nil)
+	case m.Seq <= s.lastSeq:
+		return s.violation(c, fmt.Sprintf("ack of order %d has seq %d, allowed: more than %d", m.ClientSeq, m.Seq, s.lastSeq), nil)
+	}
+	s.lastAck, s.lastSeq = m.ClientSeq, m.Seq
+	s.good()
+	o := cell.ord
+	cell.ord = nil
+	s.settle(m.ClientSeq)
+	if o == nil {
+		s.stats.LateAccepted++
+		return nil
+	}
+	s.stats.Accepted++
+	dup := m.Flags&wire.AckDup != 0
+	if dup {
+		s.stats.Duplicates++
+	}
+	s.finish(o, Receipt{Partition: s.partition, Seq: m.Seq, Epoch: m.Epoch, Copies: m.Copies, Duplicate: dup}, nil)
+	return nil
+}
+
+// good notes an answer from a serving primary.
+func (s *Session) good() {
+	s.lastOK = nanotime()
+	if s.trouble.since|s.trouble.outage != 0 {
+		s.trouble.end(s.lastOK, &s.stats)
+	}
+}
+
+func (s *Session) onReject(c *conn, m *wire.Reject) error {
+	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
+		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
+	}
+	if !s.win.holds(m.RequestID) || s.win.at(m.RequestID).isSettled() || !s.win.at(m.RequestID).sent {
+		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
+	}
+	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text)}
+	cell := s.win.at(m.RequestID)
+	switch m.Code {
+	case wire.CodeDraining:
+		return reject // the same number again, at the next primary
+	case wire.CodeSequenceGap:
+		// Nothing was applied: number and order go out again, from the oldest
+		// unanswered one on.
+		s.stats.Gaps++
+		return s.violation(c, fmt.Sprintf("the node expected order %d of the session and got %d", m.Detail, m.RequestID), reject)
+	case wire.CodeSessionUnknown:
+		return s.onSessionUnknown(m.RequestID, cell)
+	}
+	s.good()
+	o := cell.ord
+	cell.ord = nil
+	resent, submitted := cell.resent, cell.submitted
+	s.settle(m.RequestID)
+	switch {
+	case o == nil:
+		s.stats.LateRefused++
+	case m.Code == wire.CodeSessionWindow, resent && !final(m.Code):
+		// The first copy may have been taken before the connection broke.
+		s.stats.Unknown++
+		s.finish(o, Receipt{}, &UnknownOutcomeError{
+			Partition: s.partition, ClientSeq: m.RequestID, Waited: time.Duration(nanotime() - submitted), Cause: reject})
+	default:
+		s.stats.Refused++
+		s.finish(o, Receipt{}, reject)
+	}
+	return nil
+}
+
+// final says that the same bytes get the same answer whenever they arrive.
+func final(code wire.Code) bool {
+	return code == wire.CodeBadFIX || code == wire.CodeTooLarge || code == wire.CodeDuplicateClOrdID
+}
+
+// errEvicted ends the connection of a session that the grid has forgotten.
+var errEvicted = fmt.Errorf("%w: reopening it", ErrSessionEvicted)
+
+// onSessionUnknown: the grid forgot the session. An order it saw for the first
+// time was not applied and can go out under a new number; one that was sent
+// before might have been.
+func (s *Session) onSessionUnknown(seq uint64, cell *cell) error {
+	if cell.resent && cell.ord != nil {
+		s.giveUp(seq, ErrSessionEvicted)
+	}
+	cell.sent = false
+	s.evicting = true
+	for q := s.win.head; q < s.win.next; q++ {
+		if c := s.win.at(q); c.sent && !c.isSettled() {
+			return nil // wait for the other answers of this connection
+		}
+	}
+	return errEvicted
+}
+
+func (s *Session) violation(c *conn, what string, cause error) error {
+	s.stats.Violations++
+	err := &ProtocolError{Address: c.addr, What: s.partition.String() + ": " + what, Cause: cause}
+	s.client.cfg.Logger.Error("protocol violation", "partition", s.partition.String(), "peer", c.addr, "what", what, "cause", cause)
+	return err
+}
+
+// onBroken starts the reconnect if anybody waits for it.
+func (s *Session) onBroken(c *conn, cause error) {
+	if s.closed {
+		return
+	}
+	waiting := int64(0)
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		if cell := s.win.at(seq); cell.ord != nil {
+			waiting = max(cell.submitted, s.lastOK)
+			break
+		}
+	}
+	if s.trouble.since != 0 {
+		s.lastAttempt = nanotime() // again, and no good answer in between: pace the next attempt
+	}
+	s.trouble.begin(nanotime(), waiting, cause)
+	s.client.cfg.Logger.Info("connection lost", "partition", s.partition.String(), "peer", c.addr, "cause", cause, "unanswered", s.win.inFlight())
+	var not *notPrimaryError
+	hint := ""
+	if errors.As(cause, &not) {
+		hint = not.hint
+	}
+	s.reconnect(hint, c.addr)
+}
+
+// onPause looks at deadlines about once a tick, and runs callbacks.
+func (s *Session) onPause(c *conn, now int64) {
+	if now-s.lastSweep >= int64(tick)/2 {
+		s.sweep(now)
+		s.suspect(c, now)
+	}
+	if len(s.completed) > 0 {
+		s.runCallbacks()
+	}
+}
+
+// sweep gives up the orders whose time is over.
+func (s *Session) sweep(now int64) {
+	s.lastSweep = now
+	for seq := s.win.head; seq < s.win.next; seq++ {
+		if o := s.win.at(seq).ord; o != nil && o.deadline <= now {
+			s.giveUp(seq, &timeoutError{limit: time.Duration(o.deadline - o.submitted).Round(time.Millisecond), last: s.trouble.last})
+		}
+	}
+}
+
+// printable makes bytes of a peer safe for logs and terminals.
+func printable(b []byte) string {
+	out := make([]byte, 0, len(b))
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			c = '?'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}

@@ -1,0 +1,628 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+func eachIO(t *testing.T, f func(t *testing.T, io func(*Config))) {
+	modes := []IO{IONet}
+	if haveRawIO {
+		modes = append(modes, IOBlocking, IOPinned)
+	}
+	for _, m := range modes {
+		t.Run(m.String(), func(t *testing.T) { f(t, func(c *Config) { c.IO = m }) })
+	}
+}
+
+func openTest(t testing.TB, c *Client) *Session {
+	t.Helper()
+	s, err := c.Session(testPartition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSubmitGivesDenseReceipts(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 2)
+		s := openTest(t, g.dial(t, io))
+		last := uint64(0)
+		for i := range 100 {
+			r, err := s.Submit(t.Context(), testOrder(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Seq <= last || r.Copies != 2 || r.Epoch != 1 || r.Duplicate {
+				t.Fatalf("receipt %+v after seq %d", r, last)
+			}
+			last = r.Seq
+		}
+		if st := s.Stats(); st.Accepted != 100 || st.Submitted != 100 || st.Violations != 0 || st.Outages != 0 {
+			t.Fatalf("stats %+v", st)
+		}
+	})
+}
+
+func TestConcurrentSubmittersShareOneSession(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 1)
+		c := g.dial(t, io)
+		var wg sync.WaitGroup
+		for w := range 16 {
+			wg.Go(func() {
+				for i := range 200 {
+					if _, err := c.Submit(t.Context(), testOrder(w*1000+i)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		checkOnce(t, g, 16*200)
+		if st := c.Stats(); st.Connects != 1 || st.Accepted != 3200 {
+			t.Fatalf("stats %+v", st)
+		}
+	})
+}
+
+// checkOnce asserts that the grid accepted want orders, none of them twice.
+func checkOnce(t *testing.T, g *fakeGrid, want int) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, o := range g.accepted() {
+		if seen[o.payload] {
+			t.Fatalf("order %q was accepted twice", o.payload)
+		}
+		seen[o.payload] = true
+	}
+	if len(seen) != want {
+		t.Fatalf("%d orders accepted, want %d", len(seen), want)
+	}
+}
+
+func TestAsyncPipelinesInOrder(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 1)
+		s := openTest(t, g.dial(t, io))
+		const n = 5000
+		var mu sync.Mutex
+		var got []uint64
+		full := 0
+		for i := 0; i < n; {
+			err := s.SubmitAsync(testOrder(i), func(r Receipt, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				}
+				got = append(got, r.Seq)
+			})
+			switch {
+			case err == nil:
+				i++
+			case errors.Is(err, ErrWindowFull):
+				full++
+				time.Sleep(100 * time.Microsecond)
+			default:
+				t.Fatal(err)
+			}
+		}
+		if err := s.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == n })
+		for i := 1; i < n; i++ {
+			if got[i] <= got[i-1] {
+				t.Fatalf("callback %d has seq %d after %d", i, got[i], got[i-1])
+			}
+		}
+		if full == 0 {
+			t.Error("the window of 64 never filled: the test shows nothing about it")
+		}
+		checkOnce(t, g, n)
+	})
+}
+
+// waitFor polls for something another goroutine does; 20 s is a hang, not a measurement.
+func waitFor(t testing.TB, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+func TestCallbackMaySubmitAgain(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	var left atomic.Int64
+	left.Store(2000)
+	done := make(chan struct{})
+	var next func(Receipt, error)
+	next = func(_ Receipt, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		i := left.Add(-1)
+		if i == 0 {
+			close(done)
+		}
+		if i > 15 {
+			if err := s.Enqueue(testOrder(int(i)), next); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for i := range 16 {
+		if err := s.Enqueue(testOrder(10000+i), next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Push()
+	<-done
+	checkOnce(t, g, 2000)
+}
+
+func TestLostConnectionIsRetriedOnce(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 2)
+		c := g.dial(t, io)
+		s := openTest(t, c)
+		// The node applies the orders, and dies before it answers.
+		var seen atomic.Int64
+		g.primary.setHook(func(fc *fakeConn, frame []byte) bool {
+			if !dropAnswers(fc, frame) {
+				return false
+			}
+			if seen.Add(1) == 10 {
+				fc.node.setHook(nil)
+				fc.node.cut()
+			}
+			return true
+		})
+		var wg sync.WaitGroup
+		var dups atomic.Int64
+		for i := range 10 {
+			wg.Go(func() {
+				r, err := s.Submit(t.Context(), testOrder(i))
+				if err != nil {
+					t.Error(err)
+				}
+				if r.Duplicate {
+					dups.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		checkOnce(t, g, 10)
+		if dups.Load() != 10 {
+			t.Errorf("%d receipts say duplicate, want 10", dups.Load())
+		}
+		if st := s.Stats(); st.Outages != 1 || st.Resent < 10 || st.Connects != 2 || st.LastOutage.Duration() <= 0 {
+			t.Errorf("stats %+v", st)
+		}
+	})
+}
+
+func TestFailoverFindsTheNewPrimary(t *testing.T) {
+	for name, change := range map[string]func(g *fakeGrid){
+		"killed":    func(g *fakeGrid) { old := g.primary; g.promote(g.nodes[1]); old.kill() },
+		"hand-over": func(g *fakeGrid) { g.promote(g.nodes[1]) },
+		"late": func(g *fakeGrid) {
+			old := g.primary
+			old.kill()
+			go func() { time.Sleep(50 * time.Millisecond); g.promote(g.nodes[1]) }()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGrid(t, 2)
+			c := g.dial(t)
+			s := openTest(t, c)
+			for i := range 200 {
+				if i == 100 {
+					change(g)
+				}
+				if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			checkOnce(t, g, 200)
+			if st := s.Stats(); st.Outages != 1 || st.LongestOutage != st.LastOutage {
+				t.Errorf("stats %+v", st)
+			}
+		})
+	}
+}
+
+func TestSilentPrimaryIsLeftOnceAnotherServes(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	c := g.dial(t, func(c *Config) { c.SuspectAfter = 20 * time.Millisecond })
+	s := openTest(t, c)
+	if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
+		t.Fatal(err)
+	}
+	// Every frame to the old primary is swallowed; its sockets stay open.
+	g.primary.setHook(func(*fakeConn, []byte) bool { return true })
+	time.AfterFunc(60*time.Millisecond, func() { g.promote(g.nodes[1]) })
+	if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, g, 2)
+}
+
+func TestUnknownOutcomeWhenNobodyAnswers(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 1)
+		s := openTest(t, g.dial(t, io))
+		g.primary.setHook(dropAnswers)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := s.Submit(ctx, testOrder(1))
+		var unknown *UnknownOutcomeError
+		if !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownOutcome) || FateOf(err) != FateUnknown || unknown.ClientSeq != 1 {
+			t.Fatalf("error %v (%T), want an UnknownOutcomeError of order 1", err, err)
+		}
+		// The connection breaks: the order is not sent again, its number is
+		// used up, and the grid's stored reply is counted.
+		g.primary.setHook(nil)
+		g.primary.cut()
+		if _, err := s.Submit(t.Context(), testOrder(2)); err != nil {
+			t.Fatal(err)
+		}
+		checkOnce(t, g, 2)
+		if st := s.Stats(); st.Unknown != 1 || st.LateAccepted != 1 || st.Accepted != 1 {
+			t.Fatalf("stats %+v", st)
+		}
+	})
+}
+
+func TestAnOrderGivenUpIsNeverSentAgain(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	// The order is lost before the node reads it.
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool { return wire.FrameType(frame) == wire.TypeSubmit })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := s.Submit(ctx, testOrder(1)); !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	g.primary.setHook(nil)
+	g.primary.cut()
+	for i := 2; i < 5; i++ {
+		if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range g.accepted() {
+		if o.payload == string(testOrder(1)) {
+			t.Fatal("the order was accepted after its submitter had been told that its outcome is unknown")
+		}
+	}
+	if st := s.Stats(); st.LateRefused != 1 {
+		t.Fatalf("stats %+v, want one late refusal", st)
+	}
+}
+
+func TestNothingIsSentWithoutAPrimary(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 60 * time.Millisecond }))
+	g.primary.kill()
+	waitFor(t, func() bool { // until the client has noticed, the first order may go into the socket
+		_, err := s.Submit(t.Context(), testOrder(1))
+		if err == nil {
+			t.Fatal("accepted by nobody")
+		}
+		return errors.Is(err, ErrNotSent) && FateOf(err) == FateRefused
+	})
+	if got := s.win.inFlight(); got > 1 {
+		t.Fatalf("%d numbers in the window: unsent ones are not given back", got)
+	}
+}
+
+func TestTypedRejects(t *testing.T) {
+	for code, want := range codeErrors {
+		switch code {
+		case wire.CodeSequenceGap, wire.CodeDraining, wire.CodeSessionUnknown, wire.CodeSessionWindow:
+			continue // not final answers; tested on their own
+		}
+		t.Run(code.String(), func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			s := openTest(t, g.dial(t))
+			g.primary.setHook(rejectWith(code, 1))
+			_, err := s.Submit(t.Context(), testOrder(1))
+			var reject *RejectError
+			if !errors.Is(err, want) || !errors.As(err, &reject) || reject.Tag != 55 || reject.Detail != 7 || FateOf(err) != FateRefused {
+				t.Fatalf("error %v", err)
+			}
+			if _, err := s.Submit(t.Context(), testOrder(2)); err != nil {
+				t.Fatal(err)
+			}
+			checkOnce(t, g, 1)
+		})
+	}
+}
+
+// rejectWith answers the next n Submits with code, then serves.
+func rejectWith(code wire.Code, n int64) func(c *fakeConn, frame []byte) bool {
+	var left atomic.Int64
+	left.Store(n)
+	return func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit || left.Add(-1) < 0 {
+			return false
+		}
+		var m wire.Submit
+		wire.DecodeSubmit(frame, &m)
+		c.expected = m.ClientSeq + 1
+		c.Write(wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Tag: 55, Detail: 7, Text: []byte("as told\x00")}))
+		return true
+	}
+}
+
+func TestPassingRefusalsAreRetried(t *testing.T) {
+	for _, code := range []wire.Code{wire.CodeDraining, wire.CodeSequenceGap} {
+		t.Run(code.String(), func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			s := openTest(t, g.dial(t))
+			g.primary.setHook(rejectWith(code, 3))
+			if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
+				t.Fatal(err)
+			}
+			checkOnce(t, g, 1)
+			st := s.Stats()
+			if st.Connects != 4 || (st.Gaps == 3) != (code == wire.CodeSequenceGap) {
+				t.Fatalf("stats %+v", st)
+			}
+		})
+	}
+}
+
+func TestOutsideTheWindowIsUnknown(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	g.primary.setHook(rejectWith(wire.CodeSessionWindow, 1))
+	if _, err := s.Submit(t.Context(), testOrder(1)); !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, ErrSessionWindow) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestEvictedIdleSessionIsReopened(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	for round := range 3 {
+		for i := range 5 {
+			if _, err := s.Submit(t.Context(), testOrder(round*10+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.evictAll()
+	}
+	checkOnce(t, g, 15)
+	if st := s.Stats(); st.Evictions != 2 || st.Unknown != 0 {
+		t.Fatalf("stats %+v", st)
+	}
+}
+
+func TestEvictionWithOrdersInFlightIsUnknown(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	g.primary.setHook(dropAnswers)
+	done := make(chan error, 2)
+	go func() { _, err := s.Submit(t.Context(), testOrder(1)); done <- err }()
+	waitFor(t, func() bool { return len(g.accepted()) == 1 })
+	g.evictAll()
+	g.primary.setHook(nil)
+	g.primary.cut()
+	if err := <-done; !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, ErrSessionEvicted) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := s.Submit(t.Context(), testOrder(2)); err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, g, 2)
+}
+
+func TestWindowFull(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	g.window = 4
+	s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 10 * time.Second }))
+	var release atomic.Bool
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		for wire.FrameType(frame) == wire.TypeSubmit && !release.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	})
+	var answered atomic.Int64
+	for i := range 4 {
+		if err := s.SubmitAsync(testOrder(i), func(_ Receipt, err error) { answered.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SubmitAsync(testOrder(9), func(Receipt, error) { t.Error("ran") }); !errors.Is(err, ErrWindowFull) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := s.TrySubmit(t.Context(), testOrder(9)); !errors.Is(err, ErrWindowFull) {
+		t.Fatalf("error %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := s.Submit(ctx, testOrder(9)); !errors.Is(err, ErrNotSent) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	release.Store(true)
+	if _, err := s.Submit(t.Context(), testOrder(5)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return answered.Load() == 4 })
+	checkOnce(t, g, 5)
+}
+
+func TestCloseTellsTheFate(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	c := g.dial(t)
+	s := openTest(t, c)
+	g.primary.setHook(dropAnswers)
+	done := make(chan error, 1)
+	go func() { _, err := s.Submit(t.Context(), testOrder(1)); done <- err }()
+	waitFor(t, func() bool { return len(g.accepted()) == 1 })
+	c.Close()
+	if err := <-done; !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, ErrClosed) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := s.Submit(t.Context(), testOrder(2)); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrClosed) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := c.Submit(t.Context(), testOrder(2)); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrClosed) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestCancelledContextEndsLeaderAndFollowers(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool { return wire.FrameType(frame) == wire.TypeSubmit })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 8)
+	for i := range 8 {
+		go func() { _, err := s.Submit(ctx, testOrder(i)); done <- err }()
+	}
+	waitFor(t, func() bool { return s.Stats().Submitted == 8 })
+	cancel()
+	for range 8 {
+		if err := <-done; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnknownOutcome) {
+			t.Fatalf("error %v", err)
+		}
+	}
+}
+
+func TestManySessionsDoNotStampede(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	c := g.dial(t)
+	var sessions []*Session
+	for range 50 {
+		sessions = append(sessions, openTest(t, c))
+	}
+	before := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.tables }()
+	g.promote(g.nodes[1])
+	g.nodes[0].kill()
+	var wg sync.WaitGroup
+	for i, s := range sessions {
+		wg.Go(func() {
+			if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if asked := g.tables - before; asked >= 50 {
+		t.Errorf("50 sessions asked for the table %d times: refreshes are not shared", asked)
+	}
+}
+
+func TestSubmitAllocatesNothing(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 1)
+		answerInPlace(g.primary)
+		s := openTest(t, g.dial(t, io))
+		fix, ctx := testOrder(1), context.Background()
+		timed, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		for name, ctx := range map[string]context.Context{"background": ctx, "deadline": timed} {
+			if n := allocsPerRun(2000, func() {
+				if _, err := s.Submit(ctx, fix); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("%s: %v allocations per Submit, want 0", name, n)
+			}
+		}
+		var pending atomic.Int64
+		done := func(_ Receipt, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			pending.Add(-1)
+		}
+		if n := allocsPerRun(200, func() {
+			pending.Store(16)
+			for range 16 {
+				if err := s.Enqueue(fix, done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Push()
+			for pending.Load() > 0 {
+				time.Sleep(10 * time.Microsecond)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations per 16 asynchronous orders, want 0", n)
+		}
+	})
+}
+
+// allocsPerRun is testing.AllocsPerRun without its GOMAXPROCS(1), under which a
+// pinned reader and the fake node would take turns by preemption.
+func allocsPerRun(runs int, f func()) uint64 {
+	f()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return (after.Mallocs - before.Mallocs) / uint64(runs)
+}
+
+// answerInPlace acks every Submit from one buffer: AllocsPerRun counts the whole
+// process, the fake included.
+func answerInPlace(n *fakeNode) {
+	var out []byte
+	var seq uint64 = 100
+	n.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit {
+			return false
+		}
+		var m wire.Submit
+		wire.DecodeSubmit(frame, &m)
+		seq++
+		out = wire.AppendAck(out[:0], testPartition, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: m.Epoch, Slot: m.Slot, Copies: 1})
+		c.Write(out)
+		return true
+	})
+}
+
+func BenchmarkSubmitFake(b *testing.B) {
+	for _, mode := range []IO{IONet, IOBlocking, IOPinned} {
+		b.Run(mode.String(), func(b *testing.B) {
+			g := newFakeGrid(b, 1)
+			answerInPlace(g.primary)
+			s := openTest(b, g.dial(b, func(c *Config) { c.IO = mode }))
+			fix := testOrder(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Submit(context.Background(), fix); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func ExampleFateOf() {
+	fmt.Println(FateOf(nil), FateOf(&RejectError{Code: wire.CodeBadFIX}), FateOf(&UnknownOutcomeError{Cause: context.DeadlineExceeded}))
+	// Output: accepted refused unknown
+}

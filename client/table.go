@@ -1,0 +1,123 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Member is a replica of a partition.
+type Member struct {
+	ID      string // "<pod>/<bootID>"
+	Address string // "ip:port"
+	InSync  bool   // false: it is catching up
+}
+
+// PartitionInfo is what the client knows of a partition.
+type PartitionInfo struct {
+	ID      wire.PartitionID
+	Epoch   uint64
+	Lineage uint32
+	Primary Member // zero if there is none at present
+	Members []Member
+}
+
+// table is an immutable snapshot of the routing information.
+type table struct {
+	shards  int
+	parts   []PartitionInfo // sorted by ID: the order that routing counts in
+	seeds   []string        // addresses of nodes of other shards
+	missing []int           // shards of which no partition is known
+}
+
+func (t *table) find(id wire.PartitionID) (*PartitionInfo, bool) {
+	i, ok := slices.BinarySearchFunc(t.parts, id, func(p PartitionInfo, id wire.PartitionID) int { return int(p.ID) - int(id) })
+	if !ok {
+		return nil, false
+	}
+	return &t.parts[i], true
+}
+
+// merge returns t with what a node said. Of two rows of a partition the one
+// with the higher epoch counts; epochs only rise, so the order in which nodes
+// answer does not matter.
+func (t *table) merge(m *wire.Table) (*table, error) {
+	if m.NShards == 0 || m.NShards > wire.MaxShards {
+		return nil, &wire.FrameError{Type: wire.TypeTable, Field: "nShards", Value: uint64(m.NShards), Allowed: fmt.Sprintf("1..%d", wire.MaxShards)}
+	}
+	next := &table{shards: int(m.NShards)}
+	known := make(map[wire.PartitionID]PartitionInfo, len(t.parts)+len(m.Parts))
+	for _, p := range t.parts {
+		known[p.ID] = p
+	}
+	for i := range m.Parts {
+		p := infoOf(&m.Parts[i])
+		if old, ok := known[p.ID]; !ok || p.Epoch >= old.Epoch {
+			known[p.ID] = p
+		}
+	}
+	seen := make([]bool, next.shards)
+	for id, p := range known {
+		if id.Shard() < next.shards {
+			next.parts = append(next.parts, p)
+			seen[id.Shard()] = true
+		}
+	}
+	slices.SortFunc(next.parts, func(a, b PartitionInfo) int { return int(a.ID) - int(b.ID) })
+	for i, ok := range seen {
+		if !ok {
+			next.missing = append(next.missing, i)
+		}
+	}
+	next.seeds = slices.Clone(t.seeds)
+	for _, s := range m.Seeds {
+		addr := string(s)
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || slices.Contains(next.seeds, addr) || len(next.seeds) >= wire.MaxShards {
+			continue
+		}
+		next.seeds = append(next.seeds, addr)
+	}
+	return next, nil
+}
+
+func infoOf(p *wire.TablePart) PartitionInfo {
+	info := PartitionInfo{ID: p.Partition, Epoch: p.Epoch, Lineage: p.Lineage}
+	for i, m := range p.Members {
+		info.Members = append(info.Members, Member{ID: string(m.Member), Address: string(m.Address), InSync: i < int(p.NInSync)})
+	}
+	if p.Primary != wire.NoPrimary && int(p.Primary) < len(info.Members) {
+		info.Primary = info.Members[p.Primary]
+	}
+	return info
+}
+
+// targets lists the addresses to ask about a shard, best first: its members,
+// then everybody else; avoid, which has just failed, comes last.
+func (t *table) targets(shard int, avoid string, endpoints []string) []string {
+	var own, other []string
+	for i := range t.parts {
+		for _, m := range t.parts[i].Members {
+			if t.parts[i].ID.Shard() == shard {
+				own = append(own, m.Address)
+			} else {
+				other = append(other, m.Address)
+			}
+		}
+	}
+	const most = 16 // a refresh must not become a scan of a large grid
+	other = append(append([]string(nil), t.seeds...), other...)
+	var out []string
+	for _, list := range [][]string{own, endpoints, other} {
+		for _, a := range list {
+			if a != "" && a != avoid && len(out) < most && !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	if avoid != "" {
+		out = append(out, avoid)
+	}
+	return out
+}

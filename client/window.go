@@ -1,0 +1,84 @@
+package client
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+// pending is one submission from Submit to its answer.
+type pending struct {
+	w         waiter
+	payload   []byte // the caller's bytes (Submit) or buf (SubmitAsync)
+	buf       []byte // kept for reuse
+	clientSeq uint64
+	submitted int64 // monotonic
+	deadline  int64
+	callback  func(Receipt, error) // SubmitAsync only
+	receipt   Receipt
+	err       error
+	done      bool
+}
+
+// cell is the place of one client sequence number in the window.
+type cell struct {
+	ord       *pending // nil once answered or given up
+	sent      bool     // it was handed to a connection
+	resent    bool     // … to more than one: a refusal now does not tell about the first
+	submitted int64
+}
+
+// window holds the client sequence numbers without an answer, head..next-1.
+// Numbers are contiguous, because the grid refuses a gap.
+type window struct {
+	cells []cell // a power of two
+	head  uint64 // lowest number without an answer
+	next  uint64 // the next one to give
+	limit uint64 // most numbers in flight
+	free  []*pending
+}
+
+func newWindow(limit int) window {
+	size := 1
+	for size < limit {
+		size *= 2
+	}
+	return window{cells: make([]cell, size), head: 1, next: 1, limit: uint64(limit)}
+}
+
+func (w *window) at(seq uint64) *cell { return &w.cells[seq&uint64(len(w.cells)-1)] }
+
+func (w *window) inFlight() uint64 { return w.next - w.head }
+
+func (w *window) full() bool { return w.next-w.head >= w.limit }
+
+// add gives the next number to o.
+func (w *window) add(o *pending) {
+	o.clientSeq = w.next
+	*w.at(w.next) = cell{ord: o, submitted: o.submitted}
+	w.next++
+}
+
+// holds says whether seq has no answer yet.
+func (w *window) holds(seq uint64) bool { return seq >= w.head && seq < w.next }
+
+func (w *window) take() *pending {
+	if n := len(w.free); n > 0 {
+		o := w.free[n-1]
+		w.free = w.free[:n-1]
+		return o
+	}
+	return &pending{w: newWaiter()}
+}
+
+func (w *window) release(o *pending) {
+	o.payload, o.callback, o.err, o.done = nil, nil, nil, false
+	if cap(o.buf) > wire.MaxPayload {
+		o.buf = nil
+	}
+	w.free = append(w.free, o)
+}
+
+// A settled cell has an answer. Its number may still stand between two that
+// have none; re-sent, it is a frame without payload.
+func (c cell) settled() cell { return cell{sent: true, resent: true, submitted: settledMark} }
+
+func (c cell) isSettled() bool { return c.submitted == settledMark }
+
+const settledMark = -1
