@@ -1,0 +1,99 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// TestGridDefaults: an empty spec is a complete one, and what a Go client leaves out is left to the defaults.
+func TestGridDefaults(t *testing.T) {
+	cl := newClient(t)
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: "default"}}
+	if err := cl.Create(t.Context(), grid); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cl.Delete(t.Context(), grid) })
+	s := grid.Spec
+	if s.Shards != 1 || s.Replicas != 2 || s.MinInSync != 1 || s.PartitionBy != api.PartitionByClOrdID || s.Memory.String() != "1Gi" {
+		t.Errorf("spec %+v", s)
+	}
+	if s.WriteBehind.Sink != api.SinkHold || s.WriteBehind.File != nil || s.Placement.Spread != api.SpreadRequired {
+		t.Errorf("writeBehind %+v, placement %+v", s.WriteBehind, s.Placement)
+	}
+	want := api.TimingSpec{
+		BeaconInterval: metav1.Duration{Duration: 20 * time.Millisecond}, Lease: metav1.Duration{Duration: 200 * time.Millisecond},
+		Grace: metav1.Duration{Duration: 300 * time.Millisecond}, ClaimDelay: metav1.Duration{Duration: 10 * time.Second},
+		DrainTimeout: metav1.Duration{Duration: 20 * time.Second},
+	}
+	if s.Timing != want {
+		t.Errorf("timing %+v, want %+v", s.Timing, want)
+	}
+}
+
+// TestGridUpdates: what a running grid cannot follow is refused, with the reason.
+func TestGridUpdates(t *testing.T) {
+	cl := newClient(t)
+	for _, test := range []struct {
+		name   string
+		change func(*api.OrderGridSpec)
+		refuse string
+	}{
+		{"more shards", func(s *api.OrderGridSpec) { s.Shards = 4 }, ""},
+		{"another minInSync", func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
+		{"more memory", func(s *api.OrderGridSpec) { s.Memory = resource.MustParse("2Gi") }, ""},
+		{"another timing", func(s *api.OrderGridSpec) { s.Timing.Grace.Duration = time.Second }, ""},
+		{"fewer shards", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2: 2 is fewer than 3: a shard that holds orders cannot be removed; keep at least 3, or create a smaller OrderGrid and move the traffic"},
+		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, "spec.replicas: Invalid value: 3: 3 differs from 2: the number of copies of a running grid cannot be changed; keep 2, or create a second OrderGrid with 3 and move the traffic"},
+		{"another sink", func(s *api.OrderGridSpec) { s.WriteBehind.Sink = api.SinkFile }, "changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "update-", Namespace: "default"}, Spec: api.OrderGridSpec{Shards: 3}}
+			if err := cl.Create(t.Context(), grid); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cl.Delete(t.Context(), grid) }()
+			test.change(&grid.Spec)
+			checkRefusal(t, cl.Update(t.Context(), grid), test.refuse)
+		})
+	}
+}
+
+// TestProbeSpecIsFixed: a result belongs to the spec it was measured with.
+func TestProbeSpecIsFixed(t *testing.T) {
+	cl := newClient(t)
+	probe := &api.OrderProbe{
+		ObjectMeta: metav1.ObjectMeta{Name: "fixed", Namespace: "default"},
+		Spec:       api.OrderProbeSpec{GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair},
+	}
+	if err := cl.Create(t.Context(), probe); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cl.Delete(t.Context(), probe) }()
+	if probe.Spec.Parameters != api.ParametersScaled {
+		t.Errorf("parameters default to %q", probe.Spec.Parameters)
+	}
+	labelled := probe.DeepCopy()
+	labelled.Labels = map[string]string{"desk": "emea"}
+	checkRefusal(t, cl.Update(t.Context(), labelled), "")
+	labelled.Spec.Parameters = api.ParametersExact
+	checkRefusal(t, cl.Update(t.Context(), labelled), "changed; a probe's result belongs to the spec it was run with; create another OrderProbe")
+}
+
+func checkRefusal(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case want != "" && err == nil:
+		t.Errorf("accepted; want: %s", want)
+	case want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want)):
+		t.Errorf("message\n got: %v\nwant: %s", err, want)
+	}
+}
