@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Entry is one entry of a partition's committed log, of whatever kind.
@@ -19,45 +20,8 @@ type Entry struct {
 	FIX     []byte
 }
 
-// Counts is the verdict of one step's records against the log. Everything but
-// Entries, Foreign, Late and UnknownFound must be zero in a correct run.
-type Counts struct {
-	Entries int64 `json:"entries"` // log entries read, of every kind
-	Foreign int64 `json:"foreign"` // orders in the log that are not of this probe
-
-	Lost        int64 `json:"lost"`        // acknowledged, not in the log
-	Duplicates  int64 `json:"duplicates"`  // a ClOrdID in the log twice, or one receipt given twice
-	Gaps        int64 `json:"gaps"`        // sequence numbers missing from the log
-	Misplaced   int64 `json:"misplaced"`   // in the log, but not where the receipt said
-	Refused     int64 `json:"refused"`     // in the log although the grid refused it, or it was never sent
-	Corrupt     int64 `json:"corrupt"`     // in the log with other bytes than an order has
-	ChainBreaks int64 `json:"chainBreaks"` // an entry that does not follow from the one before
-
-	UnknownFound  int64 `json:"unknownFound"`  // unanswered, and in the log
-	UnknownAbsent int64 `json:"unknownAbsent"` // unanswered, and not in the log
-	Late          int64 `json:"late"`          // of an earlier step, not seen there, in the log now
-}
-
-// Add sums counts over steps or partitions.
-func (c *Counts) Add(o Counts) {
-	c.Entries += o.Entries
-	c.Foreign += o.Foreign
-	c.Lost += o.Lost
-	c.Duplicates += o.Duplicates
-	c.Gaps += o.Gaps
-	c.Misplaced += o.Misplaced
-	c.Refused += o.Refused
-	c.Corrupt += o.Corrupt
-	c.ChainBreaks += o.ChainBreaks
-	c.UnknownFound += o.UnknownFound
-	c.UnknownAbsent += o.UnknownAbsent
-	c.Late += o.Late
-}
-
-// Violations is how many things happened that must not happen.
-func (c Counts) Violations() int64 {
-	return c.Lost + c.Duplicates + c.Gaps + c.Misplaced + c.Refused + c.Corrupt + c.ChainBreaks
-}
+// Counts is the verdict of one step's records against the log.
+type Counts = report.LedgerCounts
 
 // Checker holds one probe's records against one copy of its partition's log.
 // It lives as long as the run, so that an order that turns up again in a later

@@ -5,6 +5,8 @@ package pacer
 import (
 	"fmt"
 	"time"
+
+	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
 // Schedule says when each order of a step is intended, as nanoseconds after
@@ -17,8 +19,8 @@ type Schedule interface {
 }
 
 // MaxRate bounds a steady schedule, in orders per second: the distance
-// between two orders must stay well above the cost of creating one.
-const MaxRate = 1_000_000
+// between two orders must stay above the cost of creating one.
+const MaxRate = scenario.MaxRate
 
 // Steady is the arrival of the published tests: orders evenly spaced inside
 // every second.

@@ -279,3 +279,15 @@ func (t Table) unit(column string) string {
 	}
 	return ""
 }
+
+// FactNumber returns a published figure that stands in prose, if it is one
+// number.
+func (d *Data) FactNumber(id string) (float64, bool) {
+	for _, f := range d.Facts {
+		var v float64
+		if f.ID == id && json.Unmarshal(f.Value, &v) == nil {
+			return v, true
+		}
+	}
+	return 0, false
+}

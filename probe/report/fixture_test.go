@@ -1,0 +1,106 @@
+package report
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+func data(t testing.TB) *published.Data {
+	t.Helper()
+	d, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// fixture is a clean run whose latencies follow from rate and probe by a
+// formula, so that goldens do not move.
+func fixture(t testing.TB, name string, o scenario.Options) *Result {
+	t.Helper()
+	plan, err := scenario.New(data(t), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Result{
+		Schema: ResultSchema, RunID: "0000000A", StartedAt: "2026-01-02T03:04:05Z", Plan: plan,
+		Manifests: []Manifest{{
+			Probes: "AB", Host: "bench", OS: "linux", Kernel: "6.1.0", CPU: "Example CPU", Cores: 2, MemoryMiB: 24000,
+			Virtual: true, GoVersion: "go1.26", Version: "v0.1.0", Shared: true, Flags: []string{"--quick"},
+		}},
+	}
+	for i := range plan.Probes {
+		shard, index := plan.Partition(i)
+		p := Probe{Name: string(rune('A' + i)), Index: i, Partition: partitionText(shard, index), Copies: []string{"a", "b"}[:plan.Replicas]}
+		for _, s := range plan.Steps {
+			if i < s.Probes {
+				p.Steps = append(p.Steps, cleanStep(plan, s, i))
+			}
+		}
+		r.Probes = append(r.Probes, p)
+	}
+	for _, s := range plan.Steps {
+		r.Conditions = append(r.Conditions, Conditions{
+			Step: s.ID, Probes: "AB", ElapsedMs: plan.Warmup + plan.Measure, Cores: 2, BusyPct: 40, StealPct: 0.1, PressurePct: 10,
+			ForeignPct: 1, ProbePct: 12, LoadBefore: 0.5, LoadAfter: 0.9,
+			Nodes: []Node{{Name: "n0", CPUCores: 0.20, PausesPerSec: 0}, {Name: "n1", CPUCores: 0.22, PausesPerSec: 0.1}},
+		})
+	}
+	return r
+}
+
+func partitionText(shard, index int) string {
+	return "s" + string(rune('0'+shard)) + "p" + string(rune('0'+index))
+}
+
+func cleanStep(plan scenario.Plan, s scenario.Step, probe int) ProbeStep {
+	all := plan.Orders(s)
+	measured := int64(s.Rate) * plan.Measure / 1000
+	out := ProbeStep{
+		Step: s.ID, Created: all, Acked: all, MinCopies: plan.Replicas, Intended: measured, Samples: measured,
+		CreatedRate: float64(s.Rate), AckedRate: float64(s.Rate), Ledger: LedgerCounts{Entries: all + 2},
+	}
+	if plan.Replicas > 1 {
+		out.Backups = out.Ledger
+	}
+	for i := range measured {
+		us := 60 + int64(s.Rate)/100 + int64(probe) + i%40
+		if i%100 == 99 {
+			us += 150
+		}
+		if i%2000 == 1999 {
+			us += 1500
+		}
+		out.SendToEnd.Record(us * 1000)
+		out.CreateToEnd.Record((us + 9) * 1000)
+		out.IntendedToEnd.Record((us + 9 + 30) * 1000)
+		out.Lag.Record(30_000)
+	}
+	return out
+}
+
+// clone goes through JSON, as results between processes do.
+func clone(t testing.TB, r *Result) *Result {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ParseResult(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func build(t testing.TB, r *Result) *Report {
+	t.Helper()
+	rep, err := New(data(t), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// run is one step over all its probes: the unit that is valid or not.
+type run struct {
+	step       scenario.Step
+	probes     []probeRun
+	conditions []Conditions
+	reasons    []Reason // why it is not valid; empty if it is
+}
+
+type probeRun struct {
+	name string
+	ProbeStep
+}
+
+// group is everything measured at one rate with one number of pairs.
+type group struct {
+	pairs, rate, total int
+	runs               []run
+	used               int // runs that went into the histograms below
+	c2e, s2e, i2e, lag Histogram
+}
+
+// Reason is why a run is not valid.
+type Reason struct {
+	Guard   string `json:"guard"`   // schedule, rate, generator, host, samples, detector, topology, answers
+	Verdict string `json:"verdict"` // INVALID or INVALID-CONTENDED
+	Text    string `json:"text"`
+}
+
+// groups sorts a result into groups, in order of pairs and rate, and decides
+// for every run whether it is valid. The valid runs of a group are merged; if
+// none is, all are, and the rows say INVALID.
+func groups(r *Result) []*group {
+	byKey := map[[2]int]*group{}
+	var order [][2]int
+	for _, s := range r.Plan.Steps {
+		key := [2]int{s.Pairs, s.Rate}
+		g := byKey[key]
+		if g == nil {
+			g = &group{pairs: s.Pairs, rate: s.Rate, total: s.TotalRate()}
+			byKey[key] = g
+			order = append(order, key)
+		}
+		v := run{step: s}
+		for _, p := range r.Probes {
+			for _, ps := range p.Steps {
+				if ps.Step == s.ID {
+					v.probes = append(v.probes, probeRun{p.Name, ps})
+				}
+			}
+		}
+		for _, c := range r.Conditions {
+			if c.Step == s.ID {
+				v.conditions = append(v.conditions, c)
+			}
+		}
+		if len(v.probes) == 0 {
+			continue // the run was cut short before this step
+		}
+		v.reasons = guard(r, v)
+		g.runs = append(g.runs, v)
+	}
+	slices.SortFunc(order, func(a, b [2]int) int {
+		if a[0] != b[0] {
+			return a[0] - b[0]
+		}
+		return a[1] - b[1]
+	})
+	var out []*group
+	for _, key := range order {
+		if g := byKey[key]; len(g.runs) > 0 {
+			g.merge()
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func (g *group) merge() {
+	valid := 0
+	for _, r := range g.runs {
+		if len(r.reasons) == 0 {
+			valid++
+		}
+	}
+	for _, r := range g.runs {
+		if valid > 0 && len(r.reasons) > 0 {
+			continue
+		}
+		g.used++
+		for _, p := range r.probes {
+			g.c2e.Merge(p.CreateToEnd)
+			g.s2e.Merge(p.SendToEnd)
+			g.i2e.Merge(p.IntendedToEnd)
+			g.lag.Merge(p.Lag)
+		}
+	}
+}
+
+// invalid reports whether no run of the group is valid.
+func (g *group) invalid() bool {
+	for _, r := range g.runs {
+		if len(r.reasons) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// violations over all runs: a wrong log is wrong however noisy the machine.
+func (g *group) violations() (n int64) {
+	for _, r := range g.runs {
+		for _, p := range r.probes {
+			n += p.Violations()
+		}
+	}
+	return n
+}
+
+// verdict of every row of the group, and why.
+func (g *group) verdict() (verdict, reason string) {
+	if n := g.violations(); n > 0 {
+		return Incorrect, fmt.Sprintf("%d violations, see the checks", n)
+	}
+	if !g.invalid() {
+		return OK, ""
+	}
+	verdict = Contended
+	var texts []string
+	for _, r := range g.runs {
+		for _, why := range r.reasons {
+			if why.Verdict == Invalid {
+				verdict = Invalid
+			}
+			if !slices.Contains(texts, why.Text) {
+				texts = append(texts, why.Text)
+			}
+		}
+	}
+	return verdict, strings.Join(texts, "; ")
+}

@@ -1,0 +1,311 @@
+// Package scenario turns the name of a published benchmark into a plan: which
+// grid it needs, which probes, which rates for how long, in which order. It is
+// pure, so that the command line, the pods of a Job and the operator come to
+// the same plan from the same words.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+)
+
+// Mode says at which size a scenario is run.
+type Mode string
+
+// Modes.
+const (
+	Exact  Mode = "exact"  // the parameters of the published run
+	Scaled Mode = "scaled" // for a machine with two cores
+	Quick  Mode = "quick"  // a look within a minute: fewer rates, measured shorter
+)
+
+// Options choose and change a scenario's parameters. Zero values mean that the
+// mode decides, except for Warmup, where nil does.
+type Options struct {
+	Mode    Mode
+	Rates   []int // orders/s of each probe
+	Warmup  *time.Duration
+	Measure time.Duration
+	Repeats int
+	Threads int
+	Probes  int
+}
+
+// Limits of what a plan may ask for; the OrderProbe kind has the same.
+const (
+	MaxRate    = 1_000_000 // orders/s of a probe
+	MaxProbes  = 26
+	MaxThreads = 64
+	MaxRepeats = 100
+	MaxRates   = 32
+	MaxWarmup  = time.Hour
+	MaxMeasure = 24 * time.Hour
+	MinMeasure = 100 * time.Millisecond
+)
+
+// Plan is what will be run.
+type Plan struct {
+	Scenario string `json:"scenario"`
+	Mode     Mode   `json:"mode"`
+	// Shards and Replicas are the grid the scenario is about.
+	Shards   int `json:"shards"`
+	Replicas int `json:"replicas"`
+	// Probes is the largest number of probes at work at once.
+	Probes  int    `json:"probes"`
+	Threads int    `json:"threads"` // publishing threads of each probe
+	Rates   []int  `json:"rates"`   // orders/s of each probe, rising
+	Pairs   []int  `json:"pairs,omitempty"`
+	Repeats int    `json:"repeats"`
+	Warmup  int64  `json:"warmupMs"`
+	Measure int64  `json:"measureMs"`
+	Steps   []Step `json:"steps"`
+	// Differences are the parameters that are not those of the published run,
+	// in words.
+	Differences []string `json:"differences,omitempty"`
+}
+
+// Step is one rate held once.
+type Step struct {
+	ID     int `json:"id"`    // place in Plan.Steps
+	Rate   int `json:"rate"`  // orders/s of each probe
+	Pairs  int `json:"pairs"` // pairs of servers under load; 0 where the scenario has no pairs
+	Probes int `json:"probes"`
+	Run    int `json:"run"` // 1 to Repeats
+	// OffsetMs is when the step starts after the start of the run, where
+	// several processes have to agree on it without talking to each other.
+	OffsetMs int64 `json:"offsetMs"`
+}
+
+// TotalRate is the rate of all probes of the step together, orders/s.
+func (s Step) TotalRate() int { return s.Rate * s.Probes }
+
+// WarmupTime and MeasureTime are the lengths of the two parts of a step.
+func (p Plan) WarmupTime() time.Duration  { return time.Duration(p.Warmup) * time.Millisecond }
+func (p Plan) MeasureTime() time.Duration { return time.Duration(p.Measure) * time.Millisecond }
+
+// Partition is where the probe with the given index sends its orders: every
+// pair of probes has a shard of its own and each of the two another partition
+// of it, as in the active/active tests. With more probes than partitions
+// several share one.
+func (p Plan) Partition(probe int) (shard, index int) {
+	n := probe % (p.Shards * p.Replicas)
+	return n / p.Replicas, n % p.Replicas
+}
+
+// New makes the plan of a scenario.
+func New(d *published.Data, name string, o Options) (Plan, error) {
+	s, ok := d.Scenario(name)
+	if !ok || !s.IsOrderScenario() {
+		return Plan{}, fmt.Errorf("scenario %q: there are %s", name, strings.Join(Names(d), ", "))
+	}
+	exact, scaled, err := s.Params()
+	if err != nil {
+		return Plan{}, err
+	}
+	var params published.Params
+	switch o.Mode {
+	case Exact:
+		params = exact
+	case Scaled, "":
+		params, o.Mode = scaled, Scaled
+	case Quick:
+		params = quick(name, scaled)
+	default:
+		return Plan{}, fmt.Errorf("mode %q: there are %s, %s and %s", o.Mode, Exact, Scaled, Quick)
+	}
+	p := Plan{Scenario: name, Mode: o.Mode, Shards: 1, Replicas: 2, Probes: max(params.Probes, 1), Pairs: params.Pairs}
+	if params.Servers == 1 {
+		p.Replicas = 1
+	}
+	if len(p.Pairs) > 0 {
+		p.Shards = slices.Max(p.Pairs)
+		p.Probes = 2 * p.Shards
+	}
+	if err := p.apply(params, o); err != nil {
+		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	}
+	p.schedule()
+	p.Differences = p.differences(exact)
+	return p, nil
+}
+
+// Names lists the scenarios a plan can be made of.
+func Names(d *published.Data) (names []string) {
+	for _, s := range d.Scenarios {
+		if s.IsOrderScenario() {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// quick keeps the rates that the report's headline figures and the verdicts
+// need, so that both scenarios of a demonstration end within a minute.
+func quick(name string, p published.Params) published.Params {
+	switch name {
+	case "stac-single":
+		p.RatesPerProbe = []int{2000, 6000}
+	case "stac-pair":
+		p.RatesPerProbe = []int{100, 1000, 2000, 3000}
+	case "stac-scale":
+		p.RatesPerProbe = []int{100, 500}
+	}
+	p.WarmupS, p.MeasureS, p.Repeats = 1, 5, 1
+	return p
+}
+
+func (p *Plan) apply(params published.Params, o Options) error {
+	p.Rates, p.Threads, p.Repeats = params.RatesPerProbe, params.Threads, params.Repeats
+	p.Warmup, p.Measure = int64(params.WarmupS)*1000, int64(params.MeasureS)*1000
+	if o.Warmup != nil {
+		p.Warmup = o.Warmup.Milliseconds()
+	}
+	if o.Measure != 0 {
+		p.Measure = o.Measure.Milliseconds()
+	}
+	if len(o.Rates) > 0 {
+		p.Rates = slices.Clone(o.Rates)
+		slices.Sort(p.Rates)
+	}
+	p.Repeats, p.Threads = override(o.Repeats, p.Repeats), override(o.Threads, p.Threads)
+	if o.Probes != 0 && len(p.Pairs) > 0 {
+		return errors.New("probes cannot be set: two probes go with every pair of servers")
+	}
+	p.Probes = override(o.Probes, p.Probes)
+	return p.check()
+}
+
+func override(v, otherwise int) int {
+	if v != 0 {
+		return v
+	}
+	return otherwise
+}
+
+func (p *Plan) check() error {
+	within := func(what string, v, low, high int) error {
+		if v < low || v > high {
+			return fmt.Errorf("%s %d: must be %d to %d", what, v, low, high)
+		}
+		return nil
+	}
+	err := errors.Join(
+		within("probes", p.Probes, 1, MaxProbes),
+		within("threads", p.Threads, 1, MaxThreads),
+		within("repeats", p.Repeats, 1, MaxRepeats),
+		within("number of rates", len(p.Rates), 1, MaxRates),
+	)
+	for i, r := range p.Rates {
+		err = errors.Join(err, within("rate", r, 1, MaxRate))
+		if i > 0 && r == p.Rates[i-1] {
+			err = errors.Join(err, fmt.Errorf("rate %d: is given twice; use repeats to measure a rate again", r))
+		}
+	}
+	if w := p.WarmupTime(); w < 0 || w > MaxWarmup {
+		err = errors.Join(err, fmt.Errorf("warm-up %v: must be 0s to %v", w, MaxWarmup))
+	}
+	if m := p.MeasureTime(); m < MinMeasure || m > MaxMeasure {
+		err = errors.Join(err, fmt.Errorf("measure %v: must be %v to %v", m, MinMeasure, MaxMeasure))
+	}
+	if err == nil && int64(p.Rates[0])*(p.Warmup+p.Measure) < 1000 {
+		err = fmt.Errorf("rate %d for %v: not one order would be created; measure longer", p.Rates[0], p.WarmupTime()+p.MeasureTime())
+	}
+	return err
+}
+
+// schedule puts the steps in order. The published procedure repeats a rate at
+// once; everywhere else whole rounds are repeated, and the numbers of pairs
+// take turns within a round, so that a drift of the machine meets all alike.
+func (p *Plan) schedule() {
+	add := func(run, rate int) {
+		if len(p.Pairs) == 0 {
+			p.Steps = append(p.Steps, Step{Rate: rate, Probes: p.Probes, Run: run})
+			return
+		}
+		turn := len(p.Steps) / len(p.Pairs)
+		for i := range p.Pairs {
+			n := p.Pairs[(i+turn)%len(p.Pairs)]
+			p.Steps = append(p.Steps, Step{Rate: rate, Pairs: n, Probes: 2 * n, Run: run})
+		}
+	}
+	if p.Mode == Exact {
+		for _, rate := range p.Rates {
+			for run := range p.Repeats {
+				add(run+1, rate)
+			}
+		}
+	} else {
+		for run := range p.Repeats {
+			for _, rate := range p.Rates {
+				add(run+1, rate)
+			}
+		}
+	}
+	offset := int64(0)
+	for i := range p.Steps {
+		p.Steps[i].ID, p.Steps[i].OffsetMs = i, offset
+		// Between steps: orders drain and the log is read back.
+		offset += p.Warmup + p.Measure + 3000 + (p.Warmup+p.Measure)/4
+	}
+}
+
+// Orders is how many orders one probe creates in the step.
+func (p Plan) Orders(s Step) int64 {
+	return int64(s.Rate) * (p.Warmup + p.Measure) / 1000
+}
+
+// OrdersPerPartition is the largest number of orders that a partition will
+// hold when the run has ended.
+func (p Plan) OrdersPerPartition() (most int64) {
+	count := map[[2]int]int64{}
+	for _, s := range p.Steps {
+		for probe := range s.Probes {
+			shard, index := p.Partition(probe)
+			count[[2]int{shard, index}] += p.Orders(s)
+			most = max(most, count[[2]int{shard, index}])
+		}
+	}
+	return most
+}
+
+// Length is how long the steps take, without the pauses between them.
+func (p Plan) Length() time.Duration {
+	return time.Duration(len(p.Steps)) * (p.WarmupTime() + p.MeasureTime())
+}
+
+func (p *Plan) differences(exact published.Params) (out []string) {
+	say := func(differs bool, format string, args ...any) {
+		if differs {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	say(!slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (published run: %s)", list(p.Rates), list(exact.RatesPerProbe))
+	say(p.Warmup != int64(exact.WarmupS)*1000, "warm-up %v (%d s)", p.WarmupTime(), exact.WarmupS)
+	say(p.Measure != int64(exact.MeasureS)*1000, "measured %v a run (%d s)", p.MeasureTime(), exact.MeasureS)
+	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, plural(p.Repeats, "run", "runs"), exact.Repeats)
+	say(p.Threads != exact.Threads, "%d publishing %s (%d)", p.Threads, plural(p.Threads, "thread", "threads"), exact.Threads)
+	if len(p.Pairs) == 0 {
+		say(p.Probes != max(exact.Probes, 1), "%d %s (%d)", p.Probes, plural(p.Probes, "probe", "probes"), max(exact.Probes, 1))
+	}
+	return out
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func list(v []int) string {
+	s := make([]string, len(v))
+	for i, n := range v {
+		s[i] = fmt.Sprint(n)
+	}
+	return strings.Join(s, ", ")
+}
