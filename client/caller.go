@@ -103,7 +103,8 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 }
 
 func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []byte) ([]byte, error) {
-	until := k.client.deadline(ctx, nanotime())
+	now := nanotime()
+	until := k.client.deadline(ctx, now)
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
 	c := k.p.conn
@@ -118,7 +119,7 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	q := &call{w: newWaiter()}
 	k.calls[id] = q
 	c.out = encode(c.out, id)
-	k.p.flush(c)
+	k.p.flush(c, false)
 	t := time.AfterFunc(time.Duration(until-nanotime()), q.w.signal)
 	defer t.Stop()
 	for !q.done && ctx.Err() == nil && nanotime() < until {
@@ -132,7 +133,7 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: no answer: %w", k.addr, ctx.Err())
 	}
-	return nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: k.client.cfg.RequestTimeout})
+	return nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: time.Duration(until - now).Round(time.Millisecond)})
 }
 
 // refusal turns the frames that any request may be answered with into errors.

@@ -53,16 +53,19 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 			break
 		}
 		targets := appendNew(slices.Clone(cfg.Endpoints), c.table.Load().seeds)
-		err = c.ask(ctx, targets, func(*wire.Table) bool { return c.incomplete() == nil })
-		if err == nil {
+		now := c.ask(ctx, targets, func(*wire.Table) bool { return c.incomplete() == nil })
+		if now == nil {
 			return c, nil
+		}
+		if err == nil || ctx.Err() == nil {
+			err = now // of an attempt cut short by the deadline the one before says more
 		}
 		if permanent(err) {
 			break
 		}
 	}
 	c.Close() //nolint:errcheck // it never fails
-	return nil, fmt.Errorf("client: dial %v: %w: %w", cfg.Endpoints, ErrUnavailable, err)
+	return nil, fmt.Errorf("client: dial %v: %w: %w", cfg.Endpoints, ErrUnavailable, join(err, ctx.Err()))
 }
 
 // Close ends all sessions; see Session.Close for orders without an answer.

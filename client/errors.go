@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -206,3 +207,34 @@ func (e *timeoutError) Timeout() bool { return true }
 
 // Unwrap is the last trouble.
 func (e *timeoutError) Unwrap() error { return e.last }
+
+// Temporary completes net.Error; a retry with the same deadline may succeed.
+func (e *timeoutError) Temporary() bool { return true }
+
+// causes are several reasons on one line.
+type causes []error
+
+// join is errors.Join on one line, nil if all are nil.
+func join(errs ...error) error {
+	var out causes
+	for _, err := range errs {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func (c causes) Error() string {
+	text := make([]string, 0, len(c))
+	for _, err := range c {
+		text = append(text, err.Error())
+	}
+	return strings.Join(text, "; ")
+}
+
+// Unwrap is for errors.Is and errors.As.
+func (c causes) Unwrap() []error { return c }

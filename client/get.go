@@ -175,7 +175,7 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 		c.refresh(refresh, p.Shard(), addr) //nolint:errcheck // the next attempt shows it
 		cancel()
 	}
-	return "", fmt.Errorf("client: %s: %w: %w", p, ErrUnavailable, errors.Join(ctx.Err(), last))
+	return "", fmt.Errorf("client: %s: %w: %w", p, ErrUnavailable, join(ctx.Err(), last))
 }
 
 // passing says that a refused read can succeed later.

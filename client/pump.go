@@ -44,8 +44,11 @@ type conn struct {
 	r, w    int
 	reading bool // somebody leads
 	writing bool
+	stalled bool   // the peer did not read for a tick
 	out     []byte // frames waiting for a writer
-	spare   []byte // the writer's other buffer
+	rest    []byte // what the last write left, goes before out
+	whole   []byte // the buffer rest is the end of
+	spare   []byte // an empty buffer to become out
 }
 
 const (
@@ -166,7 +169,7 @@ func (p *pump) lead(c *conn, until int64) {
 		p.owner.onPause(c, nanotime())
 	}
 	if p.conn == c {
-		p.flush(c) // what callbacks queued, or a slow peer left
+		p.flush(c, true) // what callbacks queued, or a slow peer left
 	}
 	c.reading = false
 }
@@ -219,32 +222,32 @@ func (p *pump) fail(c *conn, cause error) {
 }
 
 // flush writes what is queued, unless somebody else does. Orders that arrive
-// meanwhile go out with the next write, in one piece.
-func (p *pump) flush(c *conn) {
-	if c.writing || len(c.out) == 0 {
+// meanwhile go out with the next write, in one piece. While the peer does not
+// read, only the leader tries (once after each of its own reads, so that answers
+// are taken too) and nobody else is held up by it.
+func (p *pump) flush(c *conn, leader bool) {
+	if c.writing || c.stalled && !leader {
 		return
 	}
 	c.writing = true
-	for len(c.out) > 0 && p.conn == c {
-		buf := c.out
-		c.out = c.spare[:0]
+	for p.conn == c && (len(c.rest) > 0 || len(c.out) > 0) {
+		if len(c.rest) == 0 {
+			c.rest, c.out, c.whole = c.out, c.spare[:0], c.out[:0]
+			c.spare = nil
+		}
+		buf := c.rest
 		p.mu.Unlock()
 		n, err := writeAll(c.st, buf)
 		p.mu.Lock()
-		if cap(buf) <= keepBuffer {
-			c.spare = buf[:0]
-		} else {
-			c.spare = nil
+		c.rest = buf[n:]
+		if len(c.rest) == 0 && cap(c.whole) <= keepBuffer {
+			c.spare = c.whole
 		}
-		if errors.Is(err, errTick) {
-			// The peer does not read. Keep the rest, in order; whoever leads
-			// tries again after its next read, so that acks are taken too.
-			c.out = append(append(make([]byte, 0, len(buf)-n+len(c.out)), buf[n:]...), c.out...)
+		if c.stalled = errors.Is(err, errTick); c.stalled {
 			break
 		}
 		if err != nil {
 			p.fail(c, err)
-			break
 		}
 	}
 	c.writing = false

@@ -182,7 +182,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.encode(c, seq)
 	}
 	s.client.cfg.Logger.Info("session connected", "partition", s.partition.String(), "peer", c.addr, "member", member, "epoch", m.Epoch, "resent", s.win.inFlight())
-	s.p.flush(c)
+	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
 }

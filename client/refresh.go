@@ -84,7 +84,7 @@ func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Ta
 	for {
 		if open == 0 {
 			if asked == len(targets) {
-				return fmt.Errorf("no node gave the partition table: %w", errors.Join(append(errs, c.incomplete())...))
+				return fmt.Errorf("no node gave the partition table: %w", join(append(errs, c.incomplete())...))
 			}
 			start()
 		}
@@ -107,7 +107,7 @@ func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Ta
 				start()
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("no node gave the partition table in time: %w", errors.Join(append(errs, ctx.Err())...))
+			return fmt.Errorf("no node gave the partition table in time: %w", join(append(errs, c.incomplete(), ctx.Err())...))
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (s *Session) why(ctx context.Context, limit int64) error {
 	}
 	cause := &timeoutError{limit: time.Duration(limit).Round(time.Millisecond), last: s.trouble.last}
 	if err := ctx.Err(); err != nil {
-		return errors.Join(err, cause.last)
+		return join(err, cause.last)
 	}
 	return cause
 }
@@ -272,7 +272,7 @@ func (s *Session) encode(c *conn, seq uint64) {
 
 func (s *Session) push() {
 	if c := s.p.conn; c != nil {
-		s.p.flush(c)
+		s.p.flush(c, false)
 	}
 }
 

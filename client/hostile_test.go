@@ -1,0 +1,428 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// hostileServer answers every frame it gets with what reply says, after a
+// handshake that reply may also spoil. nil closes the connection.
+func hostileServer(t *testing.T, reply func(c *fakeConn, frame []byte) []byte) string {
+	g := newFakeGrid(t, 1)
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		out := reply(c, frame)
+		if out == nil {
+			c.Close()
+		}
+		c.Write(out)
+		return true
+	})
+	return g.primary.ln.Addr().String()
+}
+
+func raw(s string) func(*fakeConn, []byte) []byte {
+	return func(*fakeConn, []byte) []byte { return []byte(s) }
+}
+
+func TestDialHostileServer(t *testing.T) {
+	welcome := func(m wire.Welcome) func(*fakeConn, []byte) []byte {
+		return func(*fakeConn, []byte) []byte { return wire.AppendWelcome(nil, &m) }
+	}
+	table := func(m wire.Table) func(*fakeConn, []byte) []byte {
+		return func(c *fakeConn, frame []byte) []byte {
+			if wire.FrameType(frame) == wire.TypeHello {
+				return c.answer(c.node.grid, frame)
+			}
+			var request wire.Request
+			wire.DecodeRequest(frame, wire.TypeTableRequest, &request)
+			m.ReqID = request.ReqID
+			return wire.AppendTable(nil, &m)
+		}
+	}
+	for name, tc := range map[string]struct {
+		reply func(*fakeConn, []byte) []byte
+		want  string
+	}{
+		"garbage":          {raw("\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7"), "frame: length is 4244504319"},
+		"web server":       {raw("HTTP/1.1 400 Bad Request\r\n\r\n"), "frame: length is"},
+		"length 0":         {raw("\x00\x00\x00\x00\x02\x00\x00\x00"), "length is 0"},
+		"length 4 GiB":     {raw("\xff\xff\xff\xff\x02\x00\x00\x00"), "length is 4294967295, allowed: 8..1048576"},
+		"closes":           {func(*fakeConn, []byte) []byte { return nil }, "EOF"},
+		"empty welcome":    {raw("\x08\x00\x00\x00\x02\x00\x00\x00"), "Welcome: length is 8"},
+		"version 99":       {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), "version is 99, allowed: 1..1"},
+		"another grid":     {welcome(wire.Welcome{Version: 1, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
+		"goaway":           {raw(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayLimit, Text: []byte("too many connections")}))), "too many connections"},
+		"a peer's frame":   {raw("\x08\x00\x00\x00\x40\x00\x00\x00"), "Welcome"},
+		"table, no shards": {table(wire.Table{}), "nShards is 0, allowed: 1..4096"},
+		"table, no parts":  {table(wire.Table{NShards: 2}), "no node of shard 0 is known (2 of 2 shards missing)"},
+		"table, bad seeds": {table(wire.Table{NShards: 2, Seeds: [][]byte{[]byte("no port"), {}}}), "shards missing"},
+		"silence":          {func(*fakeConn, []byte) []byte { return []byte{} }, "deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr := hostileServer(t, tc.reply)
+			_, err := Dial(t.Context(), Config{Endpoints: []string{addr}, Grid: "fake", DialTimeout: 300 * time.Millisecond})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrUnavailable) {
+				t.Fatalf("error %v, want one that says %q", err, tc.want)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// TestSessionHostileServer: one Submit in flight against a node that breaks the
+// protocol. It must end with an unknown outcome whose text says what was wrong,
+// and reconnects must be paced, not a hot loop.
+func TestSessionHostileServer(t *testing.T) {
+	ack := func(change func(*wire.Ack)) func(*fakeConn, wire.Submit) []byte {
+		return func(_ *fakeConn, m wire.Submit) []byte {
+			a := wire.Ack{ClientSeq: m.ClientSeq, Seq: 10, Epoch: 1, Slot: m.Slot, Copies: 1}
+			change(&a)
+			return wire.AppendAck(nil, testPartition, &a)
+		}
+	}
+	text := func(s string) func(*fakeConn, wire.Submit) []byte {
+		return func(*fakeConn, wire.Submit) []byte { return []byte(s) }
+	}
+	for name, tc := range map[string]struct {
+		reply func(*fakeConn, wire.Submit) []byte
+		want  string
+	}{
+		"garbage":           {text("\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7"), "undecodable bytes"},
+		"closes":            {func(*fakeConn, wire.Submit) []byte { return nil }, "EOF"},
+		"ack cut short":     {text("\x09\x00\x00\x00\x21\x00\x00\x00\x00"), "Ack: length is 9"},
+		"ack of the future": {ack(func(a *wire.Ack) { a.ClientSeq = 1 << 63 }), "ack is for order 9223372036854775808, allowed: one without an answer (1..1)"},
+		"ack of order 0":    {ack(func(a *wire.Ack) { a.ClientSeq = 0 }), "ack is for order 0"},
+		"ack of another":    {ack(func(a *wire.Ack) { a.Slot = 99 }), "session slot 99, allowed: 1"},
+		"ack with seq 0":    {ack(func(a *wire.Ack) { a.Seq = 0 }), "seq 0, allowed: more than 0"},
+		"reject of another": {func(_ *fakeConn, m wire.Submit) []byte {
+			return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: 77, Code: wire.CodeBadFIX, ForType: wire.TypeSubmit})
+		}, "reject is for order 77"},
+		"reject of a read": {func(_ *fakeConn, m wire.Submit) []byte {
+			return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Code: wire.CodeBadFIX, ForType: wire.TypeGet})
+		}, "reject is for a Get"},
+		"a peer's frame":  {text("\x08\x00\x00\x00\x40\x00\x00\x00"), "frame type Prepare on a session"},
+		"an unknown type": {text("\x08\x00\x00\x00\xee\x00\x00\x00"), "frame type 0xee on a session"},
+		"goaway":          {text(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayProtocol, Text: []byte("you\x07")}))), "goaway 1): you?"},
+		"redirect to itself": {func(c *fakeConn, m wire.Submit) []byte {
+			return wire.AppendNotPrimary(nil, testPartition, &wire.NotPrimary{RequestID: m.ClientSeq, Epoch: 9, ForType: wire.TypeSubmit, Address: []byte(c.node.ln.Addr().String())})
+		}, "is not the primary at epoch 9"},
+		"redirect to nowhere": {func(c *fakeConn, m wire.Submit) []byte {
+			return wire.AppendNotPrimary(nil, testPartition, &wire.NotPrimary{RequestID: m.ClientSeq, Epoch: 9, ForType: wire.TypeSubmit, Address: []byte("not an address")})
+		}, "deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			var connects atomic.Int64
+			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+				switch wire.FrameType(frame) {
+				case wire.TypeHello:
+					connects.Add(1)
+				case wire.TypeSubmit:
+					var m wire.Submit
+					wire.DecodeSubmit(frame, &m)
+					if out := tc.reply(c, m); out != nil {
+						c.Write(out)
+					} else {
+						c.Close()
+					}
+					return true
+				}
+				return false
+			})
+			s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 150 * time.Millisecond }))
+			_, err := s.Submit(t.Context(), testOrder(1))
+			if !errors.Is(err, ErrUnknownOutcome) || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("error %v, want an unknown outcome that says %q", err, tc.want)
+			}
+			t.Log(err)
+			// A pause is at least half of 1 ms and a quarter of the trouble so
+			// far: 150 ms hold some 30 attempts. A hot loop makes thousands.
+			if n := connects.Load(); n > 100 {
+				t.Errorf("%d connections within 150 ms", n)
+			}
+		})
+	}
+}
+
+func TestViolationsAreCountedAndSurvived(t *testing.T) {
+	for name, spoil := range map[string]func(a *wire.Ack) []wire.Ack{
+		"duplicate ack": func(a *wire.Ack) []wire.Ack { return []wire.Ack{*a, *a} },
+		"gap": func(a *wire.Ack) []wire.Ack {
+			b := *a
+			b.ClientSeq++
+			return []wire.Ack{b}
+		},
+		"seq goes back": func(a *wire.Ack) []wire.Ack {
+			b := *a
+			b.Seq = 1
+			return []wire.Ack{b}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			s := openTest(t, g.dial(t))
+			if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
+				t.Fatal(err)
+			}
+			// Two orders in flight, the first one's ack is spoilt once.
+			var spoilt atomic.Bool
+			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+				var m wire.Submit
+				if wire.FrameType(frame) != wire.TypeSubmit || wire.DecodeSubmit(frame, &m) != nil || m.ClientSeq < 3 || spoilt.Load() {
+					return wire.FrameType(frame) == wire.TypeSubmit && !spoilt.Load() && func() bool { dropAnswers(c, frame); return true }()
+				}
+				spoilt.Store(true)
+				g.mu.Lock()
+				c.answer(g, frame)
+				seq := c.session.applied[2]
+				g.mu.Unlock()
+				for _, a := range spoil(&wire.Ack{ClientSeq: 2, Seq: seq, Epoch: 1, Slot: m.Slot, Copies: 1}) {
+					c.Write(wire.AppendAck(nil, testPartition, &a))
+				}
+				return true
+			})
+			done := make(chan error, 2)
+			for i := 1; i < 3; i++ {
+				if err := s.SubmitAsync(testOrder(i), func(_ Receipt, err error) { done <- err }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+			}
+			checkOnce(t, g, 3)
+			if st := s.Stats(); st.Violations != 1 || st.Connects != 2 || (st.Gaps == 1) != (name == "gap") {
+				t.Fatalf("stats %+v", st)
+			}
+		})
+	}
+}
+
+func TestSlowAndHalfServers(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		t.Run("bytes drip", func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			s := openTest(t, g.dial(t, io))
+			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+				if wire.FrameType(frame) != wire.TypeSubmit {
+					return false
+				}
+				g.mu.Lock()
+				out := c.answer(g, frame)
+				g.mu.Unlock()
+				for i := range out {
+					c.Write(out[i : i+1])
+					time.Sleep(time.Millisecond)
+				}
+				return true
+			})
+			for i := range 3 {
+				if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		t.Run("closes mid-frame", func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			s := openTest(t, g.dial(t, io))
+			var once atomic.Bool
+			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+				if wire.FrameType(frame) != wire.TypeSubmit || once.Swap(true) {
+					return false
+				}
+				g.mu.Lock()
+				out := c.answer(g, frame)
+				g.mu.Unlock()
+				c.Write(out[:11])
+				c.Close()
+				return true
+			})
+			r, err := s.Submit(t.Context(), testOrder(1))
+			if err != nil || !r.Duplicate {
+				t.Fatalf("%v %v, want the stored reply", r, err)
+			}
+		})
+		t.Run("never reads", func(t *testing.T) {
+			g := newFakeGrid(t, 1)
+			g.window = 1024
+			s := openTest(t, g.dial(t, io))
+			block := make(chan struct{})
+			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+				if wire.FrameType(frame) == wire.TypeSubmit {
+					<-block
+				}
+				return false
+			})
+			big := append(testOrder(1), make([]byte, 60<<10)...)
+			var answered atomic.Int64
+			sent := 0
+			for ; sent < 1000; sent++ { // 60 MiB: more than any socket buffer
+				if err := s.SubmitAsync(big, func(_ Receipt, err error) { answered.Add(1) }); err != nil {
+					t.Fatal(err)
+				}
+				if c := s.p.conn; c != nil && sent%100 == 99 {
+					s.Push()
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := s.Submit(ctx, testOrder(2)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("error %v", err)
+			}
+			close(block)
+			waitFor(t, func() bool { return answered.Load() == int64(sent) })
+		})
+	})
+}
+
+// TestHugeFramesCostAFrame: a node announcing large frames for ever gets one
+// frame's worth of memory, not more.
+func TestHugeFramesCostAFrame(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 500 * time.Millisecond }))
+	huge := make([]byte, wire.MaxFrame)
+	huge[2], huge[4] = 0x10, byte(wire.TypePong) // length 1 MiB
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) == wire.TypeSubmit {
+			for range 100 {
+				c.Write(huge)
+			}
+			return true
+		}
+		return false
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.Submit(t.Context(), testOrder(1)) //nolint:errcheck // it cannot succeed
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {
+		t.Errorf("100 MiB of frames made the client allocate %d MiB", grown>>20)
+	}
+}
+
+// memStream plays fixed bytes to a session and takes whatever it writes.
+type memStream struct {
+	data []byte
+	step int
+}
+
+func (m *memStream) Read(p []byte, _ int64) (int, error) {
+	if len(m.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), m.step)], m.data)
+	m.data = m.data[n:]
+	return n, nil
+}
+
+func (m *memStream) Write(p []byte) (int, error) { return len(p), nil }
+func (m *memStream) Close() error                { return nil }
+
+// FuzzSessionBytes plays arbitrary bytes to a session with orders in flight.
+func FuzzSessionBytes(f *testing.F) {
+	ack := wire.AppendAck(nil, 0, &wire.Ack{ClientSeq: 1, Seq: 5, Epoch: 1, Slot: 3, Copies: 2})
+	ack2 := wire.AppendAck(nil, 0, &wire.Ack{ClientSeq: 2, Seq: 6, Epoch: 1, Slot: 3, Copies: 2})
+	f.Add(append(append([]byte(nil), ack...), ack2...), 7)
+	f.Add(append(append([]byte(nil), ack...), ack...), 100)
+	f.Add(wire.AppendReject(nil, 0, &wire.Reject{RequestID: 2, Slot: 3, Code: wire.CodeBadFIX, ForType: wire.TypeSubmit, Text: []byte("x")}), 1)
+	f.Add(wire.AppendReject(nil, 0, &wire.Reject{RequestID: 1, Slot: 3, Code: wire.CodeSessionUnknown, ForType: wire.TypeSubmit}), 64)
+	f.Add(wire.AppendNotPrimary(nil, 0, &wire.NotPrimary{RequestID: 1, Address: []byte("127.0.0.1:1"), ForType: wire.TypeSubmit}), 64)
+	f.Add(wire.AppendGoaway(nil, &wire.Goaway{Code: 4, Text: []byte("bye")}), 3)
+	f.Add([]byte("\xff\xff\xff\xff\x00"), 2)
+	f.Fuzz(func(t *testing.T, data []byte, step int) {
+		cfg, err := Config{Endpoints: []string{"127.0.0.1:1"}, MaxInFlight: 8}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}}
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		defer c.cancel()
+		c.table.Store(&table{shards: 1, parts: []PartitionInfo{{Epoch: 1}}})
+		s := newSession(c, 0)
+		s.recovering = true // no reconnect: the bytes are all there is
+		k := newConn(&memStream{data: data, step: max(1, step)}, "fuzz")
+		s.p.mu.Lock()
+		s.install(k, "m/1", &wire.SessionOpened{Slot: 3, Generation: 1, Window: 8, Epoch: 1})
+		s.p.mu.Unlock()
+		outcomes := 0
+		for i := range 4 {
+			if err := s.SubmitAsync(testOrder(i), func(Receipt, error) { outcomes++ }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The reader goroutine has the stream; wait until it has seen its end.
+		for {
+			s.p.mu.Lock()
+			s.recovering = true
+			gone := s.p.conn == nil
+			s.p.mu.Unlock()
+			if gone {
+				break
+			}
+			runtime.Gosched()
+		}
+		s.Close()
+		s.p.mu.Lock()
+		defer s.p.mu.Unlock()
+		if len(k.in) > wire.MaxFrame {
+			t.Fatalf("read buffer has %d bytes", len(k.in))
+		}
+		st := s.stats
+		if sum := st.Accepted + st.Refused + st.Unknown + st.NotSent; sum != 4 {
+			t.Fatalf("4 orders have %d outcomes: %+v", sum, st)
+		}
+	})
+}
+
+// FuzzHandshake plays arbitrary bytes as everything a node ever says.
+func FuzzHandshake(f *testing.F) {
+	welcome := wire.AppendWelcome(nil, &wire.Welcome{Version: 1, MaxFrame: 1 << 20, Window: 8, Grid: []byte("g"), Member: []byte("m/1")})
+	f.Add(append(append([]byte(nil), welcome...), wire.AppendSessionOpened(nil, 0, &wire.SessionOpened{ReqID: 1, Slot: 1, Window: 8})...))
+	f.Add(append(append([]byte(nil), welcome...), wire.AppendTable(nil, &wire.Table{ReqID: 1, NShards: 1})...))
+	f.Add([]byte("SSH-2.0-OpenSSH_9.2\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, _ := Config{Endpoints: []string{"127.0.0.1:1"}, Grid: "g"}.withDefaults()
+		c := &Client{cfg: cfg}
+		k := newConn(&memStream{data: data, step: 1 << 20}, "fuzz")
+		frame, err := k.exchange(nil, never)
+		if err != nil {
+			return
+		}
+		var w wire.Welcome
+		c.checkWelcome(k, frame, &w) //nolint:errcheck // it must not panic
+		for {
+			frame, err := k.exchange(nil, never)
+			if err != nil {
+				return
+			}
+			var m wire.SessionOpened
+			newSession(c, 0).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
+			var tab wire.Table
+			if wire.DecodeTable(frame, &tab) == nil {
+				if next, err := (&table{}).merge(&tab); err == nil && len(next.parts) > 1<<16 {
+					t.Fatalf("%d partitions", len(next.parts))
+				}
+			}
+			caller := &caller{client: c, calls: map[uint64]*call{1: {w: newWaiter()}}, next: 1}
+			caller.onFrame(k, frame) //nolint:errcheck // it must not panic
+			caller.refusal(frame)    //nolint:errcheck // it must not panic
+			var reply wire.GetReply
+			if wire.DecodeGetReply(frame, &reply) == nil && reply.Status == wire.GetFound {
+				orderOf(0, &reply, "fuzz") //nolint:errcheck // it must not panic
+			}
+		}
+	})
+}
+
+var _ net.Error = (*timeoutError)(nil)
