@@ -14,11 +14,10 @@ type Kind uint8
 
 // Kinds. One dense sequence per partition covers all of them.
 const (
-	KindNoop         Kind = 1 // begins an epoch; payload: lineage u64, boot id of the primary u64
-	KindOrder        Kind = 2 // payload: the FIX message verbatim
-	KindSessionOpen  Kind = 3 // payload: session id, hi u64, lo u64
-	KindCursor       Kind = 4 // payload: seq u64 up to which the write-behind sink holds everything
-	KindSessionClose Kind = 5 // payload: session id, hi u64, lo u64
+	KindNoop        Kind = 1 // begins an epoch; payload: lineage u64, boot id of the primary u64
+	KindOrder       Kind = 2 // payload: the FIX message verbatim
+	KindSessionOpen Kind = 3 // payload: session id, hi u64, lo u64
+	KindCursor      Kind = 4 // payload: seq u64 up to which the write-behind sink holds everything
 )
 
 // String is the word the file sink prints.
@@ -32,8 +31,6 @@ func (k Kind) String() string {
 		return "session"
 	case KindCursor:
 		return "cursor"
-	case KindSessionClose:
-		return "session-close"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -153,7 +150,7 @@ func (e *Entry) check(b []byte) error {
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
 	} else if !fixed && e.Kind != KindOrder {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 session-close"}
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor"}
 	}
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}
@@ -189,7 +186,7 @@ func (e *Entry) outside(field string, v uint16) error {
 
 func fixedPayload(k Kind) (int, bool) {
 	switch k {
-	case KindNoop, KindSessionOpen, KindSessionClose:
+	case KindNoop, KindSessionOpen:
 		return 16, true
 	case KindCursor:
 		return 8, true

@@ -10,7 +10,6 @@ const (
 	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.Type.IsPeer)
 	EventPeerUp                // Address: a connection to the node at Address is there (again)
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely gone
-	EventClientGone            // Conn
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (what stands now, if the arbiter said), Text
 	EventCursor                // Seq: the write-behind sink holds everything up to it durably

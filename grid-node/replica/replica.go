@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -8,8 +9,58 @@ import (
 // Replica is one member of one partition. It is not safe for concurrent use.
 type Replica struct {
 	opt   Options
-	store *store.Store
+	self  Member
 	part  wire.PartitionID
+	store *store.Store
+	count Counters
+
+	now      Time // of the Step in progress
+	out      *Outbox
+	role     Role
+	cfg      *Config // last adopted, nil before the first
+	epoch    uint64  // of cfg
+	prop     proposal
+	commit   uint64 // committed prefix
+	lastTick int64
+	changes  uint64 // proposals made, for change ids
+	readAt   int64  // when the configuration was last asked for
+	statusAt Status // what the last ActionStatus was about
+	moved    bool   // commit moved since the last flush
+
+	sessions sessionTable
+	cursor   cursorState
+	order    order.Order // scratch, so that parsing allocates nothing
+	text     []byte      // scratch
+
+	primary  primaryState
+	backup   backupState
+	claimAt  int64
+	draining bool
+	drained  bool
+}
+
+// primaryState is used in RolePrimary only.
+type primaryState struct {
+	peers     []peer // the other members and the learners; at most maxPeers
+	suspended bool   // a change of configuration is needed before anything is acknowledged again
+	round     uint64 // counts flushes that sent something; never falls
+	pend      pendings
+	reads     readQueue
+}
+
+// backupState is used in RoleBackup and RoleLearner.
+type backupState struct {
+	heardAt     int64 // when the primary was last heard
+	primaryDown bool  // its connection was reset since
+	leased      bool  // it answers leased reads: wait its lease out before taking over
+	round       uint64
+	echoNs      int64
+	ackDue      bool
+	nackedSeq   uint64 // what the last Nack asked for
+	nackedAt    int64
+	accepted    bool  // learner: the primary sends the log
+	joinAt      int64 // learner: when to ask (again)
+	joins       int   // learner: unanswered requests
 }
 
 // New makes a replica that knows nothing yet: it waits for EventConfig.
@@ -17,15 +68,194 @@ func New(o Options) (*Replica, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	return &Replica{opt: o, store: o.Store, part: o.Partition}, nil
+	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store}
+	r.sessions.init(&r.opt.Limits)
+	r.primary.pend.init(o.Limits.InFlight)
+	r.primary.reads.init(o.Limits.PendingReads)
+	r.primary.peers = make([]peer, 0, maxPeers)
+	return r, nil
 }
 
-// Step takes one event in and adds what has to be done to out.
+// Step takes one event in and adds what has to be done to out. It never blocks
+// and, in steady state, never allocates.
 func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
+	if now.Mono < r.now.Mono {
+		now.Mono = r.now.Mono // a clock that jumps back must not make anybody look alive
+	}
+	r.now, r.out = now, out
+	if r.role == RoleStopped {
+		return
+	}
+	switch ev.Kind {
+	case EventClientFrame:
+		r.clientFrame(ev)
+	case EventPeerFrame:
+		r.peerFrame(ev.Frame)
+	case EventFlush:
+		r.flush()
+	case EventTick:
+		r.tick()
+	case EventPeerUp:
+		r.peerUp(ev.Address)
+	case EventPeerDown:
+		r.peerDown(ev.Address)
+	case EventConfig:
+		r.observe(ev.Config, ev.Fresh)
+	case EventCASResult:
+		r.casResult(ev)
+	case EventCursor:
+		r.cursor.reached = max(r.cursor.reached, ev.Seq)
+	case EventDrain:
+		r.draining = true
+	}
+	r.out = nil
 }
 
-// Status of the replica. The Config it points to is immutable.
-func (r *Replica) Status() Status { return Status{} }
+// clientFrame dispatches what a client sent.
+func (r *Replica) clientFrame(ev *Event) {
+	if len(ev.Frame) < wire.HeaderSize {
+		r.closeConn(ev.Conn, "frame shorter than its header")
+		return
+	}
+	var err error
+	switch t := wire.FrameType(ev.Frame); t {
+	case wire.TypeSubmit:
+		err = r.submit(ev.Conn, ev.Frame)
+	case wire.TypeGet:
+		err = r.get(ev.Conn, ev.Frame)
+	case wire.TypeOpenSession:
+		err = r.openSession(ev.Conn, ev.Frame)
+	case wire.TypeReadLog:
+		err = r.readLog(ev.Conn, ev.Frame)
+	default:
+		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
+		return
+	}
+	if err != nil {
+		r.closeConn(ev.Conn, err.Error())
+	}
+}
+
+func (r *Replica) closeConn(conn uint64, text string) {
+	r.out.add(Action{Kind: ActionCloseConn, Conn: conn, Text: text})
+}
+
+// peerFrame dispatches what another replica sent. A frame that cannot be
+// decoded is counted and dropped: its sender may be ill, this process is not.
+func (r *Replica) peerFrame(frame []byte) {
+	var err error
+	if len(frame) < wire.HeaderSize {
+		err = &wire.FrameError{Field: "length", Value: uint64(len(frame)), Allowed: "8 or more"}
+	} else {
+		switch t := wire.FrameType(frame); t {
+		case wire.TypePrepare:
+			err = r.prepare(frame)
+		case wire.TypePrepareAck, wire.TypeBeaconAck:
+			err = r.peerAck(frame, t)
+		case wire.TypeBeacon:
+			err = r.beacon(frame)
+		case wire.TypeNack:
+			err = r.nack(frame)
+		case wire.TypeNewConfig:
+			err = r.newConfig(frame)
+		case wire.TypeJoin:
+			err = r.join(frame)
+		case wire.TypeJoinReply:
+			err = r.joinReply(frame)
+		default:
+			err = &wire.FrameError{Type: t, Field: "type", Value: uint64(t), Allowed: "a frame between replicas"}
+		}
+	}
+	if err != nil {
+		r.count.BadFrames++
+		r.alarm(AlarmBadFrame, err.Error())
+	}
+}
+
+// flush sends what the events since the last flush have led to.
+func (r *Replica) flush() {
+	switch r.role {
+	case RolePrimary:
+		r.logCursor()
+		r.advance() // a solo primary commits here
+		r.flushPeers()
+		r.checkPrimary()
+	case RoleBackup, RoleLearner:
+		r.flushAck()
+	}
+	if r.moved {
+		r.moved = false
+		r.out.add(Action{Kind: ActionCommitted, Seq: r.commit})
+	}
+	r.flushDrain()
+	r.flushStatus()
+}
+
+// tick does what time asks for.
+func (r *Replica) tick() {
+	// A process that was stopped (SIGSTOP, a paused machine) finds every other
+	// member silent, while their frames wait unread. It asks again instead.
+	if slept := r.now.Mono - r.lastTick; r.lastTick != 0 && slept > int64(r.opt.Timing.Grace)/2 {
+		r.forgive()
+	}
+	r.lastTick = r.now.Mono
+	r.tickProposal()
+	switch r.role {
+	case RoleClaiming:
+		r.claim()
+	case RolePrimary:
+		r.tickPeers()
+	case RoleBackup:
+		r.watchPrimary()
+	case RoleLearner:
+		r.tickLearner()
+	}
+}
+
+// forgive counts everybody as heard now.
+func (r *Replica) forgive() {
+	r.backup.heardAt = r.now.Mono
+	for i := range r.primary.peers {
+		r.primary.peers[i].heardAt = r.now.Mono
+	}
+}
+
+func (r *Replica) alarm(kind AlarmKind, text string) {
+	r.out.add(Action{Kind: ActionAlarm, Alarm: kind, Text: r.part.String() + ": " + text})
+}
+
+// restart gives this incarnation up: nothing it stores is used again.
+func (r *Replica) restart(text string) {
+	r.role = RoleStopped
+	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})
+}
+
+// Status of the replica. The Config it points to is not to be changed.
+func (r *Replica) Status() Status {
+	last, _ := r.store.Last()
+	s := Status{
+		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, Draining: r.draining, Config: r.cfg,
+		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, Sessions: len(r.sessions.byID),
+	}
+	if r.role == RolePrimary {
+		s.InFlight = int(last - r.commit)
+		for i := range r.primary.peers {
+			if p := &r.primary.peers[i]; !p.inSync {
+				s.Learners = append(s.Learners, p.Member)
+			}
+		}
+	}
+	return s
+}
+
+// flushStatus reports a change of role, configuration or suspension once.
+func (r *Replica) flushStatus() {
+	s := Status{Role: r.role, Config: r.cfg, Suspended: r.role == RolePrimary && r.primary.suspended, Draining: r.draining}
+	if o := &r.statusAt; s.Role != o.Role || s.Config != o.Config || s.Suspended != o.Suspended || s.Draining != o.Draining {
+		r.statusAt = s
+		r.out.add(Action{Kind: ActionStatus})
+	}
+}
 
 // Counters of the replica, as a copy.
-func (r *Replica) Counters() Counters { return Counters{} }
+func (r *Replica) Counters() Counters { return r.count }

@@ -21,9 +21,9 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Used is what the stores have taken, in bytes.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// take reserves n bytes, or nothing.
-func (b *Budget) take(n int64) bool {
-	if used := b.used.Add(n); b.limit > 0 && used > b.limit {
+// take reserves n bytes if spare bytes are left then, or nothing.
+func (b *Budget) take(n, spare int64) bool {
+	if used := b.used.Add(n); b.limit > 0 && used > b.limit-spare {
 		b.used.Add(-n)
 		return false
 	}

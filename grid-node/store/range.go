@@ -1,6 +1,10 @@
 package store
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
 
 // Range is as many whole entries (padded, contiguous, in log order) from seq
 // from up to seq to as stand in one segment and within limit bytes, but at least
@@ -34,7 +38,7 @@ func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
 	if off >= mem {
 		return 0, false
 	}
-	return off + (sizeOf(s.seg.at(pos))+7)&^7, true
+	return off + order.Padded(sizeOf(s.seg.at(pos))), true
 }
 
 // Prefault makes the kernel provide the memory that the next bytes appended
@@ -60,4 +64,14 @@ func (s *Store) Prefault(ahead int) {
 	if !s.seg.spare.CompareAndSwap(nil, &spare{index: i + 1, mem: next}) {
 		unmapMemory(next)
 	}
+}
+
+// Bytes is how far the entries from..to reach in memory, about their size; 0
+// when from > to. Writer only.
+func (s *Store) Bytes(from, to uint64) int {
+	if from == 0 || from > to {
+		return 0
+	}
+	pos := s.seqs.get(to)
+	return int(pos-s.seqs.get(from))<<3 + order.Padded(sizeOf(s.seg.at(pos)))
 }

@@ -61,14 +61,14 @@ func (s *Store) Used() int64 { return s.used }
 func (s *Store) Limit() int64 { return s.budget.limit }
 
 // Append adds an entry with the next seq. It fills e.Size, e.Seq and
-// e.PrevHash. The payload is copied. Errors are *ErrCapacity or what the
+// e.PrevHash. The payload is copied. It uses 31/32 of the limit. Errors are *ErrCapacity or what the
 // operating system said; then nothing was written.
 func (s *Store) Append(e *order.Entry, payload []byte) error {
 	size := order.HeaderSize + len(payload)
 	if len(payload) > order.MaxPayload {
 		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
 	}
-	fp, err := s.reserve(size, e.Kind, keyOf(e, payload))
+	fp, err := s.reserve(size, e.Kind, keyOf(e, payload), s.budget.limit/headroom)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Store) AppendEntry(entry []byte, e *order.Entry) error {
 	if e.PrevHash != s.lastHash {
 		return &ErrChain{Seq: e.Seq, Want: s.lastHash, Got: e.PrevHash}
 	}
-	fp, err := s.reserve(len(entry), e.Kind, keyOf(e, entry[order.HeaderSize:]))
+	fp, err := s.reserve(len(entry), e.Kind, keyOf(e, entry[order.HeaderSize:]), 0)
 	if err != nil {
 		return err
 	}
@@ -107,15 +107,21 @@ func keyOf(e *order.Entry, payload []byte) []byte {
 	return payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
 }
 
-// reserve makes room for an entry everywhere, so that publish cannot fail.
-func (s *Store) reserve(size int, kind order.Kind, key []byte) (fp uint32, err error) {
+// headroom is the part of the limit (one in 32) that Append leaves to
+// AppendEntry: a replica must be able to store whatever its primary accepted,
+// though its index, seeded differently, may be a little larger.
+const headroom = 32
+
+// reserve makes room for an entry everywhere, so that publish cannot fail, and
+// leaves spare bytes of the limit untouched.
+func (s *Store) reserve(size int, kind order.Kind, key []byte, spare int64) (fp uint32, err error) {
 	need := int64(order.Padded(size)) + 4
 	if kind == order.KindOrder {
 		fp = s.keys.hash(key)
 		need += s.keys.growth(fp)
 	}
 	if over := s.used + need - s.granted; over > 0 {
-		if err := s.grow(over); err != nil {
+		if err := s.grow(over, spare); err != nil {
 			return 0, err
 		}
 	}
@@ -134,9 +140,9 @@ func (s *Store) reserve(size int, kind order.Kind, key []byte) (fp uint32, err e
 }
 
 // grow takes at least n more bytes from the budget.
-func (s *Store) grow(n int64) error {
+func (s *Store) grow(n, spare int64) error {
 	for _, g := range [2]int64{max(n, grant), n} { // near the limit, to the last byte
-		if s.budget.take(g) {
+		if s.budget.take(g, spare) {
 			s.granted += g
 			return nil
 		}

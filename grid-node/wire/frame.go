@@ -106,6 +106,10 @@ func Need(buf []byte) int {
 	return int(le.Uint32(buf))
 }
 
+// AddTail raises the length in the header of frame by n bytes, which the caller
+// writes after it: entries go from the store to the socket without a copy.
+func AddTail(frame []byte, n int) { le.PutUint32(frame, le.Uint32(frame)+uint32(n)) }
+
 // begin grows dst by size bytes, writes the frame header and returns dst and
 // the frame's bytes. Every byte of the fixed part is written by the caller or
 // zeroed here, because dst may hold an older frame.

@@ -52,18 +52,6 @@ func AppendPrepare(dst []byte, p PartitionID, m *Prepare) []byte {
 	return dst
 }
 
-// AppendPrepareHeader appends a Prepare frame without its entries, for a writer
-// that sends them straight from the store; m.Entries has to follow.
-func AppendPrepareHeader(dst []byte, p PartitionID, m *Prepare) []byte {
-	entries := m.Entries
-	m.Entries = nil
-	n := len(dst)
-	dst = AppendPrepare(dst, p, m)
-	m.Entries = entries
-	le.PutUint32(dst[n:], uint32(PrepareFixed+len(entries)))
-	return dst
-}
-
 // DecodePrepare decodes a Prepare frame. Entries are iterated and checked with
 // order.NextEntry.
 func DecodePrepare(f []byte, m *Prepare) error {

@@ -1,0 +1,179 @@
+package order
+
+import "bytes"
+
+// SOH separates FIX fields.
+const SOH = 0x01
+
+// Limits of single values, in bytes.
+const (
+	MaxClOrdID = 64
+	MaxSymbol  = 64
+	MaxAccount = 64
+	MaxValue   = 1024 // any other value; data fields are bounded by the message alone
+	maxCustom  = 64   // distinct tags of 1024 and more in one message
+)
+
+// Version of FIX a message is written in.
+type Version uint8
+
+// Versions taken.
+const (
+	FIX42 Version = 42
+	FIX44 Version = 44
+)
+
+// Order is what pre-processing finds in a NewOrderSingle. Offsets count from
+// the first byte of the message.
+type Order struct {
+	Fields
+	Version     Version
+	OrdType     byte
+	TimeInForce byte   // '0' (Day) when the message has none
+	CheckSumOff uint16 // of the three digits
+}
+
+const (
+	begin42 = "8=FIX.4.2\x019="
+	begin44 = "8=FIX.4.4\x019="
+	trailer = 7 // 10=ddd and SOH
+)
+
+// minMessage is shorter than any order; it lets the envelope be read without
+// further checks.
+const minMessage = len(begin42) + len("1\x0135=D\x01") + trailer
+
+// Parse reads a FIX 4.2 or 4.4 NewOrderSingle (35=D) in place: nothing is
+// copied and nothing allocated unless the message is refused. o is only valid
+// when the error is nil.
+//
+// Checked are the envelope (BeginString, BodyLength, MsgType first; CheckSum
+// last; both right), every field's syntax and characters, repeated tags,
+// repeating group counts, length-prefixed data fields, and the fields an order
+// must have. Tags this page does not know pass through unread: the payload is
+// stored verbatim.
+func Parse(msg []byte, o *Order) *Error {
+	body, end, err := envelope(msg, o)
+	if err != nil {
+		return err
+	}
+	p := parser{msg: msg, order: o}
+	p.seen.set(8)
+	p.seen.set(9)
+	p.seen.set(35)
+	for i := body; i < end; {
+		if i, err = p.field(i, end); err != nil {
+			return err
+		}
+	}
+	return p.finish()
+}
+
+// envelope checks what frames the message and returns where the fields after
+// MsgType begin and where CheckSum begins.
+func envelope(m []byte, o *Order) (body, end int, err *Error) {
+	if len(m) > MaxPayload {
+		return 0, 0, &Error{Reason: ReasonTooLong, Value: number(len(m)), Allowed: "at most 65472 bytes"}
+	}
+	if len(m) < minMessage {
+		return 0, 0, &Error{Reason: ReasonTruncated, Value: quote(m), Allowed: "8=FIX.4.2 or 8=FIX.4.4, 9=, 35=D, …, 10="}
+	}
+	*o = Order{TimeInForce: '0'}
+	switch string(m[:len(begin42)]) {
+	case begin42:
+		o.Version = FIX42
+	case begin44:
+		o.Version = FIX44
+	default:
+		return 0, 0, &Error{Tag: 8, Reason: ReasonBeginString, Value: quote(upTo(m, len("8=FIXT.1.1")+1)), Allowed: "8=FIX.4.2 or 8=FIX.4.4, followed by 9="}
+	}
+	length, i := 0, len(begin42)
+	for ; i < len(begin42)+5 && m[i]-'0' <= 9; i++ {
+		length = length*10 + int(m[i]-'0')
+	}
+	if m[i] != SOH || i == len(begin42) {
+		return 0, 0, &Error{Tag: 9, Reason: ReasonBodyLength, Value: quote(upTo(m[len(begin42):], 12)), Allowed: "1 to 5 digits"}
+	}
+	start := i + 1
+	end = len(m) - trailer
+	if string(m[end:end+3]) != "10=" || m[end-1] != SOH || m[len(m)-1] != SOH {
+		return 0, 0, &Error{Tag: 10, Reason: ReasonTruncated, Value: quote(m[end:]), Allowed: "10= and three digits as the last field"}
+	}
+	if length != end-start {
+		return 0, 0, &Error{Tag: 9, Reason: ReasonBodyLength, Value: number(length), Allowed: number(end-start) + ", the bytes between 9= and 10="}
+	}
+	if err := checkSum(m, end); err != nil {
+		return 0, 0, err
+	}
+	if string(m[start:start+3]) != "35=" {
+		return 0, 0, &Error{Tag: 35, Reason: ReasonOutOfPlace, Value: quote(upTo(m[start:end], 8)), Allowed: "35= as the third field"}
+	}
+	if m[start+3] != 'D' || m[start+4] != SOH {
+		return 0, 0, &Error{Tag: 35, Reason: ReasonMsgType, Value: quote(upTo(m[start+3:end], 8)), Allowed: "D (NewOrderSingle)"}
+	}
+	o.CheckSumOff = uint16(end + 3)
+	return start + 5, end, nil
+}
+
+func checkSum(m []byte, end int) *Error {
+	a, b, c := m[end+3]-'0', m[end+4]-'0', m[end+5]-'0'
+	if a > 9 || b > 9 || c > 9 {
+		return &Error{Tag: 10, Reason: ReasonCheckSum, Value: quote(m[end+3 : end+6]), Allowed: "three digits"}
+	}
+	if want := CheckSum(m[:end]); int(a)*100+int(b)*10+int(c) != int(want) {
+		return &Error{Tag: 10, Reason: ReasonCheckSum, Value: quote(m[end+3 : end+6]), Allowed: string(digits3(want))}
+	}
+	return nil
+}
+
+// CheckSum is the sum of all bytes modulo 256: of a message up to and including
+// the SOH before "10=".
+func CheckSum(b []byte) uint8 {
+	const low = 0x00ff00ff00ff00ff
+	var sum uint64
+	for len(b) >= 8 {
+		var lanes uint64 // four sums of 16 bits; 128 rounds of 2*255 fit
+		n := min(len(b)&^7, 128*8)
+		for i := 0; i < n; i += 8 {
+			x := le.Uint64(b[i:])
+			lanes += x&low + x>>8&low
+		}
+		sum += lanes&0xffff + lanes>>16&0xffff + lanes>>32&0xffff + lanes>>48
+		b = b[n:]
+	}
+	for _, c := range b {
+		sum += uint64(c)
+	}
+	return uint8(sum)
+}
+
+func digits3(v uint8) []byte { return []byte{'0' + v/100, '0' + v/10%10, '0' + v%10} }
+
+// Seal writes the right CheckSum into a message that ends with "10=ddd" and
+// SOH. It reports whether the message does.
+func Seal(msg []byte) bool {
+	end := len(msg) - trailer
+	if end < 0 || string(msg[end:end+3]) != "10=" || msg[len(msg)-1] != SOH {
+		return false
+	}
+	v := CheckSum(msg[:end])
+	msg[end+3], msg[end+4], msg[end+5] = '0'+v/100, '0'+v/10%10, '0'+v%10
+	return true
+}
+
+// Find says where the value of the first field with this tag stands. It is for
+// tools that patch a template; data fields that contain SOH may mislead it.
+func Find(msg []byte, tag int) (off, length int, ok bool) {
+	key := append([]byte(number(tag)), '=')
+	for i := 0; i < len(msg); {
+		n := bytes.IndexByte(msg[i:], SOH)
+		if n < 0 {
+			n = len(msg) - i
+		}
+		if bytes.HasPrefix(msg[i:i+n], key) {
+			return i + len(key), n - len(key), true
+		}
+		i += n + 1
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,35 @@
+package replica
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+var le = binary.LittleEndian
+
+// applyEntry brings the state that is a function of the log up to an entry that
+// another replica made and this one has just stored. Stored is enough: no
+// replica ever cuts its log, it discards itself as a whole.
+func (r *Replica) applyEntry(e *order.Entry, payload []byte) error {
+	switch e.Kind {
+	case order.KindOrder:
+		if int(e.Session) >= len(r.sessions.slots) || !r.sessions.slots[e.Session].open || e.ClientSeq == 0 {
+			return fmt.Errorf("entry %d: session is %d, allowed: one that is open", e.Seq, e.Session)
+		}
+		r.sessions.slots[e.Session].apply(e.ClientSeq, e.Seq, &r.sessions)
+	case order.KindSessionOpen:
+		if e.Session >= maxSlots {
+			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, maxSlots)
+		}
+		r.sessions.openSlot(e.Session, uint32(e.ClientSeq), [2]uint64{le.Uint64(payload), le.Uint64(payload[8:])}, e.Seq)
+	case order.KindCursor:
+		r.cursor.logged = max(r.cursor.logged, le.Uint64(payload))
+		r.cursor.entrySeq = e.Seq
+	}
+	if e.Kind != order.KindCursor {
+		r.cursor.dataSeq = e.Seq
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package replica
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+// advance commits what every member of the ack set stored, and answers.
+func (r *Replica) advance() {
+	if r.primary.suspended {
+		return
+	}
+	to, _ := r.store.Last()
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks {
+			to = min(to, p.stored)
+		}
+	}
+	if to <= r.commit {
+		return
+	}
+	from := r.commit + 1
+	r.commitTo(to)
+	copies := r.copies()
+	for seq := from; seq <= to; seq++ {
+		p := r.primary.pend.take(seq)
+		switch p.kind {
+		case pendingSubmit:
+			r.count.Acks++
+			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies})
+		case pendingOpen:
+			s := &r.sessions.slots[p.slot]
+			r.sessionOpened(p.conn, p.requestID, p.slot, s.generation, s.last)
+		}
+	}
+}
+
+// commitTo moves the committed prefix.
+func (r *Replica) commitTo(seq uint64) {
+	r.commit = seq
+	r.store.SetCommitted(seq)
+	r.cursor.committedTo(seq)
+	r.moved = true
+}
+
+// copies is how many processes hold what is committed now.
+func (r *Replica) copies() uint8 {
+	n := uint8(1)
+	for i := range r.primary.peers {
+		if r.primary.peers[i].acks {
+			n++
+		}
+	}
+	return n
+}
+
+// failPending sends everybody who waits to the next primary. What was prepared
+// may still be committed there; the session tells when it is sent again.
+func (r *Replica) failPending() {
+	last, _ := r.store.Last()
+	for seq := r.commit + 1; seq <= last && last-r.commit <= r.primary.pend.mask+1; seq++ {
+		switch p := r.primary.pend.take(seq); p.kind {
+		case pendingSubmit:
+			r.notPrimary(p.conn, wire.TypeSubmit, p.requestID, p.slot)
+		case pendingOpen:
+			r.notPrimary(p.conn, wire.TypeOpenSession, p.requestID, 0)
+		}
+	}
+	r.primary.pend.clear()
+	for !r.primary.reads.empty() {
+		rd := r.primary.reads.pop()
+		r.notPrimary(rd.conn, rd.frameType(), rd.reqID, 0)
+	}
+}

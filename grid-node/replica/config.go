@@ -1,0 +1,218 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// observe takes a configuration in, wherever it comes from: the watch (which
+// may lag), a read from the arbiter, the answer to a proposal, the primary. A
+// higher epoch is adopted whoever proposed it: the arbiter has let it through.
+func (r *Replica) observe(c *Config, fresh bool) {
+	if c == nil {
+		return
+	}
+	if err := c.check(); err != nil {
+		r.alarm(AlarmBadConfig, err.Error())
+		return
+	}
+	if r.cfg != nil && c.Epoch <= r.epoch {
+		r.observeKnown(c, fresh)
+		return
+	}
+	r.observeSpec(c)
+	r.adopt(c)
+}
+
+// observeKnown is for an epoch that is not news. A lower one, or the same one
+// with another change id, read from the arbiter itself, means that the arbiter
+// lost its memory (etcd restored from a backup): refused.
+func (r *Replica) observeKnown(c *Config, fresh bool) {
+	if c.Epoch < r.epoch || c.ChangeID != r.cfg.ChangeID {
+		if fresh {
+			r.count.ConfigRegressed++
+			r.alarm(AlarmRegressed, fmt.Sprintf("the arbiter shows epoch %d change %q; this replica has seen epoch %d change %q and keeps to it", c.Epoch, c.ChangeID, r.epoch, r.cfg.ChangeID))
+		}
+		return
+	}
+	r.observeSpec(c)
+	if fresh && c.Version != r.cfg.Version {
+		same := *r.cfg
+		same.Version = c.Version
+		r.cfg = &same
+		r.retryNow()
+	}
+}
+
+// observeSpec takes over what the spec of the record asks for.
+func (r *Replica) observeSpec(c *Config) {
+	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
+		r.opt.Replicas = c.Replicas
+	}
+	if c.MinInSync > 0 && c.MinInSync <= wire.MaxMembers {
+		r.opt.MinInSync = c.MinInSync
+	}
+	if c.PreferredPod != "" {
+		r.opt.Preferred = c.PreferredPod == r.self.Pod()
+	}
+}
+
+// adopt makes c the configuration of this replica.
+func (r *Replica) adopt(c *Config) {
+	before := r.role
+	r.cfg, r.epoch = c, c.Epoch
+	r.prop = proposal{}
+	r.count.ConfigChanges++
+	switch {
+	case c.Epoch == 0:
+		r.role = RoleClaiming
+		r.claimAt = r.now.Mono
+		if !r.opt.Preferred {
+			r.claimAt += int64(r.opt.Timing.ClaimDelay)
+		}
+		r.claim()
+	case c.Primary.Boot == r.self.Boot:
+		r.becomePrimary(before)
+	case c.Has(r.self.Boot):
+		r.becomeBackup(before)
+	default:
+		r.becomeOutsider(before)
+	}
+}
+
+// becomePrimary begins an epoch as its primary. After a change that this
+// primary made itself, what it knows of the others stays true: no member cuts
+// its log, and one that had taken over would have won the compare-and-swap.
+func (r *Replica) becomePrimary(before Role) {
+	p := &r.primary
+	if before != RolePrimary {
+		r.role = RolePrimary
+		p.peers = p.peers[:0]
+		p.pend.clear()
+		r.sessions.forgetExpected()
+	}
+	p.suspended = false
+	r.setPeers()
+	e := order.Entry{Kind: order.KindNoop, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}
+	var payload [16]byte
+	le.PutUint64(payload[:], r.cfg.Lineage)
+	le.PutUint64(payload[8:], r.self.Boot)
+	if last, _ := r.store.Last(); last-r.commit < uint64(r.opt.Limits.InFlight) {
+		// A full store has no room for the mark; the epoch stands in every entry too.
+		if err := r.store.Append(&e, payload[:]); err == nil {
+			r.count.EntriesStored++
+			r.cursor.dataSeq = e.Seq
+			p.pend.put(e.Seq, pending{size: e.Size, epoch: e.Epoch})
+		}
+	}
+	r.advance()
+	r.confirmReads()
+}
+
+// setPeers brings the list of peers in line with the configuration: members
+// that left go, learners stay.
+func (r *Replica) setPeers() {
+	p := &r.primary
+	kept := p.peers[:0]
+	for _, old := range p.peers {
+		old.inSync = r.cfg.Has(old.Boot)
+		if old.inSync || old.learner {
+			old.learner = !old.inSync
+			old.acks = old.inSync // a learner enters the ack set anew
+			old.knowsEpoch = false
+			old.tellConfig = true
+			kept = append(kept, old)
+		}
+	}
+	clear(p.peers[len(kept):])
+	p.peers = kept
+	for i := range r.cfg.InSync {
+		m := r.cfg.InSync[i]
+		if m.Boot == r.self.Boot || r.peer(m.Boot) != nil {
+			continue
+		}
+		p.peers = append(p.peers, peer{Member: m, inSync: true, acks: true, tellConfig: true, heardAt: r.now.Mono, progressAt: r.now.Mono})
+	}
+}
+
+// becomeBackup follows another primary.
+func (r *Replica) becomeBackup(before Role) {
+	if before == RolePrimary {
+		r.role = RoleBackup
+		r.failPending()
+	}
+	r.role = RoleBackup
+	r.followPrimary()
+	r.backup.ackDue = true // tells the primary that the epoch is known here
+}
+
+func (r *Replica) followPrimary() {
+	r.backup = backupState{heardAt: r.now.Mono}
+}
+
+// becomeOutsider is for a configuration without this replica: a learner goes on
+// to the new primary, a member that was dropped discards itself.
+func (r *Replica) becomeOutsider(before Role) {
+	switch before {
+	case RolePrimary, RoleBackup, RoleFenced:
+		r.role = RoleFenced
+		r.failPending()
+		r.alarm(AlarmRemoved, "not in sync any more: "+r.cfg.String())
+		r.restart("removed from inSync at epoch " + fmt.Sprint(r.epoch))
+	default:
+		r.role = RoleLearner
+		r.followPrimary()
+		r.backup.joinAt = r.now.Mono
+		r.tickLearner()
+	}
+}
+
+// newConfig is the primary's word for a configuration the arbiter accepted.
+func (r *Replica) newConfig(frame []byte) error {
+	var m wire.NewConfig
+	if err := wire.DecodeNewConfig(frame, &m); err != nil {
+		return err
+	}
+	if m.To != r.self.Boot || m.Epoch < r.epoch {
+		r.count.StaleFrames++
+		return nil
+	}
+	if m.Epoch == r.epoch {
+		r.backup.ackDue = true // told again: the acknowledgement was lost
+		return nil
+	}
+	c := &Config{Version: string(m.Version), Epoch: m.Epoch, Lineage: m.Lineage, ChangeID: string(m.ChangeID)}
+	for i := range int(m.N) {
+		member, err := NewMember(string(m.Members[i].Member), string(m.Members[i].Address))
+		if err != nil {
+			return err
+		}
+		c.InSync = append(c.InSync, member)
+	}
+	c.Primary = c.InSync[0]
+	if c.Primary.Boot != m.From {
+		return &wire.FrameError{Type: wire.TypeNewConfig, Field: "from", Value: m.From, Allowed: "the boot id of the first member"}
+	}
+	r.observe(c, false)
+	return nil
+}
+
+// sendConfig tells a peer the configuration.
+func (r *Replica) sendConfig(p *peer) {
+	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version)}
+	add := func(mb *Member) {
+		m.Members[m.N] = wire.TableMember{Address: []byte(mb.Address), Member: []byte(mb.ID)}
+		m.N++
+	}
+	add(&r.cfg.Primary)
+	for i := range r.cfg.InSync {
+		if mb := &r.cfg.InSync[i]; mb.Boot != r.cfg.Primary.Boot {
+			add(mb)
+		}
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendNewConfig(r.out.buf, r.part, &m)
+	r.out.send(p.Address, off, nil, false)
+}

@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// tickLearner registers with the primary until it answers, and again when it
+// falls silent.
+func (r *Replica) tickLearner() {
+	b := &r.backup
+	if b.accepted {
+		if r.now.Mono-b.heardAt <= int64(r.opt.Timing.Grace) {
+			return
+		}
+		b.accepted = false
+		b.joinAt = r.now.Mono
+	}
+	if r.now.Mono < b.joinAt {
+		return
+	}
+	b.joinAt = r.now.Mono + int64(r.opt.Timing.Retry)
+	if b.joins++; b.joins%8 == 0 {
+		r.askConfig() // perhaps the primary is another by now and the watch does not say so
+	}
+	last, hash := r.store.Last()
+	m := wire.Join{PeerHead: r.head(r.cfg.Primary.Boot), LastSeq: last, LastHash: hash, Member: []byte(r.self.ID), Address: []byte(r.self.Address)}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendJoin(r.out.buf, r.part, &m)
+	r.out.send(r.cfg.Primary.Address, off, nil, false)
+}
+
+// join registers a learner: it gets the log from where its own ends.
+func (r *Replica) join(frame []byte) error {
+	var m wire.Join
+	if err := wire.DecodeJoin(frame, &m); err != nil {
+		return err
+	}
+	member, err := NewMember(string(m.Member), string(m.Address))
+	if err != nil {
+		return err
+	}
+	if member.Boot != m.From {
+		return &wire.FrameError{Type: wire.TypeJoin, Field: "from", Value: m.From, Allowed: "the boot id of the member"}
+	}
+	if m.To != r.self.Boot || m.Epoch > r.epoch {
+		r.count.StaleFrames++
+		if m.Epoch > r.epoch {
+			r.readConfig()
+		}
+		return nil
+	}
+	if r.role != RolePrimary {
+		r.joinReplyTo(&member, wire.JoinNotPrimary, 0, "not the primary of this partition")
+		return nil
+	}
+	r.register(&member, m.LastSeq, m.LastHash)
+	return nil
+}
+
+func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
+	known := r.peer(member.Boot)
+	if known != nil && known.inSync {
+		known.tellConfig = true // it was admitted and has not heard
+		return
+	}
+	if last, _ := r.store.Last(); lastSeq > last || r.store.HashAt(lastSeq) != lastHash {
+		r.joinReplyTo(member, wire.JoinDiverged, 0, fmt.Sprintf("entry %d here is not the learner's: join with an empty log", lastSeq))
+		return
+	}
+	if known == nil {
+		if text := r.refuseLearner(member); text != "" {
+			r.joinReplyTo(member, wire.JoinBusy, 0, text)
+			return
+		}
+		r.primary.peers = append(r.primary.peers, peer{Member: *member, learner: true})
+		known = &r.primary.peers[len(r.primary.peers)-1]
+	}
+	if !known.acks { // in the ack set already: what it acknowledged stands
+		known.sent, known.stored = lastSeq, lastSeq
+	}
+	known.synced, known.knowsEpoch, known.down = true, true, false
+	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
+	r.joinReplyTo(member, wire.JoinAccepted, known.sent+1, "")
+}
+
+// refuseLearner says why there is no place for a learner now. A former process
+// of the same pod is known to be gone by the new one's word.
+func (r *Replica) refuseLearner(member *Member) string {
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		p := &r.primary.peers[i]
+		if p.Pod() != member.Pod() {
+			continue
+		}
+		if p.inSync || r.admitting(p.Boot) {
+			p.down = true
+			r.dropSilent()
+			return "the pod's former process is still in sync; it is being dropped"
+		}
+		r.dropPeer(p.Boot)
+	}
+	if n := 1 + len(r.primary.peers); n >= r.opt.Replicas {
+		return fmt.Sprintf("the partition has %d of %d members", n, r.opt.Replicas)
+	}
+	return ""
+}
+
+func (r *Replica) joinReplyTo(to *Member, code uint16, from uint64, text string) {
+	off := len(r.out.buf)
+	m := wire.JoinReply{PeerHead: r.head(to.Boot), FromSeq: from, Code: code, Text: []byte(text)}
+	r.out.buf = wire.AppendJoinReply(r.out.buf, r.part, &m)
+	r.out.send(to.Address, off, nil, false)
+}
+
+// joinReply is the primary's answer.
+func (r *Replica) joinReply(frame []byte) error {
+	var m wire.JoinReply
+	if err := wire.DecodeJoinReply(frame, &m); err != nil {
+		return err
+	}
+	if m.To != r.self.Boot || r.role != RoleLearner || m.From != r.cfg.Primary.Boot {
+		r.count.StaleFrames++
+		return nil
+	}
+	if m.Epoch > r.epoch {
+		r.readConfig()
+	}
+	if m.Epoch != r.epoch {
+		return nil
+	}
+	switch m.Code {
+	case wire.JoinAccepted:
+		r.backup.accepted, r.backup.joins = true, 0
+		r.backup.heardAt = r.now.Mono
+	case wire.JoinDiverged, wire.JoinTruncated:
+		r.restart("join refused: " + string(m.Text))
+	}
+	return nil
+}
+
+// progressLearner moves a learner on: close enough, it enters the ack set; with
+// everything stored that was committed, it is proposed for inSync. In this
+// order nothing can be committed without it after it became electable.
+func (r *Replica) progressLearner(p *peer) {
+	if !p.learner || r.primary.suspended || r.gone(p) {
+		return
+	}
+	last, _ := r.store.Last()
+	if !p.acks && p.knowsEpoch && last-p.stored <= uint64(r.opt.Limits.JoinBound) {
+		p.acks = true
+	}
+	if !p.acks || p.stored < r.commit || r.prop.active() {
+		return
+	}
+	members := []Member{r.self}
+	for _, m := range r.cfg.InSync {
+		if m.Boot != r.self.Boot {
+			members = append(members, m)
+		}
+	}
+	r.propose(purposeAdmit, append(members, p.Member))
+}

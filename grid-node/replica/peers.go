@@ -1,0 +1,230 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// maxPeers of a primary: two members and as many learners that replace them.
+const maxPeers = 2*(wire.MaxMembers-1) + 1
+
+// peer is what a primary knows of another replica.
+type peer struct {
+	Member
+	inSync     bool   // in cfg.InSync
+	acks       bool   // in the ack set: nothing commits without it
+	learner    bool   // catching up
+	knowsEpoch bool   // has acknowledged in this epoch
+	tellConfig bool   // NewConfig goes out with the next flush
+	synced     bool   // stored is known
+	down       bool   // its connection was reset or refused
+	diverged   bool   // it acknowledged another history
+	sent       uint64 // entries sent
+	stored     uint64 // entries acknowledged
+	round      uint64 // highest round echoed
+	echoNs     int64  // highest send time echoed: the lease counts from here
+	heardAt    int64
+	progressAt int64 // when stored last rose, or something was first sent
+	beaconAt   int64 // when a beacon was last sent
+	beaconDue  bool
+}
+
+func (r *Replica) peer(boot uint64) *peer {
+	for i := range r.primary.peers {
+		if r.primary.peers[i].Boot == boot {
+			return &r.primary.peers[i]
+		}
+	}
+	return nil
+}
+
+func (r *Replica) dropPeer(boot uint64) {
+	ps := r.primary.peers
+	for i := range ps {
+		if ps[i].Boot == boot {
+			copy(ps[i:], ps[i+1:])
+			ps[len(ps)-1] = peer{}
+			r.primary.peers = ps[:len(ps)-1]
+			return
+		}
+	}
+}
+
+func (r *Replica) head(to uint64) wire.PeerHead {
+	return wire.PeerHead{Epoch: r.epoch, From: r.self.Boot, To: to}
+}
+
+// flushPeers sends every peer what is new for it. All messages of a flush
+// belong to one round.
+func (r *Replica) flushPeers() {
+	round := r.primary.round + 1
+	reads := r.primary.reads.newest() == round
+	used := false
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		if p.tellConfig {
+			p.tellConfig = false
+			r.sendConfig(p)
+		}
+		sent := p.synced && r.sendEntries(p, round)
+		if !sent && (p.beaconDue || reads && p.acks) {
+			r.sendBeacon(p, round, reads && p.acks)
+			sent = true
+		}
+		p.beaconDue = p.beaconDue && !sent
+		used = used || sent
+	}
+	if used {
+		r.primary.round = round
+	}
+}
+
+// sendEntries sends what the peer has not been sent. A learner gets no more than
+// it can take; for members the in-flight limits are the bound.
+func (r *Replica) sendEntries(p *peer, round uint64) bool {
+	last, _ := r.store.Last()
+	if p.sent >= last {
+		return false
+	}
+	if p.sent == p.stored {
+		p.progressAt = r.now.Mono
+	}
+	for p.sent < last {
+		if p.learner && !p.acks && r.store.Bytes(p.stored+1, p.sent) >= r.opt.Limits.LearnerBytes {
+			break
+		}
+		entries, through := r.store.Range(p.sent+1, last, r.opt.Limits.BatchBytes)
+		m := wire.Prepare{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
+		if p.learner {
+			m.Flags |= wire.FlagLearner
+		}
+		off := len(r.out.buf)
+		r.out.buf = wire.AppendPrepare(r.out.buf, r.part, &m)
+		wire.AddTail(r.out.buf[off:], len(entries))
+		r.out.send(p.Address, off, entries, false)
+		r.count.Prepares++
+		p.sent = through
+	}
+	return true
+}
+
+// peerAck takes in what a peer stores and what it has heard.
+func (r *Replica) peerAck(frame []byte, t wire.Type) error {
+	var m wire.PeerAck
+	if err := wire.DecodePeerAck(frame, t, &m); err != nil {
+		return err
+	}
+	p := r.peer(m.From)
+	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch {
+		r.count.StaleFrames++
+		if m.To == r.self.Boot && m.Epoch > r.epoch {
+			r.readConfig()
+		}
+		return nil
+	}
+	last, _ := r.store.Last()
+	if m.StoredSeq > last || r.store.HashAt(m.StoredSeq) != m.Hash {
+		if !p.diverged {
+			p.diverged = true
+			r.alarm(AlarmDiverged, fmt.Sprintf("%s acknowledges entry %d with hash %016x; here it is %016x (last %d)", p.ID, m.StoredSeq, m.Hash, r.store.HashAt(m.StoredSeq), last))
+		}
+		return nil
+	}
+	p.heardAt, p.knowsEpoch, p.down = r.now.Mono, true, false
+	p.round = max(p.round, min(m.Round, r.primary.round))
+	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
+	if !p.synced {
+		p.synced, p.sent, p.stored = true, m.StoredSeq, m.StoredSeq
+	}
+	if m.StoredSeq > p.stored {
+		p.stored, p.progressAt = m.StoredSeq, r.now.Mono
+		p.sent = max(p.sent, p.stored)
+	}
+	r.progressLearner(p)
+	r.advance()
+	r.confirmReads()
+	return nil
+}
+
+// nack sends again from where the peer misses entries.
+func (r *Replica) nack(frame []byte) error {
+	var m wire.Nack
+	if err := wire.DecodeNack(frame, &m); err != nil {
+		return err
+	}
+	p := r.peer(m.From)
+	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch || !p.synced {
+		r.count.StaleFrames++
+		return nil
+	}
+	r.count.PeerGaps++
+	r.alarm(AlarmPeerGap, fmt.Sprintf("%s misses entry %d, %d were sent", p.ID, m.Expected, p.sent))
+	if m.Expected > p.stored && m.Expected <= p.sent {
+		p.sent = m.Expected - 1
+		r.count.Resends++
+		p.progressAt = r.now.Mono
+	}
+	return nil
+}
+
+// peerUp sends everything unacknowledged again: what was on the way when a
+// connection broke is lost.
+func (r *Replica) peerUp(address string) {
+	if r.role != RolePrimary {
+		return
+	}
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.Address == address {
+			p.down = false
+			p.tellConfig = p.tellConfig || !p.knowsEpoch
+			if p.synced && p.sent > p.stored {
+				p.sent = p.stored
+				r.count.Resends++
+			}
+		}
+	}
+}
+
+// peerDown acts on the end of a connection: the process behind it is most
+// likely gone, and there is no need to wait for silence.
+func (r *Replica) peerDown(address string) {
+	switch r.role {
+	case RolePrimary:
+		for i := range r.primary.peers {
+			if p := &r.primary.peers[i]; p.Address == address {
+				p.down = true
+			}
+		}
+		r.dropSilent()
+	case RoleBackup:
+		if r.cfg.Primary.Address == address {
+			r.backup.primaryDown = true
+			r.watchPrimary()
+		}
+	case RoleLearner:
+		if r.cfg.Primary.Address == address {
+			r.backup.accepted = false
+		}
+	}
+}
+
+// tickPeers sends beacons when they are due, sends again what was lost, and
+// drops who is silent.
+func (r *Replica) tickPeers() {
+	t := &r.opt.Timing
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		if r.now.Mono-p.beaconAt >= int64(t.Beacon) {
+			p.beaconDue = true
+			p.beaconAt = r.now.Mono
+			p.tellConfig = p.tellConfig || !p.knowsEpoch
+		}
+		if p.synced && p.sent > p.stored && r.now.Mono-p.progressAt >= int64(t.Resend) {
+			p.sent, p.progressAt = p.stored, r.now.Mono
+			r.count.Resends++
+		}
+		r.progressLearner(p)
+	}
+	r.dropSilent()
+}

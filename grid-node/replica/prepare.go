@@ -1,0 +1,149 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fromPrimary says whether a frame comes from the primary this replica follows,
+// in the epoch it is in. A later epoch means that this replica missed a change.
+func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
+	if h.To != r.self.Boot || r.role != RoleBackup && (r.role != RoleLearner || !r.backup.accepted) ||
+		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot {
+		r.count.StaleFrames++
+		if h.To == r.self.Boot && h.Epoch > r.epoch && r.role != RoleFenced {
+			r.readConfig()
+		}
+		return false
+	}
+	return true
+}
+
+// prepare stores entries of the primary: in order, chained, or not at all.
+func (r *Replica) prepare(frame []byte) error {
+	var m wire.Prepare
+	if err := wire.DecodePrepare(frame, &m); err != nil {
+		return err
+	}
+	if !r.fromPrimary(&m.PeerHead) {
+		return nil
+	}
+	for rest := m.Entries; len(rest) > 0; {
+		var e order.Entry
+		entry, after, err := order.NextEntry(rest, &e)
+		if err != nil {
+			return err
+		}
+		if uint64(e.Epoch) > m.Epoch {
+			return &order.EntryError{Seq: e.Seq, Field: "epoch", Value: uint64(e.Epoch), Allowed: "at most the epoch of the frame"}
+		}
+		if !r.storeEntry(entry, &e) {
+			return nil
+		}
+		rest = after
+	}
+	r.heard(&m.PeerHead, m.Round, m.SentNs, m.Flags)
+	r.follow(m.CommitSeq)
+	r.backup.ackDue = true
+	return nil
+}
+
+// storeEntry adds one entry. It returns false when the rest of the frame is of
+// no use.
+func (r *Replica) storeEntry(entry []byte, e *order.Entry) bool {
+	last, _ := r.store.Last()
+	if e.Seq <= last {
+		r.count.EntriesDuplicate++
+		if !bytes.Equal(r.store.Get(e.Seq), entry) {
+			r.diverged(fmt.Sprintf("entry %d of %s differs from the one stored here", e.Seq, r.cfg.Primary.ID))
+			return false
+		}
+		return true
+	}
+	if e.Seq != last+1 {
+		r.missing(last + 1)
+		return false
+	}
+	err := r.store.AppendEntry(entry, e)
+	if err == nil {
+		err = r.applyEntry(e, order.Payload(entry))
+		if err == nil {
+			r.count.EntriesStored++
+			return true
+		}
+	}
+	var full *store.ErrCapacity
+	var chain *store.ErrChain
+	switch {
+	case errors.As(err, &chain):
+		r.diverged(err.Error())
+	case errors.As(err, &full):
+		// The primary keeps a reserve below the limit, so this replica has
+		// less memory than its primary. It cannot be a member.
+		r.alarm(AlarmCapacity, err.Error())
+		r.restart("cannot store what the primary can: " + err.Error())
+	default:
+		r.diverged(err.Error())
+	}
+	return false
+}
+
+// diverged ends this incarnation: its history is not the primary's. Never a
+// silent repair.
+func (r *Replica) diverged(text string) {
+	r.alarm(AlarmDiverged, text)
+	r.restart(text)
+}
+
+// missing asks for the log again from seq, once per gap.
+func (r *Replica) missing(seq uint64) {
+	b := &r.backup
+	if b.nackedSeq == seq && r.now.Mono-b.nackedAt < int64(r.opt.Timing.Resend) {
+		return
+	}
+	b.nackedSeq, b.nackedAt = seq, r.now.Mono
+	r.count.PeerGaps++
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendNack(r.out.buf, r.part, &wire.Nack{PeerHead: r.head(r.cfg.Primary.Boot), Expected: seq})
+	r.out.send(r.cfg.Primary.Address, off, nil, false)
+}
+
+// heard notes a sign of life of the primary.
+func (r *Replica) heard(h *wire.PeerHead, round uint64, sentNs int64, flags uint8) {
+	b := &r.backup
+	b.heardAt, b.primaryDown = r.now.Mono, false
+	b.leased = flags&wire.FlagLeased != 0
+	if round > b.round {
+		b.round, b.echoNs = round, sentNs
+	}
+}
+
+// follow moves the committed prefix to what the primary committed.
+func (r *Replica) follow(commit uint64) {
+	last, _ := r.store.Last()
+	if commit = min(commit, last); commit > r.commit {
+		r.commitTo(commit)
+	}
+}
+
+// flushAck acknowledges everything stored since the last flush at once.
+func (r *Replica) flushAck() {
+	if r.backup.ackDue {
+		r.backup.ackDue = false
+		r.sendAck(wire.TypePrepareAck, false)
+	}
+}
+
+func (r *Replica) sendAck(t wire.Type, liveness bool) {
+	last, hash := r.store.Last()
+	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, t, &m)
+	r.out.send(r.cfg.Primary.Address, off, nil, liveness)
+	r.count.PeerAcks++
+}

@@ -1,0 +1,116 @@
+package replica
+
+import "fmt"
+
+// purpose of a proposal.
+type purpose uint8
+
+const (
+	purposeClaim    purpose = iota + 1 // epoch 0 -> 1
+	purposeTakeOver                    // a backup becomes the primary
+	purposeShrink                      // the primary drops members
+	purposeAdmit                       // the primary takes a learner in
+)
+
+func (p purpose) String() string {
+	return [...]string{"none", "claim", "take-over", "shrink", "admission"}[p]
+}
+
+// proposal is a change of configuration under way. There is at most one, and
+// it lives until the epoch moves: a compare-and-swap whose outcome is not known
+// may still happen, so its proposer never acts as if it had not been made. It
+// is repeated unchanged, and the record is read, until one of the two shows a
+// higher epoch.
+type proposal struct {
+	purpose purpose
+	next    *Config
+	waiting bool  // an attempt is out
+	triedAt int64 // when it went out
+}
+
+func (p *proposal) active() bool { return p.purpose != 0 }
+
+// propose starts a change to the members given, the primary first.
+func (r *Replica) propose(why purpose, members []Member) {
+	r.changes++
+	lineage := r.cfg.Lineage
+	if why == purposeClaim {
+		lineage++
+	}
+	next := &Config{
+		Epoch: r.epoch + 1, Lineage: lineage, Primary: members[0], InSync: members,
+		ChangeID: fmt.Sprintf("%016x-%s-%d", r.self.Boot, r.part, r.changes),
+	}
+	r.prop = proposal{purpose: why, next: next}
+	r.attempt()
+}
+
+// attempt sends the proposal to the arbiter, on top of the version known now.
+// The change itself is the same every time, its id too.
+func (r *Replica) attempt() {
+	next := *r.prop.next
+	next.Version = r.cfg.Version
+	r.prop.waiting, r.prop.triedAt = true, r.now.Mono
+	r.out.add(Action{Kind: ActionPropose, Config: &next})
+}
+
+// casResult is the arbiter's answer to an attempt.
+func (r *Replica) casResult(ev *Event) {
+	p := &r.prop
+	if !p.active() || ev.ChangeID != p.next.ChangeID {
+		return // of a proposal that was overtaken; the record itself tells the rest
+	}
+	p.waiting = false
+	switch ev.Outcome {
+	case OutcomeOK:
+		done := *p.next
+		if ev.Config != nil {
+			done.Version = ev.Config.Version
+		}
+		r.observe(&done, true)
+	case OutcomeConflict:
+		r.askConfig()
+	case OutcomeRefused:
+		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
+		r.askConfig()
+	default:
+		r.count.CASUnknown++
+		r.askConfig()
+	}
+}
+
+// tickProposal repeats a proposal that was not decided, and gives up waiting for
+// an answer that never came.
+func (r *Replica) tickProposal() {
+	p := &r.prop
+	if !p.active() {
+		return
+	}
+	since := r.now.Mono - p.triedAt
+	retry := int64(r.opt.Timing.Retry)
+	if p.waiting && since < 20*retry || since < retry {
+		return
+	}
+	r.attempt()
+	r.askConfig()
+}
+
+// retryNow repeats at once: the record was read anew, and only its version had
+// changed since (someone edited its spec or metadata).
+func (r *Replica) retryNow() {
+	if r.prop.active() && !r.prop.waiting {
+		r.attempt()
+	}
+}
+
+// readConfig asks for the record, at most once per Retry.
+func (r *Replica) readConfig() {
+	if r.readAt == 0 || r.now.Mono-r.readAt >= int64(r.opt.Timing.Retry) {
+		r.askConfig()
+	}
+}
+
+func (r *Replica) askConfig() {
+	r.readAt = r.now.Mono
+	r.out.add(Action{Kind: ActionReadConfig})
+}

@@ -1,0 +1,198 @@
+package replica
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// read is an answer that waits for the ack set to confirm that this replica was
+// still the primary after the request arrived. The value is fixed at arrival:
+// confirmed later, it is true for that moment. No pointers.
+type read struct {
+	conn   uint64
+	reqID  uint64
+	seq    uint64 // entry found, 0 if none; lastClientSeq of a session
+	commit uint64 // committed prefix at arrival; generation of a session
+	round  uint64 // answered when everybody echoed this round,
+	need   uint64 // and this entry is committed
+	slot   uint32
+	kind   readKind
+}
+
+type readKind uint8
+
+const (
+	readOrder readKind = iota
+	readSession
+)
+
+func (rd *read) frameType() wire.Type {
+	if rd.kind == readSession {
+		return wire.TypeOpenSession
+	}
+	return wire.TypeGet
+}
+
+// readQueue is a bounded ring of reads in order of arrival.
+type readQueue struct {
+	ring       []read
+	head, tail uint64
+}
+
+func (q *readQueue) init(n int)  { q.ring = make([]read, n) }
+func (q *readQueue) empty() bool { return q.head == q.tail }
+func (q *readQueue) full() bool  { return q.tail-q.head == uint64(len(q.ring)) }
+func (q *readQueue) first() *read {
+	return &q.ring[q.head&uint64(len(q.ring)-1)]
+}
+func (q *readQueue) pop() read {
+	v := *q.first()
+	q.head++
+	return v
+}
+func (q *readQueue) push(v read) {
+	q.ring[q.tail&uint64(len(q.ring)-1)] = v
+	q.tail++
+}
+
+// newest is the round the last read waits for, 0 if none waits.
+func (q *readQueue) newest() uint64 {
+	if q.empty() {
+		return 0
+	}
+	return q.ring[(q.tail-1)&uint64(len(q.ring)-1)].round
+}
+
+// get reads one order of the committed prefix.
+func (r *Replica) get(conn uint64, frame []byte) error {
+	var m wire.Get
+	if err := wire.DecodeGet(frame, &m); err != nil {
+		return err
+	}
+	if m.Mode == wire.ModeBackup {
+		if r.role != RolePrimary && r.role != RoleBackup {
+			r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
+			return nil
+		}
+		r.count.ReadsBackup++
+		r.getReply(conn, m.ReqID, r.lookup(&m), r.commit)
+		return nil
+	}
+	if r.role != RolePrimary {
+		r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
+		return nil
+	}
+	seq := r.lookup(&m)
+	if m.Mode == wire.ModeLeased && r.leaseAlive() {
+		r.count.ReadsLeased++
+		r.getReply(conn, m.ReqID, seq, r.commit)
+		return nil
+	}
+	r.confirm(conn, wire.TypeGet, read{conn: conn, reqID: m.ReqID, kind: readOrder, seq: seq, commit: r.commit})
+	return nil
+}
+
+// lookup finds the order in the committed prefix; 0 if it is not there.
+func (r *Replica) lookup(m *wire.Get) uint64 {
+	seq := m.Seq
+	if m.By == wire.ByClOrdID {
+		seq, _ = r.store.FindClOrdID(m.Key)
+	}
+	if seq == 0 || seq > r.commit || r.store.Get(seq)[4] != byte(order.KindOrder) {
+		return 0
+	}
+	return seq
+}
+
+// confirm answers at once when nobody else could be the primary, and waits for
+// the next round otherwise.
+func (r *Replica) confirm(conn uint64, t wire.Type, rd read) {
+	if !r.primary.suspended && r.copies() == 1 && rd.need <= r.commit {
+		r.answer(&rd)
+		return
+	}
+	if r.primary.reads.full() {
+		r.reject(conn, t, rd.reqID, 0, wire.CodeOverloaded, 0, uint64(len(r.primary.reads.ring)), "too many reads wait for confirmation; retry, slower")
+		return
+	}
+	rd.round = r.primary.round + 1 // sent at the next flush, after this read arrived
+	r.primary.reads.push(rd)
+}
+
+// confirmReads answers the reads whose round came back from the whole ack set.
+func (r *Replica) confirmReads() {
+	if r.primary.suspended || r.primary.reads.empty() {
+		return
+	}
+	round := ^uint64(0) // a solo primary needs nobody
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks {
+			round = min(round, p.round)
+		}
+	}
+	for !r.primary.reads.empty() {
+		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
+			return
+		}
+		rd := r.primary.reads.pop()
+		r.answer(&rd)
+	}
+}
+
+func (r *Replica) answer(rd *read) {
+	if rd.kind == readSession {
+		if s := r.sessions.find(rd.slot, uint32(rd.commit)); s == nil {
+			r.notPrimary(rd.conn, wire.TypeOpenSession, rd.reqID, 0) // evicted meanwhile: the client asks again
+			return
+		}
+		r.sessionOpened(rd.conn, rd.reqID, rd.slot, uint32(rd.commit), rd.seq)
+		return
+	}
+	r.count.ReadsConfirmed++
+	r.getReply(rd.conn, rd.reqID, rd.seq, rd.commit)
+}
+
+func (r *Replica) getReply(conn, reqID, seq, commit uint64) {
+	m := wire.GetReply{ReqID: reqID, Epoch: r.epoch, CommitSeq: commit, Status: wire.GetNotFound}
+	if seq != 0 {
+		m.Status, m.Entry = wire.GetFound, r.store.Get(seq)
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendGetReply(r.out.buf, r.part, &m)
+	r.out.reply(conn, off, nil)
+}
+
+// leaseAlive says whether no other replica can have taken over yet. The clock is
+// read here, after the value was: a process that slept in between sees it.
+func (r *Replica) leaseAlive() bool {
+	if r.opt.LeaseClock == nil || r.primary.suspended {
+		return false
+	}
+	now := r.opt.LeaseClock()
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks && now-p.echoNs >= int64(r.opt.Timing.Lease) {
+			return false
+		}
+	}
+	return true
+}
+
+// readLog serves a part of the committed prefix, on any replica.
+func (r *Replica) readLog(conn uint64, frame []byte) error {
+	var m wire.ReadLog
+	if err := wire.DecodeReadLog(frame, &m); err != nil {
+		return err
+	}
+	limit := wire.MaxFrame - wire.LogChunkFixed
+	if m.MaxBytes != 0 {
+		limit = min(limit, int(m.MaxBytes))
+	}
+	last, hash := r.store.Last()
+	reply := wire.LogChunk{ReqID: m.ReqID, Epoch: r.epoch, CommitSeq: r.commit, LastSeq: last, LastHash: hash, FirstSeq: m.FromSeq}
+	entries, _ := r.store.Range(m.FromSeq, r.commit, limit)
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendLogChunk(r.out.buf, r.part, &reply)
+	wire.AddTail(r.out.buf[off:], len(entries))
+	r.out.reply(conn, off, entries)
+	return nil
+}

@@ -1,0 +1,40 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+func (r *Replica) ack(conn uint64, m *wire.Ack) {
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendAck(r.out.buf, r.part, m)
+	r.out.reply(conn, off, nil)
+}
+
+// reject answers a request that was not done. Nothing of it was applied.
+func (r *Replica) reject(conn uint64, t wire.Type, id uint64, slot uint32, code wire.Code, tag uint32, detail uint64, text string) {
+	r.count.Rejects[min(int(code), len(r.count.Rejects)-1)]++
+	r.text = append(r.text[:0], text...)
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendReject(r.out.buf, r.part, &wire.Reject{
+		RequestID: id, Slot: slot, Code: code, ForType: t, Tag: tag, Detail: detail, Text: r.text,
+	})
+	r.out.reply(conn, off, nil)
+}
+
+// notPrimary sends the client to the primary this replica knows. It does not
+// say that the request was not applied.
+func (r *Replica) notPrimary(conn uint64, t wire.Type, id uint64, slot uint32) {
+	m := wire.NotPrimary{RequestID: id, Epoch: r.epoch, Slot: slot, ForType: t}
+	if r.cfg != nil && r.cfg.Primary.Boot != r.self.Boot {
+		m.Address, m.Member = []byte(r.cfg.Primary.Address), []byte(r.cfg.Primary.ID)
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendNotPrimary(r.out.buf, r.part, &m)
+	r.out.reply(conn, off, nil)
+}
+
+func gapText(slot uint32, expected, got uint64) string {
+	return fmt.Sprintf("session %d: clientSeq %d came where %d was expected", slot, got, expected)
+}

@@ -1,0 +1,208 @@
+package replica
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// maxSlots bounds what another replica can make this one allocate.
+const maxSlots = 1 << 16
+
+// session is the exactly-once state of one client session. Everything but
+// expected is a function of the log, so every replica has it.
+type session struct {
+	id         [2]uint64
+	generation uint32
+	open       bool
+	last       uint64   // highest clientSeq applied
+	touched    uint64   // seq of the last entry that belongs to it
+	ring       []uint64 // seq per clientSeq & mask, 0 for one that was refused
+	expected   uint64   // primary only: next clientSeq not seen yet, 0 before the first
+}
+
+type sessionTable struct {
+	slots  []session
+	byID   map[[2]uint64]uint32
+	window uint64
+	limit  int
+}
+
+func (t *sessionTable) init(l *Limits) {
+	t.byID = map[[2]uint64]uint32{}
+	t.window, t.limit = uint64(l.Window), l.Sessions
+}
+
+func (t *sessionTable) find(slot, generation uint32) *session {
+	if int(slot) >= len(t.slots) {
+		return nil
+	}
+	if s := &t.slots[slot]; s.open && s.generation == generation {
+		return s
+	}
+	return nil
+}
+
+type seqVerdict uint8
+
+const (
+	seqNew     seqVerdict = iota // not applied
+	seqApplied                   // applied as entry seq
+	seqTooOld                    // forgotten; seq is the lowest clientSeq kept
+	seqGap                       // clientSeqs between are missing; seq is the one expected
+)
+
+// classify says what to do with a clientSeq. One that was refused took no
+// entry; it may come again and is then looked at anew.
+func (s *session) classify(c uint64, t *sessionTable) (seqVerdict, uint64) {
+	if c <= s.last {
+		if s.last-c >= t.window {
+			return seqTooOld, s.last - t.window + 1
+		}
+		if seq := s.ring[c&(t.window-1)]; seq != 0 {
+			return seqApplied, seq
+		}
+		return seqNew, 0
+	}
+	if s.expected != 0 {
+		if c > s.expected {
+			return seqGap, s.expected
+		}
+	} else if c > s.last+t.window { // the first frame since this primary took over
+		return seqGap, s.last + 1
+	}
+	return seqNew, 0
+}
+
+// apply records that clientSeq c became entry seq.
+func (s *session) apply(c, seq uint64, t *sessionTable) {
+	mask := t.window - 1
+	s.touched = seq
+	if c <= s.last {
+		if s.last-c < t.window {
+			s.ring[c&mask] = seq
+		}
+		return
+	}
+	if s.ring == nil {
+		s.ring = make([]uint64, t.window)
+	}
+	if c-s.last > t.window {
+		clear(s.ring)
+	} else {
+		for x := s.last + 1; x < c; x++ {
+			s.ring[x&mask] = 0
+		}
+	}
+	s.ring[c&mask] = seq
+	s.last = c
+}
+
+// openSlot makes slot the session id, whoever had it.
+func (t *sessionTable) openSlot(slot, generation uint32, id [2]uint64, seq uint64) {
+	for int(slot) >= len(t.slots) {
+		t.slots = append(t.slots, session{})
+	}
+	s := &t.slots[slot]
+	if s.open {
+		delete(t.byID, s.id)
+	}
+	*s = session{id: id, generation: generation, open: true, touched: seq}
+	t.byID[id] = slot
+}
+
+// choose picks the slot for a new session: a free one, or that of the session
+// that has been quiet for the longest part of the log. A session with entries
+// under way is not evicted.
+func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
+	if len(t.slots) < t.limit {
+		return uint32(len(t.slots)), false, true
+	}
+	best := -1
+	for i := range t.slots {
+		if s := &t.slots[i]; s.touched <= commit && (best < 0 || s.touched < t.slots[best].touched) {
+			best = i
+		}
+	}
+	return uint32(max(best, 0)), true, best >= 0
+}
+
+// forgetExpected is for a new primary: what it will see first is not known.
+func (t *sessionTable) forgetExpected() {
+	for i := range t.slots {
+		t.slots[i].expected = 0
+	}
+}
+
+// openSession opens a session by a log entry, or finds the one that is there.
+func (r *Replica) openSession(conn uint64, frame []byte) error {
+	var m wire.OpenSession
+	if err := wire.DecodeOpenSession(frame, &m); err != nil {
+		return err
+	}
+	if !r.serves(m.Epoch) {
+		r.notPrimary(conn, wire.TypeOpenSession, m.ReqID, 0)
+		return nil
+	}
+	id := [2]uint64{m.IDHi, m.IDLo}
+	if slot, ok := r.sessions.byID[id]; ok {
+		r.reopen(conn, m.ReqID, slot)
+		return nil
+	}
+	last, _ := r.store.Last()
+	slot, evict, ok := r.sessions.choose(r.commit)
+	switch {
+	case r.draining:
+		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeDraining, 0, 0, "the node is stopping; retry")
+	case len(r.cfg.InSync) < r.opt.MinInSync:
+		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeInsufficientInSync, 0, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry later")
+	case !ok || last-r.commit >= uint64(r.opt.Limits.InFlight):
+		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
+	default:
+		r.logSession(conn, m.ReqID, id, slot, evict)
+	}
+	return nil
+}
+
+func (r *Replica) logSession(conn, reqID uint64, id [2]uint64, slot uint32, evict bool) {
+	generation := uint32(1)
+	if evict {
+		generation = r.sessions.slots[slot].generation + 1
+	}
+	e := order.Entry{Kind: order.KindSessionOpen, Epoch: uint32(r.epoch), Session: slot, ClientSeq: uint64(generation), TimeNs: r.now.Wall}
+	var payload [16]byte
+	le.PutUint64(payload[:], id[0])
+	le.PutUint64(payload[8:], id[1])
+	if err := r.store.Append(&e, payload[:]); err != nil {
+		r.rejectAppend(conn, wire.TypeOpenSession, reqID, 0, err)
+		return
+	}
+	r.count.EntriesStored++
+	r.count.SessionsOpened++
+	if evict {
+		r.count.SessionsEvicted++
+	}
+	r.sessions.openSlot(slot, generation, id, e.Seq)
+	r.cursor.dataSeq = e.Seq
+	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: reqID, slot: slot, size: e.Size, epoch: e.Epoch, kind: pendingOpen})
+}
+
+// reopen answers for a session that exists. LastClientSeq must not come from a
+// primary that was replaced, so the answer is confirmed like a read.
+func (r *Replica) reopen(conn, reqID uint64, slot uint32) {
+	s := &r.sessions.slots[slot]
+	if s.touched > r.commit {
+		if p := r.primary.pend.at(s.touched); p.kind == pendingOpen {
+			p.conn, p.requestID = conn, reqID
+			return
+		}
+	}
+	r.confirm(conn, wire.TypeOpenSession, read{conn: conn, reqID: reqID, kind: readSession, slot: slot, seq: s.last, commit: uint64(s.generation), need: s.touched})
+}
+
+func (r *Replica) sessionOpened(conn, reqID uint64, slot, generation uint32, last uint64) {
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendSessionOpened(r.out.buf, r.part, &wire.SessionOpened{
+		ReqID: reqID, Slot: slot, Generation: generation, Window: uint32(r.sessions.window), LastClientSeq: last, Epoch: r.epoch,
+	})
+	r.out.reply(conn, off, nil)
+}

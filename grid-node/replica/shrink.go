@@ -1,0 +1,51 @@
+package replica
+
+import "fmt"
+
+// gone says whether a peer is to be dropped: its connection was reset, it was
+// silent for a lease, or it follows another history.
+func (r *Replica) gone(p *peer) bool {
+	return p.down || p.diverged || r.now.Mono-p.heardAt > int64(r.opt.Timing.Lease)
+}
+
+// dropSilent drops peers that are gone. A learner just goes. For a member of the
+// configuration the primary stops acknowledging at once and goes on only when
+// the arbiter has accepted a configuration without it: until then the member
+// may have taken over.
+func (r *Replica) dropSilent() {
+	lost := false
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		p := &r.primary.peers[i]
+		switch {
+		case !r.gone(p):
+		case p.inSync:
+			lost = true
+		case !r.admitting(p.Boot): // an admission under way may still succeed: then it is a member
+			r.dropPeer(p.Boot)
+		}
+	}
+	if lost && !r.prop.active() {
+		r.shrink()
+	}
+}
+
+func (r *Replica) shrink() {
+	members, names := []Member{r.self}, ""
+	for i := range r.primary.peers {
+		switch p := &r.primary.peers[i]; {
+		case !p.inSync:
+		case r.gone(p):
+			names += " " + p.ID
+		default:
+			members = append(members, p.Member)
+		}
+	}
+	r.primary.suspended = true
+	r.alarm(AlarmMemberDropped, fmt.Sprintf("no sign of life from%s, proposing epoch %d without", names, r.epoch+1))
+	r.propose(purposeShrink, members)
+}
+
+// admitting says whether a proposal that takes this learner in is under way.
+func (r *Replica) admitting(boot uint64) bool {
+	return r.prop.active() && r.prop.next.Has(boot)
+}

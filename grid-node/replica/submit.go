@@ -1,0 +1,134 @@
+package replica
+
+import (
+	"errors"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// submit takes one order in: session check, pre-processing, then the log. The
+// order is sent to the ack set at the next flush and acknowledged when all of
+// it stored it. An error means that the frame is no Submit.
+func (r *Replica) submit(conn uint64, frame []byte) error {
+	var m wire.Submit
+	if err := wire.DecodeSubmit(frame, &m); err != nil {
+		return err
+	}
+	r.count.Submits++
+	if !r.serves(m.Epoch) {
+		r.notPrimary(conn, wire.TypeSubmit, m.ClientSeq, m.Slot)
+		return nil
+	}
+	s := r.sessions.find(m.Slot, m.Generation)
+	if s == nil {
+		r.rejectSubmit(conn, &m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
+		return nil
+	}
+	if !r.admitSession(conn, &m, s) || !r.admitLoad(conn, &m) {
+		return nil
+	}
+	r.accept(conn, &m, s)
+	return nil
+}
+
+// serves says whether this replica is the primary of epoch or a later one. A
+// client that knows a later epoch shows that this replica is behind.
+func (r *Replica) serves(epoch uint64) bool {
+	if epoch > r.epoch {
+		r.readConfig()
+		return false
+	}
+	return r.role == RolePrimary
+}
+
+// admitSession answers everything but an order that was never applied.
+func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *session) bool {
+	switch verdict, seq := s.classify(m.ClientSeq, &r.sessions); verdict {
+	case seqApplied:
+		r.count.Duplicates++
+		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
+			p := r.primary.pend.at(seq)
+			*p = pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: p.size, epoch: r.epochAt(seq), kind: pendingSubmit}
+			return false
+		}
+		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
+		return false
+	case seqTooOld:
+		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is not known any more")
+		return false
+	case seqGap:
+		r.count.ClientGaps++
+		r.alarm(AlarmClientGap, gapText(m.Slot, seq, m.ClientSeq))
+		r.rejectSubmit(conn, m, wire.CodeSequenceGap, seq, "clientSeq skips; send the expected one first")
+		return false
+	}
+	s.expected = max(s.expected, m.ClientSeq+1)
+	return true
+}
+
+// admitLoad refuses at once what cannot be taken now.
+func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
+	last, _ := r.store.Last()
+	l := &r.opt.Limits
+	switch {
+	case r.draining:
+		r.rejectSubmit(conn, m, wire.CodeDraining, 0, "the node is stopping; retry")
+	case len(r.cfg.InSync) < r.opt.MinInSync:
+		r.rejectSubmit(conn, m, wire.CodeInsufficientInSync, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry when the partition is redundant again")
+	case last-r.commit >= uint64(l.InFlight) || r.primary.pend.bytes+len(m.Payload) > l.InFlightBytes:
+		r.rejectSubmit(conn, m, wire.CodeOverloaded, last-r.commit, "too many orders wait for replication; retry, slower")
+	case len(m.Payload) > l.MaxPayload:
+		r.rejectSubmit(conn, m, wire.CodeTooLarge, uint64(l.MaxPayload), "the order is longer than the limit")
+	default:
+		return true
+	}
+	return false
+}
+
+// accept validates the order and appends it to the log.
+func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
+	if err := order.Parse(m.Payload, &r.order); err != nil {
+		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
+		return
+	}
+	f := &r.order.Fields
+	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
+	if seq, dup := r.store.FindClOrdID(id); dup {
+		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeDuplicateClOrdID, 11, seq, "an order with this ClOrdID is there already")
+		return
+	}
+	e := order.Entry{
+		Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, TimeNs: r.now.Wall, Fields: *f,
+	}
+	if err := r.store.Append(&e, m.Payload); err != nil {
+		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
+		return
+	}
+	r.count.EntriesStored++
+	s.apply(m.ClientSeq, e.Seq, &r.sessions)
+	r.cursor.dataSeq = e.Seq
+	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: e.Size, epoch: e.Epoch, kind: pendingSubmit})
+}
+
+// rejectAppend answers a request whose entry the store did not take.
+func (r *Replica) rejectAppend(conn uint64, t wire.Type, id uint64, slot uint32, err error) {
+	var full *store.ErrCapacity
+	if errors.As(err, &full) {
+		r.reject(conn, t, id, slot, wire.CodeCapacity, 0, uint64(full.Used), err.Error())
+		return
+	}
+	r.reject(conn, t, id, slot, wire.CodeOverloaded, 0, 0, err.Error())
+}
+
+func (r *Replica) rejectSubmit(conn uint64, m *wire.Submit, code wire.Code, detail uint64, text string) {
+	r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, code, 0, detail, text)
+}
+
+// epochAt is the epoch entry seq was made in.
+func (r *Replica) epochAt(seq uint64) uint32 {
+	var e order.Entry
+	_, _ = order.DecodeEntry(r.store.Get(seq), &e) // what is stored was checked
+	return e.Epoch
+}
