@@ -1,0 +1,49 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Chart is a Helm chart to install. The zero Helm is helm of $PATH.
+type Chart struct {
+	Helm      string
+	Path      string // directory of the chart
+	Release   string
+	Namespace string   // made if it is not there
+	Set       []string // key=value
+}
+
+// Install is `helm upgrade --install --wait`: the same command installs, upgrades and does nothing.
+func (c Cluster) Install(ctx context.Context, chart Chart) (string, error) {
+	args := []string{"upgrade", "--install", chart.Release, chart.Path, "--namespace", chart.Namespace, "--create-namespace", "--wait", "--timeout", "3m"}
+	for _, s := range chart.Set {
+		args = append(args, "--set", s)
+	}
+	return c.helm(ctx, chart, args)
+}
+
+// Uninstall removes the release; the custom resource definitions stay, as Helm's users expect.
+func (c Cluster) Uninstall(ctx context.Context, chart Chart) (string, error) {
+	return c.helm(ctx, chart, []string{"uninstall", chart.Release, "--namespace", chart.Namespace, "--wait", "--ignore-not-found"})
+}
+
+func (c Cluster) helm(ctx context.Context, chart Chart, args []string) (string, error) {
+	program := chart.Helm
+	if program == "" {
+		program = "helm"
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = os.Environ()
+	if c.Kubeconfig != "" {
+		cmd.Env = append(cmd.Env, "KUBECONFIG="+c.Kubeconfig)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// tablesFromProcesses runs the probe against grid nodes that are plain processes here: the same programs as in the pods, no
+// cluster. First one server without replication, then two with.
+func tablesFromProcesses(ctx context.Context, d *demo) error {
+	for _, scenario := range []string{"stac-single", "stac-pair"} {
+		out := filepath.Join(d.dir, "processes-"+scenario)
+		cmd := exec.CommandContext(ctx, "bin/order-probe", "run", "--scenario", scenario, "--dev", "--quick", "--out", out)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		d.out.line("$ bin/order-probe run --scenario %s --dev --quick --out %s", scenario, out)
+		if err := probeOutcome(d, cmd.Run()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeInvalid is the probe's exit status for a run whose environment disturbed the latencies while every order was right.
+const probeInvalid = 3
+
+// probeOutcome lets a disturbed run pass with a word, since the demo shows whatever machine it is on; lost orders never pass.
+func probeOutcome(d *demo, err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == probeInvalid {
+		d.out.line("The machine was too busy for the latencies above to count: the table says INVALID and why. No order was lost; run it again when the machine is quiet.")
+		return nil
+	}
+	return err
+}
