@@ -123,8 +123,10 @@ func (a *apiClient) nodes(ctx context.Context) (map[string]nodeState, error) {
 	return states, nil
 }
 
-// waitNodes waits until every node that is part of the plan is ready.
-func (a *apiClient) waitNodes(ctx context.Context, plan *Plan) error {
+// waitNodes waits until every node is ready. Those that were just switched on
+// must have reported since: the API server may still hold what they said before
+// their power was cut.
+func (a *apiClient) waitNodes(ctx context.Context, plan *Plan, switchedOn []string, since time.Time) error {
 	return await(ctx, func() error {
 		states, err := a.nodes(ctx)
 		if err != nil {
@@ -132,30 +134,18 @@ func (a *apiClient) waitNodes(ctx context.Context, plan *Plan) error {
 		}
 		var not []string
 		for _, node := range plan.Nodes {
-			if state, known := states[node.Name]; !known {
+			state, known := states[node.Name]
+			switch {
+			case !known:
 				not = append(not, node.Name+" has not registered")
-			} else if !state.Ready {
+			case !state.Ready:
 				not = append(not, node.Name+": "+state.Reason)
+			case contains(switchedOn, node.Name) && state.Reported.Before(since):
+				not = append(not, node.Name+" has not reported since it was switched on")
 			}
 		}
 		if len(not) > 0 {
 			return fmt.Errorf("nodes not ready: %s", strings.Join(not, "; "))
-		}
-		return nil
-	})
-}
-
-// waitNode waits until a kubelet has reported itself ready after since: the API
-// server may still hold what it said before its power was cut.
-func (a *apiClient) waitNode(ctx context.Context, name string, since time.Time) error {
-	return await(ctx, func() error {
-		states, err := a.nodes(ctx)
-		if err != nil {
-			return err
-		}
-		state := states[name]
-		if !state.Ready || state.Reported.Before(since) {
-			return fmt.Errorf("node %s is not ready: %s", name, state.Reason)
 		}
 		return nil
 	})

@@ -36,7 +36,7 @@ func New(root string, out, progress io.Writer) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(base, "clusters", clusterID(root))
+	state := filepath.Join(base, "clusters", clusterID(base, root))
 	return &Cluster{root: root, state: state, out: out, steps: step.New(progress)}, nil
 }
 
@@ -151,7 +151,7 @@ func (c *Cluster) newPlan(ctx context.Context, bin, boot string, nodes int) (*Pl
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{ID: clusterID(c.state), Index: index, Checkout: c.root, State: c.state, Bin: bin, BootID: boot, Nodes: workers}
+	plan := &Plan{ID: filepath.Base(c.state), Index: index, Checkout: c.root, State: c.state, Bin: bin, BootID: boot, Nodes: workers}
 	content, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	if err != nil {
 		// Names follow from the state directory alone, so leftovers are found
 		// even when the plan is lost.
-		plan = &Plan{ID: clusterID(c.state), State: c.state}
+		plan = &Plan{ID: filepath.Base(c.state), State: c.state}
 	}
 	if err := c.remove(ctx, plan); err != nil {
 		return err
@@ -136,7 +136,7 @@ func mountsBelow(dir string) []string {
 
 // Leaks lists whatever of this checkout's cluster is left on the host while
 // the cluster is down. It is empty, or the teardown has an error.
-func (c *Cluster) Leaks(ctx context.Context) []string { return c.leaks(ctx, clusterID(c.state)) }
+func (c *Cluster) Leaks(ctx context.Context) []string { return c.leaks(ctx, filepath.Base(c.state)) }
 
 func (c *Cluster) leaks(ctx context.Context, id string) []string {
 	plan := &Plan{ID: id, State: c.state}

@@ -42,10 +42,11 @@ func (c *Cluster) StartNode(ctx context.Context, name string) error {
 	if plan.machinePID(switchName) == 0 {
 		return fmt.Errorf("the cluster's switch is down; repair everything with: up")
 	}
-	var since time.Time
+	var switchedOn []string
+	since := time.Now().Truncate(time.Second) // the API server keeps whole seconds
 	if plan.machinePID(name) == 0 {
-		since = time.Now().Truncate(time.Second) // the API server keeps whole seconds
-		if err := c.switchOn(ctx, plan, []string{name}); err != nil {
+		switchedOn = []string{name}
+		if err := c.switchOn(ctx, plan, switchedOn); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,8 @@ func (c *Cluster) StartNode(ctx context.Context, name string) error {
 		if name == controlPlaneName {
 			return api.waitReady(ctx)
 		}
-		return api.waitNode(ctx, name, since)
+		alone := &Plan{Nodes: []Node{{Name: name}}}
+		return api.waitNodes(ctx, alone, switchedOn, since)
 	})
 }
 

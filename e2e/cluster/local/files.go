@@ -112,8 +112,15 @@ func (w *fileWriter) controlPlane() {
 
 func (w *fileWriter) proxy(machine string) {
 	w.kubeconfig("proxy", identity{user: "system:kube-proxy"})
+	// A kube-proxy waits half a minute for the Node object it is named after.
+	// The switch has none; it borrows a node's name, which matters only to
+	// services with a Local traffic policy.
+	node := machine
+	if machine == switchName {
+		node = w.plan.Nodes[0].Name
+	}
 	w.template("kube-proxy.yaml", nodeSettings{
-		Machine: machine, Address: w.plan.machineAddr(machine).String(), PodNetwork: w.plan.podNetwork().String(),
+		Machine: node, Address: w.plan.machineAddr(machine).String(), PodNetwork: w.plan.podNetwork().String(),
 	})
 }
 

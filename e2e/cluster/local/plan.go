@@ -89,10 +89,10 @@ func (n Node) Labels() map[string]string {
 	return labels
 }
 
-// clusterID names a cluster by its state directory, which itself depends on
-// the checkout and the user's home.
-func clusterID(state string) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(state)))[:8]
+// clusterID names the cluster of a checkout. It depends on where state is kept
+// as well, so that two users, or a test with a home of its own, do not meet.
+func clusterID(stateRoot, checkout string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(stateRoot+"\n"+checkout)))[:8]
 }
 
 // machines lists all machines in the order they are started.

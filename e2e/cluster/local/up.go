@@ -23,7 +23,7 @@ func (c *Cluster) bringUp(ctx context.Context, plan *Plan) error {
 			}
 		}
 	}
-	off := plan.off()
+	off, since := plan.off(), time.Now().Truncate(time.Second) // the API server keeps whole seconds
 	if len(off) > 0 {
 		if err := c.switchOn(ctx, plan, off); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (c *Cluster) bringUp(ctx context.Context, plan *Plan) error {
 			return err
 		}
 	}
-	if err := c.quietly(fresh, fmt.Sprintf("%d nodes ready", len(plan.Nodes)), func() error { return api.waitNodes(ctx, plan) }); err != nil {
+	if err := c.quietly(fresh, fmt.Sprintf("%d nodes ready", len(plan.Nodes)), func() error { return api.waitNodes(ctx, plan, off, since) }); err != nil {
 		return c.hint(plan, plan.Nodes[0].Name, err)
 	}
 	if err := c.quietly(fresh, "cluster DNS ready", func() error { return api.waitDNS(ctx) }); err != nil {

@@ -1,0 +1,35 @@
+// Command echo is what the lifecycle test runs in pods: it says where it runs
+// and fetches from elsewhere on request.
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	http.HandleFunc("/name", func(w http.ResponseWriter, _ *http.Request) {
+		name, _ := os.Hostname()
+		fmt.Fprint(w, name)
+	})
+	http.HandleFunc("/fetch", func(w http.ResponseWriter, r *http.Request) {
+		client := http.Client{Timeout: 2 * time.Second}
+		response, err := client.Get(r.URL.Query().Get("url"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer response.Body.Close()
+		_, _ = io.Copy(w, response.Body)
+	})
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() { <-stop; os.Exit(0) }()
+	fmt.Fprintln(os.Stderr, http.ListenAndServe(":8080", nil))
+	os.Exit(1)
+}
