@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/grid-node/dev"
+)
+
+type devFlags struct {
+	sink, dir, memory, io, logLevel string
+	asJSON, pprof                   bool
+}
+
+func devCommand() *cobra.Command {
+	var o dev.Options
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a whole grid on this machine, without a cluster",
+		Long: `Run a whole grid on this machine: every node a process of its own, on ports that
+follow --port, and an arbiter in memory. Nothing is kept when it ends, except the
+files of --sink=file. A node that is killed is started again as a new member.
+
+It prints the endpoints and a command for a first order. --json prints one line for
+programs once the grid accepts orders. Ctrl-C stops everything.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.apply(&o); err != nil {
+				return usageError{err}
+			}
+			return dev.Run(cmd.Context(), o, func(i dev.Info) {
+				if f.asJSON {
+					_ = json.NewEncoder(cmd.OutOrStdout()).Encode(i)
+					return
+				}
+				printInfo(cmd.OutOrStdout(), o, i)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.Grid, "grid", "dev", "name of the grid")
+	fl.IntVar(&o.Replicas, "replicas", 2, "nodes of a shard, copies of every order: 1..3")
+	fl.IntVar(&o.Shards, "shards", 1, "shards")
+	fl.IntVar(&o.Partitions, "partitions", 0, "partitions of a shard: 1..16; default --replicas")
+	fl.StringVar(&o.Host, "listen", "127.0.0.1", "IP address to listen on")
+	fl.IntVar(&o.Port, "port", 7400, "data port of the first node, the others follow; 0: any free ports")
+	fl.IntVar(&o.HTTPPort, "http-port", 9400, "metrics and health port of the first node, the others follow; 0: any free ports")
+	fl.StringVar(&f.sink, "sink", "hold", "write-behind sink: hold or file")
+	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
+	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
+	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
+	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
+	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
+	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
+	return cmd
+}
+
+// apply turns flags into arguments of the nodes.
+func (f *devFlags) apply(o *dev.Options) error {
+	log, err := newLogger(os.Stderr, f.logLevel, "text")
+	if err != nil {
+		return err
+	}
+	o.Log = log
+	o.Args = []string{"--memory-limit", f.memory, "--sink", f.sink, "--log-level", f.logLevel, "--log-format", "text", "--io", f.io}
+	if f.pprof {
+		o.Args = append(o.Args, "--pprof")
+	}
+	switch {
+	case f.sink == "file" && f.dir == "":
+		return fmt.Errorf(`--dir: value "", allowed: a directory; --sink=file writes to it`)
+	case f.sink == "file":
+		dir, err := filepath.Abs(f.dir)
+		if err != nil {
+			return fmt.Errorf("--dir: %w", err)
+		}
+		o.Args = append(o.Args, "--sink-dir", dir)
+	case f.sink != "hold":
+		return fmt.Errorf("--sink: value %q, allowed: hold, file", f.sink)
+	}
+	return nil
+}
+
+func printInfo(w io.Writer, o dev.Options, i dev.Info) {
+	endpoint := strings.Join(i.Endpoints, ",")
+	fmt.Fprintf(w, "Grid %q is ready after %d ms: %d nodes.\n\n", i.Grid, i.ReadyMS, len(i.Endpoints))
+	fmt.Fprintf(w, "  endpoint  %s\n", endpoint)
+	for n, url := range i.HTTP {
+		fmt.Fprintf(w, "  node %-4d pid %d, %s/readyz, %s/metrics\n", n, i.PIDs[n], url, url)
+	}
+	fmt.Fprintf(w, "  arbiter   %s/v1/partitions\n\n", i.Arbiter)
+	grid := ""
+	if o.Grid != "dev" {
+		grid = " --grid " + o.Grid
+	}
+	fmt.Fprintf(w, "Submit a first order, read it back, compare the copies (in another terminal):\n\n")
+	for _, c := range []string{"submit --clordid first-order", "get --clordid first-order", "verify"} {
+		fmt.Fprintf(w, "  %s %s --endpoint %s%s\n", os.Args[0], c, endpoint, grid)
+	}
+	fmt.Fprintf(w, "\nCtrl-C stops the grid; nothing is kept.\n")
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+)
+
+// serveFlags are the flags that are not fields of node.Config as they are.
+type serveFlags struct {
+	arbiter, namespace, memory, logLevel, logFormat, io string
+}
+
+func serveCommand() *cobra.Command {
+	var cfg node.Config
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one node of a grid",
+		Long: `Run one node of a grid until SIGTERM; then drain and exit 0.
+
+A node holds a replica of every partition of its shard. Which replica is primary
+is kept by the arbiter: GridPartition objects of the API server ("kube"), or the
+process that runs "grid-node dev" (http://host:port). It is not asked on the data path.
+
+Exit codes: 0 drained, 1 failed, 2 wrong usage, 75 a replica discarded itself and the
+process has to be started again (it then joins as a new member).`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n, err := newNode(cmd.Context(), cfg, f)
+			if err != nil {
+				return usageError{err}
+			}
+			return n.Run(cmd.Context())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&cfg.Grid, "grid", "", "name of the grid (required)")
+	fl.StringVar(&f.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the grid, with --arbiter=kube")
+	fl.StringVar(&cfg.Pod, "pod", os.Getenv("POD_NAME"), "name of this pod; default $POD_NAME")
+	fl.IntVar(&cfg.Shard, "shard", 0, "number of this node's shard, from 0")
+	fl.IntVar(&cfg.Shards, "shards", 1, "shards of the grid")
+	fl.IntVar(&cfg.Replicas, "replicas", 2, "copies of each partition, the primary's included: 1..3")
+	fl.IntVar(&cfg.Partitions, "partitions", 0, "partitions of the shard: 1..16; default --replicas, so that each node is primary of one")
+	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
+	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")
+	fl.StringVar(&cfg.Advertise, "advertise", defaultAdvertise(), "ip:port at which others reach the data port; default $POD_IP:7400")
+	fl.StringVar(&cfg.HTTP, "http", ":9400", "metrics and health: /metrics /healthz /readyz; empty switches it off")
+	fl.StringSliceVar(&cfg.Peers, "peers", nil, "host:port of the shard's nodes, connected to ahead of need; repeat or separate by commas")
+	fl.StringSliceVar(&cfg.Seeds, "seeds", nil, "host:port of one service or node per other shard, handed to clients")
+	fl.StringVar(&f.memory, "memory-limit", "1Gi", "memory the process may use; orders get what the runtime and the connections leave")
+	fl.IntVar(&cfg.MaxConns, "max-connections", 4096, "connections at the same time")
+	fl.StringVar(&f.arbiter, "arbiter", "", "who holds the configuration: kube, or http://host:port of grid-node dev (required)")
+	fl.StringVar(&cfg.Sink, "sink", "hold", "write-behind sink: hold (stays in memory) or file (append-only, one line an order, fsync per batch)")
+	fl.StringVar(&cfg.SinkDir, "sink-dir", "", "directory of the file sink; a directory per pod is made in it")
+	fl.DurationVar(&cfg.Beacon, "beacon", 0, "between two signs of life; default 20ms")
+	fl.DurationVar(&cfg.Lease, "lease", 0, "a member silent for so long is dropped by the primary; default 200ms")
+	fl.DurationVar(&cfg.Grace, "grace", 0, "a primary silent for so long is replaced, more than --lease; default 300ms")
+	fl.DurationVar(&cfg.ClaimDelay, "claim-delay", 0, "others than the preferred pod wait so long before they claim a fresh partition; default 10s")
+	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to finish accepted orders and the sink after SIGTERM; default 20s")
+	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
+	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
+	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	return cmd
+}
+
+func defaultAdvertise() string {
+	if ip := os.Getenv("POD_IP"); ip != "" {
+		return ip + ":7400"
+	}
+	return ""
+}
+
+func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, error) {
+	var err error
+	if cfg.Log, err = newLogger(os.Stderr, f.logLevel, f.logFormat); err != nil {
+		return nil, err
+	}
+	q, err := resource.ParseQuantity(f.memory)
+	if err != nil {
+		return nil, fmt.Errorf("--memory-limit: value %q, allowed: a quantity such as 512Mi or 4Gi", f.memory)
+	}
+	cfg.MemoryLimit = q.Value()
+	cfg.Transport = transport.Kind(f.io)
+	if err := setArbiter(ctx, &cfg, f); err != nil {
+		return nil, err
+	}
+	tuneRuntime(cfg.MemoryLimit)
+	return node.New(cfg)
+}
+
+func setArbiter(ctx context.Context, cfg *node.Config, f serveFlags) error {
+	if f.arbiter != "kube" {
+		a, err := memory.NewClient(f.arbiter)
+		if err != nil {
+			return fmt.Errorf("--arbiter: value %q, allowed: kube, or http://host:port", f.arbiter)
+		}
+		cfg.Arbiter = a
+		return nil
+	}
+	rc, err := kube.InCluster()
+	if err != nil {
+		return err
+	}
+	a, err := kube.New(rc, f.namespace)
+	if err != nil {
+		return err
+	}
+	rec, err := kube.NewRecorder(rc, a, cfg.Pod, cfg.Log)
+	if err != nil {
+		return err
+	}
+	cfg.Arbiter, cfg.Recorder = a, rec
+	go rec.Run(context.WithoutCancel(ctx)) // until the process ends: draining has things to tell too
+	return nil
+}
+
+// tuneRuntime keeps the collector rare and small: orders are not on its heap, so
+// the live heap is a few MiB and may grow several times over before it is worth
+// a pause. GOGC, if set, wins.
+func tuneRuntime(limit int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 4) // the heap's share; see node.storeLimit
+	}
+}
+
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", level)
+	}
+	opts := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(w, opts)), nil
+	}
+	return nil, fmt.Errorf("--log-format: value %q, allowed: json, text", format)
+}

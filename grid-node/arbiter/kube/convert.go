@@ -1,0 +1,61 @@
+package kube
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+)
+
+func fromObject(gp *v1alpha1.GridPartition) arbiter.Record {
+	r := arbiter.Record{
+		Name: gp.Name, Version: gp.ResourceVersion,
+		Epoch: nonNegative(gp.Status.Epoch), Lineage: nonNegative(gp.Status.Lineage), ChangeID: gp.Status.ChangeID,
+		Spec: arbiter.Spec{Grid: gp.Spec.GridRef.Name, Shard: int(gp.Spec.Shard), Index: int(gp.Spec.Index),
+			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), PreferredPod: gp.Spec.PreferredPod},
+	}
+	if gp.Status.Primary != nil {
+		r.Primary = fromMember(*gp.Status.Primary)
+	}
+	for _, m := range gp.Status.InSync {
+		r.InSync = append(r.InSync, fromMember(m))
+	}
+	if gp.Status.ObservedTime != nil {
+		r.Observed = gp.Status.ObservedTime.Time
+	}
+	return r
+}
+
+// toObject makes the body of a status PUT. The API server takes the status and
+// the resource version from it and keeps everything else.
+func toObject(r arbiter.Record, namespace string) *v1alpha1.GridPartition {
+	gp := &v1alpha1.GridPartition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "GridPartition"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: namespace, ResourceVersion: r.Version},
+		Status:     v1alpha1.GridPartitionStatus{Epoch: int64(r.Epoch), Lineage: int64(r.Lineage), ChangeID: r.ChangeID},
+	}
+	if r.Primary.ID != "" {
+		m := toMember(r.Primary)
+		gp.Status.Primary = &m
+	}
+	for _, m := range r.InSync {
+		gp.Status.InSync = append(gp.Status.InSync, toMember(m))
+	}
+	if !r.Observed.IsZero() {
+		t := metav1.NewTime(r.Observed)
+		gp.Status.ObservedTime = &t
+	}
+	return gp
+}
+
+func fromMember(m v1alpha1.Member) arbiter.Member {
+	return arbiter.Member{ID: m.ID, PodName: m.PodName, BootID: m.BootID, Address: m.Address}
+}
+
+func toMember(m arbiter.Member) v1alpha1.Member {
+	return v1alpha1.Member{ID: m.ID, PodName: m.PodName, BootID: m.BootID, Address: m.Address}
+}
+
+// nonNegative: the CRD refuses negative numbers; a broken server must not make
+// a huge epoch of one.
+func nonNegative(v int64) uint64 { return uint64(max(v, 0)) }

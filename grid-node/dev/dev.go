@@ -1,0 +1,253 @@
+// Package dev runs a whole grid on one machine without a cluster: every node a
+// real process, and an arbiter in the memory of this one.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Options of Run. Zero fields take the documented default.
+type Options struct {
+	Grid       string // default "dev"
+	Replicas   int    // nodes of a shard; default 2
+	Shards     int    // default 1
+	Partitions int    // of a shard; default Replicas
+	Host       string // address to listen on; default 127.0.0.1
+	Port       int    // data port of the first node, the others follow; 0 = any free ports
+	HTTPPort   int    // health port of the first node, the others follow; 0 = any free ports
+	Exe        string // the grid-node program; default this one
+	Args       []string
+	Log        *slog.Logger
+	Stderr     io.Writer // of the nodes
+}
+
+// Info is what a user of the grid has to know; `grid-node dev --json` prints it.
+type Info struct {
+	Grid      string   `json:"grid"`
+	Endpoints []string `json:"endpoints"` // data ports, node by node
+	Arbiter   string   `json:"arbiter"`
+	PIDs      []int    `json:"pids"`
+	HTTP      []string `json:"http"` // base URLs of metrics and health, node by node
+	ReadyMS   int64    `json:"ready_ms"`
+}
+
+func (o *Options) fill() error {
+	if o.Grid == "" {
+		o.Grid = "dev"
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 2
+	}
+	if o.Shards == 0 {
+		o.Shards = 1
+	}
+	if o.Partitions == 0 {
+		o.Partitions = o.Replicas
+	}
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
+	nodes := o.Replicas * o.Shards
+	switch {
+	case o.Replicas < 1 || o.Replicas > wire.MaxMembers:
+		return fmt.Errorf("--replicas: value %d, allowed: 1..%d", o.Replicas, wire.MaxMembers)
+	case o.Shards < 1 || o.Shards > 64:
+		return fmt.Errorf("--shards: value %d, allowed: 1..64 on one machine", o.Shards)
+	case o.Partitions < 1 || o.Partitions > wire.MaxPartitionsPerShard:
+		return fmt.Errorf("--partitions: value %d, allowed: 1..%d", o.Partitions, wire.MaxPartitionsPerShard)
+	case net.ParseIP(o.Host) == nil:
+		return fmt.Errorf("--listen: value %q, allowed: an IP address of this machine", o.Host)
+	case o.Port < 0 || o.Port > 65535-nodes:
+		return fmt.Errorf("--port: value %d, allowed: 0 (any) or 1..%d", o.Port, 65535-nodes)
+	case o.HTTPPort < 0 || o.HTTPPort > 65535-nodes:
+		return fmt.Errorf("--http-port: value %d, allowed: 0 (any) or 1..%d", o.HTTPPort, 65535-nodes)
+	}
+	if o.Exe == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
+		o.Exe = exe
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	return nil
+}
+
+// Run starts the grid, calls ready once every node is in sync in every
+// partition, and serves until ctx ends; then it stops the nodes in order. A node
+// that dies later is started again, as a new member.
+func Run(ctx context.Context, o Options, ready func(Info)) error {
+	if err := o.fill(); err != nil {
+		return err
+	}
+	start := time.Now()
+	url, stopArbiter, err := serveArbiter(o)
+	if err != nil {
+		return err
+	}
+	defer stopArbiter()
+	info := Info{Grid: o.Grid, Arbiter: url}
+	nodes, err := o.nodes()
+	if err != nil {
+		return err
+	}
+	s := newSupervisor(o)
+	defer s.stop()
+	for i, n := range nodes {
+		info.Endpoints = append(info.Endpoints, n.data)
+		info.HTTP = append(info.HTTP, "http://"+n.http)
+		pid, err := s.start(i, o.args(i, nodes, url))
+		if err != nil {
+			return err
+		}
+		info.PIDs = append(info.PIDs, pid)
+	}
+	if err := awaitReady(ctx, s, info.HTTP); err != nil {
+		if ctx.Err() != nil {
+			return nil // interrupted while starting
+		}
+		return err
+	}
+	s.keep()
+	info.ReadyMS = time.Since(start).Milliseconds()
+	ready(info)
+	<-ctx.Done()
+	return nil
+}
+
+// serveArbiter puts an unclaimed record for every partition behind HTTP on
+// loopback.
+func serveArbiter(o Options) (url string, stop func(), err error) {
+	specs := map[string]arbiter.Spec{}
+	for shard := range o.Shards {
+		for index := range o.Partitions {
+			specs[node.PartitionName(o.Grid, shard, index)] = arbiter.Spec{Grid: o.Grid, Shard: shard, Index: index,
+				Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, node.PreferredOrdinal(index, o.Replicas))}
+		}
+	}
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("arbiter: %w", err)
+	}
+	srv := &http.Server{Handler: memory.NewStore(specs).Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			o.Log.Error("the arbiter ended", "reason", err)
+		}
+	}()
+	return "http://" + ln.Addr().String(), func() { _ = srv.Close() }, nil
+}
+
+func podName(grid string, shard, ordinal int) string {
+	return fmt.Sprintf("%s-s%d-%d", grid, shard, ordinal)
+}
+
+// nodeAddr is where one node listens.
+type nodeAddr struct{ data, http string }
+
+// nodes assigns addresses, shard by shard.
+func (o *Options) nodes() ([]nodeAddr, error) {
+	n := o.Shards * o.Replicas
+	data, err := ports(o.Host, o.Port, n)
+	if err != nil {
+		return nil, fmt.Errorf("--port: %w", err)
+	}
+	web, err := ports(o.Host, o.HTTPPort, n)
+	if err != nil {
+		return nil, fmt.Errorf("--http-port: %w", err)
+	}
+	var out []nodeAddr
+	for i := range n {
+		out = append(out, nodeAddr{net.JoinHostPort(o.Host, strconv.Itoa(data[i])), net.JoinHostPort(o.Host, strconv.Itoa(web[i]))})
+	}
+	return out, nil
+}
+
+// ports returns n ports from first on, or n free ones; each was free just now.
+func ports(host string, first, n int) ([]int, error) {
+	var out []int
+	for i := range n {
+		want := 0
+		if first != 0 {
+			want = first + i
+		}
+		ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(want)))
+		if err != nil {
+			return nil, fmt.Errorf("port %d is not free: %w; choose another with this flag, or 0 for any", want, err)
+		}
+		defer func() { _ = ln.Close() }() // after all are known, so that none is given twice
+		out = append(out, ln.Addr().(*net.TCPAddr).Port)
+	}
+	return out, nil
+}
+
+// args are the arguments of node i.
+func (o *Options) args(i int, nodes []nodeAddr, arbiterURL string) []string {
+	shard, ordinal := i/o.Replicas, i%o.Replicas
+	args := []string{"serve", "--grid", o.Grid, "--arbiter", arbiterURL,
+		"--shard", strconv.Itoa(shard), "--shards", strconv.Itoa(o.Shards),
+		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
+		"--pod", podName(o.Grid, shard, ordinal),
+		"--listen", nodes[i].data, "--advertise", nodes[i].data, "--http", nodes[i].http}
+	for j := range o.Replicas {
+		args = append(args, "--peers", nodes[shard*o.Replicas+j].data)
+	}
+	for s := range o.Shards {
+		if s != shard {
+			args = append(args, "--seeds", nodes[s*o.Replicas].data)
+		}
+	}
+	return append(args, o.Args...)
+}
+
+// awaitReady polls every node's /readyz. A node that ends before is an error.
+func awaitReady(ctx context.Context, s *supervisor, urls []string) error {
+	client := &http.Client{Timeout: time.Second}
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for _, url := range urls {
+		for !isReady(ctx, client, url+"/readyz") {
+			select {
+			case err := <-s.failed:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-poll.C:
+			}
+		}
+	}
+	return nil
+}
+
+func isReady(ctx context.Context, c *http.Client, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

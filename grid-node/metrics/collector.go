@@ -1,0 +1,224 @@
+// Package metrics describes what a grid node tells Prometheus. The hot path pays
+// for none of it: counters and histograms are plain memory of the loop, and a
+// scrape asks the loop for a copy.
+package metrics
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+const prefix = "ordergrid_node_"
+
+// Collector turns snapshots into metrics.
+type Collector struct {
+	// Snapshot returns nil when the loop did not answer in time; the scrape then
+	// fails with that, instead of showing old figures.
+	Snapshot func() (*Snapshot, error)
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prefix+name, help, labels, nil)
+}
+
+var (
+	orderLatency = desc("order_latency_seconds", "Time from receiving an order on the primary until every copy has it.")
+	roundTrip    = desc("replication_round_trip_seconds", "Time from sending entries or a beacon to another member until its acknowledgement.")
+	preprocess   = desc("preprocess_seconds", "Time to parse, check and store one order on the primary; one in 64 is measured.")
+
+	orders         = desc("orders_total", "Orders answered by this node as primary, by outcome.", "partition", "outcome")
+	rejects        = desc("rejects_total", "Requests refused, by reason.", "partition", "reason")
+	gaps           = desc("gaps_total", "Gaps found in a sequence: client to server (clientSeq skipped), server to server (entries missed).", "partition", "side")
+	redirects      = desc("redirects_total", "Requests for a partition that this node does not hold.")
+	reads          = desc("reads_total", "Reads answered, by mode.", "partition", "mode")
+	sessionsOpened = desc("sessions_opened_total", "Client sessions opened.", "partition")
+	evicted        = desc("sessions_evicted_total", "Client sessions closed to make room for others.", "partition")
+	resends        = desc("resends_total", "Times entries were sent to a member again.", "partition")
+	prepares       = desc("prepares_total", "Batches of entries sent to other members.", "partition")
+	stored         = desc("entries_stored_total", "Log entries stored, of all kinds.", "partition")
+	staleFrames    = desc("stale_frames_total", "Frames of another epoch or of a former process, dropped.", "partition")
+	badPeerFrames  = desc("bad_peer_frames_total", "Frames between nodes that could not be decoded.", "partition")
+	configChanges  = desc("configuration_changes_total", "Configurations adopted.", "partition")
+	alarms         = desc("alarms_total", "Alarms raised, by kind.", "alarm")
+
+	role        = desc("partition_role", "1 for the role this node has in the partition.", "partition", "role")
+	suspended   = desc("partition_suspended", "1 while the primary does not acknowledge because a change of the configuration is under way.", "partition")
+	epoch       = desc("partition_epoch", "Epoch of the configuration this node follows.", "partition")
+	lineage     = desc("partition_lineage", "Lineage of the configuration: rises when the loss of data was accepted.", "partition")
+	inSync      = desc("in_sync_members", "Members that hold every acknowledged order.", "partition")
+	lastSeq     = desc("last_sequence", "Sequence number of the last entry stored.", "partition")
+	commitSeq   = desc("committed_sequence", "Sequence number up to which every copy is known to hold the log.", "partition")
+	lag         = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
+	sessions    = desc("sessions", "Client sessions open.", "partition")
+	ordersHeld  = desc("orders_held", "Orders in memory.", "partition")
+	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
+	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet.", "partition")
+
+	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
+	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
+	connections = desc("connections", "Open connections, by the role of the other end.", "role")
+
+	accepted      = desc("connections_accepted_total", "Connections accepted.")
+	refused       = desc("connections_refused_total", "Connections closed at accept, the limit was reached.")
+	slowClosed    = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly.")
+	paused        = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
+	badFrames     = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
+	helloTimeouts = desc("hello_timeouts_total", "Connections closed because no Hello came.")
+	peerDropped   = desc("peer_frames_dropped_total", "Frames for another node dropped for want of a connection; the protocol sends them again.")
+	wakeUps       = desc("loop_wakeups_total", "Wake-ups of the loop with something to do.")
+	readCalls     = desc("loop_reads_total", "Receive system calls that returned data.")
+	writeCalls    = desc("loop_writes_total", "Send system calls.")
+	bytesIn       = desc("received_bytes_total", "Bytes received on the data port.")
+	bytesOut      = desc("sent_bytes_total", "Bytes sent on the data port.")
+	proposals     = desc("arbiter_proposals_total", "Changes of a configuration proposed to the arbiter.")
+	arbiterErrors = desc("arbiter_errors_total", "Reads and watches of the arbiter that failed.")
+	loopError     = desc("loop_unresponsive", "The loop did not answer the scrape.")
+)
+
+// Describe implements prometheus.Collector. What Collect sends is fixed, but it
+// is described by sending it: an unchecked collector would also be right.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range allDescs {
+		ch <- d
+	}
+}
+
+var allDescs = []*prometheus.Desc{
+	orderLatency, roundTrip, preprocess, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
+	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
+	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, slowClosed, paused,
+	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors,
+}
+
+// emitter shortens the sending of constant metrics.
+type emitter chan<- prometheus.Metric
+
+func (e emitter) counter(d *prometheus.Desc, v uint64, labels ...string) {
+	e <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+func (e emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	e <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	s, err := c.Snapshot()
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(loopError, err)
+		return
+	}
+	ch <- metric{orderLatency, &s.Loop.Order}
+	ch <- metric{roundTrip, &s.Loop.RoundTrip}
+	ch <- metric{preprocess, &s.Loop.Preprocess}
+	e := emitter(ch)
+	for i := range s.Partitions {
+		e.partitionCounters(&s.Partitions[i])
+		e.partitionGauges(&s.Partitions[i])
+	}
+	e.node(s)
+}
+
+func (e emitter) partitionCounters(p *Partition) {
+	c := &p.Counters
+	var refusedOrders uint64
+	for code, n := range c.Rejects {
+		if code == 0 {
+			continue
+		}
+		if name := wire.Code(code).String(); !strings.HasPrefix(name, "Code") {
+			e.counter(rejects, n, p.Name, snake(name))
+			refusedOrders += n
+		}
+	}
+	e.counter(orders, c.Acks, p.Name, "acknowledged")
+	e.counter(orders, c.Duplicates, p.Name, "duplicate")
+	e.counter(orders, refusedOrders, p.Name, "rejected")
+	e.counter(gaps, c.ClientGaps, p.Name, "client")
+	e.counter(gaps, c.PeerGaps, p.Name, "server")
+	e.counter(reads, c.ReadsConfirmed, p.Name, "confirmed")
+	e.counter(reads, c.ReadsLeased, p.Name, "leased")
+	e.counter(reads, c.ReadsBackup, p.Name, "backup")
+	e.counter(sessionsOpened, c.SessionsOpened, p.Name)
+	e.counter(evicted, c.SessionsEvicted, p.Name)
+	e.counter(resends, c.Resends, p.Name)
+	e.counter(prepares, c.Prepares, p.Name)
+	e.counter(stored, c.EntriesStored, p.Name)
+	e.counter(staleFrames, c.StaleFrames, p.Name)
+	e.counter(badPeerFrames, c.BadFrames, p.Name)
+	e.counter(configChanges, c.ConfigChanges, p.Name)
+}
+
+func (e emitter) partitionGauges(p *Partition) {
+	s := &p.Status
+	for r := replica.RoleIdle; r <= replica.RoleStopped; r++ {
+		e.gauge(role, b2f(r == s.Role), p.Name, r.String())
+	}
+	var cfg replica.Config
+	if s.Config != nil {
+		cfg = *s.Config
+	}
+	e.gauge(suspended, b2f(s.Suspended), p.Name)
+	e.gauge(epoch, float64(cfg.Epoch), p.Name)
+	e.gauge(lineage, float64(cfg.Lineage), p.Name)
+	e.gauge(inSync, float64(len(cfg.InSync)), p.Name)
+	e.gauge(lastSeq, float64(s.LastSeq), p.Name)
+	e.gauge(commitSeq, float64(s.CommitSeq), p.Name)
+	e.gauge(lag, float64(s.LastSeq-s.CommitSeq), p.Name)
+	e.gauge(sessions, float64(s.Sessions), p.Name)
+	e.gauge(ordersHeld, float64(p.Orders), p.Name)
+	e.gauge(behindDepth, float64(s.CommitSeq-min(p.SinkSeq, s.CommitSeq)), p.Name)
+	e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)
+}
+
+func (e emitter) node(s *Snapshot) {
+	for kind, n := range s.Node.Alarms {
+		e.counter(alarms, n, snake(kind))
+	}
+	e.counter(redirects, s.Node.WrongPartition)
+	e.gauge(memoryUsed, float64(s.MemoryUsed))
+	e.gauge(memoryLimit, float64(s.MemoryLimit))
+	e.gauge(connections, float64(s.Clients), "client")
+	e.gauge(connections, float64(s.Peers), "peer")
+	t := &s.Transport
+	e.counter(accepted, t.Accepted)
+	e.counter(refused, t.Refused)
+	e.counter(slowClosed, t.SlowPeers)
+	e.counter(paused, t.Paused)
+	e.counter(wakeUps, t.WakeUps)
+	e.counter(readCalls, t.Reads)
+	e.counter(writeCalls, t.Writes)
+	e.counter(bytesIn, t.BytesIn)
+	e.counter(bytesOut, t.BytesOut)
+	e.counter(badFrames, s.Node.BadFrames)
+	e.counter(helloTimeouts, s.Node.HelloTimeouts)
+	e.counter(peerDropped, s.Node.PeerFramesDropped)
+	e.counter(proposals, s.Node.Proposals)
+	e.counter(arbiterErrors, s.Node.ArbiterErrors)
+}
+
+func b2f(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// snake turns "DuplicateClOrdID" into "duplicate_cl_ord_id" and "BadFIX" into
+// "bad_fix": label values in the custom of Prometheus.
+func snake(s string) string {
+	var b strings.Builder
+	runes := []rune(s)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1]))) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

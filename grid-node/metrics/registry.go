@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Registry is what /metrics shows.
+type Registry struct {
+	reg *prometheus.Registry
+	// Sink are the metrics of the write-behind sinks.
+	Sink *SinkMetrics
+}
+
+// NewRegistry registers the node's metrics and those of the Go runtime and the
+// process: pauses, garbage collections, page faults, file descriptors.
+func NewRegistry(c *Collector) *Registry {
+	r := &Registry{reg: prometheus.NewRegistry(), Sink: newSinkMetrics()}
+	r.reg.MustRegister(c, r.Sink,
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
+			collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/sched/(pauses/total/(gc|other)|latencies):seconds$`)})),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Gatherer is for tests.
+func (r *Registry) Gatherer() prometheus.Gatherer { return r.reg }
+
+// Handler serves the metrics over HTTP. A collector that fails fails the scrape.
+func (r *Registry) Handler() http.Handler {
+	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4})
+}
+
+// SinkMetrics are written by the write-behind goroutine, once a batch.
+type SinkMetrics struct {
+	Batch   prometheus.Histogram // entries per batch
+	Write   prometheus.Histogram // seconds to write and sync a batch
+	Sync    prometheus.Histogram // seconds of the sync alone
+	Entries prometheus.Counter
+	Errors  prometheus.Counter
+}
+
+func newSinkMetrics() *SinkMetrics {
+	h := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets,
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160})
+	}
+	seconds := prometheus.ExponentialBuckets(1e-5, 2, 20) // 10 µs to 5 s
+	return &SinkMetrics{
+		Batch:   h("write_behind_batch_entries", "Entries written to the write-behind sink at a time.", prometheus.ExponentialBuckets(1, 4, 10)),
+		Write:   h("write_behind_write_seconds", "Time to write one batch to the write-behind sink, sync included.", seconds),
+		Sync:    h("write_behind_fsync_seconds", "Time of the fsync of one batch.", seconds),
+		Entries: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "write_behind_entries_total", Help: "Entries the write-behind sink holds durably, written by this process."}),
+		Errors:  prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "write_behind_errors_total", Help: "Failed writes to the write-behind sink; each is tried again."}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *SinkMetrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, ch) }
+
+// Collect implements prometheus.Collector.
+func (s *SinkMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range []prometheus.Collector{s.Batch, s.Write, s.Sync, s.Entries, s.Errors} {
+		c.Collect(ch)
+	}
+}

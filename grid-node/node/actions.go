@@ -1,0 +1,77 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// carryOut does what the replica asked for, in its order.
+func (p *partition) carryOut() {
+	n := p.n
+	for i := range p.out.Actions {
+		a := &p.out.Actions[i]
+		switch a.Kind {
+		case replica.ActionReply:
+			p.reply(a)
+		case replica.ActionSend:
+			// Liveness actions take the same way as data until beacons have a
+			// connection and a thread of their own; the replica tells them apart.
+			n.send(a.Address, p.out.Head(a), a.Tail)
+		case replica.ActionCloseConn:
+			if l := n.clients[a.Conn]; l != nil && l.conn.Open() {
+				n.counters.BadFrames++
+				_ = n.goaway(l, wire.GoawayProtocol, a.Text)
+			}
+		case replica.ActionPropose:
+			n.propose(p, a.Config)
+		case replica.ActionReadConfig:
+			n.readConfig(p)
+		case replica.ActionCommitted:
+			p.observeCommitted(a.Seq)
+		case replica.ActionStatus:
+			p.statusChanged()
+		case replica.ActionAlarm:
+			n.alarm(p, a.Alarm, a.Text)
+		case replica.ActionRestart:
+			n.log.Error("a replica has to be discarded, the process ends", "partition", p.id.String(), "reason", a.Text)
+			n.fail(fmt.Errorf("%w: partition %s: %s", ErrRestart, p.id, a.Text))
+		case replica.ActionDrained:
+			p.drained = true
+		}
+	}
+	p.out.Reset()
+}
+
+// reply writes to a client, if it is still there.
+func (p *partition) reply(a *replica.Action) {
+	l := p.n.clients[a.Conn]
+	if l == nil {
+		return
+	}
+	l.conn.SetOut(append(append(l.conn.Out(), p.out.Head(a)...), a.Tail...))
+}
+
+// statusChanged takes over and logs the replica's new view of its partition.
+func (p *partition) statusChanged() {
+	before := p.status
+	p.status = p.replica.Status()
+	p.tellQueue()
+	var epoch uint64
+	if p.status.Config != nil {
+		epoch = p.status.Config.Epoch
+	}
+	var oldEpoch uint64
+	if before.Config != nil {
+		oldEpoch = before.Config.Epoch
+	}
+	if before.Role == p.status.Role && oldEpoch == epoch && before.Suspended == p.status.Suspended {
+		return
+	}
+	args := []any{"partition", p.id.String(), "role", p.status.Role.String(), "epoch", epoch, "suspended", p.status.Suspended}
+	if p.status.Config != nil {
+		args = append(args, "configuration", p.status.Config.String())
+	}
+	p.n.log.Info("partition changed", args...)
+}

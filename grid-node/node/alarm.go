@@ -1,0 +1,42 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// alarmLog keeps repeated messages from flooding the log: one a second per key.
+// Counters count every one.
+type alarmLog struct {
+	last map[string]int64
+}
+
+const alarmInterval = int64(time.Second)
+
+func (a *alarmLog) limited(now int64, key string, f func()) {
+	if a.last == nil {
+		a.last = map[string]int64{}
+	}
+	if last, seen := a.last[key]; seen && now-last < alarmInterval {
+		return
+	}
+	a.last[key] = now // keys are partition x alarm kind: a bounded set
+	f()
+}
+
+// alarm counts, logs and raises a Kubernetes Event.
+func (n *Node) alarm(p *partition, kind replica.AlarmKind, text string) {
+	n.counters.Alarm(string(kind))
+	n.alarms.limited(n.loop.Clock().Mono(), p.name+string(kind), func() {
+		warning := kind != replica.AlarmTakeOver
+		if warning {
+			n.log.Warn("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
+		} else {
+			n.log.Info("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
+		}
+		if n.cfg.Recorder != nil {
+			n.cfg.Recorder.Event(p.name, string(kind), text, warning)
+		}
+	})
+}

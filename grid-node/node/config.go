@@ -1,0 +1,145 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Config of a node. The zero value of a field with a default takes it.
+type Config struct {
+	Grid       string // name of the grid
+	Pod        string // name of the pod this process runs in; unique within the shard
+	Shard      int    // 0..4095
+	Shards     int    // shards of the grid; default 1
+	Replicas   int    // copies of each partition, the primary's included: 1..3; default 2
+	Partitions int    // partitions of the shard: 1..16; default Replicas
+	MinInSync  int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
+
+	Listen    string   // data port: "host:port" or ":port"
+	Advertise string   // "ip:port" at which peers and clients reach the data port
+	HTTP      string   // metrics and health: "host:port"; empty = none
+	Peers     []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
+	Seeds     []string // "host:port", one node or service per other shard, handed to clients
+
+	MemoryLimit int64 // bytes the process may use, orders and everything else; default 1 GiB
+	MaxConns    int   // connections at the same time; default 4096
+
+	Beacon       time.Duration // default 20 ms
+	Lease        time.Duration // default 200 ms
+	Grace        time.Duration // default 300 ms
+	ClaimDelay   time.Duration // default 10 s
+	DrainTimeout time.Duration // default 20 s
+
+	Sink    string // "hold" (default) or "file"
+	SinkDir string // with "file"
+
+	Transport transport.Kind
+	Pprof     bool // serve /debug/pprof on HTTP
+	Arbiter   arbiter.Arbiter
+	Recorder  arbiter.Recorder // may be nil
+	Log       *slog.Logger
+}
+
+const (
+	minMemory   = 64 << 20
+	maxReplicas = wire.MaxMembers
+)
+
+// fill sets defaults and checks every field; the error names all that is wrong.
+func (c *Config) fill() error {
+	setDefault(&c.Shards, 1)
+	setDefault(&c.Replicas, 2)
+	setDefault(&c.Partitions, c.Replicas)
+	setDefault(&c.MinInSync, 1)
+	setDefault(&c.MemoryLimit, 1<<30)
+	setDefault(&c.MaxConns, 4096)
+	setDefault(&c.Beacon, 20*time.Millisecond)
+	setDefault(&c.Lease, 200*time.Millisecond)
+	setDefault(&c.Grace, 300*time.Millisecond)
+	setDefault(&c.ClaimDelay, 10*time.Second)
+	setDefault(&c.DrainTimeout, 20*time.Second)
+	setDefault(&c.Sink, SinkHold)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	var errs []error
+	bad := func(flag string, value any, allowed string) {
+		errs = append(errs, fmt.Errorf("--%s: value %v, allowed: %s", flag, value, allowed))
+	}
+	inRange := func(flag string, v, lo, hi int) {
+		if v < lo || v > hi {
+			bad(flag, v, fmt.Sprintf("%d..%d", lo, hi))
+		}
+	}
+	name := func(flag, v string, limit int) {
+		if v == "" || len(v) > limit || strings.ContainsAny(v, "/ \t\n\"\\") {
+			bad(flag, fmt.Sprintf("%q", v), fmt.Sprintf("1..%d characters without spaces, quotes and slashes", limit))
+		}
+	}
+	name("grid", c.Grid, 200)
+	name("pod", c.Pod, 63)
+	inRange("shards", c.Shards, 1, wire.MaxShards)
+	inRange("shard", c.Shard, 0, c.Shards-1)
+	inRange("replicas", c.Replicas, 1, maxReplicas)
+	inRange("partitions", c.Partitions, 1, wire.MaxPartitionsPerShard)
+	inRange("min-in-sync", c.MinInSync, 1, c.Replicas)
+	inRange("max-connections", c.MaxConns, 8, 1<<20)
+	if c.MemoryLimit < minMemory {
+		bad("memory-limit", c.MemoryLimit, "at least 64Mi")
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		bad("listen", fmt.Sprintf("%q", c.Listen), "host:port or :port")
+	}
+	if host, port, err := net.SplitHostPort(c.Advertise); err != nil || net.ParseIP(host) == nil || port == "" || port == "0" {
+		bad("advertise", fmt.Sprintf("%q", c.Advertise), "ip:port, the address at which clients and peers reach this node")
+	}
+	if c.Lease < 2*c.Beacon {
+		bad("lease", c.Lease, fmt.Sprintf("at least twice --beacon (%v)", c.Beacon))
+	}
+	if c.Grace <= c.Lease {
+		bad("grace", c.Grace, fmt.Sprintf("more than --lease (%v)", c.Lease))
+	}
+	switch c.Sink {
+	case SinkHold:
+	case SinkFile:
+		if c.SinkDir == "" {
+			bad("sink-dir", `""`, "a directory; --sink=file writes to it")
+		}
+	default:
+		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
+	}
+	if c.Arbiter == nil {
+		bad("arbiter", `""`, "kube, or http://host:port")
+	}
+	return errors.Join(errs...)
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Sinks of the write-behind queue.
+const (
+	SinkHold = "hold" // stays in memory, as the published system measured
+	SinkFile = "file" // append-only file, fsync per batch
+)
+
+// PartitionName is the name of the arbiter's record of one partition.
+func PartitionName(grid string, shard, index int) string {
+	return fmt.Sprintf("%s-s%d-p%d", grid, shard, index)
+}
+
+// PreferredOrdinal is the node of the shard that claims a fresh partition first,
+// so that primaries are spread over the nodes.
+func PreferredOrdinal(index, replicas int) int { return index % replicas }

@@ -1,0 +1,198 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+var _ transport.Handler = (*Node)(nil)
+
+// OnOpen implements transport.Handler.
+func (n *Node) OnOpen(c *transport.Conn) {
+	l, _ := c.Tag.(*link)
+	if l == nil { // accepted
+		l = &link{conn: c, helloBy: n.loop.Clock().Mono() + int64(helloTimeout)}
+		c.Tag = l
+		c.SetLimits(maxHello, clientHardOut)
+		n.awaiting = append(n.awaiting, l)
+		return
+	}
+	n.sendHello(l)
+}
+
+// OnFrames implements transport.Handler.
+func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
+	l := c.Tag.(*link)
+	rest := buf
+	for !c.Backlogged() {
+		frame, after, err := wire.Split(rest)
+		switch {
+		case err != nil:
+			n.counters.BadFrames++
+			err = n.goaway(l, wire.GoawayProtocol, err.Error())
+		case frame == nil:
+			if l.state == awaitHello && wire.Need(rest) > maxHello {
+				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame has %d bytes, allowed: a Hello of at most %d", wire.Need(rest), maxHello))
+				break
+			}
+			return len(buf) - len(rest), nil
+		case l.state == ready:
+			err = n.frame(l, frame)
+		case l.state == awaitHello:
+			err = n.hello(l, frame)
+		default:
+			err = n.welcome(l, frame)
+		}
+		if err != nil {
+			return len(buf) - len(rest), err
+		}
+		rest = after
+	}
+	return len(buf) - len(rest), nil
+}
+
+// frame handles one frame of a connection that said Hello.
+func (n *Node) frame(l *link, frame []byte) error {
+	t := wire.FrameType(frame)
+	if l.role == wire.RolePeer {
+		return n.peerFrame(l, t, frame)
+	}
+	switch t {
+	case wire.TypeSubmit, wire.TypeGet, wire.TypeOpenSession, wire.TypeReadLog:
+		p := n.partition(wire.FramePartition(frame))
+		if p == nil {
+			return n.notHere(l, t, frame)
+		}
+		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
+		if t == wire.TypeSubmit {
+			if n.submits++; n.submits%preprocessSample == 0 {
+				p.timedStep(&n.ev)
+				return nil
+			}
+		}
+		p.step(&n.ev)
+		return nil
+	case wire.TypeTableRequest:
+		return n.answerTable(l, frame)
+	case wire.TypePing:
+		return n.pong(l, frame)
+	case wire.TypeGoaway:
+		return n.peerSaidGoaway(l, frame)
+	}
+	n.counters.BadFrames++
+	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: TableRequest, OpenSession, Submit, Get, ReadLog, Ping", t))
+}
+
+func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
+	switch {
+	case t.IsPeer():
+		p := n.partition(wire.FramePartition(frame))
+		if p == nil {
+			n.counters.PeerFramesDropped++ // a node of another shard, or of another partition count
+			return nil
+		}
+		if t == wire.TypePrepareAck || t == wire.TypeBeaconAck {
+			n.observeAck(t, frame)
+		}
+		n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
+		p.step(&n.ev)
+		return nil
+	case t == wire.TypePing:
+		return n.pong(l, frame)
+	case t == wire.TypePong:
+		return nil
+	case t == wire.TypeGoaway:
+		return n.peerSaidGoaway(l, frame)
+	}
+	n.counters.BadFrames++
+	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed between nodes: Prepare to NewConfig, Ping, Pong", t))
+}
+
+func (n *Node) pong(l *link, frame []byte) error {
+	var m wire.Request
+	if err := wire.DecodeRequest(frame, wire.TypePing, &m); err != nil {
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	l.conn.SetOut(wire.AppendRequest(l.conn.Out(), wire.TypePong, &m))
+	return nil
+}
+
+// partition is nil when this node does not hold it.
+func (n *Node) partition(id wire.PartitionID) *partition {
+	if id.Shard() != n.cfg.Shard || id.Index() >= len(n.parts) {
+		return nil
+	}
+	return n.parts[id.Index()]
+}
+
+// OnClose implements transport.Handler.
+func (n *Node) OnClose(c *transport.Conn, err error) {
+	l := c.Tag.(*link)
+	if l.state != ready {
+		n.awaiting.remove(l)
+	}
+	if l.role == wire.RolePeer {
+		n.warmed(l, "")
+		n.peerLinkClosed(l, err)
+		return
+	}
+	// Replies to a connection that is gone are dropped by its id: nothing to tell
+	// the replicas.
+	delete(n.clients, c.ID())
+}
+
+// OnTick implements transport.Handler.
+func (n *Node) OnTick() {
+	now := n.loop.Clock().Mono()
+	for i := len(n.awaiting) - 1; i >= 0; i-- {
+		if l := n.awaiting[i]; now > l.helloBy && l.conn.Open() {
+			n.counters.HelloTimeouts++
+			_ = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("no Hello within %v", helloTimeout))
+		}
+	}
+	n.warmUp(now)
+	n.ev = replica.Event{Kind: replica.EventTick}
+	n.stepAll(&n.ev)
+}
+
+// OnWakeEnd implements transport.Handler: what the wake-up changed goes out in
+// one batch per partition and one write per connection.
+func (n *Node) OnWakeEnd() {
+	for i := 0; i < len(n.dirty); i++ { // carrying out may step further partitions
+		p := n.dirty[i]
+		p.dirty = false
+		n.ev = replica.Event{Kind: replica.EventFlush}
+		p.replica.Step(n.now(), &n.ev, &p.out)
+		p.carryOut()
+	}
+	n.dirty = n.dirty[:0]
+}
+
+func (n *Node) now() replica.Time {
+	c := n.loop.Clock()
+	return replica.Time{Mono: c.Mono(), Wall: c.Wall()}
+}
+
+// step hands an event to the replica and carries out what it wants at once, so
+// that a connection's output is counted against its limit frame by frame.
+func (p *partition) step(ev *replica.Event) {
+	if !p.dirty {
+		p.dirty = true
+		p.n.dirty = append(p.n.dirty, p)
+	}
+	p.replica.Step(p.n.now(), ev, &p.out)
+	if len(p.out.Actions) > 0 {
+		p.carryOut()
+	}
+}
+
+func (n *Node) stepAll(ev *replica.Event) {
+	// The event is copied: carrying out an action may reuse n.ev.
+	e := *ev
+	for _, p := range n.parts {
+		p.step(&e)
+	}
+}

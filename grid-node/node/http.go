@@ -1,0 +1,129 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// serveHTTP answers metrics and health until the node ends.
+func (n *Node) serveHTTP() error {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(n.ctx, "tcp", n.cfg.HTTP)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: n.mux(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	n.wg.Go(func() {
+		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			n.log.Error("HTTP server ended", "reason", err)
+		}
+	})
+	n.wg.Go(func() {
+		<-n.ctx.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(ctx)
+	})
+	return nil
+}
+
+func (n *Node) mux() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", n.registry.Handler())
+	mux.HandleFunc("GET /healthz", n.healthz)
+	mux.HandleFunc("GET /readyz", n.readyz)
+	if n.cfg.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux
+}
+
+// healthz asks the local loop and nobody else: a node must not be restarted
+// because its peers or the API server are away.
+func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
+	if err := n.onLoop(func() {}); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// Readiness is the body of /readyz.
+type Readiness struct {
+	Ready      bool                 `json:"ready"`
+	Member     string               `json:"member"`
+	Missing    []string             `json:"missing,omitempty"` // what keeps it from being ready, in words
+	Partitions []PartitionReadiness `json:"partitions"`
+}
+
+// PartitionReadiness is one partition's part of Readiness.
+type PartitionReadiness struct {
+	Partition string   `json:"partition"`
+	Role      string   `json:"role"`
+	Epoch     uint64   `json:"epoch"`
+	InSync    []string `json:"inSync"`
+	LastSeq   uint64   `json:"lastSeq"`
+	CommitSeq uint64   `json:"commitSeq"`
+}
+
+// readyz is ready when this process is in sync in every partition of its shard:
+// a node that restarted and still learns is not, whatever its pod's name.
+func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+	var r Readiness
+	err := n.onLoop(func() { r = n.readiness() })
+	if err != nil {
+		r = Readiness{Member: n.self, Missing: []string{err.Error()}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !r.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(r) // the asker is gone; nobody to tell
+}
+
+func (n *Node) readiness() Readiness {
+	r := Readiness{Member: n.self, Ready: true}
+	for _, p := range n.parts {
+		s := p.replica.Status()
+		pr := PartitionReadiness{Partition: p.id.String(), Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
+		why := ""
+		switch {
+		case s.Config == nil:
+			why = "its configuration has not been read from the arbiter yet"
+		case s.Config.Epoch == 0:
+			why = "nobody has claimed it yet"
+		case !s.Config.Has(n.boot):
+			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
+		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
+			why = "this member is " + s.Role.String()
+		}
+		if s.Config != nil {
+			pr.Epoch = s.Config.Epoch
+			for _, m := range s.Config.InSync {
+				pr.InSync = append(pr.InSync, m.ID)
+			}
+		}
+		if why != "" {
+			r.Ready = false
+			r.Missing = append(r.Missing, "partition "+pr.Partition+": "+why)
+		}
+		r.Partitions = append(r.Partitions, pr)
+	}
+	if n.stopping {
+		r.Ready = false
+		r.Missing = append(r.Missing, "the node is stopping")
+	}
+	return r
+}

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// link is a connection and what is known about the other end.
+type link struct {
+	conn    *transport.Conn
+	state   linkState
+	role    wire.Role // of the dialler; RolePeer for our own dials
+	peer    *peer     // set for links between nodes
+	boot    uint64    // boot id of the other process, peers only
+	helloBy int64     // Mono until when Hello or Welcome has to arrive
+	name    string    // member id of the other node, or what a client calls itself
+	warm    string    // the configured name that was dialled, see warmUp
+}
+
+type linkState uint8
+
+const (
+	awaitHello   linkState = iota // accepted, nothing known
+	awaitWelcome                  // dialled by us, Hello sent
+	ready
+)
+
+const (
+	// maxHello bounds what a stranger can make us buffer before it said Hello.
+	maxHello = 1 << 10
+	// A client's replies pile up while it does not read: reading from it stops at
+	// softOut; hardOut closes it, and is above what one session's window of replies
+	// and the pending reads of one client can amount to.
+	clientSoftOut = 256 << 10
+	clientHardOut = 32 << 20
+	// Reading from a peer never stops: its acknowledgements are what drains us. The
+	// replica bounds what is in flight to a member and to a learner (Limits), so
+	// the hard limit is a backstop.
+	peerHardOut = 64 << 20
+)
+
+// goaway says why and closes after the peer could read it. It returns the error
+// for the transport.
+func (n *Node) goaway(l *link, code uint16, text string) error {
+	l.conn.SetOut(wire.AppendGoaway(l.conn.Out(), &wire.Goaway{Code: code, Text: []byte(text)}))
+	err := fmt.Errorf("goaway %d sent: %s", code, text)
+	l.conn.CloseAfterFlush(err)
+	return err
+}
+
+func (n *Node) sendHello(l *link) {
+	l.conn.SetOut(wire.AppendHello(l.conn.Out(), &wire.Hello{
+		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RolePeer, BootID: n.boot,
+		Grid: []byte(n.cfg.Grid), Member: []byte(n.self), Address: []byte(n.cfg.Advertise),
+	}))
+}
+
+// hello answers the first frame of an accepted connection.
+func (n *Node) hello(l *link, frame []byte) error {
+	var m wire.Hello
+	if t := wire.FrameType(frame); t != wire.TypeHello {
+		return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame is %v, allowed: Hello", t))
+	}
+	if err := wire.DecodeHello(frame, &m); err != nil {
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	version := wire.Negotiate(&m)
+	switch {
+	case version == 0:
+		return n.goaway(l, wire.GoawayVersion, fmt.Sprintf("versions %d..%d, this node speaks %d..%d",
+			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
+	case string(m.Grid) != n.cfg.Grid:
+		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
+	case m.Role != wire.RolePeer && n.stopping:
+		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
+	}
+	l.role, l.name, l.boot = m.Role, string(m.Member), m.BootID
+	if m.Role == wire.RolePeer {
+		if _, boot, err := wire.ParseMemberID(l.name); err != nil || boot != m.BootID || len(m.Address) == 0 {
+			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("peer %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
+				m.Member, m.BootID, m.Address))
+		}
+	}
+	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), &wire.Welcome{
+		Version: version, MaxFrame: wire.MaxFrame, Window: uint32(n.window), Grid: []byte(n.cfg.Grid), Member: []byte(n.self),
+	}))
+	n.awaiting.remove(l)
+	l.state = ready
+	if m.Role == wire.RolePeer {
+		l.conn.SetLimits(0, peerHardOut)
+		return n.peerReady(l, string(m.Address))
+	}
+	l.conn.SetLimits(clientSoftOut, clientHardOut)
+	n.clients[l.conn.ID()] = l
+	return nil
+}
+
+// welcome ends the handshake of a connection we dialled.
+func (n *Node) welcome(l *link, frame []byte) error {
+	if wire.FrameType(frame) == wire.TypeGoaway {
+		return n.peerSaidGoaway(l, frame)
+	}
+	var m wire.Welcome
+	if err := wire.DecodeWelcome(frame, &m); err != nil {
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	_, boot, err := wire.ParseMemberID(string(m.Member))
+	if err != nil {
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	n.awaiting.remove(l)
+	l.state, l.boot, l.name = ready, boot, string(m.Member)
+	l.conn.SetLimits(0, peerHardOut)
+	addr := l.conn.Remote()
+	if boot == n.boot {
+		addr = n.cfg.Advertise
+	}
+	n.warmed(l, addr)
+	return n.peerReady(l, addr)
+}
+
+func (n *Node) peerSaidGoaway(l *link, frame []byte) error {
+	var m wire.Goaway
+	if err := wire.DecodeGoaway(frame, &m); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: goaway %d: %s", transport.ErrPeerClosed, m.Code, m.Text)
+}
+
+// linkSet is a small set of links in no order.
+type linkSet []*link
+
+func (s *linkSet) remove(l *link) {
+	for i, x := range *s {
+		if x == l {
+			last := len(*s) - 1
+			(*s)[i] = (*s)[last]
+			(*s)[last] = nil
+			*s = (*s)[:last]
+			return
+		}
+	}
+}

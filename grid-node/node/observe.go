@@ -1,0 +1,120 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// observeCommitted records how long each order took that was just committed. An
+// entry carries the wall clock of its receipt.
+func (p *partition) observeCommitted(seq uint64) {
+	from := p.committed + 1
+	p.committed = seq
+	if p.status.Role != replica.RolePrimary {
+		return
+	}
+	n := p.n
+	now := n.loop.Clock().Wall()
+	// Orders of one wake-up carry the same time: count them together.
+	var at int64
+	var same uint64
+	for s := from; s <= seq; s++ {
+		entry := p.store.Get(s)
+		if order.Kind(entry[4]) != order.KindOrder {
+			continue
+		}
+		if t := int64(binary.LittleEndian.Uint64(entry[40:])); t != at {
+			if same > 0 {
+				n.loopStat.Order.ObserveN(now-at, same)
+			}
+			at, same = t, 0
+		}
+		same++
+	}
+	if same > 0 {
+		n.loopStat.Order.ObserveN(now-at, same)
+	}
+}
+
+// observeAck records the round trip that an acknowledgement closes; it echoes
+// the sender's clock.
+func (n *Node) observeAck(t wire.Type, frame []byte) {
+	var m wire.PeerAck
+	if err := wire.DecodePeerAck(frame, t, &m); err != nil || m.EchoNs == 0 {
+		return // the replica says what is wrong with it
+	}
+	if d := n.loop.Clock().Mono() - m.EchoNs; d >= 0 && d < int64(time.Hour) {
+		n.loopStat.RoundTrip.Observe(d)
+	}
+}
+
+// timedStep is step with its duration recorded.
+func (p *partition) timedStep(ev *replica.Event) {
+	start := time.Now()
+	p.step(ev)
+	p.n.loopStat.Preprocess.Observe(int64(time.Since(start)))
+}
+
+// preprocessSample is how many Submits pass for one that is timed: two clock
+// reads are a tenth of what they would measure.
+const preprocessSample = 64
+
+const loopAnswer = time.Second
+
+var errLoopBusy = errors.New("the loop did not answer within 1s")
+
+// onLoop runs f on the loop and waits, from any other goroutine.
+func (n *Node) onLoop(f func()) error {
+	done := make(chan struct{})
+	if !n.loop.Post(func() { f(); close(done) }) {
+		return errors.New("the loop has ended")
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(loopAnswer):
+		return errLoopBusy
+	}
+}
+
+// snapshot copies what metrics show.
+func (n *Node) snapshot() (*metrics.Snapshot, error) {
+	s := &metrics.Snapshot{}
+	err := n.onLoop(func() {
+		s.Node = n.counters
+		s.Node.Alarms = maps.Clone(n.counters.Alarms)
+		s.Loop = n.loopStat
+		s.Transport = n.loop.Stats()
+		s.Clients = len(n.clients)
+		for _, p := range n.peers {
+			if p.out != nil {
+				s.Peers++
+			}
+		}
+		for _, p := range n.parts {
+			s.Partitions = append(s.Partitions, p.snapshot(n.loop.Clock().Wall()))
+			s.MemoryUsed += p.store.Used()
+		}
+		s.MemoryLimit = n.budget.Limit()
+	})
+	if err != nil {
+		return nil, err // s may still be written to by a late loop
+	}
+	return s, nil
+}
+
+func (p *partition) snapshot(wall int64) metrics.Partition {
+	m := metrics.Partition{Name: p.id.String(), Status: p.replica.Status(), Counters: p.replica.Counters(), Orders: p.store.Orders()}
+	m.SinkSeq = p.sinkPosition()
+	if e := p.store.Read(m.SinkSeq + 1); e != nil {
+		m.OldestNs = max(0, wall-int64(binary.LittleEndian.Uint64(e[40:])))
+	}
+	return m
+}

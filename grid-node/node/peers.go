@@ -1,0 +1,201 @@
+package node
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// peer is another node of the shard, known by the address of its data port.
+//
+// Either side may dial, so two connections can meet. Both sides then prefer the
+// one that the smaller address dialled; the dialler of the other closes it after
+// it flushed. Frames on the closing one still arrive, and nobody takes it for a
+// death, because one link is left.
+type peer struct {
+	addr     string
+	boot     uint64 // of the process behind the links
+	links    linkSet
+	out      *link // the link that is written to, nil while there is none
+	dialling bool
+	dialAt   int64 // Mono before which it is not dialled again
+	backoff  time.Duration
+}
+
+const (
+	maxPeers       = 256
+	minDialBackoff = 10 * time.Millisecond
+	maxDialBackoff = 500 * time.Millisecond
+)
+
+// peerAt finds or makes the peer; nil when there are too many, which only nodes
+// that lie about their addresses can cause.
+func (n *Node) peerAt(addr string) *peer {
+	p := n.peers[addr]
+	if p == nil {
+		if len(n.peers) >= maxPeers {
+			n.counters.PeersRefused++
+			return nil
+		}
+		p = &peer{addr: addr, backoff: minDialBackoff}
+		n.peers[addr] = p
+	}
+	return p
+}
+
+// send writes frames to the node at address, or begins to connect. What cannot
+// be sent is dropped: the protocol sends again when EventPeerUp tells of the
+// connection, and by its own timing.
+func (n *Node) send(address string, head, tail []byte) {
+	p := n.peerAt(address)
+	if p == nil {
+		return
+	}
+	if p.out == nil {
+		n.counters.PeerFramesDropped++
+		n.dialPeer(p)
+		return
+	}
+	p.out.conn.SetOut(append(append(p.out.conn.Out(), head...), tail...))
+}
+
+func (n *Node) dialPeer(p *peer) {
+	now := n.loop.Clock().Mono()
+	if p.dialling || now < p.dialAt || p.addr == n.cfg.Advertise {
+		return
+	}
+	p.dialling = true
+	p.dialAt = now + int64(p.backoff)
+	p.backoff = min(2*p.backoff, maxDialBackoff)
+	n.dial(p.addr, &link{peer: p})
+}
+
+func (n *Node) dial(addr string, l *link) {
+	l.state, l.role = awaitWelcome, wire.RolePeer
+	l.helloBy = n.loop.Clock().Mono() + int64(helloTimeout+transportDialTimeout)
+	n.awaiting = append(n.awaiting, l)
+	l.conn = n.loop.Dial(addr, l)
+}
+
+// peerReady takes a finished handshake into use. address is where the process at
+// the other end is reached.
+func (n *Node) peerReady(l *link, address string) error {
+	if l.boot == n.boot { // a name that leads to ourselves
+		return n.goaway(l, wire.GoawayRole, "this is the node that dials")
+	}
+	p := n.peerAt(address)
+	if p == nil {
+		return n.goaway(l, wire.GoawayLimit, "too many peers")
+	}
+	if l.peer != nil {
+		l.peer.dialling = false
+	}
+	l.peer = p
+	if p.boot != l.boot {
+		n.forgetIncarnation(p)
+		p.boot = l.boot
+	}
+	p.links = append(p.links, l)
+	p.backoff = minDialBackoff
+	isUp := p.out != nil
+	n.choose(p)
+	if !isUp {
+		n.log.Info("peer connected", "peer", l.name, "address", p.addr, "dialled", l.conn.Dialled())
+		n.stepAll(&replica.Event{Kind: replica.EventPeerUp, Address: p.addr})
+	}
+	return nil
+}
+
+// forgetIncarnation drops what is left of an earlier process at the address.
+func (n *Node) forgetIncarnation(p *peer) {
+	if len(p.links) == 0 {
+		return
+	}
+	for _, l := range p.links {
+		l.peer = nil
+		l.conn.Close(errNewIncarnation)
+	}
+	p.links, p.out = p.links[:0], nil
+	n.stepAll(&replica.Event{Kind: replica.EventPeerDown, Address: p.addr})
+}
+
+var errNewIncarnation = errors.New("another process answers at the address now")
+
+// choose picks the link to write to and closes a surplus one that we dialled.
+func (n *Node) choose(p *peer) {
+	p.out = nil
+	weDial := n.cfg.Advertise < p.addr
+	for _, l := range p.links {
+		if p.out == nil || l.conn.Dialled() == weDial {
+			p.out = l
+		}
+	}
+	for _, l := range p.links {
+		if l != p.out && l.conn.Dialled() {
+			l.conn.CloseAfterFlush(errSurplus)
+		}
+	}
+}
+
+var errSurplus = errors.New("the other connection of this pair is used")
+
+// peerLinkClosed handles the end of a link between nodes, ready or not.
+func (n *Node) peerLinkClosed(l *link, err error) {
+	p := l.peer
+	if p == nil { // dialled by a configured name, or of a forgotten incarnation
+		return
+	}
+	if l.state == awaitWelcome {
+		p.dialling = false
+	}
+	p.links.remove(l)
+	if p.out == l {
+		n.choose(p)
+	}
+	if p.out != nil || errors.Is(err, errSurplus) || errors.Is(err, transport.ErrStopped) {
+		return
+	}
+	if l.state == ready {
+		n.log.Warn("peer lost", "peer", l.name, "address", p.addr, "reason", err)
+		p.dialAt = 0 // whether it is really gone is worth one look at once
+	}
+	// Only the other side's doing says that it is gone. A link that we closed, or
+	// an attempt that timed out, leaves the judgement to the silence.
+	if errors.Is(err, syscall.ECONNREFUSED) || (l.state == ready && errors.Is(err, transport.ErrPeerClosed)) {
+		n.stepAll(&replica.Event{Kind: replica.EventPeerDown, Address: p.addr})
+	}
+}
+
+// warmUp keeps a connection to every configured peer, so that the first Join or
+// take-over does not have to dial. The names lead to addresses only once a
+// connection stands; n.warm remembers which.
+func (n *Node) warmUp(now int64) {
+	if now < n.warmAt {
+		return
+	}
+	n.warmAt = now + int64(maxDialBackoff)
+	for _, name := range n.cfg.Peers {
+		addr, known := n.warm[name]
+		if known && (addr == n.cfg.Advertise || addr == "" || (n.peers[addr] != nil && n.peers[addr].out != nil)) {
+			continue
+		}
+		n.warm[name] = "" // being dialled
+		n.dial(name, &link{warm: name})
+	}
+}
+
+// warmed remembers where a configured name led to; "" forgets it.
+func (n *Node) warmed(l *link, addr string) {
+	if l.warm == "" {
+		return
+	}
+	if addr == "" && n.warm[l.warm] == "" {
+		delete(n.warm, l.warm) // the attempt failed: dial again
+	} else if addr != "" {
+		n.warm[l.warm] = addr
+	}
+}

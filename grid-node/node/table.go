@@ -1,0 +1,93 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// answerTable tells a client where the partitions of this shard are, and whom to
+// ask for the others.
+func (n *Node) answerTable(l *link, frame []byte) error {
+	var req wire.Request
+	if err := wire.DecodeRequest(frame, wire.TypeTableRequest, &req); err != nil {
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	// Asked at connect and after a redirect, never per order: built anew each time.
+	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.cfg.Shards)}
+	for _, s := range n.cfg.Seeds {
+		t.Seeds = append(t.Seeds, []byte(s))
+	}
+	for _, p := range n.parts {
+		t.Parts = append(t.Parts, p.tablePart())
+	}
+	l.conn.SetOut(wire.AppendTable(l.conn.Out(), &t))
+	return nil
+}
+
+func (p *partition) tablePart() wire.TablePart {
+	part := wire.TablePart{Partition: p.id, Primary: wire.NoPrimary}
+	s := p.replica.Status()
+	c := s.Config
+	if c == nil || c.Epoch == 0 {
+		return part
+	}
+	part.Epoch, part.Lineage, part.NInSync = c.Epoch, uint32(c.Lineage), uint8(len(c.InSync))
+	add := func(m replica.Member) {
+		if len(part.Members) < wire.MaxTableMembers {
+			part.Members = append(part.Members, wire.TableMember{Address: []byte(m.Address), Member: []byte(m.ID)})
+		}
+	}
+	for i, m := range c.InSync {
+		if m.Boot == c.Primary.Boot {
+			part.Primary = uint8(i)
+		}
+		add(m)
+	}
+	for _, m := range s.Learners {
+		if !c.Has(m.Boot) {
+			add(m)
+		}
+	}
+	return part
+}
+
+// notHere answers a request for a partition that this node does not hold.
+func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
+	id := wire.FramePartition(frame)
+	var reqID uint64
+	var slot uint32
+	var err error
+	switch t {
+	case wire.TypeSubmit:
+		var m wire.Submit
+		err = wire.DecodeSubmit(frame, &m)
+		reqID, slot = m.ClientSeq, m.Slot
+	case wire.TypeOpenSession:
+		var m wire.OpenSession
+		err = wire.DecodeOpenSession(frame, &m)
+		reqID = m.ReqID
+	case wire.TypeGet:
+		var m wire.Get
+		err = wire.DecodeGet(frame, &m)
+		reqID = m.ReqID
+	default:
+		var m wire.ReadLog
+		err = wire.DecodeReadLog(frame, &m)
+		reqID = m.ReqID
+	}
+	if err != nil {
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	n.counters.WrongPartition++
+	if id.Shard() < n.cfg.Shards && id.Shard() != n.cfg.Shard {
+		// Another shard's: its nodes are in the table, not here.
+		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}))
+		return nil
+	}
+	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,
+		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, n.cfg.Shards, n.cfg.Shard, len(n.parts))}))
+	return nil
+}

@@ -1,0 +1,84 @@
+package writebehind
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// SessionID is the 128-bit random id a client chose.
+type SessionID struct{ Hi, Lo uint64 }
+
+// Batch is a run of entries with what a sink wants to tag them with. Entries
+// alias the order store.
+type Batch struct {
+	Entries  [][]byte
+	Lineages []uint64    // of each entry
+	Sessions []SessionID // of each entry, zero if it belongs to none
+
+	size    int
+	news    bool // holds more than cursor entries
+	lineage uint64
+	slots   map[uint32]SessionID // by slot, as of this point of the log; as many as the log allows
+	last    uint64
+}
+
+func newBatch() Batch { return Batch{slots: map[uint32]SessionID{}} }
+
+func (b *Batch) reset() {
+	clear(b.Entries)
+	b.Entries, b.Lineages, b.Sessions = b.Entries[:0], b.Lineages[:0], b.Sessions[:0]
+	b.size, b.news = 0, false
+}
+
+var errNoEntry = errors.New("the log does not have it")
+
+// add takes the next entry in.
+func (b *Batch) add(entry []byte) error {
+	if entry == nil {
+		return errNoEntry
+	}
+	seq, kind := order.Seq(entry), order.Kind(entry[4])
+	if seq != b.last+1 {
+		return fmt.Errorf("sequence %d follows %d", seq, b.last)
+	}
+	b.follow(entry, kind)
+	b.Entries = append(b.Entries, entry)
+	b.Lineages = append(b.Lineages, b.lineage)
+	b.Sessions = append(b.Sessions, b.slots[slotOf(entry)])
+	b.size += len(entry)
+	b.news = b.news || kind != order.KindCursor
+	b.last = seq
+	return nil
+}
+
+// follow keeps lineage and sessions as they are at this entry.
+func (b *Batch) follow(entry []byte, kind order.Kind) {
+	payload := order.Payload(entry)
+	switch kind {
+	case order.KindNoop:
+		b.lineage = binary.LittleEndian.Uint64(payload)
+	case order.KindSessionOpen:
+		b.slots[slotOf(entry)] = SessionID{Hi: binary.LittleEndian.Uint64(payload), Lo: binary.LittleEndian.Uint64(payload[8:])}
+	}
+}
+
+func slotOf(entry []byte) uint32 { return binary.LittleEndian.Uint32(entry[28:]) }
+
+// rebuild follows the log up to pos, so that the next entry can be tagged.
+func (b *Batch) rebuild(log Log, pos Position) error {
+	b.reset()
+	clear(b.slots)
+	b.lineage, b.last = 0, 0
+	for seq := uint64(1); seq <= pos.Seq; seq++ {
+		entry := log.Read(seq)
+		if entry == nil {
+			return fmt.Errorf("entry %d: %w", seq, errNoEntry)
+		}
+		b.follow(entry, order.Kind(entry[4]))
+	}
+	b.last = pos.Seq
+	return nil
+}

@@ -1,0 +1,231 @@
+// Package writebehind carries the committed log of a partition to a sink behind
+// the grid. The queue is the log itself: nothing is copied, its bound is the
+// order store's, and how far the sink is (the cursor) is an entry of the log.
+//
+// A Queue runs on its own goroutine, reads the store without a lock and never
+// holds up the data path. Only the primary's node writes; a node that becomes
+// primary goes on where its own sink ends.
+package writebehind
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// Log is the committed part of a store; see store.Store.
+type Log interface {
+	Committed() uint64
+	Read(seq uint64) []byte
+}
+
+// Position is where a sink stands. The zero Position is an empty sink.
+type Position struct {
+	Seq       uint64
+	Hash      uint64 // of entry Seq
+	FirstHash uint64 // of entry 1: tells histories apart
+	Epoch     uint64
+	Lineage   uint64
+}
+
+// Sink takes committed entries in order, each once. It is used by one goroutine.
+type Sink interface {
+	// Open finds out where the sink stands. It is called again after an error.
+	Open() (Position, error)
+	// Write makes the entries durable before it returns.
+	Write(b *Batch) error
+	// SetAside moves away what the sink holds, without losing it: it belongs to
+	// another history than the log. The sink is empty then.
+	SetAside() error
+	Close() error
+}
+
+// Options of a Queue.
+type Options struct {
+	Name    string // of the partition, for messages
+	Log     Log
+	Sink    Sink
+	Metrics *metrics.SinkMetrics
+	Logger  *slog.Logger
+	// Advance is told the sequence number up to which the sink holds everything.
+	// It is called on the queue's goroutine and must not block.
+	Advance func(seq uint64)
+}
+
+const (
+	batchBytes  = 1 << 20
+	minPoll     = 2 * time.Millisecond
+	maxPoll     = 50 * time.Millisecond
+	minBackoff  = 100 * time.Millisecond
+	maxBackoff  = 5 * time.Second
+	reportEvery = 50 * time.Millisecond // between two cursor entries while orders keep coming
+)
+
+// Queue moves one partition's entries.
+type Queue struct {
+	o       Options
+	active  atomic.Bool
+	epoch   atomic.Uint64
+	lineage atomic.Uint64
+	durable atomic.Uint64
+
+	open     bool
+	pos      Position
+	batch    Batch
+	reported uint64 // last cursor told
+	report   uint64 // cursor to tell
+	reportAt time.Time
+}
+
+// New returns a queue that is not active.
+func New(o Options) *Queue { return &Queue{o: o, batch: newBatch()} }
+
+// SetActive says whether this node is the partition's primary, and where its
+// configuration stands. Any goroutine.
+func (q *Queue) SetActive(active bool, epoch, lineage uint64) {
+	q.epoch.Store(epoch)
+	q.lineage.Store(lineage)
+	q.active.Store(active)
+}
+
+// Durable is the sequence number up to which this node's sink holds everything.
+// Any goroutine.
+func (q *Queue) Durable() uint64 { return q.durable.Load() }
+
+// Run works until ctx ends and closes the sink.
+func (q *Queue) Run(ctx context.Context) {
+	defer func() { _ = q.o.Sink.Close() }()
+	pause, backoff := minPoll, minBackoff
+	for {
+		worked, err := q.work()
+		switch {
+		case err != nil:
+			q.open = false
+			q.o.Metrics.Errors.Inc()
+			q.o.Logger.Error("write-behind sink failed, trying again", "partition", q.o.Name, "reason", err, "in", backoff.String())
+			pause = backoff
+			backoff = min(2*backoff, maxBackoff)
+		case worked:
+			pause, backoff = 0, minBackoff
+		default:
+			pause = min(max(2*pause, minPoll), maxPoll)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// work moves one batch, if there is one.
+func (q *Queue) work() (bool, error) {
+	if !q.active.Load() {
+		return false, nil
+	}
+	if !q.open {
+		ready, err := q.resume()
+		if err != nil || !ready {
+			return false, err
+		}
+	}
+	committed := q.o.Log.Committed()
+	if q.pos.Seq >= committed {
+		q.tell(true)
+		return false, nil
+	}
+	b := &q.batch
+	b.reset()
+	for seq := q.pos.Seq + 1; seq <= committed && b.size < batchBytes; seq++ {
+		if err := b.add(q.o.Log.Read(seq)); err != nil {
+			return false, fmt.Errorf("entry %d: %w", seq, err)
+		}
+	}
+	start := time.Now()
+	if err := q.o.Sink.Write(b); err != nil {
+		return false, err
+	}
+	q.o.Metrics.Write.Observe(time.Since(start).Seconds())
+	q.o.Metrics.Batch.Observe(float64(len(b.Entries)))
+	q.o.Metrics.Entries.Add(float64(len(b.Entries)))
+	q.advance(b)
+	return true, nil
+}
+
+func (q *Queue) advance(b *Batch) {
+	last := b.Entries[len(b.Entries)-1]
+	if q.pos.Seq == 0 {
+		q.pos.FirstHash = order.Hash(b.Entries[0])
+	}
+	q.pos.Seq, q.pos.Hash = order.Seq(last), order.Hash(last)
+	q.durable.Store(q.pos.Seq)
+	// A cursor entry is an entry too: reporting that one was written would make
+	// another, for ever.
+	if b.news {
+		q.report = q.pos.Seq
+	}
+	q.tell(false)
+}
+
+// tell reports the cursor, at once when there is nothing else to do.
+func (q *Queue) tell(idle bool) {
+	if q.report <= q.reported || (!idle && time.Since(q.reportAt) < reportEvery) {
+		return
+	}
+	q.reported, q.reportAt = q.report, time.Now()
+	q.o.Advance(q.report)
+}
+
+// resume opens the sink and finds the place in the log where it ends. It is not
+// ready while the log has not been learnt that far.
+func (q *Queue) resume() (ready bool, err error) {
+	if q.pos, err = q.o.Sink.Open(); err != nil {
+		return false, err
+	}
+	committed := q.o.Log.Committed()
+	if q.pos.Seq > 0 {
+		if committed == 0 {
+			return false, nil
+		}
+		if why := q.foreign(committed); why != "" {
+			q.o.Logger.Warn("the sink holds another history, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
+			if err := q.o.Sink.SetAside(); err != nil {
+				return false, err
+			}
+			q.pos = Position{}
+		} else if q.pos.Seq > committed {
+			return false, nil
+		}
+	}
+	if err := q.batch.rebuild(q.o.Log, q.pos); err != nil {
+		return false, err
+	}
+	q.open = true
+	q.durable.Store(q.pos.Seq)
+	q.report = q.pos.Seq
+	return true, nil
+}
+
+// foreign says why what the sink holds is not a prefix of the log, "" if it may
+// be one.
+func (q *Queue) foreign(committed uint64) string {
+	if h := order.Hash(q.o.Log.Read(1)); h != q.pos.FirstHash {
+		return fmt.Sprintf("its first entry has hash %016x, the log's %016x", q.pos.FirstHash, h)
+	}
+	if q.pos.Epoch > q.epoch.Load() {
+		return fmt.Sprintf("it ends in epoch %d, the partition is in epoch %d", q.pos.Epoch, q.epoch.Load())
+	}
+	if q.pos.Seq <= committed {
+		if h := order.Hash(q.o.Log.Read(q.pos.Seq)); h != q.pos.Hash {
+			return fmt.Sprintf("entry %d has hash %016x, the log's %016x", q.pos.Seq, q.pos.Hash, h)
+		}
+	} else if q.lineage.Load() > q.pos.Lineage {
+		return fmt.Sprintf("it holds %d entries of lineage %d, lineage %d has %d", q.pos.Seq, q.pos.Lineage, q.lineage.Load(), committed)
+	}
+	return ""
+}
