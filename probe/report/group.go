@@ -27,6 +27,7 @@ type group struct {
 	runs               []run
 	used               int // runs that went into the histograms below
 	c2e, s2e, i2e, lag Histogram
+	over1ms            int64
 }
 
 // Reason is why a run is not valid.
@@ -102,6 +103,7 @@ func (g *group) merge() {
 			g.s2e.Merge(p.SendToEnd)
 			g.i2e.Merge(p.IntendedToEnd)
 			g.lag.Merge(p.Lag)
+			g.over1ms += p.Over1ms
 		}
 	}
 }

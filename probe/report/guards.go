@@ -24,7 +24,6 @@ const (
 	maxStealPct      = 2         // ... together with time stolen by the hypervisor
 	maxForeignPct    = 15        // host: use of the cores by neither probe nor grid
 	maxScaleBusyPct  = 70        // stac-scale on shared cores
-	lateThresholdNs  = 1_000_000
 	minSamplesOfARun = 20
 )
 

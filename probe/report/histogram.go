@@ -93,20 +93,6 @@ func (h Histogram) Percentile(p float64) int64 {
 	return h.h.ValueAtPercentile(p)
 }
 
-// CountAbove is how many values are greater than ns, to the histogram's
-// resolution.
-func (h Histogram) CountAbove(ns int64) (n int64) {
-	if h.Count() == 0 {
-		return 0
-	}
-	for _, bar := range h.h.Distribution() {
-		if bar.From > ns {
-			n += bar.Count
-		}
-	}
-	return n
-}
-
 // MarshalJSON writes the HDR V2 compressed encoding in base64, which every HDR
 // histogram tool reads; "" if empty.
 func (h Histogram) MarshalJSON() ([]byte, error) {

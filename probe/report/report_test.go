@@ -217,11 +217,11 @@ func TestHistogramMergeIsNotAnAverage(t *testing.T) {
 	if got != p99b || got == (p99a+p99b)/2 {
 		t.Errorf("p99 of the merged is %d, of the parts %d and %d", got, p99a, p99b)
 	}
-	if a.Count() != 218 || a.CountAbove(1_000_000) != 20 {
-		t.Errorf("count %d, above 1 ms %d", a.Count(), a.CountAbove(1_000_000))
+	if a.Count() != 218 {
+		t.Errorf("count %d", a.Count())
 	}
 	var empty Histogram
-	if empty.Mean() != 0 || empty.Percentile(50) != 0 || empty.CountAbove(0) != 0 || empty.StdDev() != 0 || math.IsNaN(empty.Mean()) {
+	if empty.Mean() != 0 || empty.Percentile(50) != 0 || empty.StdDev() != 0 || math.IsNaN(empty.Mean()) {
 		t.Error("an empty histogram has figures")
 	}
 }

@@ -58,9 +58,10 @@ type ProbeStep struct {
 	// Detector is empty, or says why the loss detector cannot be believed.
 	Detector string `json:"detector,omitempty"`
 
-	Intended    int64 `json:"intended"` // orders intended in the measured part
-	Samples     int64 `json:"samples"`  // of those, acknowledged
-	LateCreated int64 `json:"lateCreated"`
+	Intended    int64 `json:"intended"`    // orders intended in the measured part
+	Samples     int64 `json:"samples"`     // of those, acknowledged
+	LateCreated int64 `json:"lateCreated"` // created more than 1 ms after intended
+	Over1ms     int64 `json:"over1ms"`     // create-to-end above 1 ms
 	// Disorder counts orders whose send-to-end exceeds create-to-end: never, by
 	// definition.
 	Disorder int64 `json:"disorder"`

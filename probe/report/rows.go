@@ -72,7 +72,7 @@ func (b *builder) group(g *group) {
 			b.add(row)
 		}
 	}
-	b.add(valueRow(base, "c2e >1ms", "%", 100*ratio(g.c2e.CountAbove(lateThresholdNs), g.c2e.Count())))
+	b.add(valueRow(base, "c2e >1ms", "%", 100*ratio(g.over1ms, g.c2e.Count())))
 	if mid := g.c2e.Percentile(50); mid > 0 {
 		b.add(valueRow(base, "c2e mean/p50", "", g.c2e.Mean()/float64(mid)))
 	}
