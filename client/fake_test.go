@@ -34,6 +34,8 @@ type fakeGrid struct {
 type fakeSession struct {
 	slot, gen uint32
 	last      uint64
+	node      *fakeNode         // primary that last opened it
+	expected  uint64            // what that one expects next
 	applied   map[uint64]uint64 // clientSeq -> seq
 }
 
@@ -255,6 +257,10 @@ func (c *fakeConn) open(g *fakeGrid, m *wire.OpenSession) []byte {
 		g.seq++
 	}
 	c.expected, c.session = 0, s
+	if s.node == c.node {
+		c.expected = s.expected // the primary it had remembers
+	}
+	s.node = c.node
 	return wire.AppendSessionOpened(nil, testPartition, &wire.SessionOpened{ReqID: m.ReqID, Slot: s.slot, Generation: s.gen, Window: g.window, LastClientSeq: s.last, Epoch: g.epoch})
 }
 
@@ -277,7 +283,11 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 	if c.expected != 0 && m.ClientSeq > c.expected {
 		return reject(wire.CodeSequenceGap, c.expected, "gap")
 	}
+	if c.expected == 0 && m.ClientSeq > s.last+uint64(g.window) {
+		return reject(wire.CodeSequenceGap, s.last+1, "beyond the window")
+	}
 	c.expected = max(c.expected, m.ClientSeq+1)
+	s.expected = c.expected
 	if seq, ok := s.applied[m.ClientSeq]; ok {
 		return ack(seq, wire.AckDup)
 	}

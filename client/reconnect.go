@@ -169,6 +169,14 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.stats.Evictions++
 		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.partition.String(), "peer", c.addr, "unanswered", s.win.inFlight())
 	}
+	s.fillFrom, s.fillTo = s.win.head, s.win.head
+	if top := m.LastClientSeq + uint64(m.Window); s.opened && !forgotten && s.win.head > top {
+		if s.win.head-top > maxFill {
+			s.startOver(c, m)
+			return
+		}
+		s.fillFrom = top
+	}
 	if forgotten || !s.opened {
 		s.renumber(m.LastClientSeq)
 	}
@@ -178,6 +186,9 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.stats.Connects++
 	s.p.conn = c
 	s.lastOK = nanotime()
+	for seq := s.fillFrom; seq < s.fillTo; seq++ {
+		c.out = wire.AppendSubmit(c.out, s.partition, &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
+	}
 	for seq := s.win.head; seq < s.win.next; seq++ {
 		s.encode(c, seq)
 	}
@@ -185,6 +196,20 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
+}
+
+// maxFill bounds the empty frames that close a gap of refused orders. A new
+// primary knows what was applied, not what was refused: after more refusals in a
+// row than its window it would take the next number for a gap.
+const maxFill = 1 << 16
+
+// startOver is for a session with an even longer gap: a fresh id begins at 1.
+func (s *Session) startOver(c *conn, m *wire.SessionOpened) {
+	s.client.cfg.Logger.Info("session starts over under a new id", "partition", s.partition.String(), "peer", c.addr,
+		"applied", m.LastClientSeq, "next", s.win.head, "window", m.Window)
+	c.st.Close() //nolint:errcheck // not used for anything yet
+	s.id, s.opened = randomID(), false
+	s.startRecovery(c.addr, "")
 }
 
 // renumber moves the session to fresh numbers above last. What was sent under

@@ -25,6 +25,8 @@ type Session struct {
 
 	win        window
 	slot, gen  uint32
+	fillFrom   uint64 // numbers below fillTo that were sent as empty frames, see maxFill
+	fillTo     uint64
 	epoch      uint64
 	opened     bool // slot and gen are valid
 	evicting   bool // the grid forgot the session; answers still come in

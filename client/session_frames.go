@@ -44,7 +44,9 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 }
 
 // onAck checks order before anything else: acks come in the order of the
-// client's numbers, none left out, and the log's numbers only rise.
+// client's numbers, none left out, and the log's numbers rise with them. Only
+// for what was sent more than once the node may answer as it finds its stored
+// replies.
 func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	cell := s.win.at(m.ClientSeq)
 	switch {
@@ -52,13 +54,14 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 		return s.violation(c, fmt.Sprintf("ack is for session slot %d, allowed: %d", m.Slot, s.slot), nil)
 	case !s.win.holds(m.ClientSeq) || cell.isSettled() || !cell.sent:
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
-	case m.ClientSeq != s.win.head:
+	case m.ClientSeq != s.win.head && !cell.resent:
 		s.stats.Gaps++
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: %d, the oldest without an answer: a gap", m.ClientSeq, s.win.head), nil)
-	case m.Seq <= s.lastSeq:
+	case m.Seq <= s.lastSeq && !cell.resent || m.Seq == 0:
 		return s.violation(c, fmt.Sprintf("ack of order %d has seq %d, allowed: more than %d", m.ClientSeq, m.Seq, s.lastSeq), nil)
 	}
-	s.lastAck, s.lastSeq = m.ClientSeq, m.Seq
+	s.lastAck, s.lastSeq = max(s.lastAck, m.ClientSeq), max(s.lastSeq, m.Seq)
+	s.epoch = max(s.epoch, m.Epoch)
 	s.good()
 	o := cell.ord
 	cell.ord = nil
@@ -88,6 +91,9 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
+	if m.RequestID >= s.fillFrom && m.RequestID < s.fillTo {
+		return nil // an empty frame, see maxFill
+	}
 	if !s.win.holds(m.RequestID) || s.win.at(m.RequestID).isSettled() || !s.win.at(m.RequestID).sent {
 		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
 	}
@@ -95,10 +101,11 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
 	case wire.CodeDraining:
+		cell.refused()
 		return reject // the same number again, at the next primary
 	case wire.CodeSequenceGap:
-		// Nothing was applied: number and order go out again, from the oldest
-		// unanswered one on.
+		// Number and order go out again, from the oldest unanswered one on.
+		cell.refused()
 		s.stats.Gaps++
 		return s.violation(c, fmt.Sprintf("the node expected order %d of the session and got %d", m.Detail, m.RequestID), reject)
 	case wire.CodeSessionUnknown:
@@ -139,7 +146,7 @@ func (s *Session) onSessionUnknown(seq uint64, cell *cell) error {
 	if cell.resent && cell.ord != nil {
 		s.giveUp(seq, ErrSessionEvicted)
 	}
-	cell.sent = false
+	cell.sent, cell.resent = false, false
 	s.evicting = true
 	for q := s.win.head; q < s.win.next; q++ {
 		if c := s.win.at(q); c.sent && !c.isSettled() {

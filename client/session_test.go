@@ -469,6 +469,69 @@ func TestWindowFull(t *testing.T) {
 	checkOnce(t, g, 5)
 }
 
+// TestManyRefusedOrdersBeforeAFailover: refused orders use up client numbers
+// that a new primary has never heard of.
+func TestManyRefusedOrdersBeforeAFailover(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	s := openTest(t, g.dial(t))
+	for i := range int(3 * g.window) {
+		if _, err := s.Submit(t.Context(), []byte("8=FIX.4.2\x0135=D\x01")); !errors.Is(err, ErrBadFIX) {
+			t.Fatalf("order %d: %v", i, err)
+		}
+	}
+	old := g.primary
+	g.promote(g.nodes[1])
+	old.kill()
+	for i := range 10 {
+		if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkOnce(t, g, 10)
+	if st := s.Stats(); st.Gaps != 0 || st.Violations != 0 {
+		t.Fatalf("stats %+v", st)
+	}
+}
+
+// TestRefusalLostThenAccepted: the first copy was refused for load, the answer
+// was lost, a later order was applied meanwhile. The retry is then answered
+// after the later one, which is no violation.
+func TestRefusalLostThenAccepted(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	var n atomic.Int64
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit {
+			return false
+		}
+		switch n.Add(1) {
+		case 1: // refused, and the answer is lost
+			c.expected = 2
+			return true
+		case 2:
+			dropAnswers(c, frame)
+			c.Close()
+			return true
+		}
+		return false
+	})
+	done := make(chan error, 2)
+	for i := range 2 {
+		if err := s.SubmitAsync(testOrder(i), func(_ Receipt, err error) { done <- err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkOnce(t, g, 2)
+	if st := s.Stats(); st.Violations != 0 || st.Connects != 2 {
+		t.Fatalf("stats %+v", st)
+	}
+}
+
 func TestCloseTellsTheFate(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	c := g.dial(t)

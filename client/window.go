@@ -81,4 +81,8 @@ func (c cell) settled() cell { return cell{sent: true, resent: true, submitted: 
 
 func (c cell) isSettled() bool { return c.submitted == settledMark }
 
+// refused notes that the node answered and applied nothing. If no other copy is
+// under way, the order counts as not sent.
+func (c *cell) refused() { c.sent = c.resent }
+
 const settledMark = -1
