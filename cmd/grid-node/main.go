@@ -65,7 +65,7 @@ In a cluster the operator starts "grid-node serve" in every pod.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(serveCommand(), devCommand(), versionCommand())
+	root.AddCommand(serveCommand(), devCommand(), submitCommand(), getCommand(), versionCommand())
 	return root
 }
 

@@ -71,7 +71,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 	case version == 0:
 		return n.goaway(l, wire.GoawayVersion, fmt.Sprintf("versions %d..%d, this node speaks %d..%d",
 			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
-	case string(m.Grid) != n.cfg.Grid:
+	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role == wire.RolePeer): // a client may take the grid that answers
 		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
 	case m.Role != wire.RolePeer && n.stopping:
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
