@@ -1,0 +1,362 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// These tests run against `grid-node dev`: real nodes, real replication, real
+// kills. What only a broken node does is in hostile_test.go.
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if exampleGrid != nil {
+		exampleGrid.Stop()
+	}
+	devgrid.Clean()
+	os.Exit(code)
+}
+
+func dial(t testing.TB, g *devgrid.Grid, change ...func(*client.Config)) *client.Client {
+	t.Helper()
+	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: 10 * time.Second, RequestTimeout: 10 * time.Second}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := client.Dial(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func eachIO(t *testing.T, f func(t *testing.T, io func(*client.Config))) {
+	for _, m := range []client.IO{client.IONet, client.IOBlocking, client.IOPinned} {
+		t.Run(m.String(), func(t *testing.T) { f(t, func(c *client.Config) { c.IO = m }) })
+	}
+}
+
+func TestGridSubmitAndRead(t *testing.T) {
+	g := devgrid.Run(t)
+	c := dial(t, g)
+	if n := len(c.Table()); n != 2 {
+		t.Fatalf("%d partitions, want 2", n)
+	}
+	perPartition := map[wire.PartitionID]int{}
+	for i := range 50 {
+		id := fmt.Sprintf("READ-%d", i)
+		fix := devgrid.Order(id, 305)
+		r, err := c.Submit(t.Context(), fix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Copies != 2 || r.Epoch == 0 || r.Duplicate {
+			t.Fatalf("receipt %v, want two copies", r)
+		}
+		perPartition[r.Partition]++
+		for _, mode := range []client.ReadMode{client.Confirmed, client.Leased} {
+			o, err := c.Get(t.Context(), r.ID(), client.WithMode(mode))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(o.FIX, fix) || o.ClOrdID != id || o.Symbol != "IBM" || o.Account != "ACC" || o.Side != '1' || o.ID != r.ID() {
+				t.Fatalf("mode %d: order %+v", mode, o)
+			}
+		}
+		o, err := c.GetByClOrdID(t.Context(), id)
+		if err != nil || o.ID != r.ID() {
+			t.Fatalf("by ClOrdID: %v %v, want %v", o.ID, err, r.ID())
+		}
+	}
+	if len(perPartition) != 2 {
+		t.Fatalf("orders went to %v: routing does not spread", perPartition)
+	}
+	// A backup may be behind: it gets there.
+	last := c.Table()[0].ID
+	r, err := c.SubmitTo(t.Context(), last, devgrid.Order("BACKUP", 305))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		o, err := c.Get(t.Context(), r.ID(), client.WithMode(client.Backup))
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return err == nil && o.ClOrdID == "BACKUP" && o.From != c.Table()[0].Primary.Address
+	})
+}
+
+func waitFor(t testing.TB, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+func TestGridRefusals(t *testing.T) {
+	g := devgrid.Run(t)
+	c := dial(t, g)
+	good := devgrid.Order("ONCE", 305)
+	first, err := c.Submit(t.Context(), good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	badSum := bytes.Clone(devgrid.Order("BADSUM", 305))
+	badSum[len(badSum)-2] ^= 1
+	noSymbol := bytes.ReplaceAll(devgrid.Order("NOSYM", 305), []byte("55=IBM"), []byte("65=IBM"))
+	for name, tc := range map[string]struct {
+		fix  []byte
+		want error
+		tag  uint32
+	}{
+		"duplicate":  {good, client.ErrDuplicateClOrdID, 11},
+		"checksum":   {badSum, client.ErrBadFIX, 10},
+		"no symbol":  {noSymbol, client.ErrBadFIX, 10},
+		"no ClOrdID": {[]byte("8=FIX.4.2\x01"), client.ErrBadFIX, 11},
+		"empty":      {nil, client.ErrBadFIX, 11},
+		"too large":  {devgrid.Order("LARGE", 20<<10), client.ErrTooLarge, 0},
+		"giant":      {append(devgrid.Order("GIANT", 305), make([]byte, 1<<17)...), client.ErrTooLarge, 0},
+	} {
+		_, err := c.Submit(t.Context(), tc.fix)
+		var reject *client.RejectError
+		if !errors.Is(err, tc.want) || !errors.As(err, &reject) || reject.Tag != tc.tag || client.FateOf(err) != client.FateRefused {
+			t.Errorf("%s: error %v, want %v, tag %d", name, err, tc.want, tc.tag)
+		}
+		t.Log(err)
+	}
+	if _, err := c.GetByClOrdID(t.Context(), "NEVER"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := c.Get(t.Context(), wire.OrderID{Partition: first.Partition, Seq: 1 << 40}); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := c.SubmitTo(t.Context(), 99, good); !errors.Is(err, client.ErrNotSent) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "other", DialTimeout: time.Second}); !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("another grid's name: error %v", err)
+	} else {
+		t.Log(err)
+	}
+}
+
+func TestGridLogsAreEqual(t *testing.T) {
+	g := devgrid.Run(t)
+	c := dial(t, g)
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 250 {
+				if _, err := c.Submit(t.Context(), devgrid.Order(fmt.Sprintf("LOG-%d-%d", w, i), 305)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	orders := 0
+	for _, p := range c.Table() {
+		logs := make([][]byte, len(p.Members))
+		for i, m := range p.Members {
+			waitFor(t, func() bool {
+				logs[i] = logs[i][:0]
+				end, err := c.ReadLog(t.Context(), p.ID, m.Address, 1, func(e client.LogEntry) error {
+					logs[i] = append(logs[i], e.Bytes...)
+					if i == 0 && e.Kind == order.KindOrder {
+						orders++
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return i == 0 || end.CommitSeq == end.LastSeq && len(logs[i]) == len(logs[0])
+			})
+		}
+		if !bytes.Equal(logs[0], logs[1]) {
+			t.Fatalf("%s: the replicas' logs differ", p.ID)
+		}
+	}
+	if orders != 1000 {
+		t.Fatalf("%d orders in the logs, want 1000", orders)
+	}
+}
+
+func TestGridSubmitAllocatesNothing(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*client.Config)) {
+		g := devgrid.Run(t)
+		c := dial(t, g, io)
+		s, err := c.Session(c.Table()[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const runs = 2000
+		orders := make([][]byte, runs+1)
+		for i := range orders {
+			orders[i] = devgrid.Order(fmt.Sprintf("ALLOC-%d", i), 305)
+		}
+		ctx, i := context.Background(), 0
+		if n := testing.AllocsPerRun(runs, func() {
+			if _, err := s.Submit(ctx, orders[i]); err != nil {
+				t.Fatal(err)
+			}
+			i++
+		}); n != 0 {
+			t.Errorf("%v allocations per Submit, want 0", n)
+		}
+	})
+}
+
+// TestGridKilledPrimary kills primaries under load. Every receipt must be in the
+// log exactly once and no order may be there twice; nobody sees an error.
+func TestGridKilledPrimary(t *testing.T) {
+	g := devgrid.Run(t)
+	c := dial(t, g)
+	var (
+		mu    sync.Mutex
+		acked = map[string]client.Receipt{}
+		stop  atomic.Bool
+		wg    sync.WaitGroup
+	)
+	for w := range 4 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				id := fmt.Sprintf("KILL-%d-%d", w, i)
+				r, err := c.Submit(t.Context(), devgrid.Order(id, 305))
+				if err != nil {
+					t.Errorf("order %s: %v", id, err)
+					return
+				}
+				mu.Lock()
+				acked[id] = r
+				mu.Unlock()
+			}
+		})
+	}
+	const kills = 3
+	for range kills {
+		waitForRedundancy(t, c)
+		time.Sleep(50 * time.Millisecond) // some traffic at full redundancy
+		killPrimary(t, c, g)
+	}
+	waitForRedundancy(t, c)
+	stop.Store(true)
+	wg.Wait()
+	checkLog(t, c, acked)
+	st := c.Stats()
+	t.Logf("%d orders acknowledged, %d kills; %d outages, the longest %v; %d resent, %d duplicates recognised",
+		len(acked), kills, st.Outages, st.LongestOutage.Duration(), st.Resent, st.Duplicates)
+	if st.Outages == 0 || st.Violations != 0 || st.Unknown != 0 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+func waitForRedundancy(t *testing.T, c *client.Client) {
+	t.Helper()
+	waitFor(t, func() bool {
+		if err := c.Refresh(t.Context()); err != nil {
+			return false
+		}
+		for _, p := range c.Table() {
+			inSync := 0
+			for _, m := range p.Members {
+				if m.InSync {
+					inSync++
+				}
+			}
+			if inSync < 2 || p.Primary.ID == "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// killPrimary kills the process that is primary of the first partition.
+func killPrimary(t *testing.T, c *client.Client, g *devgrid.Grid) {
+	t.Helper()
+	pid, err := g.PIDOf(c.Table()[0].Primary.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	before := c.Table()[0].Epoch
+	waitFor(t, func() bool { return c.Refresh(t.Context()) == nil && c.Table()[0].Epoch > before })
+}
+
+func checkLog(t *testing.T, c *client.Client, acked map[string]client.Receipt) {
+	t.Helper()
+	found := map[string]wire.OrderID{}
+	for _, p := range c.Table() {
+		_, err := c.ReadLog(t.Context(), p.ID, "", 1, func(e client.LogEntry) error {
+			if e.Kind != order.KindOrder {
+				return nil
+			}
+			id := string(order.ClOrdID(e.Bytes))
+			if other, twice := found[id]; twice {
+				t.Errorf("order %s is in the log twice: %s and %s/%d", id, other, p.ID, e.Seq)
+			}
+			found[id] = wire.OrderID{Partition: p.ID, Seq: e.Seq}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := 0
+	for id, r := range acked {
+		if found[id] != r.ID() {
+			lost++
+			t.Errorf("order %s was acknowledged as %s and is in the log as %v", id, r, found[id])
+		}
+	}
+	if len(found) != len(acked) {
+		t.Errorf("%d orders in the log, %d acknowledged, %d lost", len(found), len(acked), lost)
+	}
+}
+
+// BenchmarkGridSubmit is one synchronous client against `grid-node dev`, per IO.
+func BenchmarkGridSubmit(b *testing.B) {
+	g := devgrid.Run(b)
+	for _, mode := range []client.IO{client.IONet, client.IOBlocking, client.IOPinned} {
+		b.Run(mode.String(), func(b *testing.B) {
+			c := dial(b, g, func(c *client.Config) { c.IO = mode })
+			s, err := c.Session(c.Table()[0].ID)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			orders := make([][]byte, b.N)
+			run := benchRun.Add(1)
+			for i := range orders {
+				orders[i] = devgrid.Order(fmt.Sprintf("B%d-%d", run, i), 305)
+			}
+			b.ResetTimer()
+			for i := range b.N {
+				if _, err := s.Submit(context.Background(), orders[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+var benchRun atomic.Int64
