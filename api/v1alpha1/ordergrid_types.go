@@ -10,7 +10,7 @@ import (
 // OrderGridSpec is what a user asks for.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
-// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('128Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 128Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them.
 	// Shards may be added later; the number may not fall.

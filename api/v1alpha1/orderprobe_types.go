@@ -8,6 +8,7 @@ import (
 // OrderProbeSpec is one benchmark of one grid. It cannot be changed: results belong to what was asked for.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
+// +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-scale' || !has(self.overrides) || !has(self.overrides.probes)",messageExpression="'probes %s cannot be set for stac-scale, in which two probes go with every pair of servers; remove spec.overrides.probes'.format([self.overrides.probes])"
 type OrderProbeSpec struct {
 	// gridRef names the OrderGrid in the same namespace that is measured.
 	// +required
@@ -17,7 +18,8 @@ type OrderProbeSpec struct {
 	// +required
 	Scenario Scenario `json:"scenario"`
 
-	// parameters is Exact (the rates and durations of the published run) or Scaled (what two cores can carry).
+	// parameters is Exact (the rates and durations of the published run), Scaled (what two cores can carry) or Quick
+	// (fewer rates, measured shorter).
 	// +optional
 	// +default="Scaled"
 	// +kubebuilder:default=Scaled
@@ -70,7 +72,7 @@ const (
 
 // ParameterSet says at which size a scenario is run.
 //
-// +kubebuilder:validation:Enum=Exact;Scaled
+// +kubebuilder:validation:Enum=Exact;Scaled;Quick
 type ParameterSet string
 
 const (
@@ -78,6 +80,8 @@ const (
 	ParametersExact ParameterSet = "Exact"
 	// ParametersScaled are parameters for a machine with two cores.
 	ParametersScaled ParameterSet = "Scaled"
+	// ParametersQuick are fewer rates, measured shorter: a look within a minute.
+	ParametersQuick ParameterSet = "Quick"
 )
 
 // ProbeOverrides replace parameters of a scenario.

@@ -59,6 +59,9 @@ func (e *ForeignError) Error() string {
 type Applier struct {
 	// Client reads (from the cache, in the operator) and writes.
 	Client client.Client
+	// Live reads from the API server. It is asked before an object is created: a cache that is behind, or that leaves
+	// out what does not carry the operator's labels, must not lead to taking over somebody else's object.
+	Live client.Reader
 	// OnWrite, if set, is told of every write that was sent.
 	OnWrite func(kind string, outcome Outcome)
 }
@@ -83,6 +86,9 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client
 	kind := want.GetKind()
 	live := desired.DeepCopyObject().(client.Object)
 	err = a.Client.Get(ctx, client.ObjectKeyFromObject(desired), live)
+	if apierrors.IsNotFound(err) {
+		err = a.Live.Get(ctx, client.ObjectKeyFromObject(desired), live)
+	}
 	outcome := Updated
 	switch {
 	case apierrors.IsNotFound(err):

@@ -7,9 +7,12 @@ import "reflect"
 func covers(have, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
+		if have == nil {
+			return len(want) == 0
+		}
 		have, ok := have.(map[string]any)
 		if !ok {
-			return len(want) == 0 && have == nil
+			return false
 		}
 		for k, w := range want {
 			if k == "apiVersion" || k == "kind" {
@@ -24,9 +27,12 @@ func covers(have, want any) bool {
 		}
 		return true
 	case []any:
+		if have == nil {
+			return len(want) == 0
+		}
 		have, ok := have.([]any)
 		if !ok {
-			return len(want) == 0
+			return false
 		}
 		return coversList(have, want)
 	default:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
@@ -13,7 +15,6 @@ const sinkDir = "/var/lib/ordergrid/sink"
 // nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet.
 func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	spec := &grid.Spec
-	name := api.ShardName(grid.Name, shard)
 	args := []string{
 		"serve",
 		"--grid", grid.Name,
@@ -27,8 +28,8 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),
 		"--http", fmt.Sprintf(":%d", api.HTTPPort),
 		"--arbiter", "kube",
-		"--peers", fmt.Sprintf("%s-%%d.%s.%s.svc:%d", name, name, grid.Namespace, api.DataPort),
-		"--memory-limit", spec.Memory.String(),
+		"--peers", strings.Join(peers(grid, shard), ","),
+		"--memory-limit", processMemory(spec.Memory).String(),
 		"--beacon", spec.Timing.BeaconInterval.Duration.String(),
 		"--lease", spec.Timing.Lease.Duration.String(),
 		"--grace", spec.Timing.Grace.Duration.String(),
@@ -43,6 +44,22 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		args = append(args, "--seeds", strings.Join(seeds, ","))
 	}
 	return args
+}
+
+// peers are the shard's own pods by the names the headless Service gives them.
+func peers(grid *api.OrderGrid, shard int32) []string {
+	var list []string
+	for ordinal := range grid.Spec.Replicas {
+		list = append(list, fmt.Sprintf("%s.%s.%s.svc:%d", api.PodName(grid.Name, shard, ordinal), api.ShardName(grid.Name, shard), grid.Namespace, api.DataPort))
+	}
+	return list
+}
+
+// processMemory is the limit at which a grid node leaves spec.memory to orders: it keeps a quarter of its limit, at most
+// 192Mi, for its runtime and connections.
+func processMemory(orders resource.Quantity) *resource.Quantity {
+	n := orders.Value()
+	return resource.NewQuantity(n+min((n+2)/3, 192<<20), resource.BinarySI)
 }
 
 // otherShards are the addresses at which the other shards tell their part of the partition table.

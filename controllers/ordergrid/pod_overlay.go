@@ -17,7 +17,7 @@ import (
 )
 
 // nodeOverhead is what a grid node needs beside its orders, as the validation of spec.resources has it.
-var nodeOverhead = resource.MustParse("128Mi")
+var nodeOverhead = resource.MustParse("256Mi")
 
 // OverlayError says which part of spec.podTemplate cannot be laid over the pod, and what to do instead.
 type OverlayError struct {

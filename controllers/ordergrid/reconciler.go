@@ -48,7 +48,7 @@ type Defaults struct {
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server, for the one decision that a stale answer would make dangerous.
+	// Live reads from the API server, for the decisions that a stale answer would make dangerous.
 	Live client.Reader
 	// Recorder of events.
 	Recorder events.EventRecorder
@@ -60,6 +60,10 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return setup(mgr, workers, r)
+}
+
+func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -99,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
-	run := &run{Reconciler: r, grid: grid, applier: apply.Applier{Client: r.Client, OnWrite: countWrite}}
+	run := &run{Reconciler: r, grid: grid, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
 	stepErr := run.steps(ctx)
 	stalled, retry := classify(stepErr)
 	observed, err := r.observe(ctx, grid, stalled)

@@ -1,0 +1,66 @@
+package ordergrid
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+var testDefaults = Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent}
+
+// pairGrid is an OrderGrid with an empty spec, as the API server fills it in (TestGridDefaults of the API holds it to that).
+func pairGrid() *api.OrderGrid {
+	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	return &api.OrderGrid{
+		ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "trading", UID: "11111111-2222-3333-4444-555555555555", Generation: 1},
+		Spec: api.OrderGridSpec{
+			Shards: 1, Replicas: 2, MinInSync: 1, PartitionBy: api.PartitionByClOrdID,
+			Memory:      resource.MustParse("1Gi"),
+			WriteBehind: api.WriteBehindSpec{Sink: api.SinkHold},
+			Timing: api.TimingSpec{
+				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
+				ClaimDelay: d(10 * time.Second), DrainTimeout: d(20 * time.Second),
+			},
+			Placement: api.GridPlacement{Spread: api.SpreadRequired},
+		},
+	}
+}
+
+// bankGrid uses every field.
+func bankGrid() *api.OrderGrid {
+	grid := pairGrid()
+	grid.Spec.Shards, grid.Spec.Replicas, grid.Spec.MinInSync = 3, 3, 2
+	grid.Spec.Memory = resource.MustParse("8Gi")
+	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{
+		Volume: api.SinkVolumeClaim, Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast"), WhenDeleted: api.ClaimDelete,
+	}}
+	grid.Spec.Placement = api.GridPlacement{
+		NodeSelector: map[string]string{"pool": "xeon"},
+		Tolerations:  []corev1.Toleration{{Key: "trading", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+		Spread:       api.SpreadPreferred,
+	}
+	grid.Spec.Image, grid.Spec.ImagePullPolicy = "registry.example/grid-node@sha256:abc", corev1.PullAlways
+	grid.Spec.Resources = &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("12Gi")},
+	}
+	grid.Spec.PodTemplate = raw(`{"metadata":{"annotations":{"desk":"emea"}},"spec":{"priorityClassName":"trading",
+		"containers":[{"name":"grid-node","env":[{"name":"GODEBUG","value":"gctrace=1"}]},{"name":"ship-logs","image":"logs:1"}]}}`)
+	return grid
+}
+
+// singleGrid is one server without replication, its sink on an EmptyDir.
+func singleGrid() *api.OrderGrid {
+	grid := pairGrid()
+	grid.Spec.Replicas = 1
+	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile}
+	return grid
+}
+
+func raw(s string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(s)} }
