@@ -2,9 +2,11 @@ package replica
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// advance commits what every member of the ack set stored, and answers.
+// advance commits what every member of the ack set stored, and answers. With
+// fewer in-sync copies than minInSync nothing is committed: orders that were
+// accepted before a member was lost wait for the next one.
 func (r *Replica) advance() {
-	if r.primary.suspended {
+	if r.primary.suspended || len(r.cfg.InSync) < r.opt.MinInSync {
 		return
 	}
 	to, _ := r.store.Last()

@@ -24,6 +24,9 @@ func (r *Replica) tickLearner() {
 	if b.joins++; b.joins%8 == 0 {
 		r.askConfig() // perhaps the primary is another by now and the watch does not say so
 	}
+	if r.cfg.Primary.Address == r.self.Address {
+		return // the primary was a former process of this pod: only the arbiter knows how this ends
+	}
 	last, hash := r.store.Last()
 	m := wire.Join{PeerHead: r.head(r.cfg.Primary.Boot), LastSeq: last, LastHash: hash, Member: []byte(r.self.ID), Address: []byte(r.self.Address)}
 	off := len(r.out.buf)
@@ -77,9 +80,9 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 		r.primary.peers = append(r.primary.peers, peer{Member: *member, learner: true})
 		known = &r.primary.peers[len(r.primary.peers)-1]
 	}
-	if !known.acks { // in the ack set already: what it acknowledged stands
-		known.sent, known.stored = lastSeq, lastSeq
-	}
+	// What it acknowledged stands, should this be an old request come late.
+	known.stored = max(known.stored, lastSeq)
+	known.sent = known.stored
 	known.synced, known.knowsEpoch, known.down = true, true, false
 	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
 	r.joinReplyTo(member, wire.JoinAccepted, known.sent+1, "")

@@ -201,6 +201,8 @@ func (r *Replica) tick() {
 	r.lastTick = r.now.Mono
 	r.tickProposal()
 	switch r.role {
+	case RoleIdle:
+		r.readConfig()
 	case RoleClaiming:
 		r.claim()
 	case RolePrimary:

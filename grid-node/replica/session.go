@@ -64,8 +64,9 @@ func (s *session) classify(c uint64, t *sessionTable) (seqVerdict, uint64) {
 		return seqNew, 0
 	}
 	if s.expected != 0 {
-		if c > s.expected {
-			return seqGap, s.expected
+		// An older clientSeq that had been refused may have come first.
+		if next := max(s.expected, s.last+1); c > next {
+			return seqGap, next
 		}
 	} else if c > s.last+t.window { // the first frame since this primary took over
 		return seqGap, s.last + 1

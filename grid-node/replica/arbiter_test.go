@@ -1,0 +1,137 @@
+package replica_test
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// arbiterModel is the API server: one record, compare-and-swap, a watch, and
+// the ways in which all of these go wrong.
+type arbiterModel struct {
+	w       *world
+	rec     replica.Config
+	version int
+	queue   []arbiterCall
+	mode    arbiterMode
+	held    []arbiterCall // proposals that are on the way and will land late
+	noWatch bool
+	history []replica.Config
+}
+
+type arbiterMode string
+
+const (
+	arbiterOK          arbiterMode = "ok"
+	arbiterDown        arbiterMode = "down"         // nothing is done, answers are lost
+	arbiterCommitsLost arbiterMode = "commits-lost" // done, the answer is lost
+	arbiterLate        arbiterMode = "late"         // the answer is lost and the change is done later
+	arbiterRefuses     arbiterMode = "refuses"
+)
+
+type arbiterCall struct {
+	from *node
+	name string // of the process that asked
+	boot uint64
+	put  *replica.Config // nil: get
+}
+
+func (a *arbiterModel) init(w *world) {
+	a.w, a.mode, a.version = w, arbiterOK, 1
+	a.rec = replica.Config{Version: "1"}
+}
+
+func (a *arbiterModel) get(n *node) {
+	a.queue = append(a.queue, arbiterCall{from: n, name: n.name(), boot: n.self.Boot})
+}
+
+func (a *arbiterModel) propose(n *node, c *replica.Config) {
+	a.queue = append(a.queue, arbiterCall{from: n, name: n.name(), boot: n.self.Boot, put: c})
+}
+
+func (a *arbiterModel) busy() bool { return len(a.queue) > 0 }
+
+// answerNext carries out the oldest call.
+func (a *arbiterModel) answerNext() {
+	c := a.queue[0]
+	a.queue = a.queue[1:]
+	if c.put == nil {
+		if a.mode != arbiterDown {
+			a.tell(c, replica.Event{Kind: replica.EventConfig, Fresh: true, Config: a.copy()})
+		}
+		return
+	}
+	result := replica.Event{Kind: replica.EventCASResult, ChangeID: c.put.ChangeID, Outcome: replica.OutcomeUnknown}
+	switch a.mode {
+	case arbiterOK:
+		result.Outcome, result.Text = a.swap(c.put)
+		if result.Outcome == replica.OutcomeOK {
+			result.Config = a.copy()
+		}
+	case arbiterCommitsLost:
+		a.swap(c.put)
+	case arbiterLate:
+		a.held = append(a.held, c)
+	case arbiterRefuses:
+		result.Outcome, result.Text = replica.OutcomeRefused, "the fake API server refuses everything"
+	}
+	a.w.logf("arbiter: %s proposes %s: %s", c.name, a.w.configText(c.put), outcomeText(result.Outcome))
+	a.tell(c, result)
+}
+
+// landLate lets a held proposal arrive now.
+func (a *arbiterModel) landLate() {
+	for _, c := range a.held {
+		outcome, _ := a.swap(c.put)
+		a.w.logf("arbiter: late proposal %s: %s", a.w.configText(c.put), outcomeText(outcome))
+	}
+	a.held = nil
+}
+
+// tell answers the process that asked, if it still lives.
+func (a *arbiterModel) tell(c arbiterCall, ev replica.Event) {
+	if c.from.up && c.from.self.Boot == c.boot {
+		c.from.step(ev)
+	}
+}
+
+// swap is the compare-and-swap with the transition rules of the CRD.
+func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
+	if c.Version != a.rec.Version {
+		return replica.OutcomeConflict, ""
+	}
+	switch {
+	case c.Epoch != a.rec.Epoch+1:
+		return replica.OutcomeRefused, fmt.Sprintf("epoch %d after %d", c.Epoch, a.rec.Epoch)
+	case !c.Has(c.Primary.Boot):
+		return replica.OutcomeRefused, "primary not in inSync"
+	case a.rec.Epoch > 0 && !a.rec.Has(c.Primary.Boot) && c.Lineage != a.rec.Lineage+1:
+		return replica.OutcomeRefused, "primary was not in inSync"
+	}
+	a.version++
+	a.rec = *c
+	a.rec.Version = fmt.Sprint(a.version)
+	a.history = append(a.history, a.rec)
+	if !a.noWatch {
+		for _, n := range a.w.nodes {
+			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+		}
+	}
+	return replica.OutcomeOK, ""
+}
+
+// touch is an edit of the spec: the version rises, the status stays.
+func (a *arbiterModel) touch() {
+	a.version++
+	a.rec.Version = fmt.Sprint(a.version)
+}
+
+func (a *arbiterModel) copy() *replica.Config {
+	c := a.rec
+	return &c
+}
+
+func outcomeText(o replica.Outcome) string {
+	return map[replica.Outcome]string{replica.OutcomeOK: "ok", replica.OutcomeConflict: "conflict",
+		replica.OutcomeRefused: "refused", replica.OutcomeUnknown: "unknown"}[o]
+}

@@ -1,0 +1,365 @@
+package replica_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// TestScripts plays testdata/*.txt. A script is read without the code:
+// testdata/README.md lists the commands. `go test -run TestScripts -rewrite`
+// writes what happens now into the files.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.HasSuffix(path, ".md") || strings.Contains(path, "fuzz") {
+			t.Skip("not a script")
+		}
+		s := &script{t: t}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.t = t
+			return s.run(d)
+		})
+	})
+}
+
+type script struct {
+	t        *testing.T
+	w        *world
+	sessions map[uint64]sessionKey // by client
+	reqID    uint64
+
+	acked, refused int
+	lastReject     string
+}
+
+// sessionKey is what the last SessionOpened told a client.
+type sessionKey struct{ slot, generation uint32 }
+
+func (s *script) run(d *datadriven.TestData) string {
+	if d.Cmd == "cluster" {
+		s.cluster(d)
+	} else if s.w == nil {
+		d.Fatalf(s.t, "the first command has to be cluster")
+	}
+	if d.Cmd != "cluster" && !s.traffic(d) && !s.fault(d) && !s.look(d) {
+		d.Fatalf(s.t, "unknown command %q; testdata/README.md lists them", d.Cmd)
+	}
+	out := s.w.trace.String()
+	s.w.trace.Reset()
+	if out == "" {
+		return "ok"
+	}
+	return out
+}
+
+// cluster starts a new world; with quiet only the outcome is shown.
+func (s *script) cluster(d *datadriven.TestData) {
+	opt := worldOptions{replicas: 2, minInSync: 1, limits: replica.Limits{Window: 8}}
+	arg(d, "replicas", &opt.replicas)
+	arg(d, "minInSync", &opt.minInSync)
+	arg(d, "window", &opt.limits.Window)
+	arg(d, "sessions", &opt.limits.Sessions)
+	arg(d, "inFlight", &opt.limits.InFlight)
+	arg(d, "reads", &opt.limits.PendingReads)
+	arg(d, "joinBound", &opt.limits.JoinBound)
+	var memory int
+	arg(d, "memory", &memory)
+	opt.memory = int64(memory)
+	opt.leases = d.HasArg("leases")
+	s.w = newWorld(s.t, opt)
+	s.sessions = map[uint64]sessionKey{}
+	s.w.faults.cut = map[[2]string]bool{}
+	s.w.quiet = !d.HasArg("trace")
+	if !d.HasArg("unclaimed") {
+		s.w.deliver()
+		s.w.tick(200 * ms)
+	}
+	s.w.quiet = false
+}
+
+// arg reads key=value if it is there.
+func arg[T int | uint64 | string](d *datadriven.TestData, key string, v *T) {
+	for _, a := range d.CmdArgs {
+		if a.Key == key {
+			a.Scan(nil, 0, v)
+		}
+	}
+}
+
+// traffic is what clients do.
+func (s *script) traffic(d *datadriven.TestData) bool {
+	client, on := uint64(1), "a"
+	switch d.Cmd {
+	case "open", "submit", "get", "readlog":
+		arg(d, "client", &client)
+		arg(d, "on", &on)
+	}
+	n := s.w.node(on)
+	switch d.Cmd {
+	case "open":
+		var id, epoch int
+		arg(d, "id", &id)
+		arg(d, "epoch", &epoch)
+		if id == 0 {
+			id = int(client)
+		}
+		s.reqID++
+		s.send(n, client, wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: s.reqID, IDHi: uint64(id), IDLo: 7, Epoch: uint64(epoch)}))
+	case "submit":
+		s.w.quiet = d.HasArg("quiet")
+		s.submit(d, n, client)
+	case "get":
+		s.get(d, n, client)
+	case "readlog":
+		var from, maxBytes int
+		arg(d, "from", &from)
+		arg(d, "max", &maxBytes)
+		s.reqID++
+		s.send(n, client, wire.AppendReadLog(nil, partition, &wire.ReadLog{ReqID: s.reqID, FromSeq: uint64(from), MaxBytes: uint32(maxBytes)}))
+	default:
+		return false
+	}
+	if !d.HasArg("hold") {
+		s.w.deliver()
+	}
+	if s.w.quiet {
+		s.w.quiet = false
+		s.w.logf("%d acknowledged, %d refused, the last: %s", s.acked, s.refused, s.lastReject)
+	}
+	return true
+}
+
+// send gives a node a client's frame; replies are remembered and traced.
+func (s *script) send(n *node, client uint64, frame []byte) {
+	s.w.observer = func(conn uint64, f []byte) {
+		switch wire.FrameType(f) {
+		case wire.TypeAck:
+			s.acked++
+		case wire.TypeReject:
+			s.refused++
+			s.lastReject = replyText(f)
+		}
+		if wire.FrameType(f) == wire.TypeSessionOpened {
+			var m wire.SessionOpened
+			_ = wire.DecodeSessionOpened(f, &m)
+			s.sessions[conn] = sessionKey{m.Slot, m.Generation}
+		}
+		s.w.logf("  client %d gets %s", conn, replyText(f))
+	}
+	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: client, Frame: frame})
+}
+
+func (s *script) submit(d *datadriven.TestData, n *node, client uint64) {
+	var from, to, epoch, size int
+	var id string
+	arg(d, "seq", &from)
+	to = from
+	arg(d, "to", &to)
+	arg(d, "epoch", &epoch)
+	arg(d, "clordid", &id)
+	arg(d, "size", &size)
+	for seq := from; seq <= to; seq++ {
+		name := id
+		if name == "" {
+			name = fmt.Sprintf("c%d-%d", client, seq)
+		}
+		fix := fixOrder(name, size)
+		if d.HasArg("bad") {
+			fix[len(fix)-2] ^= 1
+		}
+		k := s.sessions[client]
+		if d.HasArg("nosession") {
+			k = sessionKey{99, 1}
+		}
+		s.send(n, client, wire.AppendSubmit(nil, partition, &wire.Submit{
+			Epoch: uint64(epoch), Slot: k.slot, Generation: k.generation, ClientSeq: uint64(seq), Payload: fix,
+		}))
+	}
+}
+
+func (s *script) get(d *datadriven.TestData, n *node, client uint64) {
+	var seq int
+	mode, id := "confirmed", ""
+	arg(d, "seq", &seq)
+	arg(d, "mode", &mode)
+	arg(d, "clordid", &id)
+	s.reqID++
+	m := wire.Get{ReqID: s.reqID, By: wire.ByID, Seq: uint64(seq), Mode: map[string]uint8{"confirmed": 1, "leased": 2, "backup": 3}[mode]}
+	if id != "" {
+		m.By, m.Key = wire.ByClOrdID, []byte(id)
+	}
+	s.send(n, client, wire.AppendGet(nil, partition, &m))
+}
+
+// fault is what goes wrong, and time.
+func (s *script) fault(d *datadriven.TestData) bool {
+	w := s.w
+	var pods []string
+	for _, a := range d.CmdArgs {
+		if len(a.Key) == 1 && len(a.Vals) == 0 {
+			pods = append(pods, a.Key)
+		}
+	}
+	switch d.Cmd {
+	case "deliver":
+		w.deliver()
+	case "tick":
+		var t int
+		arg(d, "ms", &t)
+		w.tick(int64(t) * ms)
+	case "crash":
+		w.crash(w.node(pods[0]), !d.HasArg("silent"))
+		w.deliver()
+	case "restart":
+		w.node(pods[0]).start()
+		w.deliver()
+	case "pause":
+		w.node(pods[0]).paused = true
+	case "resume":
+		w.resume(w.node(pods[0]))
+		w.deliver()
+	case "cut", "heal":
+		w.faults.cut[[2]string{pods[0], pods[1]}] = d.Cmd == "cut"
+		if !d.HasArg("oneway") {
+			w.faults.cut[[2]string{pods[1], pods[0]}] = d.Cmd == "cut"
+		}
+	case "reconnect":
+		for i, pod := range pods[:2] {
+			w.node(pod).step(replica.Event{Kind: replica.EventPeerUp, Address: w.node(pods[1-i]).address})
+		}
+		w.deliver()
+	case "reset":
+		for i, pod := range pods[:2] {
+			w.node(pod).step(replica.Event{Kind: replica.EventPeerDown, Address: w.node(pods[1-i]).address})
+		}
+		w.deliver()
+	case "drop":
+		s.drop(d, pods)
+	case "arbiter":
+		s.arbiter(d)
+	case "drain":
+		w.node(pods[0]).step(replica.Event{Kind: replica.EventDrain})
+		w.deliver()
+	case "cursor":
+		var seq int
+		arg(d, "seq", &seq)
+		w.node(pods[0]).step(replica.Event{Kind: replica.EventCursor, Seq: uint64(seq)})
+		w.deliver()
+	case "corrupt":
+		s.corrupt(pods)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *script) drop(d *datadriven.TestData, pods []string) {
+	rule := dropRule{from: pods[0], to: pods[1], n: 1}
+	var typ string
+	arg(d, "type", &typ)
+	arg(d, "n", &rule.n)
+	for t := wire.TypePrepare; t <= wire.TypeNewConfig; t++ {
+		if t.String() == typ {
+			rule.typ = t
+		}
+	}
+	s.w.faults.drop = append(s.w.faults.drop, rule)
+}
+
+func (s *script) arbiter(d *datadriven.TestData) {
+	a := &s.w.arb
+	switch how := d.CmdArgs[0].Key; how {
+	case "land":
+		a.landLate()
+		s.w.deliver()
+	case "touch":
+		a.touch()
+	case "nowatch":
+		a.noWatch = true
+	case "rewind":
+		var epoch int
+		arg(d, "epoch", &epoch)
+		for _, c := range a.history {
+			if int(c.Epoch) == epoch {
+				a.version++
+				a.rec = c
+				a.rec.Version = fmt.Sprint(a.version)
+			}
+		}
+	default:
+		a.mode = arbiterMode(how)
+	}
+}
+
+// corrupt sends the second pod a Prepare of the first whose entry does not chain.
+func (s *script) corrupt(pods []string) {
+	from, to := s.w.node(pods[0]), s.w.node(pods[1])
+	last, _ := to.st.Last()
+	e := order.Entry{Size: order.HeaderSize + 16, Kind: order.KindNoop, Seq: last + 1, PrevHash: 0xbad, Epoch: 1}
+	entry := make([]byte, e.Size)
+	e.Put(entry)
+	s.w.send(from, to.address, wire.AppendPrepare(nil, partition, &wire.Prepare{
+		PeerHead: wire.PeerHead{Epoch: from.r.Status().Config.Epoch, From: from.self.Boot, To: to.self.Boot}, Entries: entry,
+	}))
+	s.w.deliver()
+}
+
+// look shows state without changing it.
+func (s *script) look(d *datadriven.TestData) bool {
+	switch d.Cmd {
+	case "status":
+		for _, n := range s.w.nodes {
+			if !n.up {
+				s.w.logf("%s is down", n.name())
+				continue
+			}
+			st := n.r.Status()
+			s.w.logf("%s is %s; last %d commit %d cursor %d", n.name(), n.statusText(), st.LastSeq, st.CommitSeq, st.CursorSeq)
+		}
+	case "logs":
+		s.logs()
+	default:
+		return false
+	}
+	return true
+}
+
+// logs prints the log of every replica, one line when all are the same.
+func (s *script) logs() {
+	var texts []string
+	for _, n := range s.w.nodes {
+		if !n.up {
+			continue
+		}
+		last, hash := n.st.Last()
+		var b strings.Builder
+		for seq := uint64(1); seq <= last; seq++ {
+			var e order.Entry
+			if _, err := order.DecodeEntry(n.st.Get(seq), &e); err != nil {
+				s.t.Fatal(err)
+			}
+			fmt.Fprintf(&b, " %d:%s", seq, e.Kind)
+			if e.Kind == order.KindOrder {
+				fmt.Fprintf(&b, "(%s)", order.ClOrdID(n.st.Get(seq)))
+			}
+		}
+		texts = append(texts, b.String())
+		s.w.logf("%s:%s", n.pod, b.String())
+		if hash != n.st.HashAt(last) {
+			s.t.Errorf("%s: hash of the last entry differs from itself", n.name())
+		}
+	}
+	for _, t := range texts[1:] {
+		if t != texts[0] {
+			s.w.logf("the logs DIFFER")
+			return
+		}
+	}
+	s.w.logf("the logs are equal")
+}

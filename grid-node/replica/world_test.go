@@ -1,0 +1,361 @@
+package replica_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// A world is a whole partition in one goroutine: replicas, a network, an
+// arbiter, clients and a clock, all of them driven by the test. What happens
+// depends on nothing else, so every run of a script or a seed is the same.
+
+const (
+	ms        = int64(time.Millisecond)
+	partition = wire.PartitionID(1) // s0p1
+	wallStart = int64(1195137000) * int64(time.Second)
+)
+
+type world struct {
+	tb     testing.TB
+	opt    worldOptions
+	clock  int64
+	nodes  []*node
+	net    []message
+	arb    arbiterModel
+	faults faults
+	trace  strings.Builder
+	quiet  bool // no trace
+	// observer sees every reply frame to a client; nil traces them.
+	observer func(conn uint64, frame []byte)
+	// deferFlush says whether a wake-up has more frames to come; nil means never.
+	deferFlush func() bool
+	// committed is the hash of every entry that any replica ever committed.
+	committed map[uint64]uint64
+}
+
+type worldOptions struct {
+	replicas  int
+	minInSync int
+	limits    replica.Limits
+	memory    int64
+	leases    bool
+}
+
+// node is a pod: its replica is replaced when it restarts.
+type node struct {
+	w       *world
+	pod     string
+	address string
+	starts  uint64
+	r       *replica.Replica
+	st      *store.Store
+	out     replica.Outbox
+	self    replica.Member
+	up      bool
+	paused  bool
+	inbox   []replica.Event // of a paused node
+	commits uint64
+	drained bool
+}
+
+type message struct {
+	from, to string // addresses
+	frame    []byte
+}
+
+func newWorld(tb testing.TB, opt worldOptions) *world {
+	w := &world{tb: tb, opt: opt, clock: int64(time.Second)}
+	w.arb.init(w)
+	for i := range opt.replicas {
+		pod := string(rune('a' + i))
+		n := &node{w: w, pod: pod, address: "10.0.0." + string(rune('1'+i)) + ":7400"}
+		w.nodes = append(w.nodes, n)
+		n.start()
+	}
+	tb.Cleanup(func() {
+		for _, n := range w.nodes {
+			if n.st != nil {
+				n.st.Close()
+			}
+		}
+	})
+	return w
+}
+
+// start makes an empty replica with a new boot id: a1, a2, … in traces.
+func (n *node) start() {
+	n.starts++
+	boot := uint64(n.pod[0]-'a'+0xa)<<8 | n.starts
+	self, err := replica.NewMember(wire.FormatMemberID(n.pod, boot), n.address)
+	if err != nil {
+		n.w.tb.Fatal(err)
+	}
+	if n.st != nil {
+		n.st.Close()
+	}
+	n.st, err = store.New(store.Options{Limit: n.w.opt.memory})
+	if err != nil {
+		n.w.tb.Fatal(err)
+	}
+	n.self, n.up, n.paused, n.inbox, n.drained, n.commits = self, true, false, nil, false, 0
+	o := replica.Options{
+		Partition: partition, Self: self, Store: n.st, Limits: n.w.opt.limits,
+		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a",
+	}
+	if n.w.opt.leases {
+		o.LeaseClock = func() int64 { return n.w.clock }
+	}
+	if n.r, err = replica.New(o); err != nil {
+		n.w.tb.Fatal(err)
+	}
+	n.w.arb.get(n)
+}
+
+func (w *world) node(pod string) *node {
+	for _, n := range w.nodes {
+		if n.pod == pod {
+			return n
+		}
+	}
+	w.tb.Fatalf("no node %q", pod)
+	return nil
+}
+
+func (w *world) byAddress(address string) *node {
+	for _, n := range w.nodes {
+		if n.address == address {
+			return n
+		}
+	}
+	return nil
+}
+
+func (w *world) now() replica.Time {
+	return replica.Time{Mono: w.clock, Wall: wallStart + w.clock}
+}
+
+func (w *world) logf(format string, args ...any) {
+	if !w.quiet {
+		fmt.Fprintf(&w.trace, format+"\n", args...)
+	}
+}
+
+// step gives the node one event, and then a flush, as one wake-up would.
+func (n *node) step(ev replica.Event) {
+	if !n.up {
+		return
+	}
+	if n.paused {
+		ev.Frame = append([]byte(nil), ev.Frame...)
+		n.inbox = append(n.inbox, ev)
+		return
+	}
+	n.r.Step(n.w.now(), &ev, &n.out)
+	if n.w.deferFlush != nil && n.w.deferFlush() {
+		return
+	}
+	n.r.Step(n.w.now(), &replica.Event{Kind: replica.EventFlush}, &n.out)
+	n.act()
+}
+
+// act carries out what the replica asked for.
+func (n *node) act() {
+	restart := false
+	for i := range n.out.Actions {
+		a := &n.out.Actions[i]
+		switch a.Kind {
+		case replica.ActionReply:
+			n.w.reply(n, a.Conn, join(n.out.Head(a), a.Tail))
+		case replica.ActionSend:
+			n.w.send(n, a.Address, join(n.out.Head(a), a.Tail))
+		case replica.ActionPropose:
+			n.w.arb.propose(n, a.Config)
+		case replica.ActionReadConfig:
+			n.w.arb.get(n)
+		case replica.ActionCommitted:
+			n.checkCommitted(a.Seq)
+		case replica.ActionAlarm:
+			n.w.logf("%s ALARM %s: %s", n.name(), a.Alarm, n.w.short(a.Text))
+			if a.Alarm == replica.AlarmInvariant {
+				n.w.tb.Errorf("%s: %s", n.name(), a.Text)
+			}
+		case replica.ActionCloseConn:
+			n.w.logf("%s closes conn %d: %s", n.name(), a.Conn, a.Text)
+		case replica.ActionDrained:
+			n.drained = true
+			n.w.logf("%s drained", n.name())
+		case replica.ActionStatus:
+			n.w.logf("%s is %s", n.name(), n.statusText())
+		case replica.ActionRestart:
+			restart = true
+			n.w.logf("%s RESTART: %s", n.name(), n.w.short(a.Text))
+		}
+	}
+	n.out.Reset()
+	if restart {
+		n.start() // what waited in the outbox was carried out: a process ends after it has said so
+	}
+}
+
+// checkCommitted holds every commit against all that were seen before: what one
+// replica committed, no other may ever commit differently (I2, I5, I6).
+func (n *node) checkCommitted(to uint64) {
+	if n.w.committed == nil {
+		n.w.committed = map[uint64]uint64{}
+	}
+	for seq := n.commits + 1; seq <= to; seq++ {
+		hash, known := n.w.committed[seq]
+		if known && hash != n.st.HashAt(seq) {
+			n.w.tb.Errorf("%s commits entry %d with hash %016x, it was committed with %016x", n.name(), seq, n.st.HashAt(seq), hash)
+		}
+		n.w.committed[seq] = n.st.HashAt(seq)
+	}
+	n.commits = to
+}
+
+func join(head, tail []byte) []byte {
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}
+
+func (n *node) name() string { return fmt.Sprintf("%s%d", n.pod, n.starts) }
+
+func (n *node) statusText() string {
+	s := n.r.Status()
+	text := s.Role.String()
+	if s.Suspended {
+		text += " (suspended)"
+	}
+	if s.Draining {
+		text += " (draining)"
+	}
+	if s.Config != nil {
+		text += ", " + n.w.configText(s.Config)
+	}
+	return text
+}
+
+func (w *world) configText(c *replica.Config) string {
+	if c.Epoch == 0 {
+		return "epoch 0"
+	}
+	return w.short(c.String())
+}
+
+// short writes "a/0000000000000a01" as "a1" and drops the partition.
+func (w *world) short(s string) string {
+	s = strings.TrimPrefix(s, partition.String()+": ")
+	for _, n := range w.nodes {
+		for i := uint64(1); i <= n.starts; i++ {
+			boot := uint64(n.pod[0]-'a'+0xa)<<8 | i
+			s = strings.ReplaceAll(s, wire.FormatMemberID(n.pod, boot), fmt.Sprintf("%s%d", n.pod, i))
+			s = strings.ReplaceAll(s, wire.FormatBootID(boot), fmt.Sprintf("%s%d", n.pod, i))
+		}
+	}
+	return s
+}
+
+// send puts a frame on the network, unless a fault takes it.
+func (w *world) send(from *node, to string, frame []byte) {
+	m := message{from: from.address, to: to, frame: frame}
+	if w.faults.drops(w, &m) {
+		if w.tracing(&m) {
+			w.logf("%s   LOST", w.frameText(&m))
+		}
+		return
+	}
+	w.net = append(w.net, m)
+}
+
+// reply gives a client its frames.
+func (w *world) reply(from *node, conn uint64, frames []byte) {
+	for len(frames) > 0 {
+		frame, rest, err := wire.Split(frames)
+		if err != nil || frame == nil {
+			w.tb.Fatalf("%s sent client %d a broken frame: %v", from.name(), conn, err)
+		}
+		if w.observer != nil {
+			w.observer(conn, frame)
+		} else {
+			w.logf("%s -> client %d: %s", from.name(), conn, replyText(frame))
+		}
+		frames = rest
+	}
+}
+
+// deliver lets everything that is on the way arrive, in the order it was sent,
+// until nothing is left.
+func (w *world) deliver() {
+	for i := 0; len(w.net) > 0 || w.arb.busy(); i++ {
+		if i > 100000 {
+			w.tb.Fatal("the replicas never come to rest")
+		}
+		if len(w.net) == 0 {
+			w.arb.answerNext()
+			continue
+		}
+		m := w.net[0]
+		w.net = w.net[1:]
+		w.arrive(&m)
+	}
+}
+
+// arrive hands one message over.
+func (w *world) arrive(m *message) {
+	n := w.byAddress(m.to)
+	if n == nil || !n.up {
+		return
+	}
+	if w.tracing(m) {
+		w.logf("%s", w.frameText(m))
+	}
+	n.step(replica.Event{Kind: replica.EventPeerFrame, Frame: m.frame})
+}
+
+// tick advances the clock in steps of 10 ms and lets everything arrive.
+func (w *world) tick(d int64) {
+	for end := w.clock + d; w.clock < end; {
+		w.clock += min(10*ms, end-w.clock)
+		for _, n := range w.nodes {
+			if !n.paused {
+				n.step(replica.Event{Kind: replica.EventTick})
+			}
+		}
+		w.deliver()
+	}
+}
+
+// crash ends a process; the others see their connections reset.
+func (w *world) crash(n *node, reset bool) {
+	n.up = false
+	kept := w.net[:0]
+	for _, m := range w.net {
+		if m.from != n.address && m.to != n.address {
+			kept = append(kept, m)
+		}
+	}
+	w.net = kept
+	if reset {
+		for _, o := range w.nodes {
+			if o != n {
+				o.step(replica.Event{Kind: replica.EventPeerDown, Address: n.address})
+			}
+		}
+	}
+}
+
+// resume lets a paused process see all it missed.
+func (w *world) resume(n *node) {
+	n.paused = false
+	inbox := n.inbox
+	n.inbox = nil
+	n.step(replica.Event{Kind: replica.EventTick})
+	for _, ev := range inbox {
+		n.step(ev)
+	}
+}
