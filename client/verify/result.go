@@ -1,0 +1,179 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Exit codes of the commands that print a Result.
+const (
+	ExitEqual      = 0 // everything compared is equal and in order
+	ExitDifferent  = 1 // a difference, gap, duplicate or broken chain was found
+	ExitIncomplete = 4 // nothing wrong was found, but something could not be read
+)
+
+// Result of Run.
+type Result struct {
+	Partitions []Partition `json:"partitions"`
+	Orders     uint64      `json:"orders"`   // orders compared, in all partitions
+	Entries    uint64      `json:"entries"`  // log entries compared
+	Problems   uint64      `json:"problems"` // differences, gaps, duplicates, broken chains
+	Unread     uint64      `json:"unread"`   // replicas and sink files that could not be read
+}
+
+// Partition is what was found in one partition.
+type Partition struct {
+	ID       string    `json:"id"`
+	Epoch    uint64    `json:"epoch"`
+	Lineage  uint32    `json:"lineage"`
+	Common   uint64    `json:"common"` // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
+	Hash     string    `json:"hash"`   // of the entry Common, 16 hex digits; it covers everything before
+	Kinds    Kinds     `json:"kinds"`
+	Replicas []Replica `json:"replicas"`
+	Sink     *Sink     `json:"sink,omitempty"`
+	// Problems are the first findings, at most MaxProblems of ProblemCount.
+	Problems     []string `json:"problems,omitempty"`
+	ProblemCount uint64   `json:"problemCount"`
+}
+
+// MaxProblems bounds the findings listed per partition; all are counted.
+const MaxProblems = 20
+
+// Kinds counts entries up to Common.
+type Kinds struct {
+	Orders   uint64 `json:"orders"`
+	Sessions uint64 `json:"sessions"` // opened
+	Cursors  uint64 `json:"cursors"`
+	Noops    uint64 `json:"noops"`
+}
+
+// Replica is one copy of a partition's log.
+type Replica struct {
+	Member    string `json:"member"`
+	Address   string `json:"address"`
+	Primary   bool   `json:"primary"`
+	InSync    bool   `json:"inSync"`
+	Committed uint64 `json:"committed"` // when reading began
+	Behind    uint64 `json:"behind"`    // entries behind the most advanced replica then
+	Read      uint64 `json:"read"`      // entries read and checked
+	Error     string `json:"error,omitempty"`
+}
+
+// Sink is what the file sink has of a partition.
+type Sink struct {
+	Files   []string `json:"files"`
+	First   uint64   `json:"first"` // 0 if there is no entry in any file
+	Last    uint64   `json:"last"`
+	Orders  uint64   `json:"orders"`  // orders of the log up to Common that are in the sink
+	Missing uint64   `json:"missing"` // entries between First and Last that are in no file
+	Repeats uint64   `json:"repeats"` // entries that two files have, equal: written by two primaries around a failover
+	Behind  uint64   `json:"behind"`  // entries up to Common that the sink does not have yet
+	Error   string   `json:"error,omitempty"`
+}
+
+func (p *Partition) problem(format string, args ...any) {
+	p.ProblemCount++
+	if len(p.Problems) < MaxProblems {
+		p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// sum fills the totals.
+func (r *Result) sum() {
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		r.Orders += p.Kinds.Orders
+		r.Entries += p.Common
+		r.Problems += p.ProblemCount
+		for j := range p.Replicas {
+			if p.Replicas[j].Error != "" {
+				r.Unread++
+			}
+		}
+		if p.Sink != nil && p.Sink.Error != "" {
+			r.Unread++
+		}
+	}
+}
+
+// ExitCode is what a command ends with.
+func (r *Result) ExitCode() int {
+	switch {
+	case r.Problems > 0:
+		return ExitDifferent
+	case r.Unread > 0 || len(r.Partitions) == 0:
+		return ExitIncomplete
+	}
+	return ExitEqual
+}
+
+// WriteJSON prints the result as one indented JSON object.
+func (r *Result) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// WriteText prints the result for people.
+func (r *Result) WriteText(w io.Writer) error {
+	out := &printer{w: w}
+	for i := range r.Partitions {
+		r.Partitions[i].text(out)
+	}
+	verdict := "EQUAL: all replicas hold the same bytes"
+	switch r.ExitCode() {
+	case ExitDifferent:
+		verdict = fmt.Sprintf("DIFFERENT: %d problems", r.Problems)
+	case ExitIncomplete:
+		verdict = fmt.Sprintf("INCOMPLETE: nothing wrong found, but %d replicas or sinks could not be read", r.Unread)
+	}
+	out.printf("%s; %d orders in %d entries of %d partitions compared\n", verdict, r.Orders, r.Entries, len(r.Partitions))
+	return out.err
+}
+
+func (p *Partition) text(out *printer) {
+	out.printf("%s  epoch %d  compared 1..%d  orders %d  hash %s\n", p.ID, p.Epoch, p.Common, p.Kinds.Orders, p.Hash)
+	for _, m := range p.Replicas {
+		role := "backup "
+		switch {
+		case m.Primary:
+			role = "primary"
+		case !m.InSync:
+			role = "learner"
+		}
+		out.printf("  %s  %-34s %-21s committed %d", role, m.Member, m.Address, m.Committed)
+		if m.Behind > 0 {
+			out.printf("  behind %d", m.Behind)
+		}
+		if m.Error != "" {
+			out.printf("  NOT READ: %s", m.Error)
+		}
+		out.printf("\n")
+	}
+	if s := p.Sink; s != nil {
+		out.printf("  sink     %d files, entries %d..%d, orders %d, missing %d, repeats %d, behind %d", len(s.Files), s.First, s.Last, s.Orders, s.Missing, s.Repeats, s.Behind)
+		if s.Error != "" {
+			out.printf("  NOT READ: %s", s.Error)
+		}
+		out.printf("\n")
+	}
+	for _, text := range p.Problems {
+		out.printf("  PROBLEM  %s\n", text)
+	}
+	if n := p.ProblemCount - uint64(len(p.Problems)); n > 0 {
+		out.printf("  PROBLEM  and %d more\n", n)
+	}
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}

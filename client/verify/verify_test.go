@@ -1,0 +1,262 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fakeGrid is logs in memory, so that they can be wrong in ways a grid never is.
+type fakeGrid struct {
+	logs   [][][]byte // per replica, its entries
+	errs   []error    // per replica: what reading it ends with
+	commit []uint64   // 0: all
+}
+
+func (g *fakeGrid) Table() []client.PartitionInfo {
+	p := client.PartitionInfo{ID: 0, Epoch: 3, Lineage: 1}
+	for i := range g.logs {
+		p.Members = append(p.Members, client.Member{ID: fmt.Sprintf("m%d/1", i), Address: fmt.Sprintf("10.0.0.%d:7400", i), InSync: true})
+	}
+	if len(p.Members) > 0 {
+		p.Primary = p.Members[0]
+	}
+	return []client.PartitionInfo{p}
+}
+
+func (g *fakeGrid) OpenLog(_ wire.PartitionID, address string) Log {
+	var i int
+	fmt.Sscanf(address, "10.0.0.%d:7400", &i)
+	l := &fakeLog{entries: g.logs[i], commit: uint64(len(g.logs[i]))}
+	if g.commit != nil {
+		l.commit = g.commit[i]
+	}
+	if g.errs != nil {
+		l.err = g.errs[i]
+	}
+	return l
+}
+
+type fakeLog struct {
+	entries [][]byte
+	commit  uint64
+	at      int
+	err     error
+}
+
+func (l *fakeLog) End() client.LogEnd { return client.LogEnd{CommitSeq: l.commit} }
+
+func (l *fakeLog) Next(_ context.Context, fn func(client.LogEntry) error) (int, error) {
+	if l.err != nil && l.at >= len(l.entries) {
+		return 0, l.err
+	}
+	n := 0
+	for ; l.at < len(l.entries) && n < 3; l.at++ {
+		e := client.LogEntry{Bytes: l.entries[l.at]}
+		if _, err := order.DecodeEntry(e.Bytes, &e.Entry); err != nil {
+			return n, err
+		}
+		if err := fn(e); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// goodLog is a session and n orders of it.
+func goodLog(n int) [][]byte {
+	var log [][]byte
+	var prev uint64
+	add := func(e order.Entry, payload []byte) {
+		e.Size, e.Seq, e.PrevHash, e.Epoch = uint32(order.HeaderSize+len(payload)), uint64(len(log)+1), prev, 1
+		b := make([]byte, order.HeaderSize, order.HeaderSize+len(payload))
+		e.Put(b)
+		b = append(b, payload...)
+		prev = order.Hash(b)
+		log = append(log, b)
+	}
+	add(order.Entry{Kind: order.KindNoop}, make([]byte, 16))
+	add(order.Entry{Kind: order.KindSessionOpen, ClientSeq: 1}, make([]byte, 16))
+	for i := range n {
+		fix := fmt.Appendf(nil, "8=FIX.4.2\x0111=ID%04d\x0158=a|b\\c\x01", i)
+		add(order.Entry{Kind: order.KindOrder, ClientSeq: uint64(i + 1), Fields: order.Fields{ClOrdIDOff: 13, ClOrdIDLen: 6}}, fix)
+	}
+	return log
+}
+
+// rechain makes the hash chain right again after a change.
+func rechain(log [][]byte) [][]byte {
+	var prev uint64
+	var out [][]byte
+	for i, b := range log {
+		b = bytes.Clone(b)
+		var e order.Entry
+		order.DecodeEntry(b, &e)
+		e.PrevHash, e.Seq = prev, uint64(i+1)
+		e.Put(b)
+		prev = order.Hash(b)
+		out = append(out, b)
+	}
+	return out
+}
+
+func flip(log [][]byte, i, offset int) [][]byte {
+	out := append([][]byte(nil), log...)
+	out[i] = bytes.Clone(out[i])
+	out[i][offset] ^= 1
+	return out
+}
+
+func TestFindings(t *testing.T) {
+	good := goodLog(10)
+	repeated := func(i int) [][]byte {
+		return rechain(append(append(append([][]byte(nil), good...), good[i]), good[11]))
+	}
+	for name, tc := range map[string]struct {
+		grid fakeGrid
+		exit int
+		want string
+	}{
+		"equal":            {fakeGrid{logs: [][][]byte{good, good}}, ExitEqual, "EQUAL: all replicas hold the same bytes; 10 orders in 12 entries"},
+		"three":            {fakeGrid{logs: [][][]byte{good, good, good}}, ExitEqual, "EQUAL"},
+		"empty":            {fakeGrid{logs: [][][]byte{nil, nil}}, ExitEqual, "0 orders in 0 entries"},
+		"behind":           {fakeGrid{logs: [][][]byte{good, good[:7]}}, ExitEqual, "committed 7  behind 5"},
+		"a byte differs":   {fakeGrid{logs: [][][]byte{good, flip(good, 5, 80)}}, ExitDifferent, "entry 6 differs: 10.0.0.0:7400 has order"},
+		"last differs":     {fakeGrid{logs: [][][]byte{good, flip(good, 11, 80)}}, ExitDifferent, "entry 12 differs"},
+		"chain":            {fakeGrid{logs: [][][]byte{flip(good, 5, 80), flip(good, 5, 80)}}, ExitDifferent, "entry 7: the hash chain is broken"},
+		"chain behind":     {fakeGrid{logs: [][][]byte{flip(good, 10, 80), good[:7]}}, ExitDifferent, "10.0.0.0:7400: entry 12: the hash chain is broken"},
+		"same ClOrdID":     {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entries 6 and 13 are orders with the same ClOrdID"},
+		"same clientSeq":   {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entry 13: order 4 of session 0 was applied before"},
+		"unreachable":      {fakeGrid{logs: [][][]byte{good, nil}, errs: []error{nil, errors.New("connection refused")}}, ExitIncomplete, "NOT READ: connection refused"},
+		"breaks off":       {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, errors.New("reset")}, commit: []uint64{12, 12}}, ExitIncomplete, "from entry 7: reset"},
+		"ends early":       {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}}, ExitDifferent, "the log ends before entry 7, committed was 12"},
+		"not a log":        {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of s0p0 at x: entry 7: seq is 9"},
+		"nobody reachable": {fakeGrid{logs: [][][]byte{nil}, errs: []error{errors.New("no route")}}, ExitIncomplete, "INCOMPLETE"},
+		"no member":        {fakeGrid{logs: [][][]byte{}}, ExitDifferent, "no replica is known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Run(t.Context(), &tc.grid, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			if err := r.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			if r.ExitCode() != tc.exit || !strings.Contains(text.String(), tc.want) {
+				t.Fatalf("exit %d, want %d and %q in\n%s", r.ExitCode(), tc.exit, tc.want, &text)
+			}
+			t.Logf("\n%s", &text)
+			var back Result
+			var j bytes.Buffer
+			if err := r.WriteJSON(&j); err != nil || json.Unmarshal(j.Bytes(), &back) != nil || back.Problems != r.Problems {
+				t.Fatalf("JSON: %v\n%s", err, &j)
+			}
+		})
+	}
+}
+
+func TestManyProblemsAreBounded(t *testing.T) {
+	a, b := goodLog(1000), goodLog(1000)
+	for i := range b {
+		b[i][40] ^= 1 // receive time
+	}
+	r, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{a, rechain(b)}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Partitions[0]; len(p.Problems) != MaxProblems || p.ProblemCount != 1002 {
+		t.Fatalf("%d of %d problems listed", len(p.Problems), p.ProblemCount)
+	}
+}
+
+func sinkLines(log [][]byte) []string {
+	lines := []string{"# ordergrid sink v1 grid=g partition=s0p0 pod=a"}
+	for _, b := range log {
+		var e order.Entry
+		order.DecodeEntry(b, &e)
+		id, fix := "-", "-"
+		if e.Kind == order.KindOrder {
+			id, fix = string(order.ClOrdID(b)), string(sinkText(order.Payload(b)))
+		}
+		lines = append(lines, fmt.Sprintf("%d\t1\t1\t%s\t-\t%d\t0\t%016x\t%s\t%s", e.Seq, e.Kind, e.ClientSeq, order.Hash(b), id, fix))
+	}
+	return lines
+}
+
+func TestSink(t *testing.T) {
+	good := goodLog(10)
+	lines := sinkLines(good)
+	cut := func(from, to int) []string { return append(append([]string(nil), lines[:from]...), lines[to:]...) }
+	for name, tc := range map[string]struct {
+		files map[string][]string
+		exit  int
+		want  string
+	}{
+		"all":           {map[string][]string{"a": lines}, ExitEqual, "sink     1 files, entries 1..12, orders 10, missing 0, repeats 0, behind 0"},
+		"behind":        {map[string][]string{"a": lines[:6]}, ExitEqual, "entries 1..5, orders 3, missing 0, repeats 0, behind 7"},
+		"two pods":      {map[string][]string{"a": lines[:8], "b": lines}, ExitEqual, "2 files, entries 1..12, orders 10, missing 0, repeats 7, behind 0"},
+		"gap":           {map[string][]string{"a": cut(5, 7)}, ExitDifferent, "sequence 7 follows 4, allowed: 5"},
+		"gap in all":    {map[string][]string{"a": cut(5, 7)}, ExitDifferent, "entries 5..6 are in no file"},
+		"begins late":   {map[string][]string{"a": cut(1, 3)}, ExitDifferent, "entries 1..2 are in no file"},
+		"twice":         {map[string][]string{"a": append(append([]string(nil), lines[:5]...), lines[4:]...)}, ExitDifferent, "sequence 4 follows 4"},
+		"other hash":    {map[string][]string{"a": append(append([]string(nil), lines[:5]...), strings.Replace(lines[5], "\t0\t", "\t0\t0", 1))}, ExitDifferent, "column 8 (hash)"},
+		"other message": {map[string][]string{"a": append(append([]string(nil), lines[:12]...), strings.Replace(lines[12], "58=", "59=", 1))}, ExitDifferent, "the FIX message is not the log's"},
+		"columns":       {map[string][]string{"a": append(append([]string(nil), lines[:12]...), "12\t1")}, ExitDifferent, "it has 2 columns, allowed: 10"},
+		"no header":     {map[string][]string{"a": lines[1:]}, ExitIncomplete, "the first line is"},
+		"no file":       {nil, ExitIncomplete, "no file g-s0p0.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "s[i]nk*") // a name that a pattern would misread
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for pod, l := range tc.files {
+				os.MkdirAll(filepath.Join(dir, pod), 0o755)
+				if err := os.WriteFile(filepath.Join(dir, pod, "g-s0p0.log"), []byte(strings.Join(l, "\n")+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{good, good}}, Options{SinkDir: dir, Grid: "g"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			r.WriteText(&text)
+			if r.ExitCode() != tc.exit || !strings.Contains(text.String(), tc.want) {
+				t.Fatalf("exit %d, want %d and %q in\n%s", r.ExitCode(), tc.exit, tc.want, &text)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{SinkDir: "/tmp"}); err == nil {
+		t.Error("a sink without the grid's name was taken")
+	}
+	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{Partitions: []wire.PartitionID{7}}); err == nil || !strings.Contains(err.Error(), "s0p7") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzSinkLine(f *testing.F) {
+	for _, l := range sinkLines(goodLog(2)) {
+		f.Add([]byte(l))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if l, err := parseSinkLine(b); err == nil && l.seq == 0 {
+			t.Fatal("seq 0 was taken")
+		}
+	})
+}
