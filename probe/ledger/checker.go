@@ -40,10 +40,10 @@ type Checker struct {
 	examples []string
 }
 
-// NewChecker begins behind sequence number last, whose hash is lastHash: what
-// is in the log before the run is none of its business.
-func NewChecker(id fixorder.ID, last, lastHash uint64) *Checker {
-	return &Checker{id: id, next: last + 1, lastHash: lastHash, hashed: last > 0}
+// NewChecker begins behind sequence number last, whose hash is lastHash if that
+// is known: what is in the log before the run is none of its business.
+func NewChecker(id fixorder.ID, last, lastHash uint64, known bool) *Checker {
+	return &Checker{id: id, next: last + 1, lastHash: lastHash, hashed: known}
 }
 
 // Next is the sequence number the next entry must have: where to read on.

@@ -16,8 +16,8 @@ type Verifier struct {
 }
 
 // NewVerifier begins behind sequence number last, like NewChecker.
-func NewVerifier(id fixorder.ID, last, lastHash uint64) *Verifier {
-	return &Verifier{Checker: NewChecker(id, last, lastHash)}
+func NewVerifier(id fixorder.ID, last, lastHash uint64, known bool) *Verifier {
+	return &Verifier{Checker: NewChecker(id, last, lastHash, known)}
 }
 
 // Begin starts a step for the checker and for a fresh control.

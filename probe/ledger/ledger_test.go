@@ -105,7 +105,7 @@ func TestChecker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			c.change(s)
-			checker := NewChecker(id, before, 1000+before)
+			checker := NewChecker(id, before, 1000+before, true)
 			got := check(checker, s)
 			if got != c.want {
 				t.Errorf("got  %+v\nwant %+v\n%s", got, c.want, strings.Join(checker.Examples(), "\n"))
@@ -119,7 +119,7 @@ func TestChecker(t *testing.T) {
 
 func TestLaterStepSeesWhatBelongsToAnEarlierOne(t *testing.T) {
 	s := newScene(t)
-	c := NewChecker(id, before, 1000+before)
+	c := NewChecker(id, before, 1000+before, true)
 	s.orders[9].Fate = load.Unknown
 	late := s.log[9]
 	s.log = s.log[:9]
@@ -138,7 +138,7 @@ func TestLaterStepSeesWhatBelongsToAnEarlierOne(t *testing.T) {
 
 func TestControlSeesWhatWasDoneToIt(t *testing.T) {
 	s := newScene(t)
-	v := NewVerifier(id, before, 1000+before)
+	v := NewVerifier(id, before, 1000+before, true)
 	v.Begin(first, s.orders)
 	for _, e := range s.log {
 		v.Entry(e)
@@ -155,7 +155,7 @@ func TestControlSeesWhatWasDoneToIt(t *testing.T) {
 // A control that sees nothing must be called out.
 func TestBlindControlIsAnError(t *testing.T) {
 	s := newScene(t)
-	v := NewVerifier(id, before, 1000+before)
+	v := NewVerifier(id, before, 1000+before, true)
 	v.Begin(first, s.orders)
 	for _, e := range s.log {
 		v.Entry(e)

@@ -136,17 +136,15 @@ func (g *group) verdict() (verdict, reason string) {
 	if !g.invalid() {
 		return OK, ""
 	}
-	verdict = Contended
+	var all []Reason
 	var texts []string
 	for _, r := range g.runs {
 		for _, why := range r.reasons {
-			if why.Verdict == Invalid {
-				verdict = Invalid
-			}
+			all = append(all, why)
 			if !slices.Contains(texts, why.Text) {
 				texts = append(texts, why.Text)
 			}
 		}
 	}
-	return verdict, strings.Join(texts, "; ")
+	return worst(all), strings.Join(texts, "; ")
 }

@@ -27,16 +27,27 @@ const (
 	minSamplesOfARun = 20
 )
 
+// worst verdict of reasons that are at least one.
+func worst(reasons []Reason) string {
+	for _, why := range reasons {
+		if why.Verdict == Contended {
+			return Contended
+		}
+	}
+	return Invalid
+}
+
 // guard says why a run must not be believed; nothing if it may.
 func guard(r *Result, v run) (reasons []Reason) {
 	say := func(guard, verdict, format string, args ...any) {
 		reasons = append(reasons, Reason{guard, verdict, fmt.Sprintf(format, args...)})
 	}
-	for _, p := range v.probes {
-		guardProbe(r, v, p, say)
-	}
+	// A machine that others use comes first: the rest follows from it.
 	for _, c := range v.conditions {
 		guardConditions(r, c, say)
+	}
+	for _, p := range v.probes {
+		guardProbe(r, v, p, say)
 	}
 	if len(v.probes) < v.step.Probes {
 		say("topology", Invalid, "results of %d probes, the step has %d", len(v.probes), v.step.Probes)

@@ -140,10 +140,8 @@ func check(g *group, r run) Check {
 	if len(pauses) > 0 {
 		c.ServerPauses = mean(pauses)
 	}
-	for _, why := range r.reasons {
-		if c.Verdict = why.Verdict; c.Verdict == Invalid {
-			break
-		}
+	if len(r.reasons) > 0 {
+		c.Verdict = worst(r.reasons)
 	}
 	if c.Ledger.Violations()+c.Backups.Violations()+c.Disorder > 0 {
 		c.Verdict = Incorrect

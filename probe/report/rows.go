@@ -167,7 +167,7 @@ func mean(v []float64) (sum float64) {
 func (b *builder) perRun(g *group, r run, p probeRun) {
 	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Probe: p.name, Run: r.step.Run, Verdict: OK}
 	if len(r.reasons) > 0 {
-		base.Verdict, base.Reason = r.reasons[0].Verdict, r.reasons[0].Text
+		base.Verdict, base.Reason = worst(r.reasons), r.reasons[0].Text
 	}
 	if p.Violations() > 0 {
 		base.Verdict, base.Reason = Incorrect, fmt.Sprintf("%d violations", p.Violations())

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// planFlags choose a plan; run and pod share them.
+type planFlags struct {
+	exact, scaled, quick     bool
+	rates                    string
+	warmup, measure          time.Duration
+	repeats, threads, probes int
+
+	set *pflag.FlagSet
+}
+
+func (f *planFlags) register(set *pflag.FlagSet) {
+	f.set = set
+	set.BoolVar(&f.exact, "exact", false, "the parameters of the published run (hours)")
+	set.BoolVar(&f.scaled, "scaled", false, "parameters for a machine with two cores (the default)")
+	set.BoolVar(&f.quick, "quick", false, "a look within a minute: fewer rates, measured shorter")
+	set.StringVar(&f.rates, "rates", "", "orders per second of each probe, such as 100,250")
+	set.DurationVar(&f.warmup, "warmup", 0, "time at each rate before measuring")
+	set.DurationVar(&f.measure, "measure", 0, "time measured at each rate")
+	set.IntVar(&f.repeats, "repeats", 0, "runs at each rate")
+	set.IntVar(&f.threads, "threads", 0, "publishing threads of each probe")
+	set.IntVar(&f.probes, "probes", 0, "probes at once, each with the full rate")
+}
+
+// plan makes the plan of one scenario.
+func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) {
+	o := scenario.Options{Mode: scenario.Scaled, Repeats: f.repeats, Threads: f.threads, Probes: f.probes}
+	chosen := 0
+	for _, m := range []struct {
+		set  bool
+		mode scenario.Mode
+	}{{f.exact, scenario.Exact}, {f.scaled, scenario.Scaled}, {f.quick, scenario.Quick}} {
+		if m.set {
+			o.Mode = m.mode
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		return scenario.Plan{}, errors.New("--exact, --scaled and --quick: choose one")
+	}
+	if f.set.Changed("rates") {
+		rates, err := scenario.ParseRates(f.rates)
+		if err != nil {
+			return scenario.Plan{}, fmt.Errorf("--%w", err)
+		}
+		o.Rates = rates
+	}
+	if f.set.Changed("warmup") {
+		o.Warmup = &f.warmup
+	}
+	// Zero means "as the mode says", so a zero that was written is refused here.
+	for name, zero := range map[string]bool{"measure": f.measure == 0, "repeats": f.repeats == 0, "threads": f.threads == 0, "probes": f.probes == 0} {
+		if f.set.Changed(name) && zero {
+			return scenario.Plan{}, fmt.Errorf("--%s 0: must be more than 0; leave it out for the scenario's own", name)
+		}
+	}
+	o.Measure = f.measure
+	return scenario.New(d, name, o)
+}
+
+// gridFlags say how to reach a grid.
+type gridFlags struct {
+	endpoint, metrics []string
+	grid, fix         string
+	timeout           time.Duration
+}
+
+func (f *gridFlags) register(set *pflag.FlagSet) {
+	set.StringSliceVar(&f.endpoint, "endpoint", nil, "host:port of one or more grid nodes or of the grid's client service")
+	set.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the one that answers")
+	set.StringSliceVar(&f.metrics, "metrics", nil, "base URLs of the nodes' metrics, such as http://10.0.0.1:9400 (default: the nodes' port 9400 when their data port is 7400)")
+	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
+	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
+}
+
+func (f *gridFlags) check() error {
+	if f.fix != string(fixorder.FIX42) && f.fix != string(fixorder.FIX44) {
+		return fmt.Errorf("--fix %q: there are %s and %s", f.fix, fixorder.FIX42, fixorder.FIX44)
+	}
+	if f.timeout < 10*time.Millisecond || f.timeout > time.Hour {
+		return fmt.Errorf("--timeout %v: must be 10ms to 1h", f.timeout)
+	}
+	for _, u := range f.metrics {
+		if !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
+			return fmt.Errorf("--metrics %q: must begin with http:// or https://", u)
+		}
+	}
+	return nil
+}
+
+// flagWords are the flags a person set, for the manifest.
+func flagWords(set *pflag.FlagSet) (words []string) {
+	set.Visit(func(f *pflag.Flag) { words = append(words, "--"+f.Name+"="+f.Value.String()) })
+	return words
+}

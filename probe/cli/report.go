@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+func reportCommand() *cobra.Command {
+	var f printFlags
+	cmd := &cobra.Command{
+		Use:   "report DIR...",
+		Short: "Print the reports of earlier runs again, from their results.json or result.json",
+		Long: `Print the reports of earlier runs again, made anew from what was measured. Results of
+several probes of one run (result.json of its pods) are merged.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if err := f.check(); err != nil {
+				return usage(err)
+			}
+			return printReports(cmd, &f, dirs)
+		},
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func printReports(cmd *cobra.Command, f *printFlags, dirs []string) error {
+	d, err := published.Load()
+	if err != nil {
+		return err
+	}
+	var results []*report.Result
+	for _, dir := range dirs {
+		r, err := readResult(dir)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	var end error
+	reports := map[string]*report.Report{}
+	for _, r := range joinRuns(results) {
+		rep, err := report.New(d, r)
+		if err != nil {
+			return err
+		}
+		if err := f.print(cmd.OutOrStdout(), rep); err != nil {
+			return err
+		}
+		reports[rep.Scenario] = rep
+		end = worse(end, outcome(rep))
+	}
+	if single, pair := reports["stac-single"], reports["stac-pair"]; single != nil && pair != nil && f.format == "table" {
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := report.CostText(cmd.OutOrStdout(), report.ReplicationCost(single, pair), f.color(cmd.OutOrStdout())); err != nil {
+			return err
+		}
+	}
+	return end
+}
+
+// readResult takes a directory or a file.
+func readResult(path string) (*report.Result, error) {
+	candidates := []string{filepath.Join(path, "results.json"), filepath.Join(path, "result.json"), path}
+	for _, name := range candidates {
+		if info, err := os.Stat(name); err != nil || info.IsDir() {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		// A report carries its result; a pod's result stands alone.
+		var outer struct {
+			Schema string          `json:"schema"`
+			Result json.RawMessage `json:"result"`
+		}
+		if json.Unmarshal(b, &outer) == nil && outer.Schema == report.Schema {
+			b = outer.Result
+		}
+		r, err := report.ParseResult(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("%s: no results.json or result.json: %w", path, fs.ErrNotExist)
+}
+
+// joinRuns merges results that are probes of one run.
+func joinRuns(results []*report.Result) (joined []*report.Result) {
+	for _, r := range results {
+		merged := false
+		for i, other := range joined {
+			if m, err := report.Merge(other, r); err == nil && other.RunID == r.RunID {
+				joined[i], merged = m, true
+				break
+			}
+		}
+		if !merged {
+			joined = append(joined, r)
+		}
+	}
+	return joined
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/runner"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+type runFlags struct {
+	plan      planFlags
+	grid      gridFlags
+	print     printFlags
+	scenarios []string
+	dev       bool
+	gridNode  string
+	memory    int64
+	out       string
+	quiet     time.Duration
+	shared    bool
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run --scenario NAME (--dev | --endpoint HOST:PORT)",
+		Short: "Run a scenario and print the published table beside the one measured here",
+		Example: `  order-probe run --scenario stac-pair --dev --quick        a grid of real processes, started and stopped for the run
+  order-probe run --scenario stac-single,stac-pair --dev    both, and what replication costs
+  order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	set := cmd.Flags()
+	set.StringSliceVar(&f.scenarios, "scenario", nil, "scenario, or several one after the other; order-probe list shows them")
+	f.plan.register(set)
+	f.grid.register(set)
+	f.print.register(set)
+	set.BoolVar(&f.dev, "dev", false, "start the grid the scenario needs on this machine (grid-node dev) and stop it afterwards")
+	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
+	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
+	set.StringVar(&f.out, "out", "", "directory for table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
+	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait for a busy machine to calm down before the first rate")
+	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	d, err := published.Load()
+	if err != nil {
+		return err
+	}
+	plans, err := f.check(d)
+	if err != nil {
+		return usage(err)
+	}
+	var end error
+	reports := map[string]*report.Report{}
+	for _, plan := range plans {
+		rep, err := f.one(cmd, d, plan)
+		if rep != nil {
+			reports[plan.Scenario] = rep
+			if err := f.print.print(cmd.OutOrStdout(), rep); err != nil {
+				return err
+			}
+			end = worse(end, outcome(rep))
+		}
+		if err != nil {
+			// An order that was lost matters more than why the run ended.
+			fmt.Fprintln(cmd.ErrOrStderr(), "order-probe:", err)
+			return worse(end, &codeError{code: ExitFailed})
+		}
+	}
+	if single, pair := reports["stac-single"], reports["stac-pair"]; single != nil && pair != nil && f.print.format == "table" {
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := report.CostText(cmd.OutOrStdout(), report.ReplicationCost(single, pair), f.print.color(cmd.OutOrStdout())); err != nil {
+			return err
+		}
+	}
+	return end
+}
+
+func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
+	if len(f.scenarios) == 0 {
+		return nil, fmt.Errorf("--scenario: name one of %s", strings.Join(scenario.Names(d), ", "))
+	}
+	if err := errors.Join(f.grid.check(), f.print.check()); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.dev && len(f.grid.endpoint) > 0:
+		return nil, errors.New("--dev and --endpoint: choose one; --dev starts a grid of its own")
+	case !f.dev && len(f.grid.endpoint) == 0:
+		return nil, errors.New("--endpoint: name a grid, or use --dev to start one on this machine")
+	case !f.dev && len(f.scenarios) > 1 && !sameGrid(f.scenarios):
+		return nil, fmt.Errorf("--scenario %s: the scenarios need different grids; with --endpoint run them one by one", strings.Join(f.scenarios, ","))
+	case f.memory < 0 || f.memory > 0 && f.memory < 64:
+		return nil, fmt.Errorf("--memory-mib %d: must be 64 or more, or 0", f.memory)
+	}
+	for _, name := range f.scenarios {
+		plan, err := f.plan.plan(d, name)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
+// sameGrid: one server and a pair of servers cannot be the same grid.
+func sameGrid(names []string) bool {
+	for _, n := range names {
+		if (n == "stac-single") != (names[0] == "stac-single") {
+			return false
+		}
+	}
+	return true
+}
+
+// one runs one scenario. A report may come together with an error, when the run
+// was cut short.
+func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan) (rep *report.Report, err error) {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	dir, err := f.outDir(plan.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	show := newProgress(stderr, plan)
+	cfg := runner.Config{
+		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: fixorder.NewRun(),
+		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
+		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show,
+	}
+	for i := range plan.Probes {
+		cfg.Probes = append(cfg.Probes, i)
+	}
+	if f.dev {
+		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", plan.Shards*plan.Replicas))
+		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: plan.Shards, Replicas: plan.Replicas, MemoryMiB: f.nodeMemory(plan)})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, g.Stop()) }()
+		cfg.Endpoints, cfg.Metrics, cfg.NodePIDs = g.Endpoints, g.HTTP, g.PIDs
+	}
+	res, err := execute(ctx, cfg, time.Time{})
+	show.close()
+	if res == nil || len(res.Probes) == 0 || len(res.Probes[0].Steps) == 0 {
+		return nil, err
+	}
+	rep, reportErr := report.New(d, res)
+	if reportErr != nil {
+		return nil, errors.Join(err, reportErr)
+	}
+	return rep, errors.Join(err, save(dir, rep))
+}
+
+func execute(ctx context.Context, cfg runner.Config, startAt time.Time) (_ *report.Result, err error) {
+	r, err := runner.Prepare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return r.Run(ctx, startAt)
+}
+
+// bytesPerOrder is what an order takes in a node: the message, its entry header
+// and its share of the indexes, with room for growth.
+const bytesPerOrder = (fixorder.Size + 96) * 3 / 2
+
+func (f *runFlags) nodeMemory(p scenario.Plan) int64 {
+	if f.memory > 0 {
+		return f.memory
+	}
+	// Every node holds every partition of its shard.
+	need := p.OrdersPerPartition() * int64(p.Replicas) * bytesPerOrder >> 20
+	return max(512, need+256)
+}
+
+func (f *runFlags) outDir(name string) (string, error) {
+	if f.out == "" {
+		return "", nil
+	}
+	dir := f.out
+	if len(f.scenarios) > 1 {
+		dir = filepath.Join(dir, name)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everyone
+		return "", fmt.Errorf("--out: %w", err)
+	}
+	return dir, nil
+}
+
+// save writes the report's three forms; nothing if dir is "".
+func save(dir string, rep *report.Report) error {
+	if dir == "" {
+		return nil
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"table.txt":    func(w io.Writer) error { return rep.Text(w, report.TextOptions{PerRun: true}) },
+		"results.json": rep.JSON,
+		"results.csv":  rep.CSV,
+	} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("--out: write %s: %w", f.Name(), err)
+		}
+	}
+	return nil
+}

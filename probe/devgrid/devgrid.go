@@ -1,0 +1,191 @@
+// Package devgrid starts a whole grid of real grid-node processes on this
+// machine for one run and stops it afterwards (grid-node dev).
+package devgrid
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options of a grid.
+type Options struct {
+	// Program is the grid-node program; "" looks next to this program, then in
+	// PATH.
+	Program          string
+	Shards, Replicas int
+	// MemoryMiB is the memory limit of each node.
+	MemoryMiB int64
+}
+
+// Grid is a grid that runs.
+type Grid struct {
+	Endpoints []string
+	HTTP      []string // base URLs of the nodes' metrics
+	PIDs      []int    // of the nodes
+
+	stop func() error
+}
+
+const (
+	startLimit = 60 * time.Second
+	stopLimit  = 15 * time.Second
+)
+
+// Find returns the grid-node program.
+func Find(program string) (string, error) {
+	if program != "" {
+		return exec.LookPath(program)
+	}
+	if own, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(own), "grid-node")
+		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("grid-node")
+	if err != nil {
+		return "", fmt.Errorf("program grid-node: not next to order-probe and not in PATH; build it (make build) or name it with --grid-node: %w", err)
+	}
+	return path, nil
+}
+
+// Start returns when the grid accepts orders. The grid also ends with this
+// process, however that ends.
+func Start(ctx context.Context, o Options) (*Grid, error) {
+	program, err := Find(o.Program)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, "dev", "--json", "--port", "0", "--http-port", "0",
+		"--shards", strconv.Itoa(o.Shards), "--replicas", strconv.Itoa(o.Replicas), "--memory-limit", fmt.Sprintf("%dMi", o.MemoryMiB))
+	var trouble tail
+	cmd.Stderr = &trouble
+	// Ctrl-C on the terminal must reach the probe only, which then stops the
+	// grid in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	exited, release, err := startHeld(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	stop := func() error { defer release(); return stop(cmd, exited) }
+	line := make(chan []byte, 1)
+	go func() {
+		sc := bufio.NewScanner(out)
+		sc.Buffer(nil, 1<<20)
+		sc.Scan()
+		line <- bytes.Clone(sc.Bytes())
+		for sc.Scan() { // keep the pipe from filling up
+		}
+	}()
+	select {
+	case b := <-line:
+		g, err := parse(b)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s dev: %w\n%s", program, err, trouble.String()), stop())
+		}
+		g.stop = stop
+		return g, nil
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), stop())
+	case <-time.After(startLimit):
+		return nil, errors.Join(fmt.Errorf("%s dev: not ready after %v\n%s", program, startLimit, trouble.String()), stop())
+	}
+}
+
+// startHeld starts the process from a thread that lives until release: the
+// kernel sends Pdeathsig when the parent *thread* ends, and the probe's timing
+// threads do end.
+func startHeld(cmd *exec.Cmd) (exited chan error, release func(), err error) {
+	started, held := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- cmd.Start()
+		<-held
+	}()
+	release = sync.OnceFunc(func() { close(held) })
+	if err := <-started; err != nil {
+		release()
+		return nil, nil, err
+	}
+	exited = make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	return exited, release, nil
+}
+
+func stop(cmd *exec.Cmd, exited chan error) error {
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	select {
+	case <-exited:
+		return nil
+	case <-time.After(stopLimit):
+	}
+	// Its children end with it (Pdeathsig).
+	if err := cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("grid-node dev (pid %d) did not stop in %v: %w", cmd.Process.Pid, stopLimit, err)
+	}
+	<-exited
+	return fmt.Errorf("grid-node dev did not stop in %v and was killed", stopLimit)
+}
+
+// Stop ends all processes of the grid.
+func (g *Grid) Stop() error { return g.stop() }
+
+// parse reads the line that grid-node dev --json prints when ready.
+func parse(b []byte) (*Grid, error) {
+	var info struct {
+		Endpoints []string `json:"endpoints"`
+		HTTP      []string `json:"http"`
+		PIDs      []int    `json:"pids"`
+	}
+	if len(b) == 0 {
+		return nil, errors.New("ended before it was ready")
+	}
+	if err := json.Unmarshal(b, &info); err != nil {
+		return nil, fmt.Errorf("first line is %.200q, want the JSON of --json: %w", b, err)
+	}
+	if len(info.Endpoints) == 0 {
+		return nil, fmt.Errorf("first line is %.200q: no endpoints", b)
+	}
+	return &Grid{Endpoints: info.Endpoints, HTTP: info.HTTP, PIDs: info.PIDs}, nil
+}
+
+// tail keeps the end of what a process wrote to its standard error.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if over := len(t.b) - tailSize; over > 0 {
+		t.b = append(t.b[:0], t.b[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

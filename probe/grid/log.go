@@ -1,0 +1,79 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/ledger"
+)
+
+// LogEnd is where a copy's committed log ends. Hash is that of the last entry,
+// if Known: a log that is being written to may have gone on meanwhile.
+type LogEnd struct {
+	Seq, Hash uint64
+	Known     bool
+}
+
+// errStop ends a read without being an error.
+var errStop = errors.New("stop")
+
+// End finds where a copy's committed log ends, without reading it: the last
+// entry only.
+func (g *Grid) End(ctx context.Context, p wire.PartitionID, address string) (LogEnd, error) {
+	// The first chunk says where the log ends; nothing of it is looked at.
+	at, err := g.c.ReadLog(ctx, p, address, 1, func(client.LogEntry) error { return errStop })
+	if err != nil && !errors.Is(err, errStop) {
+		return LogEnd{}, err
+	}
+	out := LogEnd{Seq: at.CommitSeq}
+	if out.Seq == 0 {
+		return out, nil
+	}
+	_, err = g.c.ReadLog(ctx, p, address, out.Seq, func(e client.LogEntry) error {
+		out.Hash, out.Known = order.Hash(e.Bytes), true
+		return errStop
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		return LogEnd{}, err
+	}
+	return out, nil
+}
+
+// ReadLog gives every committed entry of a copy from sequence number from on to
+// fn, and waits for a copy that is behind until its committed log reaches
+// atLeast or the context ends.
+func (g *Grid) ReadLog(ctx context.Context, p wire.PartitionID, address string, from, atLeast uint64, fn func(ledger.Entry)) error {
+	for {
+		end, err := g.c.ReadLog(ctx, p, address, from, func(e client.LogEntry) error {
+			fn(entry(e))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if from = end.NextSeq; from > atLeast {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the log of %s at %s ends at %d, orders were acknowledged up to %d: %w", p, address, from-1, atLeast, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func entry(e client.LogEntry) ledger.Entry {
+	out := ledger.Entry{Seq: e.Seq, PrevHash: e.PrevHash, Hash: order.Hash(e.Bytes), IsOrder: e.Kind == order.KindOrder}
+	if out.IsOrder {
+		out.FIX = e.Bytes[order.HeaderSize:e.Size]
+		if from, to := int(e.Fields.ClOrdIDOff), int(e.Fields.ClOrdIDOff)+int(e.Fields.ClOrdIDLen); to <= len(out.FIX) {
+			out.ClOrdID = out.FIX[from:to]
+		}
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+// Package runner carries out a plan: it connects the probes, holds every step's
+// rate for its time, reads the logs back, and puts what was measured into a
+// report.Result.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/grid"
+	"github.com/ordergrid/ordergrid/probe/host"
+	"github.com/ordergrid/ordergrid/probe/ledger"
+	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// Config of a run.
+type Config struct {
+	Plan      scenario.Plan
+	Endpoints []string
+	Grid      string // name of the grid; "" takes the one that answers
+	FIX       fixorder.Version
+	// Run is part of every ClOrdID; processes of one run may share it.
+	Run uint64
+	// Probes are the indexes of the plan's probes that this process is.
+	Probes []int
+	// OutDir gets a ledger file for every probe; "" writes none.
+	OutDir string
+	// NodePIDs are the grid's processes, if they are on this machine. They make
+	// the use of the cores by others known.
+	NodePIDs []int
+	// Metrics are base URLs of grid nodes, for their CPU time and collections.
+	Metrics []string
+	// Shared says that the grid runs on this machine's cores.
+	Shared bool
+	Flags  []string
+	// RequestTimeout bounds one order. 0 is 10 s.
+	RequestTimeout time.Duration
+	// QuietWait is how long to wait for a busy machine to calm down before the
+	// first step. The run begins in any case.
+	QuietWait time.Duration
+	Progress  Progress
+	Logger    *slog.Logger
+}
+
+// Progress is told how far a run is. Methods are called from one goroutine.
+type Progress interface {
+	// Begin is called before a step; left is the time the run still needs.
+	Begin(step scenario.Step, left time.Duration)
+	// End is called after a step with what it gave.
+	End(step scenario.Step, probes []report.ProbeStep)
+	// Say passes on something worth a line.
+	Say(text string)
+}
+
+// drainLimit is how long created orders may still wait to be sent.
+const drainLimit = 10 * time.Second
+
+// Run is a run under way: connected and ready to start.
+type Run struct {
+	cfg    Config
+	grid   *grid.Grid
+	probes []*probe
+	result *report.Result
+	http   []string
+}
+
+// probe is one probe with what belongs to it for the whole run.
+type probe struct {
+	index     int
+	partition wire.PartitionID
+	load      *load.Probe
+	threads   []*grid.Thread
+	orders    *load.Orders
+	next      int64 // index of the next order
+	ledger    *ledgerFile
+	base      grid.LogEnd // of the primary's log when the run began
+	verifiers map[string]*ledger.Verifier
+	out       report.Probe
+}
+
+// Prepare connects everything, so that Run can start at a given time. The
+// caller must Close the run.
+func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
+	if len(cfg.Probes) == 0 {
+		return nil, errors.New("run: no probes")
+	}
+	if cfg.RequestTimeout == 0 {
+		cfg.RequestTimeout = 10 * time.Second
+	}
+	// Every creator and publishing thread keeps a scheduler processor while it
+	// waits; what is left is for the rest of the program.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(cfg.Probes)*(1+cfg.Plan.Threads)+4))
+	r := &Run{cfg: cfg, result: &report.Result{Schema: report.ResultSchema, RunID: fixorder.RunText(cfg.Run), Plan: cfg.Plan}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
+		return nil, err
+	}
+	ready, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err = r.grid.Ready(ready, cfg.Plan); err != nil {
+		return nil, err
+	}
+	for _, index := range cfg.Probes {
+		p, err := r.newProbe(ctx, index)
+		if p != nil {
+			r.probes = append(r.probes, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.http = metricsURLs(cfg.Metrics, r.grid.Addresses())
+	r.result.Manifests = []report.Manifest{r.manifest()}
+	return r, nil
+}
+
+// Name is the letter of a probe, as in the published tests.
+func Name(index int) string { return string(rune('A' + index)) }
+
+func (r *Run) newProbe(ctx context.Context, index int) (*probe, error) {
+	plan := r.cfg.Plan
+	id := fixorder.ID{Run: r.cfg.Run, Probe: index}
+	partition, err := grid.Partition(plan, index)
+	if err != nil {
+		return nil, err
+	}
+	p := &probe{
+		index: index, partition: partition, verifiers: map[string]*ledger.Verifier{},
+		load: &load.Probe{Name: Name(index), ID: id, Version: r.cfg.FIX},
+		out:  report.Probe{Name: Name(index), Index: index, Partition: partition.String()},
+	}
+	var most int64
+	for _, s := range plan.Steps {
+		most = max(most, plan.Orders(s)+1)
+	}
+	if p.orders, err = load.NewOrders(most); err != nil {
+		return p, err
+	}
+	for range plan.Threads {
+		t, err := r.grid.Open(ctx, partition)
+		if err != nil {
+			return p, err
+		}
+		p.threads = append(p.threads, t)
+		p.load.Threads = append(p.load.Threads, t)
+	}
+	copies := r.grid.Copies(partition)
+	if len(copies) == 0 || !copies[0].Primary {
+		return p, fmt.Errorf("partition %s has lost its primary", partition)
+	}
+	if p.base, err = r.grid.End(ctx, partition, copies[0].Address); err != nil {
+		return p, err
+	}
+	if r.cfg.OutDir != "" {
+		p.ledger, err = createLedger(r.cfg.OutDir, p.load.Name, ledger.Header{ID: id, Partition: uint16(partition)})
+	}
+	return p, err
+}
+
+// Close ends all connections and files.
+func (r *Run) Close() error {
+	var errs []error
+	for _, p := range r.probes {
+		for _, t := range p.threads {
+			errs = append(errs, t.Close())
+		}
+		if p.orders != nil {
+			errs = append(errs, p.orders.Close())
+		}
+		if p.ledger != nil {
+			errs = append(errs, p.ledger.Close())
+		}
+	}
+	if r.grid != nil {
+		errs = append(errs, r.grid.Close())
+	}
+	r.probes, r.grid = nil, nil
+	return errors.Join(errs...)
+}
+
+func (r *Run) manifest() report.Manifest {
+	m := host.Manifest()
+	for _, p := range r.probes {
+		m.Probes += p.load.Name
+	}
+	m.FIX, m.Flags, m.Shared = string(r.cfg.FIX), r.cfg.Flags, r.cfg.Shared
+	m.Grid = strings.Join(r.grid.Addresses(), ",")
+	return m
+}
+
+// Run carries out all steps, the first at startAt or, if that is zero, at once.
+// On an error the result holds the steps that were completed.
+func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error) {
+	if r.cfg.QuietWait > 0 && startAt.IsZero() {
+		r.awaitQuiet(ctx)
+	}
+	begun := time.Now()
+	if !startAt.IsZero() {
+		begun = startAt
+	}
+	r.result.StartedAt = begun.UTC().Format(time.RFC3339Nano)
+	var err error
+	for i, s := range r.cfg.Plan.Steps {
+		start := clock.Now() + int64(leadTime)
+		if !startAt.IsZero() {
+			// Other processes hold the same timetable: a step that begins late
+			// keeps its intended times, and its schedule lag shows it.
+			start = clock.At(startAt.Add(time.Duration(s.OffsetMs) * time.Millisecond))
+		}
+		r.cfg.Progress.Begin(s, r.left(i, startAt))
+		var steps []report.ProbeStep
+		if steps, err = r.step(ctx, s, start); err != nil {
+			break
+		}
+		r.cfg.Progress.End(s, steps)
+	}
+	for _, p := range r.probes {
+		r.result.Probes = append(r.result.Probes, p.out)
+	}
+	return r.result, err
+}
+
+// leadTime is given to the threads of a step to be in place before it begins.
+const leadTime = 30 * time.Millisecond
+
+// left estimates how long the steps from i on will take.
+func (r *Run) left(i int, startAt time.Time) time.Duration {
+	p := r.cfg.Plan
+	if !startAt.IsZero() {
+		last := p.Steps[len(p.Steps)-1]
+		return time.Until(startAt.Add(time.Duration(last.OffsetMs+p.Warmup+p.Measure) * time.Millisecond))
+	}
+	const between = 300 * time.Millisecond // reading logs back, roughly
+	return time.Duration(len(p.Steps)-i) * (p.WarmupTime() + p.MeasureTime() + between)
+}
+
+// quietPct is below what use of the cores by others a machine counts as quiet.
+const quietPct = 10
+
+// awaitQuiet waits until others leave the cores alone, within limits.
+func (r *Run) awaitQuiet(ctx context.Context) {
+	known := len(r.cfg.NodePIDs) > 0
+	for deadline := time.Now().Add(r.cfg.QuietWait); known && time.Now().Before(deadline) && ctx.Err() == nil; {
+		a, err := host.Take(r.cfg.NodePIDs)
+		if err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(500 * time.Millisecond):
+		}
+		b, err := host.Take(r.cfg.NodePIDs)
+		if err != nil {
+			return
+		}
+		if u := host.Between(a, b, true); u.Foreign < quietPct {
+			return
+		} else if time.Until(deadline) > r.cfg.QuietWait-time.Second {
+			r.cfg.Progress.Say(fmt.Sprintf("other processes use %.0f %% of the cores; waiting up to %v for them", u.Foreign, r.cfg.QuietWait))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/pacer"
+	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// heapLimit makes the collector run again if something allocates during a step
+// after all, instead of taking the machine's memory.
+const heapLimit = 512 << 20
+
+// share is one probe's part in a step.
+type share struct {
+	p        *probe
+	schedule pacer.Schedule
+	first    int64
+	orders   []load.Order
+	outcome  load.Outcome
+	err      error
+}
+
+// step holds one rate, then counts and checks.
+func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.ProbeStep, error) {
+	shares, err := r.shares(s)
+	if err != nil {
+		return nil, err
+	}
+	cond, err := r.load(ctx, s, start, shares)
+	if err != nil {
+		return nil, err
+	}
+	var steps []report.ProbeStep
+	for i := range shares {
+		sh := &shares[i]
+		ps := tally(r.cfg.Plan, s, start, sh)
+		sh.orders = sh.orders[:sh.outcome.Created]
+		if sh.p.ledger != nil {
+			if err := sh.p.ledger.Append(sh.first, sh.orders); err != nil {
+				return nil, fmt.Errorf("write the ledger of probe %s: %w", sh.p.load.Name, err)
+			}
+		}
+		r.verify(ctx, sh, &ps)
+		sh.p.next = sh.first + sh.outcome.Created
+		sh.p.out.Steps = append(sh.p.out.Steps, ps)
+		steps = append(steps, ps)
+	}
+	if cond != nil {
+		r.result.Conditions = append(r.result.Conditions, *cond)
+	}
+	return steps, ctx.Err()
+}
+
+// shares gives every probe of this process that takes part its schedule. Probes
+// have no phase in common in the world; here they are spread evenly over the
+// distance between two orders, so that repeats are alike.
+func (r *Run) shares(s scenario.Step) (shares []share, err error) {
+	plan := r.cfg.Plan
+	for _, p := range r.probes {
+		if p.index >= s.Probes {
+			continue
+		}
+		phase := time.Second / time.Duration(s.Rate) * time.Duration(p.index) / time.Duration(s.Probes)
+		schedule, err := pacer.NewSteady(s.Rate, phase)
+		if err != nil {
+			return nil, err
+		}
+		n := schedule.Orders(int64(plan.WarmupTime() + plan.MeasureTime()))
+		shares = append(shares, share{p: p, schedule: schedule, first: p.next, orders: p.orders.First(n)})
+	}
+	return shares, nil
+}
+
+// load runs all probes of the step at once. The collector rests meanwhile: a
+// collection of the probe would be counted as the grid's latency.
+func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []share) (*report.Conditions, error) {
+	runtime.GC()
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(heapLimit)
+	defer func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	}()
+	sampled := make(chan *report.Conditions, 1)
+	go func() { sampled <- r.conditions(ctx, s, start) }()
+	var wg sync.WaitGroup
+	for i := range shares {
+		sh := &shares[i]
+		wg.Go(func() {
+			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, DrainLimit: drainLimit}, sh.orders)
+		})
+	}
+	wg.Wait()
+	var errs []error
+	for _, sh := range shares {
+		errs = append(errs, sh.err)
+	}
+	cond := <-sampled
+	if cond != nil {
+		for _, sh := range shares {
+			cond.Probes += sh.p.load.Name
+		}
+	}
+	return cond, errors.Join(errs...)
+}
+
+// tally makes counts and histograms of a step's records.
+func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.ProbeStep {
+	ps := report.ProbeStep{Step: s.ID, StartedNs: clock.Wall(start).UnixNano(), Created: sh.outcome.Created, MinCopies: math.MaxInt}
+	begin, end := start+int64(plan.WarmupTime()), start+int64(plan.WarmupTime()+plan.MeasureTime())
+	var createdIn, ackedIn int64
+	for i := range sh.orders[:sh.outcome.Created] {
+		o := &sh.orders[i]
+		intended := start + sh.schedule.Offset(int64(i))
+		count(&ps, o)
+		if o.T1 >= begin && o.T1 < end {
+			createdIn++
+		}
+		if o.Fate == load.Acked && o.T3 >= begin && o.T3 < end {
+			ackedIn++
+		}
+		if intended < begin {
+			continue
+		}
+		ps.Intended++
+		ps.Lag.Record(o.T1 - intended)
+		if o.T1-intended > int64(time.Millisecond) {
+			ps.LateCreated++
+		}
+		if o.Fate != load.Acked {
+			continue
+		}
+		ps.Samples++
+		ps.IntendedToEnd.Record(o.T3 - intended)
+		ps.CreateToEnd.Record(o.T3 - o.T1)
+		ps.SendToEnd.Record(o.T3 - o.T2)
+		if o.T3-o.T1 > int64(time.Millisecond) {
+			ps.Over1ms++
+		}
+	}
+	if ps.MinCopies == math.MaxInt {
+		ps.MinCopies = 0
+	}
+	seconds := plan.MeasureTime().Seconds()
+	ps.CreatedRate, ps.AckedRate = float64(createdIn)/seconds, float64(ackedIn)/seconds
+	for _, err := range sh.outcome.Errors {
+		ps.Notes = append(ps.Notes, err.Error())
+	}
+	return ps
+}
+
+func count(ps *report.ProbeStep, o *load.Order) {
+	switch o.Fate {
+	case load.Acked:
+		ps.Acked++
+		ps.MinCopies = min(ps.MinCopies, int(o.Copies))
+	case load.Rejected:
+		ps.Rejected++
+	case load.Unknown:
+		ps.Unknown++
+	case load.Unsent:
+		ps.Unsent++
+		return
+	}
+	// Send-to-end is contained in create-to-end, order by order. The published
+	// figures contradict themselves here, so it is checked.
+	if o.T1 > o.T2 || o.T2 > o.T3 {
+		ps.Disorder++
+	}
+}

@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/grid"
+	"github.com/ordergrid/ordergrid/probe/ledger"
+	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+// verifyLimit bounds the wait for one copy's log: a gigabyte takes seconds.
+const verifyLimit = 2 * time.Minute
+
+// verify reads back every copy of the probe's partition and holds it against
+// the records of the step. What cannot be verified makes the step not valid;
+// it is never taken for correct.
+func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
+	p := sh.p
+	copies := r.grid.Copies(p.partition)
+	if len(copies) == 0 {
+		ps.Detector = fmt.Sprintf("partition %s has no primary: its log cannot be read", p.partition)
+		return
+	}
+	var last uint64 // every acknowledged order is at or before it
+	for i := range sh.orders {
+		if sh.orders[i].Fate == load.Acked {
+			last = max(last, sh.orders[i].Seq)
+		}
+	}
+	p.out.Copies = p.out.Copies[:0]
+	for _, c := range copies {
+		counts, examples, err := r.verifyCopy(ctx, sh, c, last)
+		if err != nil && ps.Detector == "" {
+			ps.Detector = err.Error()
+		}
+		for _, e := range examples {
+			ps.Notes = append(ps.Notes, fmt.Sprintf("%s at %s: %s", p.partition, c.Member, e))
+		}
+		if c.Primary {
+			ps.Ledger.Add(counts)
+		} else {
+			ps.Backups.Add(counts)
+		}
+		p.out.Copies = append(p.out.Copies, c.Member)
+	}
+}
+
+func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint64) (report.LedgerCounts, []string, error) {
+	p := sh.p
+	v := p.verifiers[c.Member]
+	if v == nil {
+		v = ledger.NewVerifier(p.load.ID, p.base.Seq, p.base.Hash, p.base.Known)
+		p.verifiers[c.Member] = v
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	v.Begin(sh.first, sh.orders)
+	readErr := r.grid.ReadLog(ctx, p.partition, c.Address, v.Next(), last, v.Entry)
+	counts, err := v.Finish()
+	examples := v.Examples()
+	switch {
+	case readErr != nil && grid.IsLogFault(readErr):
+		counts.ChainBreaks++
+		return counts, append(examples, readErr.Error()), nil
+	case readErr != nil && ctx.Err() == nil:
+		// The connection failed, not the log: nothing is known about it.
+		return report.LedgerCounts{}, nil, fmt.Errorf("the log could not be read back: %w", readErr)
+	}
+	// A log that never reached what was acknowledged has lost it.
+	return counts, examples, err
+}
+
+// ledgerFile is a ledger on disk.
+type ledgerFile struct {
+	*ledger.Writer
+	f *os.File
+}
+
+func createLedger(dir, probe string, h ledger.Header) (*ledgerFile, error) {
+	f, err := os.Create(filepath.Join(dir, "ledger-"+probe+".bin"))
+	if err != nil {
+		return nil, fmt.Errorf("create the ledger: %w", err)
+	}
+	w, err := ledger.NewWriter(f, h)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return &ledgerFile{Writer: w, f: f}, nil
+}
+
+// Close makes the ledger durable.
+func (l *ledgerFile) Close() error {
+	if err := l.f.Sync(); err != nil {
+		_ = l.f.Close()
+		return err
+	}
+	return l.f.Close()
+}
