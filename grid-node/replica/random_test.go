@@ -250,7 +250,7 @@ type gridClient struct {
 	next    uint64
 	open    map[uint64]bool // clientSeqs without an answer
 	acked   map[string]uint64
-	order   []string // acknowledged, as they came
+	order   []string          // acknowledged, as they came
 	reads   map[uint64]string // reqID: an order acknowledged before the read was sent
 	reqID   uint64
 	stop    bool

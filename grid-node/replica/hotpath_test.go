@@ -1,0 +1,209 @@
+package replica_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// pair is a primary and a backup wired back to back, without the world's
+// bookkeeping, so that what is measured is Step.
+type pair struct {
+	tb       testing.TB
+	now      replica.Time
+	a, b     *replica.Replica
+	stores   [2]*store.Store
+	ao, bo   replica.Outbox
+	frame    []byte // Submit
+	link     []byte // a frame on its way to the other side
+	off, n   int    // of the ClOrdID's digits in frame
+	seq      uint64
+	acks     int
+	bytesOut int
+}
+
+const pairBatch = 64
+
+func newPair(tb testing.TB, payload []byte) *pair {
+	p := &pair{tb: tb, now: replica.Time{Mono: 1e9, Wall: wallStart}, link: make([]byte, 0, wire.MaxFrame)}
+	members := make([]replica.Member, 2)
+	for i := range members {
+		members[i], _ = replica.NewMember(wire.FormatMemberID(string(rune('a'+i)), uint64(i+1)), "10.0.0.1:"+fmt.Sprint(7400+i))
+	}
+	cfg := &replica.Config{Epoch: 1, Lineage: 1, ChangeID: "x", Primary: members[0], InSync: members}
+	for i, r := range []**replica.Replica{&p.a, &p.b} {
+		st, err := store.New(store.Options{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(st.Close)
+		p.stores[i] = st
+		if *r, err = replica.New(replica.Options{Partition: partition, Self: members[i], Store: st}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	// Both hear of a configuration that has both in sync: the log is empty.
+	p.b.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.bo)
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.ao)
+	p.exchange()
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 1})}, &p.ao)
+	p.exchange()
+	off, length, ok := order.Find(payload, 11)
+	if !ok || p.a.Status().CommitSeq != 2 {
+		tb.Fatalf("the pair does not stand: %+v", p.a.Status())
+	}
+	p.off, p.n = wire.SubmitFixed+off, length
+	p.frame = wire.AppendSubmit(nil, partition, &wire.Submit{Generation: 1, ClientSeq: 1, Payload: payload})
+	return p
+}
+
+// submit gives the primary one order with a new ClOrdID and a new clientSeq.
+func (p *pair) submit() {
+	p.seq++
+	v := p.seq
+	for i := p.off + p.n - 1; i >= p.off+p.n-8; i-- {
+		p.frame[i] = byte('0' + v%10)
+		v /= 10
+	}
+	order.Seal(p.frame[wire.SubmitFixed:])
+	le64(p.frame[24:], p.seq)
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: p.frame}, &p.ao)
+}
+
+func le64(b []byte, v uint64) {
+	for i := range 8 {
+		b[i] = byte(v >> (8 * i))
+	}
+}
+
+// exchange flushes both sides until nothing is on its way.
+func (p *pair) exchange() {
+	for {
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventFlush}, &p.ao)
+		p.carry(&p.ao, p.b, &p.bo)
+		p.b.Step(p.now, &replica.Event{Kind: replica.EventFlush}, &p.bo)
+		if p.carry(&p.bo, p.a, &p.ao) == 0 {
+			p.count()
+			return
+		}
+	}
+}
+
+// carry copies frames to the other side, as sockets would.
+func (p *pair) carry(from *replica.Outbox, to *replica.Replica, out *replica.Outbox) (n int) {
+	for i := range from.Actions {
+		a := &from.Actions[i]
+		if a.Kind != replica.ActionSend {
+			continue
+		}
+		p.link = append(append(p.link[:0], from.Head(a)...), a.Tail...)
+		to.Step(p.now, &replica.Event{Kind: replica.EventPeerFrame, Frame: p.link}, out)
+		n++
+	}
+	if from == &p.ao {
+		p.count()
+	} else {
+		from.Reset()
+	}
+	return n
+}
+
+// count takes the replies out of the primary's outbox.
+func (p *pair) count() {
+	for i := range p.ao.Actions {
+		if a := &p.ao.Actions[i]; a.Kind == replica.ActionReply {
+			p.acks += len(p.ao.Head(a)) / wire.AckSize
+			p.bytesOut += len(p.ao.Head(a))
+		}
+	}
+	p.ao.Reset()
+}
+
+func seedOrder(tb testing.TB) []byte {
+	b, err := os.ReadFile("../order/testdata/order-305-fix44.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// TestHotPathDoesNotAllocate covers everything an order goes through on primary
+// and backup, and a confirmed read.
+func TestHotPathDoesNotAllocate(t *testing.T) {
+	p := newPair(t, seedOrder(t))
+	batch := func() {
+		for range pairBatch {
+			p.submit()
+		}
+		p.exchange()
+		p.now.Mono += 1000
+	}
+	for range 200 { // grow the outboxes and the session's ring
+		batch()
+	}
+	p.acks = 0
+	if n := testing.AllocsPerRun(200, batch); n != 0 {
+		t.Errorf("%v allocations for %d orders, want 0", n, pairBatch)
+	}
+	if p.acks != 201*pairBatch {
+		t.Errorf("%d orders acknowledged, want %d", p.acks, 201*pairBatch)
+	}
+	get := wire.AppendGet(nil, partition, &wire.Get{By: wire.ByID, Mode: wire.ModeConfirmed, Seq: 5})
+	tick := func() {
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: get}, &p.ao)
+		p.now.Mono += 20e6
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventTick}, &p.ao)
+		p.b.Step(p.now, &replica.Event{Kind: replica.EventTick}, &p.bo)
+		p.exchange()
+	}
+	tick()
+	if n := testing.AllocsPerRun(200, tick); n != 0 {
+		t.Errorf("%v allocations for a read, a tick and a beacon, want 0", n)
+	}
+}
+
+// BenchmarkSubmitToAck is an order's whole way through both replicas, without
+// sockets: one at a time, and in wake-ups of 64.
+func BenchmarkSubmitToAck(b *testing.B) {
+	for _, batch := range []int{1, 64} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			p := newPair(b, seedOrder(b))
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				p.submit()
+				if (i+1)%batch == 0 || i == b.N-1 {
+					p.exchange()
+				}
+			}
+			b.StopTimer()
+			if p.acks < b.N {
+				b.Fatalf("%d of %d acknowledged", p.acks, b.N)
+			}
+		})
+	}
+}
+
+// BenchmarkGet is a confirmed read by ClOrdID, 64 a wake-up.
+func BenchmarkGet(b *testing.B) {
+	p := newPair(b, seedOrder(b))
+	for range 64 {
+		p.submit()
+	}
+	p.exchange()
+	id := append([]byte(nil), p.frame[p.off:p.off+p.n]...)
+	get := wire.AppendGet(nil, partition, &wire.Get{By: wire.ByClOrdID, Mode: wire.ModeConfirmed, Key: id})
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: get}, &p.ao)
+		if (i+1)%64 == 0 || i == b.N-1 {
+			p.exchange()
+		}
+	}
+}
