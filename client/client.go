@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -57,7 +58,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		if now == nil {
 			return c, nil
 		}
-		if err == nil || ctx.Err() == nil {
+		if err == nil || !errors.Is(now, context.DeadlineExceeded) {
 			err = now // of an attempt cut short by the deadline the one before says more
 		}
 		if permanent(err) {

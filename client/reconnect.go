@@ -237,7 +237,7 @@ func (s *Session) renumber(last uint64) {
 	s.room()
 }
 
-// pacer spaces attempts: the first at once, then a quarter of the time the
+// pacer spaces attempts: the first at once, then an eighth of the time the
 // trouble has lasted, with jitter, so that many clients of a lost node do not
 // come back in step.
 type pacer struct {
@@ -260,7 +260,7 @@ func (p *pacer) wait(stop <-chan struct{}, most time.Duration, since, last int64
 	if p.attempts == 1 && (last == 0 || now-last > int64(most)) {
 		return true
 	}
-	pause := min(max(time.Duration(now-since)/4, time.Millisecond), most)
+	pause := min(max(time.Duration(now-since)/8, time.Millisecond), most)
 	pause = pause/2 + rand.N(pause)
 	t := time.NewTimer(pause)
 	defer t.Stop()
