@@ -50,13 +50,7 @@ func (c *Cluster) remove(ctx context.Context, plan *Plan) error {
 		func() error { return removeCgroup(plan.cgroup()) },
 		func() error { return unmountBelow(c.state) },
 		func() error { return os.RemoveAll(c.state) },
-		func() error {
-			last, err := releaseIndex(c.state)
-			if err != nil || !last {
-				return err
-			}
-			return restoreInotify()
-		},
+		func() error { return releaseIndex(c.state) },
 	}
 	for _, do := range steps {
 		if err := do(); err != nil {

@@ -51,20 +51,31 @@ func ipBatch(ctx context.Context, pid int, lines []string) error {
 	return nil
 }
 
-// flock takes an exclusive lock, waiting for whoever holds it.
+// flock takes an exclusive lock, waiting for whoever holds it. The file may be
+// removed by its last holder.
 func flock(path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+	for {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+			file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		// Someone may have removed it while we waited: the next comer would
+		// lock another file of that name.
+		held, err := file.Stat()
+		if err == nil {
+			if named, err := os.Stat(path); err == nil && os.SameFile(held, named) {
+				return func() { file.Close() }, nil
+			}
+		}
 		file.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	return func() { file.Close() }, nil
 }
 
 // writeFile writes through a temporary name, so that a crash leaves either the

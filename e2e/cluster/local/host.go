@@ -155,5 +155,5 @@ func restoreInotify() error {
 	if err == nil {
 		err = os.WriteFile(inotifyLimit, before, 0)
 	}
-	return errors.Join(err, os.Remove(inotifyBefore))
+	return err
 }

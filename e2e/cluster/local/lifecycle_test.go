@@ -37,7 +37,7 @@ func TestLifecycle(t *testing.T) {
 		t.Skip("set CLUSTER_LIFECYCLE=1 to bring up a real cluster")
 	}
 	ctx := context.Background()
-	l := &lifecycle{T: t, cluster: scratchCluster(t), client: &http.Client{Timeout: 5 * time.Second}}
+	l := &lifecycle{T: t, cluster: scratchCluster(t), client: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	t.Cleanup(func() {
 		if err := l.cluster.Down(ctx); err != nil {
 			t.Errorf("down: %v", err)
@@ -73,6 +73,46 @@ func TestLifecycle(t *testing.T) {
 		}
 	}
 	l.T = t
+}
+
+// TestDownAfterInterruption takes down what an interrupted up left, even when
+// the cluster's own record of itself is lost.
+func TestDownAfterInterruption(t *testing.T) {
+	if os.Getenv("CLUSTER_LIFECYCLE") == "" {
+		t.Skip("set CLUSTER_LIFECYCLE=1 to bring up a real cluster")
+	}
+	for _, lose := range []string{"nothing", "the plan", "the machines' records"} {
+		t.Run(lose, func(t *testing.T) {
+			c := scratchCluster(t)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+			defer cancel()
+			if err := c.Up(ctx, 2); err == nil {
+				t.Log("up was quicker than the interruption")
+			}
+			plan, err := c.load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Leaks(context.Background())) == 0 {
+				t.Error("a running cluster shows no leaks: the check sees nothing")
+			}
+			switch lose {
+			case "the plan":
+				err = os.Remove(c.planFile())
+			case "the machines' records":
+				err = os.RemoveAll(filepath.Join(plan.State, "machines"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Down(context.Background()); err != nil {
+				t.Errorf("down: %v", err)
+			}
+			if left := c.Leaks(context.Background()); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
 }
 
 type lifecycle struct {

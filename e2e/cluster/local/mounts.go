@@ -84,7 +84,11 @@ func (m *MachineSpec) openBindings() ([]binding, error) {
 		{filepath.Join(m.Dir, "disk"), machineDisk, 0},
 	}
 	if m.Node {
-		for name, target := range map[string]string{"kubelet": "/var/lib/kubelet", "containerd": "/var/lib/containerd", "pods": "/var/log/pods"} {
+		// Addresses of pods are kept on disk, as on a real node, so that a pod
+		// does not come back with the address another had before.
+		for name, target := range map[string]string{
+			"kubelet": "/var/lib/kubelet", "containerd": "/var/lib/containerd", "cni": "/var/lib/cni", "pods": "/var/log/pods",
+		} {
 			wanted = append(wanted, struct {
 				source, target string
 				flags          uintptr

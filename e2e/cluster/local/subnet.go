@@ -42,12 +42,13 @@ func reserveIndex(ctx context.Context, state string) (int, error) {
 	return index, os.WriteFile(filepath.Join(registry, strconv.Itoa(index)), []byte(state), 0o644)
 }
 
-// releaseIndex gives up whatever index the state directory holds and reports
-// whether it was the last cluster's.
-func releaseIndex(state string) (last bool, err error) {
-	unlock, err := flock(filepath.Join(filepath.Dir(registry), "lock"))
+// releaseIndex gives up whatever index the state directory holds. When it was
+// the last on this machine, what clusters share goes too.
+func releaseIndex(state string) error {
+	lock := filepath.Join(filepath.Dir(registry), "lock")
+	unlock, err := flock(lock)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	held := heldIndexes(registry)
@@ -56,11 +57,17 @@ func releaseIndex(state string) (last bool, err error) {
 		if holder == state {
 			others--
 			if err := os.Remove(filepath.Join(registry, strconv.Itoa(index))); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	return others == 0, nil
+	if others > 0 {
+		return nil
+	}
+	if err := restoreInotify(); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Dir(registry))
 }
 
 // heldIndexes reads the registry and drops entries whose cluster is gone, as

@@ -18,7 +18,8 @@ func main() {
 		fmt.Fprint(w, name)
 	})
 	http.HandleFunc("/fetch", func(w http.ResponseWriter, r *http.Request) {
-		client := http.Client{Timeout: 2 * time.Second}
+		// Each time anew: a kept connection would show where a name led before.
+		client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Get(r.URL.Query().Get("url"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
