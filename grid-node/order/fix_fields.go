@@ -199,7 +199,7 @@ func (p *parser) finish() *Error {
 	}
 	for _, tag := range required {
 		if !p.seen.has(uint32(tag)) {
-			return missing(uint32(tag), "always")
+			return missing(uint32(tag), "in every order")
 		}
 	}
 	o := p.order

@@ -1,0 +1,73 @@
+package order
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEntryRefuses(t *testing.T) {
+	good := func() (Entry, []byte) {
+		msg := seed(t, "order-305-fix44.txt")
+		var o Order
+		if err := Parse(msg, &o); err != nil {
+			t.Fatal(err)
+		}
+		e := Entry{Size: uint32(HeaderSize + len(msg)), Kind: KindOrder, Seq: 3, PrevHash: 1, Epoch: 1, ClientSeq: 2, TimeNs: 5, Fields: o.Fields}
+		b := make([]byte, Padded(int(e.Size)))
+		copy(b[HeaderSize:], msg)
+		return e, b
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(e *Entry, b *[]byte)
+	}{
+		{"cut header", "entry 0: bytes is 10, allowed: 64 or more", func(_ *Entry, b *[]byte) { *b = (*b)[:10] }},
+		{"size below the header", "entry 3: size is 63, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 63 }},
+		{"size beyond the bytes", "entry 3: size is 377, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 377 }},
+		{"size of 4 GiB", "entry 3: size is 4294967295, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 1<<32 - 1 }},
+		{"kind 0", "entry 3: kind is 0, allowed: 1 noop, 2 order, 3 session, 4 cursor", func(e *Entry, _ *[]byte) { e.Kind = 0 }},
+		{"noop with an order's bytes", "entry 3: size is 369, allowed: 80 for a noop entry", func(e *Entry, _ *[]byte) { e.Kind = KindNoop }},
+		{"seq 0", "entry 0: seq is 0, allowed: 1 or more", func(e *Entry, _ *[]byte) { e.Seq = 0 }},
+		{"no ClOrdID", "entry 3: clOrdIDOff is 0, allowed: 1 or more: an order has a ClOrdID", func(e *Entry, _ *[]byte) { e.Fields.ClOrdIDOff = 0 }},
+		{"ClOrdID outside", "entry 3: clOrdIDOff is 300, allowed: an offset inside the payload", func(e *Entry, _ *[]byte) { e.Fields.ClOrdIDOff = 300 }},
+		{"symbol outside", "entry 3: symbolOff is 65535, allowed: an offset inside the payload", func(e *Entry, _ *[]byte) { e.Fields.SymbolOff = 65535 }},
+		{"account outside", "entry 3: accountOff is 305, allowed: an offset inside the payload", func(e *Entry, _ *[]byte) { e.Fields.AccountOff = 305 }},
+		{"quantity outside", "entry 3: qtyOff is 305, allowed: an offset inside the payload", func(e *Entry, _ *[]byte) { e.Fields.QtyOff = 305 }},
+		{"price outside", "entry 3: priceOff is 400, allowed: an offset inside the payload", func(e *Entry, _ *[]byte) { e.Fields.PriceOff = 400 }},
+		{"padding not there", "entry 3: padding is 370, allowed: entries padded to 8 bytes", func(_ *Entry, b *[]byte) { *b = (*b)[:370] }},
+		{"padding not zero", "entry 3: padding is 7, allowed: zero bytes", func(_ *Entry, b *[]byte) { (*b)[369] = 7 }},
+	} {
+		e, b := good()
+		c.change(&e, &b)
+		if len(b) >= HeaderSize {
+			e.Put(b)
+		}
+		var got Entry
+		_, _, err := NextEntry(b, &got)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s:\n got  %v\n want %s", c.name, err, c.want)
+		}
+	}
+	e, b := good()
+	e.Put(b)
+	b[55] = 1
+	if _, err := DecodeEntry(b, &e); err == nil || !strings.Contains(err.Error(), "reserved") {
+		t.Errorf("reserved byte: %v", err)
+	}
+}
+
+func TestChainOfHashes(t *testing.T) {
+	// Hash covers prevHash: one changed bit anywhere before changes all after.
+	b := make([]byte, HeaderSize+16)
+	e := Entry{Size: uint32(len(b)), Kind: KindNoop, Seq: 1}
+	e.Put(b)
+	one := Hash(b)
+	e.Seq, e.PrevHash = 2, one
+	e.Put(b)
+	two := Hash(b)
+	e.PrevHash ^= 1
+	e.Put(b)
+	if Hash(b) == two {
+		t.Error("the hash does not cover prevHash")
+	}
+}

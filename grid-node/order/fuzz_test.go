@@ -1,0 +1,94 @@
+package order
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzParse: whatever comes in, Parse neither panics nor points outside the
+// message, does not change it, and refuses with words. What it takes has the
+// fields an order must have. The envelope is repaired first half of the time,
+// so that the fuzzer gets past the CheckSum.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"order-305-fix42.txt", "order-305-fix44.txt"} {
+		f.Add(seed(f, name), false)
+	}
+	f.Add(fix44(whole+"453=1|448=A|447=D|452=1|95=3|96=a\x01b|5001=x|"), true)
+	f.Add([]byte(header+whole), true)
+	f.Fuzz(func(t *testing.T, data []byte, repair bool) {
+		msg := data
+		if repair && len(data) < 60000 {
+			msg = envelopeOf("FIX.4.4", string(data))
+		}
+		before := bytes.Clone(msg)
+		var o Order
+		err := Parse(msg, &o)
+		if !bytes.Equal(before, msg) {
+			t.Fatal("Parse changed the message")
+		}
+		if err != nil {
+			if err.Reason == 0 || err.Value == "" || err.Allowed == "" || len(err.Error()) > 1024 {
+				t.Fatalf("an error without words, or with too many: %#v", err)
+			}
+			return
+		}
+		checkFields(t, msg, &o)
+		// What is accepted fits an entry, and the entry says the same.
+		e := Entry{Size: uint32(HeaderSize + len(msg)), Kind: KindOrder, Seq: 1, Fields: o.Fields}
+		b := make([]byte, Padded(int(e.Size)))
+		e.Put(b)
+		copy(b[HeaderSize:], msg)
+		var back Entry
+		entry, rest, err2 := NextEntry(b, &back)
+		if err2 != nil || back != e || len(rest) != 0 || !bytes.Equal(Payload(entry), msg) {
+			t.Fatalf("entry %+v became %+v: %v", e, back, err2)
+		}
+	})
+}
+
+func checkFields(t *testing.T, msg []byte, o *Order) {
+	t.Helper()
+	in := func(off uint16, n uint8, what string) []byte {
+		if int(off)+int(n) >= len(msg) {
+			t.Fatalf("%s is outside: %d+%d of %d", what, off, n, len(msg))
+		}
+		return msg[off : int(off)+int(n)]
+	}
+	if len(in(o.ClOrdIDOff, o.ClOrdIDLen, "ClOrdID")) == 0 || len(in(o.SymbolOff, o.SymbolLen, "Symbol")) == 0 {
+		t.Fatal("an order without ClOrdID or Symbol")
+	}
+	in(o.AccountOff, o.AccountLen, "Account")
+	in(o.QtyOff, 1, "OrderQty")
+	in(o.PriceOff, 1, "Price")
+	if o.Side == 0 || o.OrdType == 0 || CheckSum(msg[:int(o.CheckSumOff)-3]) != (msg[o.CheckSumOff]-'0')*100+(msg[o.CheckSumOff+1]-'0')*10+msg[o.CheckSumOff+2]-'0' {
+		t.Fatalf("an order that is not whole: %+v", o)
+	}
+}
+
+// FuzzEntry: decoding never panics, and what it takes is what Put writes.
+func FuzzEntry(f *testing.F) {
+	e := Entry{Size: HeaderSize + 16, Kind: KindNoop, Seq: 7, PrevHash: 9, Epoch: 2, TimeNs: -1}
+	b := make([]byte, e.Size)
+	e.Put(b)
+	f.Add(b)
+	f.Add(append(bytes.Clone(b), b...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for rest := data; len(rest) > 0; {
+			var e Entry
+			entry, after, err := NextEntry(rest, &e)
+			if err != nil {
+				return
+			}
+			if len(entry) < HeaderSize || len(after) >= len(rest) || Seq(entry) != e.Seq || PrevHash(entry) != e.PrevHash {
+				t.Fatalf("entry of %d bytes, %d left of %d", len(entry), len(after), len(rest))
+			}
+			_ = ClOrdID(entry)
+			again := bytes.Clone(entry)
+			e.Put(again)
+			if !bytes.Equal(again, entry) {
+				t.Fatalf("decoded and put back:\n%x\n%x", entry[:HeaderSize], again[:HeaderSize])
+			}
+			rest = after
+		}
+	})
+}
