@@ -204,6 +204,10 @@ const (
 
 // ProbeRow is one figure. Numbers are decimal strings, so that no reader rounds them.
 type ProbeRow struct {
+	// pairs of servers under load, in scenarios that vary them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Pairs string `json:"pairs,omitempty"`
 	// rate is the orders per second of each probe, or what else distinguishes the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

@@ -54,7 +54,7 @@ func newPartition(t *testing.T, cl client.Client) *api.GridPartition {
 	}
 	gp := &api.GridPartition{
 		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-p0", Namespace: ns.Name},
-		Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
+		Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
 		// The API server must drop this: only the status subresource writes status.
 		Status: config(7, 3, &b, b),
 	}

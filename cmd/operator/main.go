@@ -1,0 +1,87 @@
+// Command operator is OrderGrid's Kubernetes operator: it makes OrderGrids run and OrderProbes measure them.
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/ordergrid/ordergrid/controllers/manager"
+	"github.com/ordergrid/ordergrid/internal/version"
+)
+
+func main() {
+	if err := command().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var (
+		o          manager.Options
+		pullPolicy string
+		level      string
+	)
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "OrderGrid's Kubernetes operator",
+		Long: "operator watches OrderGrids and OrderProbes and makes them real.\n\n" +
+			"It talks to the cluster it runs in, or to the one $KUBECONFIG or --kubeconfig names. It is not on the path\n" +
+			"of an order: a grid serves on while the operator is stopped.",
+		Version:       version.String(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setLogger(level); err != nil {
+				return err
+			}
+			o.Grid.ImagePullPolicy = corev1.PullPolicy(pullPolicy)
+			o.Probe.ImagePullPolicy = o.Grid.ImagePullPolicy
+			if err := o.Check(); err != nil {
+				return err
+			}
+			cfg, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("no cluster: %w; run in one, or set KUBECONFIG", err)
+			}
+			mgr, err := manager.New(cfg, o)
+			if err != nil {
+				return err
+			}
+			ctrl.Log.Info("starting", "version", version.String(), "gridNodeImage", o.Grid.Image, "orderProbeImage", o.Probe.Image)
+			return mgr.Start(ctrl.SetupSignalHandler())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", `where /metrics is served; "0" switches it off`)
+	f.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" switches them off`)
+	f.BoolVar(&o.LeaderElection, "leader-elect", true, "let several operators run, one of which works")
+	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease (default: the operator's own)")
+	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
+	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
+	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
+	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")
+	f.StringVar(&pullPolicy, "image-pull-policy", "", "pull policy of pods without one: Always, IfNotPresent or Never (default: as Kubernetes does by tag)")
+	f.StringVar(&level, "log-level", "info", "least level that is logged: debug, info, warn or error")
+	return cmd
+}
+
+// setLogger makes JSON lines on standard error of everything controller-runtime and client-go say.
+func setLogger(level string) error {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("--log-level: %q is not a level; allowed are debug, info, warn and error", level)
+	}
+	logger := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return nil
+}

@@ -1,0 +1,134 @@
+// Package manager assembles the operator: its cache, its controllers and what it tells about itself.
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+)
+
+// Options of the operator, as its command line has them.
+type Options struct {
+	// MetricsAddress and HealthAddress are where /metrics, /healthz and /readyz are served; "0" switches one off.
+	MetricsAddress, HealthAddress string
+	// LeaderElection lets several operators run, one of which works.
+	LeaderElection bool
+	// LeaderElectionNamespace of the Lease; empty means the operator's own namespace.
+	LeaderElectionNamespace string
+	// Namespaces to watch; none means all.
+	Namespaces []string
+	// Workers is the number of objects of one kind reconciled at the same time.
+	Workers int
+	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
+	Grid  ordergrid.Defaults
+	Probe orderprobe.Defaults
+}
+
+// Check names the option that cannot be right.
+func (o Options) Check() error {
+	switch {
+	case o.Grid.Image == "":
+		return errors.New(`--grid-node-image: empty; name the image that OrderGrids without spec.image run, such as ordergrid.dev/grid-node:dev`)
+	case o.Probe.Image == "":
+		return errors.New(`--order-probe-image: empty; name the image that OrderProbes without spec.image run, such as ordergrid.dev/order-probe:dev`)
+	case o.Workers < 1:
+		return fmt.Errorf("--workers: %d is out of range; give at least 1", o.Workers)
+	}
+	switch o.Grid.ImagePullPolicy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+		return nil
+	}
+	return fmt.Errorf("--image-pull-policy: %q is not a pull policy; allowed are Always, IfNotPresent, Never, or nothing", o.Grid.ImagePullPolicy)
+}
+
+// Scheme knows the kinds the operator reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme))
+}
+
+// New assembles the operator.
+func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	// A leader that is asked to stop gives the Lease back, so that the next one need not wait for it to run out.
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(o.Namespaces),
+		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              "operator.ordergrid.dev",
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(10 * time.Second),
+	})
+	if err != nil {
+		return nil, err
+	}
+	grids := &ordergrid.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
+		Clock: clock.RealClock{}, Defaults: o.Grid,
+	}
+	probes := &orderprobe.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
+		Clock: clock.RealClock{}, Defaults: o.Probe,
+	}
+	return mgr, errors.Join(
+		grids.SetupWithManager(mgr, o.Workers),
+		probes.SetupWithManager(mgr, o.Workers),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("ping", healthz.Ping),
+	)
+}
+
+// cacheOptions keep the cache to what the operator made: in a cluster with ten thousand pods it holds the grids' only.
+func cacheOptions(namespaces []string) cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "ordergrid-operator"})}
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.StatefulSet{}:           ours,
+			&batchv1.Job{}:                  ours,
+			&corev1.ConfigMap{}:             ours,
+			&corev1.Pod{}:                   ours,
+			&corev1.Service{}:               ours,
+			&corev1.ServiceAccount{}:        ours,
+			&policyv1.PodDisruptionBudget{}: ours,
+			&rbacv1.Role{}:                  ours,
+			&rbacv1.RoleBinding{}:           ours,
+		},
+	}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = make(map[string]cache.Config, len(namespaces))
+		for _, ns := range namespaces {
+			options.DefaultNamespaces[ns] = cache.Config{}
+		}
+	}
+	return options
+}

@@ -1,0 +1,38 @@
+package orderprobe
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// noteLimit is the longest note the events API accepts, in bytes.
+const noteLimit = 1024
+
+type event struct {
+	kind, reason, action, note string
+}
+
+// conditionEvents tells of the beginning, the end and the failure of a run, and of what it waits for.
+func conditionEvents(before, after []metav1.Condition) (events []event) {
+	for _, now := range after {
+		was := meta.FindStatusCondition(before, now.Type)
+		changed := was == nil || was.Status != now.Status || was.Reason != now.Reason
+		switch {
+		case !changed:
+		case now.Status == metav1.ConditionTrue && now.Type == api.ConditionFailed:
+			events = append(events, event{corev1.EventTypeWarning, now.Reason, "Run", now.Message})
+		case now.Status == metav1.ConditionTrue:
+			events = append(events, event{corev1.EventTypeNormal, now.Reason, "Run", now.Message})
+		case now.Type == api.ConditionRunning && waitsForPerson(now.Reason):
+			events = append(events, event{corev1.EventTypeWarning, now.Reason, "Run", now.Message})
+		}
+	}
+	return events
+}
+
+func waitsForPerson(reason string) bool {
+	return reason == reasonGridNotFound || reason == reasonNameTaken
+}

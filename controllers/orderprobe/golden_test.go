@@ -1,0 +1,110 @@
+package orderprobe
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var testDefaults = Defaults{Image: "ordergrid.dev/order-probe:dev", ImagePullPolicy: corev1.PullIfNotPresent}
+
+func figures(t testing.TB) *published.Data {
+	t.Helper()
+	data, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func pairProbe() *api.OrderProbe {
+	return &api.OrderProbe{
+		ObjectMeta: metav1.ObjectMeta{Name: "pair", Namespace: "trading", UID: "11111111-2222-3333-4444-555555555555"},
+		Spec:       api.OrderProbeSpec{GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair, Parameters: api.ParametersScaled},
+	}
+}
+
+// bankProbe uses every field.
+func bankProbe() *api.OrderProbe {
+	probe := pairProbe()
+	d := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	probe.Spec.Parameters = api.ParametersExact
+	probe.Spec.Overrides = &api.ProbeOverrides{
+		RatesPerProbe: []int32{100, 250}, Warmup: d(0), Measure: d(30 * time.Second),
+		Repeats: ptr.To[int32](3), Threads: ptr.To[int32](2), Probes: ptr.To[int32](4),
+	}
+	probe.Spec.Placement = &api.ProbePlacement{
+		NodeSelector: map[string]string{"pool": "general"},
+		Tolerations:  []corev1.Toleration{{Key: "bench", Operator: corev1.TolerationOpExists}},
+	}
+	probe.Spec.Image, probe.Spec.ImagePullPolicy = "registry.example/order-probe:1", corev1.PullAlways
+	probe.Spec.TTL = d(time.Hour)
+	return probe
+}
+
+func plan(t testing.TB, probe *api.OrderProbe) scenario.Plan {
+	t.Helper()
+	p, err := planOf(figures(t), probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestGoldenObjects compares every object of two probes with testdata/<probe>/<object>.yaml.
+func TestGoldenObjects(t *testing.T) {
+	for name, probe := range map[string]*api.OrderProbe{"pair": pairProbe(), "bank": bankProbe()} {
+		p := plan(t, probe)
+		for object, built := range map[string]client.Object{
+			"serviceaccount":    serviceAccount(probe),
+			"role":              role(probe, p.Probes),
+			"rolebinding":       roleBinding(probe),
+			"channel_configmap": channel(probe, 1),
+			"run_configmap":     barrier(probe, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)),
+			"job":               job(probe, p, testDefaults),
+		} {
+			t.Run(name+"/"+object, func(t *testing.T) {
+				golden(t, filepath.Join("testdata", name, object+".yaml"), built)
+			})
+		}
+	}
+}
+
+func golden(t *testing.T, file string, object any) {
+	t.Helper()
+	got, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run go test ./controllers/orderprobe -update and review the difference", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run go test ./controllers/orderprobe -update and review the difference\n%s", file, got)
+	}
+}

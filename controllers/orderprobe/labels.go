@@ -1,0 +1,45 @@
+package orderprobe
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+const (
+	labelName      = "app.kubernetes.io/name"
+	labelComponent = "app.kubernetes.io/component"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+
+	componentProbe    = "probe"
+	componentGridNode = "grid-node"
+)
+
+// probeLabels are on every object of a probe. They do not include the grid's label, by which grid pods are selected.
+func probeLabels(probe *api.OrderProbe) map[string]string {
+	return map[string]string{
+		labelName:      "ordergrid",
+		labelComponent: componentProbe,
+		labelInstance:  probe.Name,
+		labelManagedBy: "ordergrid-operator",
+		api.LabelProbe: probe.Name,
+	}
+}
+
+func probeMeta(probe *api.OrderProbe, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: probe.Namespace, Labels: probeLabels(probe)}
+}
+
+// channelName names the ConfigMap in which one probe pod says that it is ready, and what it measured.
+func channelName(probe *api.OrderProbe, index int) string {
+	return probe.Name + "-" + strconv.Itoa(index)
+}
+
+// runName names the ConfigMap in which the operator says when to begin.
+func runName(probe *api.OrderProbe) string { return probe.Name + "-run" }
+
+// reportName names the ConfigMap with the report.
+func reportName(probe *api.OrderProbe) string { return probe.Name + "-report" }

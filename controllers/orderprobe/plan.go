@@ -1,0 +1,63 @@
+package orderprobe
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// planOf is the plan the probe's pods will come to from the same words.
+func planOf(data *published.Data, probe *api.OrderProbe) (scenario.Plan, error) {
+	o := scenario.Options{}
+	switch probe.Spec.Parameters {
+	case api.ParametersExact:
+		o.Mode = scenario.Exact
+	case api.ParametersQuick:
+		o.Mode = scenario.Quick
+	default:
+		o.Mode = scenario.Scaled
+	}
+	if over := probe.Spec.Overrides; over != nil {
+		for _, r := range over.RatesPerProbe {
+			o.Rates = append(o.Rates, int(r))
+		}
+		if over.Warmup != nil {
+			o.Warmup = &over.Warmup.Duration
+		}
+		if over.Measure != nil {
+			o.Measure = over.Measure.Duration
+		}
+		o.Repeats, o.Threads, o.Probes = number(over.Repeats), number(over.Threads), number(over.Probes)
+	}
+	return scenario.New(data, string(probe.Spec.Scenario), o)
+}
+
+func number(p *int32) int {
+	if p == nil {
+		return 0
+	}
+	return int(*p)
+}
+
+// orderBytes is what an order of the scenarios takes in a grid node: 305 bytes of FIX, header and indexes.
+const orderBytes = 305 + 96
+
+// mismatch says why the grid is not one the plan can be run on; empty if it is.
+func mismatch(plan scenario.Plan, grid *api.OrderGrid) (reason, message string) {
+	if int(grid.Spec.Shards) < plan.Shards || int(grid.Spec.Replicas) != plan.Replicas {
+		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid with at least %d shards and exactly %d replicas; %s has %d and %d; name another one, or create it",
+			plan.Scenario, plan.Shards, plan.Replicas, grid.Name, grid.Spec.Shards, grid.Spec.Replicas)
+	}
+	// Every node holds a copy of each of its shard's partitions.
+	need := plan.OrdersPerPartition() * int64(plan.Replicas) * orderBytes
+	if have := grid.Spec.Memory.Value(); need > have {
+		const mib = 1 << 20
+		return reasonGridTooSmall, fmt.Sprintf("the plan creates up to %d orders a partition, which take about %s in each grid node; OrderGrid %s has spec.memory %s; raise it, or measure fewer rates, shorter",
+			plan.OrdersPerPartition(), resource.NewQuantity((need/mib+1)*mib, resource.BinarySI), grid.Name, grid.Spec.Memory.String())
+	}
+	return "", ""
+}

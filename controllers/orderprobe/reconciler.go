@@ -1,0 +1,313 @@
+// Package orderprobe reconciles OrderProbes: it runs one pod per probe as a Job, lets them begin together, and puts what
+// they measured into status.
+package orderprobe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/probe/published"
+)
+
+const (
+	// startDelay is how long after the last pod became ready all begin: time for each to see the start time.
+	startDelay = 3 * time.Second
+	// conflictRetry is when to look again after the cache was behind.
+	conflictRetry = time.Second
+)
+
+// Defaults are what an OrderProbe gets that does not say otherwise; the operator's command line sets them.
+type Defaults struct {
+	// Image of the probe.
+	Image string
+	// ImagePullPolicy of the probe; empty leaves it to Kubernetes.
+	ImagePullPolicy corev1.PullPolicy
+}
+
+// Reconciler carries out OrderProbes.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock for start, end and conditions.
+	Clock clock.PassiveClock
+	// Published figures and scenarios; nil takes the embedded ones.
+	Published *published.Data
+	// Defaults for fields left out.
+	Defaults Defaults
+}
+
+// SetupWithManager registers the controller and what wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return setup(mgr, workers, r)
+}
+
+func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("orderprobe").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		For(&api.OrderProbe{}).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.ConfigMap{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.Role{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(probeOfPod)).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.probesOfGrid)).
+		Complete(r)
+}
+
+func probeOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[api.LabelProbe]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// probesOfGrid wakes the probes that wait for a grid.
+func (r *Reconciler) probesOfGrid(ctx context.Context, grid client.Object) (requests []reconcile.Request) {
+	var probes api.OrderProbeList
+	if err := r.Client.List(ctx, &probes, client.InNamespace(grid.GetNamespace())); err != nil {
+		return nil // the cache is gone: the operator is stopping
+	}
+	for i := range probes.Items {
+		if p := &probes.Items[i]; p.Spec.GridRef.Name == grid.GetName() && !done(p) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		}
+	}
+	return requests
+}
+
+// Reconcile observes the run, decides where it stands, does what that asks for, and writes status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	probe := &api.OrderProbe{}
+	if err := r.Client.Get(ctx, req.NamespacedName, probe); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if probe.DeletionTimestamp != nil || done(probe) {
+		return ctrl.Result{}, nil
+	}
+	o, err := r.observe(ctx, probe)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := decide(o)
+	before := probe.DeepCopy()
+	actErr := r.act(ctx, o, &d)
+	var foreign *apply.ForeignError
+	if errors.As(actErr, &foreign) {
+		d = decision{phaseWaiting, reasonNameTaken, foreign.Error()}
+	}
+	setConditions(&probe.Status, d, probe.Generation, metav1.NewTime(r.Clock.Now()))
+	if err := r.writeStatus(ctx, before, probe); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return ctrl.Result{RequeueAfter: conflictRetry}, nil
+		}
+		return ctrl.Result{}, errors.Join(actErr, err)
+	}
+	return ctrl.Result{}, actErr
+}
+
+// act does what the phase asks for. It may move the decision on, when what it did ended the run.
+func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error {
+	switch d.phase {
+	case phaseStarting:
+		return r.launch(ctx, o)
+	case phaseReady:
+		return r.start(ctx, o)
+	case phaseMeasuring:
+		// Set by start, unless that was cut short after it had let the pods go.
+		if at, err := time.Parse(time.RFC3339Nano, o.startAt()); err == nil && o.probe.Status.StartTime == nil {
+			started := metav1.NewTime(at.Truncate(time.Second))
+			o.probe.Status.StartTime = &started
+		}
+	case phaseMeasured:
+		return r.collect(ctx, o, d)
+	case phaseImpossible, phaseBroken:
+		now := metav1.NewTime(r.Clock.Now())
+		o.probe.Status.CompletionTime = &now
+		return r.stopJob(ctx, o)
+	}
+	return nil
+}
+
+// launch creates what a run needs, the Job last.
+func (r *Reconciler) launch(ctx context.Context, o *observation) error {
+	applier := r.applier()
+	objects := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Probes), roleBinding(o.probe)}
+	for index := range o.plan.Probes {
+		objects = append(objects, channel(o.probe, index))
+	}
+	if o.startAt() == "" {
+		objects = append(objects, barrier(o.probe, time.Time{}))
+	}
+	for _, object := range append(objects, job(o.probe, o.plan, r.Defaults)) {
+		if _, err := applier.Apply(ctx, o.probe, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start lets all pods begin at the same moment.
+func (r *Reconciler) start(ctx context.Context, o *observation) error {
+	at := r.Clock.Now().Add(startDelay)
+	if _, err := r.applier().Apply(ctx, o.probe, barrier(o.probe, at)); err != nil {
+		return err
+	}
+	started := metav1.NewTime(at.Truncate(time.Second))
+	o.probe.Status.StartTime = &started
+	return nil
+}
+
+// collect merges the results and ends the run.
+func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) error {
+	data, err := r.published()
+	if err != nil {
+		return err
+	}
+	now := metav1.NewTime(r.Clock.Now())
+	result, err := build(data, o.channels)
+	var content map[string]string
+	if err == nil {
+		content, err = files(result)
+	}
+	if err != nil {
+		*d = decision{phaseBroken, reasonResultInvalid, err.Error()}
+		o.probe.Status.CompletionTime = &now
+		return nil
+	}
+	if _, err := r.applier().Apply(ctx, o.probe, reportMap(o.probe, content)); err != nil {
+		return err
+	}
+	fill(&o.probe.Status, result)
+	o.probe.Status.ReportConfigMap = reportName(o.probe)
+	o.probe.Status.CompletionTime = &now
+	d.reason, d.message = reasonCompleted, fmt.Sprintf("%s: %s", result.Verdict, result.Reason)
+	return nil
+}
+
+// stopJob suspends the Job of a run that has no result any more, which ends its pods but keeps the Job to be looked at.
+func (r *Reconciler) stopJob(ctx context.Context, o *observation) error {
+	if o.job == nil || o.job.Status.CompletionTime != nil || jobFailed(o.job) || o.job.Spec.Suspend != nil && *o.job.Spec.Suspend {
+		return nil
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, o.job, patch, client.FieldOwner(apply.FieldOwner)))
+}
+
+func jobFailed(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reconciler) applier() *apply.Applier {
+	return &apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
+}
+
+func (r *Reconciler) published() (*published.Data, error) {
+	if r.Published != nil {
+		return r.Published, nil
+	}
+	return published.Load()
+}
+
+// observe reads everything about the run.
+func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*observation, error) {
+	o := &observation{probe: probe}
+	data, err := r.published()
+	if err != nil {
+		return nil, err
+	}
+	o.plan, o.planErr = planOf(data, probe)
+
+	if o.grid, err = get(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+		return nil, err
+	}
+	if o.job, err = get(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
+		return nil, err
+	}
+	if o.job != nil && !metav1.IsControlledBy(o.job, probe) {
+		o.job = nil
+	}
+	if o.barrier, err = r.ownConfigMap(ctx, probe, runName(probe)); err != nil {
+		return nil, err
+	}
+	o.channels = make([]*corev1.ConfigMap, o.plan.Probes)
+	for index := range o.channels {
+		if o.channels[index], err = r.ownConfigMap(ctx, probe, channelName(probe, index)); err != nil {
+			return nil, err
+		}
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(probe.Namespace), client.MatchingLabels{api.LabelProbe: probe.Name}); err != nil {
+		return nil, err
+	}
+	o.pods = pods.Items
+	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return o, nil
+}
+
+// ownConfigMap reads a ConfigMap of this probe. One that a deleted probe of the same name left behind does not count: it
+// may hold another run's result.
+func (r *Reconciler) ownConfigMap(ctx context.Context, probe *api.OrderProbe, name string) (*corev1.ConfigMap, error) {
+	m, err := get(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
+	if m != nil && !metav1.IsControlledBy(m, probe) {
+		m = nil
+	}
+	return m, err
+}
+
+// get reads an object; nil if there is none.
+func get[T client.Object](ctx context.Context, c client.Reader, namespace, name string, into T) (T, error) {
+	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		var none T
+		return none, nil
+	}
+	return into, err
+}
+
+// writeStatus writes status if it has changed, and tells of what people wait for.
+func (r *Reconciler) writeStatus(ctx context.Context, before, probe *api.OrderProbe) error {
+	if equality.Semantic.DeepEqual(before.Status, probe.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, probe, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	for _, e := range conditionEvents(before.Status.Conditions, probe.Status.Conditions) {
+		r.Recorder.Eventf(probe, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package orderprobe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/pod"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+// maxRows is how many rows status holds; the report has all.
+const maxRows = 512
+
+// maxReportBytes is what of a ConfigMap's 1 MiB the report's files may take together.
+const maxReportBytes = 1<<20 - 16<<10
+
+// build merges what the pods measured into one report.
+func build(data *published.Data, channels []*corev1.ConfigMap) (*report.Report, error) {
+	results := make([]*report.Result, 0, len(channels))
+	for _, c := range channels {
+		result, err := report.ParseResult([]byte(c.Data[pod.KeyResult]))
+		if err != nil {
+			return nil, fmt.Errorf("ConfigMap %s key %s: %w", c.Name, pod.KeyResult, err)
+		}
+		results = append(results, result)
+	}
+	merged, err := report.Merge(results...)
+	if err != nil {
+		return nil, err
+	}
+	return report.New(data, merged)
+}
+
+// files are the report as people and programs read it.
+func files(r *report.Report) (map[string]string, error) {
+	var table, csv, full strings.Builder
+	if err := r.Text(&table, report.TextOptions{PerRun: true}); err != nil {
+		return nil, err
+	}
+	if err := r.CSV(&csv); err != nil {
+		return nil, err
+	}
+	if err := r.JSON(&full); err != nil {
+		return nil, err
+	}
+	if table.Len()+csv.Len()+full.Len() > maxReportBytes {
+		// The histograms are what is large, and they are in the pods' ConfigMaps.
+		small := *r
+		small.Result = nil
+		full.Reset()
+		if err := small.JSON(&full); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]string{"table.txt": table.String(), "results.csv": csv.String(), "results.json": full.String()}
+	if n := table.Len() + csv.Len() + full.Len(); n > maxReportBytes {
+		return nil, fmt.Errorf("the report takes %d bytes, a ConfigMap %d: measure fewer rates or repeats", n, maxReportBytes)
+	}
+	return out, nil
+}
+
+// fill puts the report into status: the verdict, the headline, and the rows that stand for all runs and all probes.
+func fill(status *api.OrderProbeStatus, r *report.Report) {
+	status.Verdict = api.Verdict(r.Verdict)
+	status.VerdictReason = truncate(r.Reason, 1024)
+	status.Mean = headline(r, "c2e mean")
+	status.P99 = headline(r, "c2e p99")
+	status.Rows = nil
+	for _, row := range r.Rows {
+		// A figure that was neither published nor measured often enough to be printed is in the report only.
+		shown := row.Run == 0 && row.Probe == "" && (row.Here != nil || row.Published != nil)
+		if shown && len(status.Rows) < maxRows {
+			status.Rows = append(status.Rows, rowOf(row))
+		}
+	}
+}
+
+// headline is a metric at the highest rate at which it was measured.
+func headline(r *report.Report, metric string) string {
+	var rows []report.Row
+	for _, row := range r.Rows {
+		if row.Metric == metric && row.Run == 0 && row.Probe == "" && row.Here != nil {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	top := slices.MaxFunc(rows, func(a, b report.Row) int {
+		return cmp.Or(cmp.Compare(a.TotalRate, b.TotalRate), cmp.Compare(a.Rate, b.Rate))
+	})
+	return strings.TrimSpace(decimal(*top.Here) + " " + top.Unit)
+}
+
+func rowOf(row report.Row) api.ProbeRow {
+	out := api.ProbeRow{Rate: strconv.Itoa(row.Rate), Metric: row.Metric, Unit: row.Unit, Verdict: row.Verdict}
+	if row.Pairs > 0 {
+		out.Pairs = strconv.Itoa(row.Pairs)
+	}
+	if row.Published != nil && row.Published.SameRate {
+		out.Published = decimal(row.Published.Value)
+	}
+	if row.Here != nil {
+		out.Here = decimal(*row.Here)
+	}
+	if row.Ratio != nil {
+		out.Ratio = strconv.FormatFloat(*row.Ratio, 'f', 2, 64)
+	}
+	return out
+}
+
+// decimal writes a figure with the digits a reader can use.
+func decimal(v float64) string {
+	switch a := max(v, -v); {
+	case a >= 100 || v == float64(int64(v)):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-3], "") + "..."
+}
