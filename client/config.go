@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -73,6 +74,10 @@ type Config struct {
 	RetryMax time.Duration
 	// IO is how sessions use their socket. Default IOAuto.
 	IO IO
+	// Dial replaces net.Dialer for every connection, for example to go through a
+	// tunnel. address is "host:port": an endpoint, or what the table says.
+	// Anything but a *net.TCPConn is used as with IONet.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Logger gets reconnects (Info) and violations of the protocol (Error).
 	// Default: nothing is logged.
 	Logger *slog.Logger
@@ -121,6 +126,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.IO == IOAuto {
 		c.IO = IOBlocking
+	}
+	if c.Dial == nil {
+		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -12,7 +12,7 @@ import (
 
 // dialNode connects to a node and exchanges Hello and Welcome.
 func (c *Client) dialNode(ctx context.Context, mode IO, addr string) (*conn, string, error) {
-	st, err := dialStream(ctx, mode, addr)
+	st, err := dialStream(ctx, &c.cfg, mode, addr)
 	if err != nil {
 		return nil, "", err
 	}

@@ -30,24 +30,21 @@ const tick = 20 * time.Millisecond
 // errTick: nothing moved for about tick; the stream is still good.
 var errTick = errors.New("client: no progress within a tick")
 
-func dialStream(ctx context.Context, mode IO, addr string) (stream, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
+func dialStream(ctx context.Context, cfg *Config, mode IO, addr string) (stream, error) {
+	conn, err := cfg.Dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	tcp := conn.(*net.TCPConn)
-	tcp.SetNoDelay(true) //nolint:errcheck // the default already; a failure shows at the first write
-	if mode == IONet || !haveRawIO {
-		return &netStream{conn: tcp}, nil
+	if tcp, ok := conn.(*net.TCPConn); ok && mode != IONet && haveRawIO {
+		return newRawStream(tcp, mode)
 	}
-	return newRawStream(tcp, mode)
+	return &netStream{conn: conn}, nil
 }
 
 // netStream is the net package's connection. Deadlines are moved at most every
 // half tick, not per call: each move costs a timer update.
 type netStream struct {
-	conn     *net.TCPConn
+	conn     net.Conn
 	readEnd  int64 // read deadline in force, monotonic
 	writeEnd int64
 }

@@ -30,6 +30,7 @@ func main() {
 	threads := flag.String("threads", "1,4,16", "synchronous clients, each with a session of its own")
 	rounds := flag.Int("rounds", 15, "interleaved rounds")
 	length := flag.Duration("round", 400*time.Millisecond, "length of a round")
+	depth := flag.Int("depth", 0, "orders in flight per client, asynchronously; 0: synchronous")
 	flag.Parse()
 	ctx := context.Background()
 	load, _ := os.ReadFile("/proc/loadavg")
@@ -40,11 +41,11 @@ func main() {
 		if _, err := fmt.Sscan(t, &n); err != nil || n < 1 {
 			log.Fatalf("--threads: %q, allowed: positive numbers with a comma between", t)
 		}
-		compare(ctx, client.Config{Endpoints: strings.Split(*endpoint, ","), Grid: *grid}, n, *rounds, *length)
+		compare(ctx, client.Config{Endpoints: strings.Split(*endpoint, ","), Grid: *grid}, n, *depth, *rounds, *length)
 	}
 }
 
-func compare(ctx context.Context, cfg client.Config, threads, rounds int, length time.Duration) {
+func compare(ctx context.Context, cfg client.Config, threads, depth, rounds int, length time.Duration) {
 	results := make([][]round, len(modes))
 	sessions := make([][]*client.Session, len(modes))
 	for i, mode := range modes {
@@ -65,7 +66,7 @@ func compare(ctx context.Context, cfg client.Config, threads, rounds int, length
 	}
 	for range rounds {
 		for i := range modes {
-			results[i] = append(results[i], play(ctx, sessions[i], length))
+			results[i] = append(results[i], play(ctx, sessions[i], depth, length))
 		}
 	}
 	for i, mode := range modes {
@@ -76,12 +77,16 @@ func compare(ctx context.Context, cfg client.Config, threads, rounds int, length
 	}
 }
 
-func play(ctx context.Context, sessions []*client.Session, length time.Duration) round {
+func play(ctx context.Context, sessions []*client.Session, depth int, length time.Duration) round {
 	var wg sync.WaitGroup
 	all := make([][]float64, len(sessions))
 	start := time.Now()
 	for t, s := range sessions {
 		wg.Go(func() {
+			if depth > 0 {
+				all[t] = pipeline(ctx, s, t, depth, start, length)
+				return
+			}
 			runtime.LockOSThread()
 			for i := 0; time.Since(start) < length; i++ {
 				fix := devgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
@@ -98,6 +103,42 @@ func play(ctx context.Context, sessions []*client.Session, length time.Duration)
 	l := slices.Concat(all...)
 	slices.Sort(l)
 	return round{float64(len(l)) / took, l[len(l)/2], l[len(l)*99/100]}
+}
+
+// pipeline keeps depth orders in flight: every answer sends the next order, and
+// the orders of one batch of answers go out in one write.
+func pipeline(ctx context.Context, s *client.Session, t, depth int, start time.Time, length time.Duration) []float64 {
+	var latencies []float64
+	over := make(chan struct{})
+	left := depth
+	var send func(i int)
+	send = func(i int) {
+		fix := devgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
+		at := time.Now()
+		err := s.Enqueue(fix, func(_ client.Receipt, err error) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			latencies = append(latencies, float64(time.Since(at).Nanoseconds())/1e3)
+			if time.Since(start) < length {
+				send(i + depth)
+			} else if left--; left == 0 {
+				close(over)
+			}
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	for i := range depth {
+		send(i)
+	}
+	s.Push()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	return latencies
 }
 
 func median(rounds []round, f func(round) float64) float64 {
