@@ -1,0 +1,283 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestRoundTrip(t *testing.T) {
+	all := samples()
+	if len(all) != len(codecs) || len(all) != len(typeNames) {
+		t.Fatalf("%d samples, %d codecs, %d types", len(all), len(codecs), len(typeNames))
+	}
+	for _, c := range codecs {
+		frame := c.encode(all[c.typ])
+		if FrameType(frame) != c.typ || int(le.Uint32(frame)) != len(frame) {
+			t.Errorf("%s: header % x", c.typ, frame[:8])
+		}
+		got, err := c.decode(frame)
+		if err != nil {
+			t.Errorf("%s: %v", c.typ, err)
+			continue
+		}
+		if !reflect.DeepEqual(got, all[c.typ]) {
+			t.Errorf("%s:\n got  %+v\n want %+v", c.typ, got, all[c.typ])
+		}
+		// A buffer that held something else does not show through.
+		dirty := bytes.Repeat([]byte{0xff}, 4096)[:0]
+		if again := c.append(dirty, all[c.typ]); !bytes.Equal(again, frame) {
+			t.Errorf("%s: encoding depends on the buffer", c.typ)
+		}
+	}
+}
+
+// TestEveryCut cuts every frame at every byte, with and without a length that
+// admits it: an error each time, never a panic, never a wrong success of a frame
+// whose tail is counted.
+func TestEveryCut(t *testing.T) {
+	for _, c := range codecs {
+		frame := c.encode(samples()[c.typ])
+		for n := range frame {
+			if _, err := c.decode(frame[:n:n]); err == nil {
+				t.Errorf("%s cut to %d of %d bytes was taken", c.typ, n, len(frame))
+			}
+			if n < HeaderSize {
+				continue
+			}
+			cut := bytes.Clone(frame[:n])
+			le.PutUint32(cut, uint32(n))
+			_, err := c.decode(cut)
+			open := c.typ == TypeSubmit || c.typ == TypeGetReply || c.typ == TypePrepare || c.typ == TypeLogChunk
+			if err == nil && !open {
+				t.Errorf("%s of %d bytes with length %d was taken", c.typ, len(frame), n)
+			}
+			var fe *FrameError
+			if err != nil && (!errors.As(err, &fe) || fe.Field == "" || fe.Allowed == "") {
+				t.Errorf("%s: %v does not say what is wrong", c.typ, err)
+			}
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	two := AppendRequest(AppendRequest(nil, TypePing, &Request{ReqID: 1}), TypePong, &Request{ReqID: 2})
+	frame, rest, err := Split(two)
+	if err != nil || FrameType(frame) != TypePing || len(rest) != 16 {
+		t.Fatalf("%x %x %v", frame, rest, err)
+	}
+	for n := range 16 {
+		if f, r, err := Split(rest[:n]); f != nil || err != nil || len(r) != n {
+			t.Errorf("%d bytes: frame %x rest %d err %v", n, f, len(r), err)
+		}
+	}
+	if Need(two) != 16 || Need(two[:3]) != 0 {
+		t.Error("Need")
+	}
+	for length, want := range map[uint32]string{
+		0:            "frame: length is 0, allowed: 8..1048576 bytes",
+		7:            "frame: length is 7, allowed: 8..1048576 bytes",
+		MaxFrame + 1: "frame: length is 1048577, allowed: 8..1048576 bytes",
+		1<<32 - 1:    "frame: length is 4294967295, allowed: 8..1048576 bytes",
+	} {
+		b := make([]byte, 8)
+		le.PutUint32(b, length)
+		if _, _, err := Split(b); err == nil || err.Error() != want {
+			t.Errorf("length %d: %v", length, err)
+		}
+	}
+}
+
+// TestDecodeRefuses is the list of hostile frames with their exact errors.
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct {
+		typ    Type
+		change func(f []byte) []byte
+		want   string
+	}{
+		{TypePing, func(f []byte) []byte { return f[:4] }, "frame Ping: length is 4, allowed: at least 8 bytes"},
+		{TypePing, func(f []byte) []byte { f[4] = 0xee; return f }, "frame Ping: type is 238, allowed: Ping"},
+		{TypePing, func(f []byte) []byte { f[0]++; return f }, "frame Ping: length is 17, allowed: the frame's own size, at most 1048576"},
+		{TypePing, func(f []byte) []byte { return grow(f, 1) }, "frame Ping: length is 17, allowed: exactly 16 bytes"},
+		{TypeHello, func(f []byte) []byte { f[8] = 'X'; return f }, `frame Hello: magic is 827475800, allowed: the bytes "OGR1"`},
+		{TypeHello, func(f []byte) []byte { f[12] = 9; return f }, "frame Hello: minVersion is 9, allowed: at most maxVersion"},
+		{TypeHello, func(f []byte) []byte { f[16] = 0; return f }, "frame Hello: role is 0, allowed: 1 client, 2 peer, 3 admin"},
+		{TypeHello, func(f []byte) []byte { f[28] = 255; return f }, "frame Hello: gridLen is 255, allowed: no more than the bytes that follow"},
+		{TypeHello, func(f []byte) []byte { return grow(f, 3) }, "frame Hello: tail is 3, allowed: no bytes after the last field"},
+		{TypeGoaway, func(f []byte) []byte { f[10] = 200; return f }, "frame Goaway: textLen is 200, allowed: the bytes that follow, at most 1024"},
+		{TypeTable, func(f []byte) []byte { f[20], f[21] = 0xff, 0xff; return f }, "frame Table: nParts is 65535, allowed: no more than fit the frame"},
+		{TypeTable, func(f []byte) []byte { f[18], f[19] = 0xff, 0x00; return f }, "frame Table: nParts is 1, allowed: no more than fit the frame"},
+		{TypeTable, func(f []byte) []byte { f[32+14] = 2; return f }, "frame Table: primary is 2, allowed: an index below nMembers, or 255"},
+		{TypeTable, func(f []byte) []byte { f[32+15] = 9; return f }, "frame Table: nMembers is 9, allowed: 0..8"},
+		{TypeTable, func(f []byte) []byte { f[32+16] = 3; return f }, "frame Table: nInSync is 3, allowed: at most nMembers"},
+		{TypeOpenSession, func(f []byte) []byte { clear(f[16:32]); return f }, "frame OpenSession: id is 0, allowed: 128 random bits, not all 0"},
+		{TypeSubmit, func(f []byte) []byte { f[24] = 0; return f }, "frame Submit: clientSeq is 0, allowed: 1 or more"},
+		{TypeReject, func(f []byte) []byte { f[36] = 0; return f }, "frame Reject: textLen is 0, allowed: the bytes that follow, at most 1024"},
+		{TypeNotPrimary, func(f []byte) []byte { f[32] = 250; return f }, "frame NotPrimary: addressLen is 250, allowed: no more than the bytes that follow"},
+		{TypeGet, func(f []byte) []byte { f[24] = 3; return f }, "frame Get: by is 3, allowed: 1 id, 2 clOrdID"},
+		{TypeGet, func(f []byte) []byte { f[25] = 0; return f }, "frame Get: mode is 0, allowed: 1 confirmed, 2 leased, 3 backup"},
+		{TypeGet, func(f []byte) []byte { f[26] = 6; return f }, "frame Get: keyLen is 6, allowed: the bytes that follow, at most 255"},
+		{TypeGet, func(f []byte) []byte { f[24] = 1; return f }, "frame Get: keyLen is 5, allowed: 0 by id, 1..255 by clOrdID"},
+		{TypeGetReply, func(f []byte) []byte { f[32] = 2; return f }, "frame GetReply: status is 2, allowed: 0 found, 1 not found"},
+		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
+		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed) }, "frame Prepare: entries is 0, allowed: one entry or more"},
+		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed+9) }, "frame Prepare: entries is 9, allowed: a multiple of 8 bytes"},
+		{TypeNewConfig, func(f []byte) []byte { f[40] = 4; return f }, "frame NewConfig: nMembers is 4, allowed: 1..3"},
+		{TypeNewConfig, func(f []byte) []byte { f[40] = 3; return f }, "frame NewConfig: addressLen is 0, allowed: one length byte"},
+		{TypeReadLog, func(f []byte) []byte { clear(f[16:24]); return f }, "frame ReadLog: fromSeq is 0, allowed: 1 or more"},
+		{TypeLogChunk, func(f []byte) []byte { return grow(f, 1) }, "frame LogChunk: entries is 81, allowed: a multiple of 8 bytes"},
+	} {
+		codec := codecFor(c.typ)
+		frame := c.change(codec.encode(samples()[c.typ]))
+		if _, err := codec.decode(frame); err == nil || err.Error() != c.want {
+			t.Errorf("%s:\n got  %v\n want %s", c.typ, err, c.want)
+		}
+	}
+}
+
+func grow(f []byte, n int) []byte {
+	f = append(f, make([]byte, n)...)
+	le.PutUint32(f, uint32(len(f)))
+	return f
+}
+
+func shrink(f []byte, n int) []byte {
+	f = f[:n:n]
+	le.PutUint32(f, uint32(n))
+	return f
+}
+
+// TestCodecsDoNotAllocate covers the frames an order and a read meet.
+func TestCodecsDoNotAllocate(t *testing.T) {
+	all := samples()
+	buf := make([]byte, 0, 4096)
+	submit, ack, prepare, peer := *all[TypeSubmit].(*Submit), *all[TypeAck].(*Ack), *all[TypePrepare].(*Prepare), *all[TypePrepareAck].(*PeerAck)
+	get, reply, reject := *all[TypeGet].(*Get), *all[TypeGetReply].(*GetReply), *all[TypeReject].(*Reject)
+	if n := testing.AllocsPerRun(100, func() {
+		var err error
+		check := func(e error) {
+			if e != nil {
+				err = e
+			}
+		}
+		check(DecodeSubmit(AppendSubmit(buf, 1, &submit), &submit))
+		check(DecodeAck(AppendAck(buf, 1, &ack), &ack))
+		check(DecodePrepare(AppendPrepare(buf, 1, &prepare), &prepare))
+		check(DecodePeerAck(AppendPeerAck(buf, 1, TypePrepareAck, &peer), TypePrepareAck, &peer))
+		check(DecodeGet(AppendGet(buf, 1, &get), &get))
+		check(DecodeGetReply(AppendGetReply(buf, 1, &reply), &reply))
+		check(DecodeReject(AppendReject(buf, 1, &reject), &reject))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestNegotiate(t *testing.T) {
+	for _, c := range []struct{ lo, hi, want uint16 }{{1, 1, 1}, {1, 2, 1}, {0, 1, 1}, {2, 3, 0}, {0, 0, 0}} {
+		if got := Negotiate(&Hello{MinVersion: c.lo, MaxVersion: c.hi}); got != c.want {
+			t.Errorf("%d..%d: %d, want %d", c.lo, c.hi, got, c.want)
+		}
+	}
+}
+
+func TestLongStringsAreCut(t *testing.T) {
+	long := []byte(strings.Repeat("x", 5000))
+	var h Hello
+	if err := DecodeHello(AppendHello(nil, &Hello{Role: RoleClient, Grid: long, Member: long, Address: long}), &h); err != nil || len(h.Grid) != MaxString {
+		t.Errorf("%d %v", len(h.Grid), err)
+	}
+	var r Reject
+	if err := DecodeReject(AppendReject(nil, 1, &Reject{Text: long}), &r); err != nil || len(r.Text) != MaxText {
+		t.Errorf("%d %v", len(r.Text), err)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for _, s := range []string{"s0p0", "s0p1", "s4095p15"} {
+		p, err := ParsePartitionID(s)
+		if err != nil || p.String() != s {
+			t.Errorf("%s: %s %v", s, p, err)
+		}
+		id, err := ParseOrderID(s + "/18446744073709551615")
+		if err != nil || id.String() != s+"/18446744073709551615" || id.Partition != p {
+			t.Errorf("%s: %s %v", s, id, err)
+		}
+	}
+	for s, want := range map[string]string{
+		"":          `partition is "", allowed: s<shard>p<index>, for example s0p1`,
+		"s0":        `partition is "s0", allowed: s<shard>p<index>, for example s0p1`,
+		"p0s1":      `partition is "p0s1", allowed: s<shard>p<index>, for example s0p1`,
+		"s-1p0":     `partition is "s-1p0", allowed: s<shard>p<index>, for example s0p1`,
+		"s00p0":     `partition is "s00p0", allowed: s<shard>p<index>, for example s0p1`,
+		"s4096p0":   "partition: shard is 4096, allowed: 0..4095",
+		"s0p16":     "partition: index is 16, allowed: 0..15",
+		"s0p1/":     "",
+		"s99999999": `partition is "s99999999", allowed: s<shard>p<index>, for example s0p1`,
+	} {
+		if _, err := ParsePartitionID(s); err == nil || want != "" && err.Error() != want {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	for s, want := range map[string]string{
+		"s0p1":      `order id is "s0p1", allowed: <partition>/<seq>, for example s0p1/17`,
+		"s0p1/0":    `order id: seq is "0", allowed: 1..18446744073709551615`,
+		"s0p1/017":  `order id: seq is "017", allowed: 1..18446744073709551615`,
+		"s0p1/-1":   `order id: seq is "-1", allowed: 1..18446744073709551615`,
+		"s0p1/":     `order id: seq is "", allowed: 1..18446744073709551615`,
+		"s9999p1/1": "order id: partition: shard is 9999, allowed: 0..4095",
+	} {
+		if _, err := ParseOrderID(s); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	pod, boot, err := ParseMemberID(FormatMemberID("g-s0-0", 0xa1))
+	if err != nil || pod != "g-s0-0" || boot != 0xa1 {
+		t.Errorf("%s %x %v", pod, boot, err)
+	}
+	for _, s := range []string{"", "pod", "pod/", "/00000000000000a1", "pod/a1", "pod/00000000000000A1", "pod/0000000000000000", "pod/+0000000000000a1"} {
+		if _, _, err := ParseMemberID(s); err == nil || !strings.Contains(err.Error(), "16 lower-case hex digits") {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// FuzzDecode gives every decoder any bytes: no panic, no slice outside the
+// frame, and what is taken survives encoding and decoding.
+func FuzzDecode(f *testing.F) {
+	for _, c := range codecs {
+		f.Add(c.encode(samples()[c.typ]))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for buf := data; ; {
+			frame, rest, err := Split(buf)
+			if err != nil || frame == nil {
+				return
+			}
+			if len(frame) < HeaderSize || len(rest) >= len(buf) {
+				t.Fatalf("Split: %d and %d of %d", len(frame), len(rest), len(buf))
+			}
+			buf = rest
+			c := codecFor(FrameType(frame))
+			if c == nil {
+				continue
+			}
+			m, err := c.decode(frame)
+			if err != nil {
+				continue
+			}
+			again := c.encode(m)
+			if len(again) != len(frame) {
+				t.Fatalf("%s of %d bytes becomes %d", c.typ, len(frame), len(again))
+			}
+			back, err := c.decode(again)
+			if err != nil || !reflect.DeepEqual(back, m) {
+				t.Fatalf("%s: %+v becomes %+v: %v", c.typ, m, back, err)
+			}
+		}
+	})
+}
