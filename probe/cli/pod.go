@@ -19,14 +19,15 @@ import (
 )
 
 type podFlags struct {
-	plan           planFlags
-	grid           gridFlags
-	scenario       string
-	probe, uid, ns string
-	index          int
-	runID          string
-	startWait      time.Duration
-	shared         bool
+	plan            planFlags
+	grid            gridFlags
+	scenario        string
+	probe, uid, ns  string
+	index           int
+	runID           string
+	server, account string
+	startWait       time.Duration
+	shared          bool
 }
 
 func podCommand() *cobra.Command {
@@ -51,6 +52,9 @@ every step of the scenario's timetable and writes key "result.json".`,
 	set.StringVar(&f.runID, "run-id", "", "8 characters common to all probes of the run (default: random)")
 	set.DurationVar(&f.startWait, "start-wait", 10*time.Minute, "how long to wait for startAt")
 	set.BoolVar(&f.shared, "shared-cores", false, "say that grid pods run on the same cores as probes")
+	set.StringVar(&f.server, "api-server", "", "URL of the API server")
+	set.StringVar(&f.account, "account-dir", "", "directory of the service account's token, namespace and ca.crt")
+	_, _ = set.MarkHidden("api-server"), set.MarkHidden("account-dir") // for tests; both flags exist
 	return cmd
 }
 
@@ -87,7 +91,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	if f.index < 0 || f.index >= plan.Probes {
 		return usage(fmt.Errorf("--index %d: the plan has probes 0 to %d", f.index, plan.Probes-1))
 	}
-	channel, err := pod.New(pod.Config{Probe: f.probe, ProbeUID: f.uid, Index: f.index, Namespace: f.ns})
+	channel, err := pod.New(pod.Config{Probe: f.probe, ProbeUID: f.uid, Index: f.index, Namespace: f.ns, Server: f.server, AccountDir: f.account})
 	if err != nil {
 		return usage(err)
 	}

@@ -61,6 +61,10 @@ func Find(program string) (string, error) {
 	return path, nil
 }
 
+// attempts to start a grid: on a machine that is busy with something else a
+// node can miss its lease before the grid is complete, and the grid then ends.
+const attempts = 3
+
 // Start returns when the grid accepts orders. The grid also ends with this
 // process, however that ends.
 func Start(ctx context.Context, o Options) (*Grid, error) {
@@ -68,6 +72,15 @@ func Start(ctx context.Context, o Options) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
+	for n := 1; ; n++ {
+		g, err := start(ctx, program, o)
+		if err == nil || n == attempts || !errors.Is(err, errEnded) {
+			return g, err
+		}
+	}
+}
+
+func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	cmd := exec.Command(program, "dev", "--json", "--port", "0", "--http-port", "0",
 		"--shards", strconv.Itoa(o.Shards), "--replicas", strconv.Itoa(o.Replicas), "--memory-limit", fmt.Sprintf("%dMi", o.MemoryMiB))
 	var trouble tail
@@ -111,7 +124,7 @@ func Start(ctx context.Context, o Options) (*Grid, error) {
 // startHeld starts the process from a thread that lives until release: the
 // kernel sends Pdeathsig when the parent *thread* ends, and the probe's timing
 // threads do end.
-func startHeld(cmd *exec.Cmd) (exited chan error, release func(), err error) {
+func startHeld(cmd *exec.Cmd) (exited chan struct{}, release func(), err error) {
 	started, held := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -124,15 +137,18 @@ func startHeld(cmd *exec.Cmd) (exited chan error, release func(), err error) {
 		release()
 		return nil, nil, err
 	}
-	exited = make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	exited = make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended does not matter to anyone
+		close(exited)
+	}()
 	return exited, release, nil
 }
 
-func stop(cmd *exec.Cmd, exited chan error) error {
+func stop(cmd *exec.Cmd, exited chan struct{}) error {
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	select {
-	case <-exited:
+	case <-exited: // its status says nothing: it was told to stop
 		return nil
 	case <-time.After(stopLimit):
 	}
@@ -147,6 +163,9 @@ func stop(cmd *exec.Cmd, exited chan error) error {
 // Stop ends all processes of the grid.
 func (g *Grid) Stop() error { return g.stop() }
 
+// errEnded: the program ended without a word on its standard output.
+var errEnded = errors.New("ended before it was ready")
+
 // parse reads the line that grid-node dev --json prints when ready.
 func parse(b []byte) (*Grid, error) {
 	var info struct {
@@ -155,7 +174,7 @@ func parse(b []byte) (*Grid, error) {
 		PIDs      []int    `json:"pids"`
 	}
 	if len(b) == 0 {
-		return nil, errors.New("ended before it was ready")
+		return nil, errEnded
 	}
 	if err := json.Unmarshal(b, &info); err != nil {
 		return nil, fmt.Errorf("first line is %.200q, want the JSON of --json: %w", b, err)

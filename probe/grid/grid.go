@@ -48,6 +48,9 @@ func Dial(ctx context.Context, cfg Config) (*Grid, error) {
 // Close ends all connections.
 func (g *Grid) Close() error { return g.c.Close() }
 
+// Refresh asks the grid who holds what now.
+func (g *Grid) Refresh(ctx context.Context) error { return g.c.Refresh(ctx) }
+
 // Copy is one server that holds a partition.
 type Copy struct {
 	Member  string // pod/bootID
@@ -92,9 +95,9 @@ func (g *Grid) Addresses() (addresses []string) {
 // scenario has servers in a pair.
 func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 	for {
-		wrong := g.mismatch(plan)
-		if wrong == nil {
-			return nil
+		final, wrong := g.mismatch(plan)
+		if wrong == nil || final {
+			return wrong
 		}
 		select {
 		case <-ctx.Done():
@@ -107,24 +110,25 @@ func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 	}
 }
 
-func (g *Grid) mismatch(plan scenario.Plan) error {
+// mismatch says what is wrong, and whether it is of no use to wait.
+func (g *Grid) mismatch(plan scenario.Plan) (final bool, err error) {
 	need := fmt.Sprintf("scenario %s needs a grid with %d shard(s) and replicas %d", plan.Scenario, plan.Shards, plan.Replicas)
 	for probe := range plan.Probes {
 		id, err := Partition(plan, probe)
 		if err != nil {
-			return err
+			return true, err
 		}
 		copies := g.Copies(id)
 		switch {
 		case len(copies) == 0 && !g.has(id):
-			return fmt.Errorf("%s: partition %s does not exist", need, id)
+			return true, fmt.Errorf("%s: partition %s does not exist", need, id)
 		case len(copies) == 0 || !copies[0].Primary:
-			return fmt.Errorf("%s: partition %s has no primary now", need, id)
+			return false, fmt.Errorf("%s: partition %s has no primary now", need, id)
 		case len(copies) != plan.Replicas:
-			return fmt.Errorf("%s: partition %s has %d copies in sync", need, id, len(copies))
+			return false, fmt.Errorf("%s: partition %s has %d copies in sync", need, id, len(copies))
 		}
 	}
-	return nil
+	return false, nil
 }
 
 func (g *Grid) has(id wire.PartitionID) bool {

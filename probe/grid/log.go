@@ -44,11 +44,18 @@ func (g *Grid) End(ctx context.Context, p wire.PartitionID, address string) (Log
 	return out, nil
 }
 
+// ErrShort means that a copy's committed log never reached what was acknowledged.
+var ErrShort = errors.New("the log ends before what was acknowledged")
+
+// catchUp is how long a copy may take to commit what its primary acknowledged;
+// the primary tells it with the next batch, or with a beacon every few ms.
+const catchUp = 5 * time.Second
+
 // ReadLog gives every committed entry of a copy from sequence number from on to
 // fn, and waits for a copy that is behind until its committed log reaches
-// atLeast or the context ends.
+// atLeast; if it does not within a few seconds, the error is ErrShort.
 func (g *Grid) ReadLog(ctx context.Context, p wire.PartitionID, address string, from, atLeast uint64, fn func(ledger.Entry)) error {
-	for {
+	for deadline := time.Now().Add(catchUp); ; {
 		end, err := g.c.ReadLog(ctx, p, address, from, func(e client.LogEntry) error {
 			fn(entry(e))
 			return nil
@@ -59,9 +66,12 @@ func (g *Grid) ReadLog(ctx context.Context, p wire.PartitionID, address string, 
 		if from = end.NextSeq; from > atLeast {
 			return nil
 		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s at %s: %w: at %d, acknowledged up to %d", p, address, ErrShort, from-1, atLeast)
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the log of %s at %s ends at %d, orders were acknowledged up to %d: %w", p, address, from-1, atLeast, ctx.Err())
+			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -73,7 +73,7 @@ func probe(s *server, threads int) *Probe {
 	return p
 }
 
-func run(t *testing.T, ctx context.Context, p *Probe, rate int, n int64, drain time.Duration) (Step, []Order, Outcome) {
+func run(ctx context.Context, t *testing.T, p *Probe, rate int, n int64, drain time.Duration) (Step, []Order, Outcome) {
 	t.Helper()
 	room, err := NewOrders(n)
 	if err != nil {
@@ -96,7 +96,7 @@ func run(t *testing.T, ctx context.Context, p *Probe, rate int, n int64, drain t
 func TestEveryOrderIsPublishedOnce(t *testing.T) {
 	for _, threads := range []int{1, 4, 7} {
 		s := &server{}
-		_, orders, out := run(t, t.Context(), probe(s, threads), 20_000, 2000, time.Minute)
+		_, orders, out := run(t.Context(), t, probe(s, threads), 20_000, 2000, time.Minute)
 		if out.Created != 2000 || len(s.ids) != 2000 || out.Failed != 0 {
 			t.Fatalf("%d threads: created %d, %d distinct at the server, %d failed", threads, out.Created, len(s.ids), out.Failed)
 		}
@@ -172,7 +172,7 @@ func TestFates(t *testing.T) {
 		}
 		return nil
 	}}
-	_, orders, out := run(t, t.Context(), probe(s, 4), 10_000, 100, time.Minute)
+	_, orders, out := run(t.Context(), t, probe(s, 4), 10_000, 100, time.Minute)
 	var counts [4]int
 	for _, o := range orders {
 		counts[o.Fate]++
@@ -184,7 +184,7 @@ func TestFates(t *testing.T) {
 
 func TestDrainLimitLeavesOrdersUnsent(t *testing.T) {
 	s := &server{service: 20 * time.Millisecond}
-	_, orders, out := run(t, t.Context(), probe(s, 1), 10_000, 200, 50*time.Millisecond)
+	_, orders, out := run(t.Context(), t, probe(s, 1), 10_000, 200, 50*time.Millisecond)
 	unsent := 0
 	for _, o := range orders {
 		if o.Fate == Unsent {
@@ -199,7 +199,7 @@ func TestDrainLimitLeavesOrdersUnsent(t *testing.T) {
 func TestCancelStopsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(30*time.Millisecond, cancel)
-	_, _, out := run(t, ctx, probe(&server{}, 4), 100, 1_000_000, time.Hour)
+	_, _, out := run(ctx, t, probe(&server{}, 4), 100, 1_000_000, time.Hour)
 	if out.Created > 100 {
 		t.Errorf("created %d orders", out.Created)
 	}

@@ -53,7 +53,7 @@ func (h Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Mean, in nanoseconds; 0 if empty.
+// Mean is in nanoseconds; 0 if empty.
 func (h Histogram) Mean() float64 {
 	if h.Count() == 0 {
 		return 0
@@ -69,7 +69,7 @@ func (h Histogram) StdDev() float64 {
 	return h.h.StdDev()
 }
 
-// Max and Min, in nanoseconds, to three digits; 0 if empty.
+// Max is the largest value in nanoseconds, to three digits; 0 if empty.
 func (h Histogram) Max() int64 {
 	if h.Count() == 0 {
 		return 0
@@ -77,7 +77,7 @@ func (h Histogram) Max() int64 {
 	return h.h.Max()
 }
 
-// Min is the smallest value.
+// Min is the smallest value in nanoseconds, to three digits; 0 if empty.
 func (h Histogram) Min() int64 {
 	if h.Count() == 0 {
 		return 0
@@ -85,7 +85,7 @@ func (h Histogram) Min() int64 {
 	return h.h.Min()
 }
 
-// Percentile, p from 0 to 100, in nanoseconds; 0 if empty.
+// Percentile is in nanoseconds, p from 0 to 100; 0 if empty.
 func (h Histogram) Percentile(p float64) int64 {
 	if h.Count() == 0 {
 		return 0

@@ -62,6 +62,9 @@ type Progress interface {
 	Say(text string)
 }
 
+// readyLimit bounds the wait for a grid whose copies are still joining.
+const readyLimit = 15 * time.Second
+
 // drainLimit is how long created orders may still wait to be sent.
 const drainLimit = 10 * time.Second
 
@@ -109,7 +112,7 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
 		return nil, err
 	}
-	ready, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	if err = r.grid.Ready(ready, cfg.Plan); err != nil {
 		return nil, err

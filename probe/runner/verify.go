@@ -2,9 +2,11 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/grid"
@@ -13,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// verifyLimit bounds the wait for one copy's log: a gigabyte takes seconds.
+// verifyLimit bounds the reading of one copy's log: a gigabyte takes seconds.
 const verifyLimit = 2 * time.Minute
 
 // verify reads back every copy of the probe's partition and holds it against
@@ -35,6 +37,10 @@ func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
 	p.out.Copies = p.out.Copies[:0]
 	for _, c := range copies {
 		counts, examples, err := r.verifyCopy(ctx, sh, c, last)
+		if errors.Is(err, errLeft) {
+			ps.Notes = append(ps.Notes, fmt.Sprintf("%s at %s: %v", p.partition, c.Member, err))
+			continue // what is acknowledged is on the copies that are left
+		}
 		if err != nil && ps.Detector == "" {
 			ps.Detector = err.Error()
 		}
@@ -48,7 +54,13 @@ func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
 		}
 		p.out.Copies = append(p.out.Copies, c.Member)
 	}
+	if len(p.out.Copies) == 0 && ps.Detector == "" {
+		ps.Detector = "no copy of the log could be read back"
+	}
 }
+
+// errLeft: a copy went out of sync while it was read.
+var errLeft = errors.New("left the in-sync set before its log was read back")
 
 func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint64) (report.LedgerCounts, []string, error) {
 	p := sh.p
@@ -60,19 +72,41 @@ func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint6
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
 	v.Begin(sh.first, sh.orders)
-	readErr := r.grid.ReadLog(ctx, p.partition, c.Address, v.Next(), last, v.Entry)
+	readErr := r.readOn(ctx, p, c, v, last)
 	counts, err := v.Finish()
 	examples := v.Examples()
 	switch {
-	case readErr != nil && grid.IsLogFault(readErr):
+	case readErr == nil:
+		return counts, examples, err
+	case grid.IsLogFault(readErr):
 		counts.ChainBreaks++
 		return counts, append(examples, readErr.Error()), nil
-	case readErr != nil && ctx.Err() == nil:
-		// The connection failed, not the log: nothing is known about it.
-		return report.LedgerCounts{}, nil, fmt.Errorf("the log could not be read back: %w", readErr)
+	case errors.Is(readErr, grid.ErrShort):
+		// A log that never reaches what was acknowledged has lost it.
+		return counts, append(examples, readErr.Error()), err
+	case errors.Is(readErr, errLeft):
+		return report.LedgerCounts{}, nil, readErr
 	}
-	// A log that never reached what was acknowledged has lost it.
-	return counts, examples, err
+	// The connection failed, not the log: nothing is known about it.
+	return report.LedgerCounts{}, nil, fmt.Errorf("the log could not be read back: %w", readErr)
+}
+
+// readOn reads a copy's log to the end, connecting again as often as it takes.
+func (r *Run) readOn(ctx context.Context, p *probe, c grid.Copy, v *ledger.Verifier, last uint64) error {
+	for {
+		err := r.grid.ReadLog(ctx, p.partition, c.Address, v.Next(), last, v.Entry)
+		if err == nil || grid.IsLogFault(err) || errors.Is(err, grid.ErrShort) || ctx.Err() != nil {
+			return err
+		}
+		if refreshErr := r.grid.Refresh(ctx); refreshErr == nil && !slices.ContainsFunc(r.grid.Copies(p.partition), func(o grid.Copy) bool { return o.Member == c.Member }) {
+			return errLeft
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // ledgerFile is a ledger on disk.

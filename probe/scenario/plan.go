@@ -84,8 +84,10 @@ type Step struct {
 // TotalRate is the rate of all probes of the step together, orders/s.
 func (s Step) TotalRate() int { return s.Rate * s.Probes }
 
-// WarmupTime and MeasureTime are the lengths of the two parts of a step.
-func (p Plan) WarmupTime() time.Duration  { return time.Duration(p.Warmup) * time.Millisecond }
+// WarmupTime is the first part of a step, which is not measured.
+func (p Plan) WarmupTime() time.Duration { return time.Duration(p.Warmup) * time.Millisecond }
+
+// MeasureTime is the second part of a step.
 func (p Plan) MeasureTime() time.Duration { return time.Duration(p.Measure) * time.Millisecond }
 
 // Partition is where the probe with the given index sends its orders: every
@@ -188,20 +190,20 @@ func override(v, otherwise int) int {
 }
 
 func (p *Plan) check() error {
-	within := func(what string, v, low, high int) error {
-		if v < low || v > high {
-			return fmt.Errorf("%s %d: must be %d to %d", what, v, low, high)
+	within := func(what string, v, high int) error {
+		if v < 1 || v > high {
+			return fmt.Errorf("%s %d: must be 1 to %d", what, v, high)
 		}
 		return nil
 	}
 	err := errors.Join(
-		within("probes", p.Probes, 1, MaxProbes),
-		within("threads", p.Threads, 1, MaxThreads),
-		within("repeats", p.Repeats, 1, MaxRepeats),
-		within("number of rates", len(p.Rates), 1, MaxRates),
+		within("probes", p.Probes, MaxProbes),
+		within("threads", p.Threads, MaxThreads),
+		within("repeats", p.Repeats, MaxRepeats),
+		within("number of rates", len(p.Rates), MaxRates),
 	)
 	for i, r := range p.Rates {
-		err = errors.Join(err, within("rate", r, 1, MaxRate))
+		err = errors.Join(err, within("rate", r, MaxRate))
 		if i > 0 && r == p.Rates[i-1] {
 			err = errors.Join(err, fmt.Errorf("rate %d: is given twice; use repeats to measure a rate again", r))
 		}

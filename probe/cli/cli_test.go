@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+func call(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = Main(args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown command":      {[]string{"start"}, "there are run, list"},
+		"unknown flag":         {[]string{"run", "--rate", "5"}, "--rate"},
+		"argument":             {[]string{"run", "x"}, "x"},
+		"no scenario":          {[]string{"run", "--dev"}, "name one of stac-single, stac-pair, stac-scale"},
+		"unknown scenario":     {[]string{"run", "--dev", "--scenario", "stac-triple"}, "stac-triple"},
+		"no grid":              {[]string{"run", "--scenario", "stac-pair"}, "--endpoint"},
+		"two grids":            {[]string{"run", "--scenario", "stac-pair", "--dev", "--endpoint", "a:1"}, "choose one"},
+		"scenarios of 2 grids": {[]string{"run", "--scenario", "stac-pair,stac-single", "--endpoint", "a:1"}, "different grids"},
+		"two modes":            {[]string{"run", "--scenario", "stac-pair", "--dev", "--quick", "--exact"}, "choose one"},
+		"rates text":           {[]string{"run", "--scenario", "stac-pair", "--dev", "--rates", "fast"}, `"fast" is not a whole number`},
+		"rates empty":          {[]string{"run", "--scenario", "stac-pair", "--dev", "--rates", ""}, "not a whole number"},
+		"rate 0":               {[]string{"run", "--scenario", "stac-pair", "--dev", "--rates", "0"}, "rate 0: must be 1 to"},
+		"measure 0":            {[]string{"run", "--scenario", "stac-pair", "--dev", "--measure", "0s"}, "--measure 0"},
+		"measure text":         {[]string{"run", "--scenario", "stac-pair", "--dev", "--measure", "8"}, "missing unit"},
+		"threads":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--threads", "65"}, "threads 65: must be 1 to 64"},
+		"format":               {[]string{"run", "--scenario", "stac-pair", "--dev", "--format", "xml"}, "table, json and csv"},
+		"fix":                  {[]string{"run", "--scenario", "stac-pair", "--dev", "--fix", "5.0"}, "4.2 and 4.4"},
+		"timeout":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--timeout", "1us"}, "10ms to 1h"},
+		"metrics":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--metrics", "10.0.0.1:9400"}, "http://"},
+		"memory":               {[]string{"run", "--scenario", "stac-pair", "--dev", "--memory-mib", "1"}, "64 or more"},
+		"pod without endpoint": {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair"}, "--endpoint"},
+		"pod index":            {[]string{"pod", "--probe", "p", "--index", "2", "--scenario", "stac-pair", "--endpoint", "a:1"}, "probes 0 to 1"},
+		"pod run id":           {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair", "--endpoint", "a:1", "--run-id", "x"}, "--run-id"},
+		"report without dir":   {[]string{"report"}, "at least 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, err := call(c.args...)
+			if code != ExitUsage || !strings.Contains(err, c.want) || out != "" {
+				t.Errorf("code %d, stderr %q, stdout %q; want code %d and %q", code, err, out, ExitUsage, c.want)
+			}
+		})
+	}
+}
+
+func TestCouldNotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no grid-node": {[]string{"run", "--scenario", "stac-pair", "--dev", "--grid-node", "/nonexistent/grid-node"}, "grid-node"},
+		"no report":    {[]string{"report", t.TempDir()}, "no results.json"},
+		"no ledger":    {[]string{"ledger", "/nonexistent"}, "nonexistent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if code, _, err := call(c.args...); code != ExitFailed || !strings.Contains(err, c.want) {
+				t.Errorf("code %d, stderr %q", code, err)
+			}
+		})
+	}
+}
+
+func TestListNamesEverything(t *testing.T) {
+	code, out, _ := call("list")
+	for _, want := range []string{"stac-single", "stac-pair", "stac-scale", "18 steps of 30s + 10m0s", "schedule"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	if code, out, _ := call("--version"); code != 0 || !strings.HasPrefix(out, "order-probe ") {
+		t.Errorf("code %d, %q", code, out)
+	}
+}
+
+func TestWorseOutcome(t *testing.T) {
+	incorrect, invalid := &codeError{code: ExitIncorrect}, &codeError{code: ExitInvalid}
+	if codeOf(worse(invalid, incorrect)) != ExitIncorrect || codeOf(worse(incorrect, invalid)) != ExitIncorrect || codeOf(worse(nil, invalid)) != ExitInvalid || worse(nil, nil) != nil {
+		t.Error("order of outcomes")
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	d, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := scenario.New(d, "stac-pair", scenario.Options{Mode: scenario.Quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	p := newProgress(&lines, plan)
+	p.Begin(plan.Steps[1], 20*time.Second)
+	p.End(plan.Steps[1], []report.ProbeStep{{Acked: 7}})
+	p.close()
+	want := "stac-pair: step 2 of 4: 2000 orders/s; 20s left\nstac-pair: 2000 orders/s: 7 acknowledged, create-to-end mean 0 us, p99 0 us\n"
+	if lines.String() != want {
+		t.Errorf("got %q\nwant %q", lines.String(), want)
+	}
+	if bar := p.bar(p.begun.Add(3 * time.Second)); bar != "[===========                   ] 2/4 2000 orders/s, measuring, 17s left" {
+		t.Errorf("%q", bar)
+	}
+	if bar := p.bar(p.begun.Add(time.Hour)); !strings.Contains(bar, "0s left") {
+		t.Errorf("%q", bar)
+	}
+}
