@@ -33,7 +33,7 @@ func command() *cobra.Command {
 		Use:   "operator",
 		Short: "OrderGrid's Kubernetes operator",
 		Long: "operator watches OrderGrids and OrderProbes and makes them real.\n\n" +
-			"It talks to the cluster it runs in, or to the one $KUBECONFIG or --kubeconfig names. It is not on the path\n" +
+			"It talks to the cluster it runs in, or to the one $KUBECONFIG names. It is not on the path\n" +
 			"of an order: a grid serves on while the operator is stopped.",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,

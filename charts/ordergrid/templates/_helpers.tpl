@@ -1,0 +1,83 @@
+{{/* Names, labels, images and rules that more than one template needs. */}}
+
+{{- define "ordergrid.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "ordergrid.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (include "ordergrid.fullname" .) -}}
+{{- end -}}
+
+{{- define "ordergrid.selector" -}}
+app.kubernetes.io/name: ordergrid
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "ordergrid.labels" -}}
+{{ include "ordergrid.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{/* image takes a list: the context and an image's name. */}}
+{{- define "ordergrid.image" -}}
+{{- $root := index . 0 -}}{{- $name := index . 1 -}}
+{{- $registry := $root.Values.image.registry -}}
+{{- $full := ternary (printf "%s/%s" $registry $name) $name (ne $registry "") -}}
+{{- if or (contains "@" $name) (contains ":" $name) -}}
+{{- $full -}}
+{{- else -}}
+{{- printf "%s:%s" $full ($root.Values.image.tag | default $root.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+rules are the operator's rights. It creates and changes what grids and probes consist of; it deletes nothing, which is
+left to the garbage collector, and reads no Secret.
+*/}}
+{{- define "ordergrid.rules" -}}
+- apiGroups: [ordergrid.dev]
+  resources: [ordergrids, orderprobes]
+  verbs: [get, list, watch]
+- apiGroups: [ordergrid.dev]
+  resources: [ordergrids/status, orderprobes/status]
+  verbs: [patch]
+# Where the API server enforces it, only this allows to name a grid as an owner that blocks its own deletion.
+- apiGroups: [ordergrid.dev]
+  resources: [ordergrids/finalizers, orderprobes/finalizers]
+  verbs: [update]
+- apiGroups: [ordergrid.dev]
+  resources: [gridpartitions]
+  verbs: [get, list, watch, create, patch]
+# Never used by the operator itself: it may grant the pods of a shard only what it holds.
+- apiGroups: [ordergrid.dev]
+  resources: [gridpartitions/status]
+  verbs: [get, update]
+- apiGroups: [""]
+  resources: [services, serviceaccounts, configmaps]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: ["", events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end -}}
