@@ -174,5 +174,8 @@ func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 			return err
 		}
 	}
+	if off := plan.powerless(); len(off) > 0 {
+		return fmt.Errorf("%v have no power and did not get the images; bring them up (make cluster-up) and load again", off)
+	}
 	return nil
 }

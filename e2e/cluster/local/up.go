@@ -37,10 +37,14 @@ func (c *Cluster) bringUp(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	fresh := len(off) > 0
+	images := make(chan error, 1) // meanwhile: the nodes' containerd needs no API server
+	go func() {
+		images <- c.quietly(fresh, "images pause and coredns on the nodes", func() error { return loadOwnImages(ctx, plan) })
+	}()
 	if err := c.quietly(fresh, "API server ready", func() error { return api.waitReady(ctx) }); err != nil {
-		return c.hint(plan, controlPlaneName, err)
+		return errors.Join(c.hint(plan, controlPlaneName, err), <-images)
 	}
-	if err := c.quietly(fresh, "images pause and coredns on the nodes", func() error { return loadOwnImages(ctx, plan) }); err != nil {
+	if err := <-images; err != nil {
 		return err
 	}
 	if fresh {
@@ -200,6 +204,17 @@ func importArchive(ctx context.Context, plan *Plan, n Node, archive string) erro
 	}
 	_, err = runIn(ctx, plan.machinePID(n.Name), file, "ctr", "-n", "k8s.io", "images", "import", "--snapshotter", facts.snapshotter, "-")
 	return err
+}
+
+// powerless lists the nodes that are off.
+func (p *Plan) powerless() []string {
+	var off []string
+	for _, node := range p.Nodes {
+		if p.machinePID(node.Name) == 0 {
+			off = append(off, node.Name)
+		}
+	}
+	return off
 }
 
 // eachNode runs do on all nodes that are on, at once.
