@@ -1,0 +1,74 @@
+// Command kubectl-ordergrid is the kubectl plugin of OrderGrid: kubectl ordergrid.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/internal/version"
+)
+
+// Exit codes besides those of a command's own result.
+const (
+	exitUsage  = 2
+	exitFailed = 4
+)
+
+// exitError ends the program with a code; its text was printed already.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError marks an error of the command line.
+type usageError struct{ error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	var code exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	}
+	fmt.Fprintln(os.Stderr, "kubectl ordergrid:", err)
+	if errors.As(err, &usage) {
+		os.Exit(exitUsage)
+	}
+	os.Exit(exitFailed)
+}
+
+func rootCommand() *cobra.Command {
+	var k kubeFlags
+	root := &cobra.Command{
+		Use:           "kubectl-ordergrid",
+		Short:         "Look at and check OrderGrids",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl ordergrid"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version.String(),
+	}
+	k.register(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(statusCommand(&k), verifyCommand(&k))
+	return root
+}
+
+// oneGrid checks the argument that every command has.
+func oneGrid(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usageError{fmt.Errorf("%d arguments, allowed: the name of one OrderGrid; see %s --help", len(args), cmd.CommandPath())}
+	}
+	return nil
+}
