@@ -2,6 +2,7 @@ package replica
 
 // pending remembers who waits for a prepared entry. It holds no pointers.
 type pending struct {
+	seq       uint64 // of the entry: a place may belong to another one by now
 	conn      uint64
 	requestID uint64 // clientSeq, or reqID of an OpenSession
 	slot      uint32
@@ -33,14 +34,29 @@ func (p *pendings) init(n int) {
 
 func (p *pendings) at(seq uint64) *pending { return &p.ring[seq&p.mask] }
 
+// put remembers who waits for a new entry.
 func (p *pendings) put(seq uint64, e pending) {
+	e.seq = seq
 	*p.at(seq) = e
 	p.bytes += int(e.size)
+}
+
+// ask makes conn the one that waits for an entry that is there already.
+func (p *pendings) ask(seq, conn, requestID uint64, slot, epoch uint32) {
+	e := p.at(seq)
+	size := uint32(0)
+	if e.seq == seq {
+		size = e.size
+	}
+	*e = pending{seq: seq, conn: conn, requestID: requestID, slot: slot, size: size, epoch: epoch, kind: pendingSubmit}
 }
 
 // take removes what waits for seq.
 func (p *pendings) take(seq uint64) pending {
 	e := p.at(seq)
+	if e.seq != seq {
+		return pending{}
+	}
 	v := *e
 	*e = pending{}
 	p.bytes -= int(v.size)

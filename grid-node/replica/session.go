@@ -192,7 +192,7 @@ func (r *Replica) logSession(conn, reqID uint64, id [2]uint64, slot uint32, evic
 func (r *Replica) reopen(conn, reqID uint64, slot uint32) {
 	s := &r.sessions.slots[slot]
 	if s.touched > r.commit {
-		if p := r.primary.pend.at(s.touched); p.kind == pendingOpen {
+		if p := r.primary.pend.at(s.touched); p.seq == s.touched && p.kind == pendingOpen {
 			p.conn, p.requestID = conn, reqID
 			return
 		}

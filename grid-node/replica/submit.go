@@ -49,8 +49,7 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *session) bool {
 	case seqApplied:
 		r.count.Duplicates++
 		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
-			p := r.primary.pend.at(seq)
-			*p = pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: p.size, epoch: r.epochAt(seq), kind: pendingSubmit}
+			r.primary.pend.ask(seq, conn, m.ClientSeq, m.Slot, r.epochAt(seq))
 			return false
 		}
 		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
