@@ -38,11 +38,14 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "grid-node:", err)
 	var usage usageError
+	var exit exitError
 	switch {
 	case errors.Is(err, node.ErrRestart):
 		os.Exit(exitRestart)
 	case errors.As(err, &usage):
 		os.Exit(exitUsage)
+	case errors.As(err, &exit):
+		os.Exit(exit.code)
 	}
 	os.Exit(exitFailed)
 }
@@ -65,7 +68,7 @@ In a cluster the operator starts "grid-node serve" in every pod.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(serveCommand(), devCommand(), submitCommand(), getCommand(), versionCommand())
+	root.AddCommand(serveCommand(), devCommand(), submitCommand(), getCommand(), verifyCommand(), versionCommand())
 	return root
 }
 

@@ -33,7 +33,7 @@ func (p *partition) tellQueue() {
 		return
 	}
 	c := p.status.Config
-	p.queue.SetActive(p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage)
+	p.queue.SetActive(p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, p.status.CursorSeq)
 }
 
 // sinkPosition is how far the write-behind sink is known to be.

@@ -170,7 +170,7 @@ func readTail(f *os.File) (pos Position, end int64, err error) {
 	if pos, err = checkLines(lines); err != nil || pos.Seq == 0 {
 		return pos, end, err
 	}
-	pos.FirstHash, err = firstHash(f)
+	pos.FirstSeq, pos.FirstHash, err = firstEntry(f)
 	return pos, end, err
 }
 
@@ -190,20 +190,17 @@ func checkLines(lines [][]byte) (pos Position, err error) {
 	return pos, nil
 }
 
-// firstHash is the hash column of the first entry.
-func firstHash(f *os.File) (uint64, error) {
+// firstEntry is the sequence number and the hash of the first entry.
+func firstEntry(f *os.File) (seq, hash uint64, err error) {
 	head := make([]byte, tailWindow)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
+		return 0, 0, err
 	}
 	lines := bytes.SplitN(head[:n], []byte{'\n'}, 3)
 	if len(lines) < 3 {
-		return 0, errors.New("the first entry is not a whole line")
+		return 0, 0, errors.New("the first entry is not a whole line")
 	}
 	h, err := parseLine(lines[1])
-	if err == nil && h.seq != 1 {
-		err = fmt.Errorf("the first entry has sequence %d, allowed: 1", h.seq)
-	}
-	return h.hash, err
+	return h.seq, h.hash, err
 }

@@ -28,7 +28,8 @@ type Log interface {
 type Position struct {
 	Seq       uint64
 	Hash      uint64 // of entry Seq
-	FirstHash uint64 // of entry 1: tells histories apart
+	FirstSeq  uint64 // first entry it holds
+	FirstHash uint64 // of entry FirstSeq: tells histories apart
 	Epoch     uint64
 	Lineage   uint64
 }
@@ -72,6 +73,7 @@ type Queue struct {
 	active  atomic.Bool
 	epoch   atomic.Uint64
 	lineage atomic.Uint64
+	cursor  atomic.Uint64
 	durable atomic.Uint64
 
 	open     bool
@@ -85,11 +87,14 @@ type Queue struct {
 // New returns a queue that is not active.
 func New(o Options) *Queue { return &Queue{o: o, batch: newBatch()} }
 
-// SetActive says whether this node is the partition's primary, and where its
-// configuration stands. Any goroutine.
-func (q *Queue) SetActive(active bool, epoch, lineage uint64) {
+// SetActive says whether this node is the partition's primary, where its
+// configuration stands, and the replicated cursor: what earlier primaries' sinks
+// hold. A sink that holds nothing begins behind it; one that holds something goes
+// on where it ends, so that it stays dense. Any goroutine.
+func (q *Queue) SetActive(active bool, epoch, lineage, cursor uint64) {
 	q.epoch.Store(epoch)
 	q.lineage.Store(lineage)
+	q.cursor.Store(cursor)
 	q.active.Store(active)
 }
 
@@ -159,9 +164,6 @@ func (q *Queue) work() (bool, error) {
 
 func (q *Queue) advance(b *Batch) {
 	last := b.Entries[len(b.Entries)-1]
-	if q.pos.Seq == 0 {
-		q.pos.FirstHash = order.Hash(b.Entries[0])
-	}
 	q.pos.Seq, q.pos.Hash = order.Seq(last), order.Hash(last)
 	q.durable.Store(q.pos.Seq)
 	// A cursor entry is an entry too: reporting that one was written would make
@@ -189,18 +191,19 @@ func (q *Queue) resume() (ready bool, err error) {
 	}
 	committed := q.o.Log.Committed()
 	if q.pos.Seq > 0 {
-		if committed == 0 {
-			return false, nil
-		}
 		if why := q.foreign(committed); why != "" {
 			q.o.Logger.Warn("the sink holds another history, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
 			if err := q.o.Sink.SetAside(); err != nil {
 				return false, err
 			}
 			q.pos = Position{}
-		} else if q.pos.Seq > committed {
-			return false, nil
 		}
+	}
+	if q.pos.Seq == 0 {
+		q.pos.Seq = q.cursor.Load()
+	}
+	if q.pos.Seq > committed {
+		return false, nil
 	}
 	if err := q.batch.rebuild(q.o.Log, q.pos); err != nil {
 		return false, err
@@ -214,18 +217,19 @@ func (q *Queue) resume() (ready bool, err error) {
 // foreign says why what the sink holds is not a prefix of the log, "" if it may
 // be one.
 func (q *Queue) foreign(committed uint64) string {
-	if h := order.Hash(q.o.Log.Read(1)); h != q.pos.FirstHash {
-		return fmt.Sprintf("its first entry has hash %016x, the log's %016x", q.pos.FirstHash, h)
-	}
 	if q.pos.Epoch > q.epoch.Load() {
 		return fmt.Sprintf("it ends in epoch %d, the partition is in epoch %d", q.pos.Epoch, q.epoch.Load())
 	}
-	if q.pos.Seq <= committed {
-		if h := order.Hash(q.o.Log.Read(q.pos.Seq)); h != q.pos.Hash {
-			return fmt.Sprintf("entry %d has hash %016x, the log's %016x", q.pos.Seq, q.pos.Hash, h)
+	for _, at := range []struct{ seq, hash uint64 }{{q.pos.FirstSeq, q.pos.FirstHash}, {q.pos.Seq, q.pos.Hash}} {
+		if at.seq > committed {
+			continue
 		}
-	} else if q.lineage.Load() > q.pos.Lineage {
-		return fmt.Sprintf("it holds %d entries of lineage %d, lineage %d has %d", q.pos.Seq, q.pos.Lineage, q.lineage.Load(), committed)
+		if h := order.Hash(q.o.Log.Read(at.seq)); h != at.hash {
+			return fmt.Sprintf("its entry %d has hash %016x, the log's %016x", at.seq, at.hash, h)
+		}
+	}
+	if q.pos.Seq > committed && q.lineage.Load() > q.pos.Lineage {
+		return fmt.Sprintf("it holds entries up to %d of lineage %d, lineage %d has %d", q.pos.Seq, q.pos.Lineage, q.lineage.Load(), committed)
 	}
 	return ""
 }
