@@ -222,7 +222,7 @@ func untar(t *testing.T, r io.Reader) map[string]entry {
 	files := map[string]entry{}
 	for archive := tar.NewReader(r); ; {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {

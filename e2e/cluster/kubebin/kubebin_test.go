@@ -189,3 +189,16 @@ func TestReadPackages(t *testing.T) {
 		t.Errorf("rest is %q, want %q", rest, want)
 	}
 }
+
+func TestAvailableKiB(t *testing.T) {
+	for meminfo, want := range map[string]int64{
+		"MemTotal:       24683952 kB\nMemFree: 1 kB\nMemAvailable:   20123456 kB\n": 20123456,
+		"MemTotal: 1 kB\n":           0,
+		"MemAvailable: lots of it\n": 0,
+		"":                           0,
+	} {
+		if got := availableKiB(meminfo); got != want {
+			t.Errorf("%q: %d, want %d", meminfo, got, want)
+		}
+	}
+}

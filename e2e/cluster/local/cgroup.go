@@ -86,10 +86,7 @@ func inherit(parent, dir string) error {
 			return err
 		}
 	}
-	controllers, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
-	if err != nil {
-		return nil // v1
-	}
+	controllers, _ := os.ReadFile(filepath.Join(parent, "cgroup.controllers")) // v1 has none
 	for controller := range strings.FieldsSeq(string(controllers)) {
 		// Some cannot be handed down on some hosts; the kubelet says so if it
 		// needs one of them.
@@ -121,21 +118,26 @@ func cgroupProcesses(name string) ([]int, error) {
 	var pids []int
 	for _, tree := range trees {
 		_ = filepath.WalkDir(filepath.Join(tree, name), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.IsDir() {
-				return nil // it may be gone already
-			}
-			procs, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-			for field := range strings.FieldsSeq(string(procs)) {
-				// A process of a foreign namespace shows as 0.
-				if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-					pids = append(pids, pid)
-				}
+			if err == nil && entry.IsDir() { // it may be gone already
+				pids = append(pids, processesIn(path)...)
 			}
 			return nil
 		})
 	}
 	slices.Sort(pids)
 	return slices.Compact(pids), nil
+}
+
+func processesIn(cgroup string) []int {
+	procs, _ := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+	var pids []int
+	for field := range strings.FieldsSeq(string(procs)) {
+		// A process of a foreign namespace shows as 0.
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // removeCgroup removes an empty cgroup tree from every hierarchy. The kernel

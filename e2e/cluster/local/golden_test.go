@@ -90,7 +90,7 @@ func TestCredentialsAreKept(t *testing.T) {
 		}
 		return string(content)
 	}
-	if read() != read() {
+	if first, second := read(), read(); first != second {
 		t.Error("the kubelet got another identity at the second start")
 	}
 }

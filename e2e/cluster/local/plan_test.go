@@ -110,7 +110,7 @@ func TestClusterIDDependsOnBoth(t *testing.T) {
 	for _, c := range [][2]string{{"/a", "/b"}, {"/b", "/a"}, {"/a", "/c"}, {"/a/b", ""}} {
 		ids[clusterID(c[0], c[1])] = true
 	}
-	if len(ids) != 4 || clusterID("/a", "/b") != clusterID("/a", "/b") {
-		t.Errorf("ids are %v", ids)
+	if len(ids) != 4 {
+		t.Errorf("four different clusters have the ids %v", ids)
 	}
 }
