@@ -49,10 +49,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.DialTimeout)
 	defer cancel()
 	var pace pacer
-	for {
-		if !pace.wait(ctx.Done(), cfg.RetryMax, 0, 0) {
-			break
-		}
+	for pace.wait(ctx.Done(), cfg.RetryMax, 0, 0) {
 		targets := appendNew(slices.Clone(cfg.Endpoints), c.table.Load().seeds)
 		now := c.ask(ctx, targets, func(*wire.Table) bool { return c.incomplete() == nil })
 		if now == nil {

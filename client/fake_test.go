@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -315,15 +314,6 @@ func dropAnswers(c *fakeConn, frame []byte) bool {
 // testOrder is a FIX message with the fields that routing and the fake look at.
 func testOrder(i int) []byte {
 	return fmt.Appendf(nil, "8=FIX.4.2\x019=0\x0135=D\x0111=T%06d\x0155=IBM\x0154=1\x0138=100\x0140=2\x0144=1.25\x0110=000\x01", i)
-}
-
-func orderEntry(seq, prev uint64, fix []byte) []byte {
-	b := make([]byte, order.HeaderSize, order.HeaderSize+len(fix))
-	i := bytes.Index(fix, clOrdIDTag)
-	e := order.Entry{Size: uint32(order.HeaderSize + len(fix)), Kind: order.KindOrder, Seq: seq, PrevHash: prev, Epoch: 1,
-		Fields: order.Fields{ClOrdIDOff: uint16(i + 4), ClOrdIDLen: uint8(len(clOrdID(fix)))}}
-	e.Put(b)
-	return append(b, fix...)
 }
 
 var _ io.Writer = (*fakeConn)(nil)

@@ -6,11 +6,11 @@ import "errors"
 type Fate uint8
 
 const (
-	// FateAccepted: committed on as many copies as the receipt says.
+	// FateAccepted means committed on as many copies as the receipt says.
 	FateAccepted Fate = iota
-	// FateRefused: not accepted, and this submission never will be.
+	// FateRefused means not accepted, and this submission never will be.
 	FateRefused
-	// FateUnknown: it may or may not have been accepted.
+	// FateUnknown means it may or may not have been accepted.
 	FateUnknown
 )
 

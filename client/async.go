@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"errors"
+)
+
+type completion struct {
+	callback func(Receipt, error)
+	receipt  Receipt
+	err      error
+}
+
+// SubmitAsync sends one order and returns; done runs once with the outcome, in
+// the order of the answers, on a goroutine of this package (or of a concurrent
+// Submit on the same session). It must not block, and may submit again with
+// SubmitAsync or Enqueue. fix is copied. An error from SubmitAsync itself
+// (ErrWindowFull, ErrClosed, a *RejectError) means that done will not run.
+func (s *Session) SubmitAsync(fix []byte, done func(Receipt, error)) error {
+	return s.enqueue(fix, done, true)
+}
+
+// Enqueue is SubmitAsync that leaves the order in the session's buffer until
+// SubmitAsync, Submit, Push or an answer to an earlier order sends it: many
+// orders then cost one system call.
+func (s *Session) Enqueue(fix []byte, done func(Receipt, error)) error {
+	return s.enqueue(fix, done, false)
+}
+
+// Push writes what Enqueue left.
+func (s *Session) Push() {
+	s.p.mu.Lock()
+	s.push()
+	s.p.mu.Unlock()
+}
+
+func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) error {
+	if done == nil {
+		return errors.New("client: SubmitAsync: done is nil, allowed: a function; use Submit to wait for the outcome")
+	}
+	now := nanotime()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	if err := s.admit(context.Background(), fix, now, never, false); err != nil {
+		return err
+	}
+	o := s.win.take()
+	o.buf = append(o.buf[:0], fix...)
+	o.payload, o.callback, o.submitted = o.buf, done, now
+	o.deadline = now + int64(s.client.cfg.RequestTimeout)
+	s.async++
+	s.send(o)
+	if c := s.p.conn; push || c != nil && len(c.out) >= enqueueLimit {
+		s.push()
+	}
+	s.wakeReader()
+	return nil
+}
+
+// enqueueLimit: this many bytes are worth a system call whoever waits.
+const enqueueLimit = 64 << 10
+
+// wakeReader makes sure that somebody reads answers for SubmitAsync.
+func (s *Session) wakeReader() {
+	if s.async == 0 && !s.closed {
+		return
+	}
+	if !s.reader && !s.closed {
+		s.reader = true
+		go s.readLoop()
+	} else if s.idle {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// readLoop leads while asynchronous orders are unanswered and no synchronous
+// caller does. It lives until Close.
+func (s *Session) readLoop() {
+	w := newWaiter()
+	ctx := context.Background()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	for !s.closed {
+		if s.async > 0 {
+			s.p.wait(ctx, &w, never)
+			continue
+		}
+		s.p.leave(&w)
+		s.idle = true
+		s.p.mu.Unlock()
+		<-s.wake
+		s.p.mu.Lock()
+		s.idle = false
+	}
+}
+
+// runCallbacks runs what finish queued, outside the lock, one goroutine at a
+// time, so that callbacks see the order of the answers.
+func (s *Session) runCallbacks() {
+	if s.calling {
+		return
+	}
+	s.calling = true
+	for len(s.completed) > 0 {
+		done := s.completed
+		s.completed = nil
+		s.p.mu.Unlock()
+		for i := range done {
+			done[i].callback(done[i].receipt, done[i].err)
+			done[i] = completion{}
+		}
+		s.p.mu.Lock()
+		if s.completed == nil {
+			s.completed = done[:0]
+		}
+	}
+	s.calling = false
+}
