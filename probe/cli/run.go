@@ -158,6 +158,9 @@ func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan
 	}
 	res, err := execute(ctx, cfg, time.Time{})
 	show.close()
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = errors.New("interrupted: the report covers what was done until then")
+	}
 	if res == nil || len(res.Probes) == 0 || len(res.Probes[0].Steps) == 0 {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -146,5 +145,9 @@ func (g *group) verdict() (verdict, reason string) {
 			}
 		}
 	}
-	return worst(all), strings.Join(texts, "; ")
+	reason = texts[0]
+	if more := len(texts) - 1; more > 0 {
+		reason += fmt.Sprintf("; and %d more", more)
+	}
+	return worst(all), reason
 }

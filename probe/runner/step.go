@@ -51,7 +51,8 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 				return nil, fmt.Errorf("write the ledger of probe %s: %w", sh.p.load.Name, err)
 			}
 		}
-		r.verify(ctx, sh, &ps)
+		// Also after an interruption: what was acknowledged must be there.
+		r.verify(context.WithoutCancel(ctx), sh, &ps)
 		sh.p.next = sh.first + sh.outcome.Created
 		sh.p.out.Steps = append(sh.p.out.Steps, ps)
 		steps = append(steps, ps)
