@@ -15,7 +15,7 @@ import (
 
 type devFlags struct {
 	sink, dir, memory, io, logLevel string
-	asJSON, pprof                   bool
+	asJSON, pprof, leased           bool
 }
 
 func devCommand() *cobra.Command {
@@ -56,6 +56,7 @@ programs once the grid accepts orders. Ctrl-C stops everything.`,
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
+	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait the lease out first")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
@@ -70,6 +71,9 @@ func (f *devFlags) apply(o *dev.Options) error {
 	}
 	o.Log = log
 	o.Args = []string{"--memory-limit", f.memory, "--sink", f.sink, "--log-level", f.logLevel, "--log-format", "text", "--io", f.io}
+	if f.leased {
+		o.Args = append(o.Args, "--leased-reads")
+	}
 	if f.pprof {
 		o.Args = append(o.Args, "--pprof")
 	}

@@ -69,6 +69,7 @@ process has to be started again (it then joins as a new member).`,
 	fl.DurationVar(&cfg.Grace, "grace", 0, "a primary silent for so long is replaced, more than --lease; default 300ms")
 	fl.DurationVar(&cfg.ClaimDelay, "claim-delay", 0, "others than the preferred pod wait so long before they claim a fresh partition; default 10s")
 	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to finish accepted orders and the sink after SIGTERM; default 20s")
+	fl.BoolVar(&cfg.LeasedReads, "leased-reads", false, "answer leased reads at once; a take-over then has to wait --lease out first")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -29,6 +29,12 @@ type Config struct {
 	Peers     []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
 	Seeds     []string // "host:port", one node or service per other shard, handed to clients
 
+	// LeasedReads lets a primary answer leased reads at once. Its price: after a
+	// primary's death its backup has to wait the lease out (about 225 ms) before it
+	// takes over. Without it a leased read is answered as a confirmed one, and
+	// nothing has to be waited for.
+	LeasedReads bool
+
 	MemoryLimit int64 // bytes the process may use, orders and everything else; default 1 GiB
 	MaxConns    int   // connections at the same time; default 4096
 

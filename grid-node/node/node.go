@@ -131,13 +131,15 @@ func (n *Node) newPartition(index int) (*partition, error) {
 	if p.store, err = store.New(store.Options{Budget: n.budget}); err != nil {
 		return nil, fmt.Errorf("partition %s: %w", id, err)
 	}
-	p.replica, err = replica.New(replica.Options{
+	opt := replica.Options{
 		Partition: id, Self: replica.Member{ID: n.self, Boot: n.boot, Address: n.cfg.Advertise},
 		Store: p.store, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Timing:     replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay},
-		LeaseClock: func() int64 { return n.loop.Clock().Exact() },
-	})
-	if err != nil {
+		Timing: replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay},
+	}
+	if n.cfg.LeasedReads {
+		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }
+	}
+	if p.replica, err = replica.New(opt); err != nil {
 		return nil, err
 	}
 	return p, nil

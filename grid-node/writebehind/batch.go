@@ -47,7 +47,7 @@ func (b *Batch) add(entry []byte) error {
 	b.follow(entry, kind)
 	b.Entries = append(b.Entries, entry)
 	b.Lineages = append(b.Lineages, b.lineage)
-	b.Sessions = append(b.Sessions, b.slots[slotOf(entry)])
+	b.Sessions = append(b.Sessions, b.session(entry, kind))
 	b.size += len(entry)
 	b.news = b.news || kind != order.KindCursor
 	b.last = seq
@@ -63,6 +63,15 @@ func (b *Batch) follow(entry []byte, kind order.Kind) {
 	case order.KindSessionOpen:
 		b.slots[slotOf(entry)] = SessionID{Hi: binary.LittleEndian.Uint64(payload), Lo: binary.LittleEndian.Uint64(payload[8:])}
 	}
+}
+
+// session is what an entry belongs to; slot 0 is a session like any other, so
+// the kind has to say whether the field means anything.
+func (b *Batch) session(entry []byte, kind order.Kind) SessionID {
+	if kind != order.KindOrder && kind != order.KindSessionOpen {
+		return SessionID{}
+	}
+	return b.slots[slotOf(entry)]
 }
 
 func slotOf(entry []byte) uint32 { return binary.LittleEndian.Uint32(entry[28:]) }

@@ -68,7 +68,9 @@ func (l *testLog) commit() { seq, _ := l.Last(); l.SetCommitted(seq) }
 // fill makes a log of one epoch with n orders.
 func (l *testLog) fill(boot uint64, n int) {
 	l.noop(1, 1, boot)
+	l.session(1, 0, 0xc, 0xd) // slot 0 is not "no session"
 	l.session(1, 3, 0xa, 0xb)
+	l.add(order.Entry{Kind: order.KindCursor, Epoch: 1}, u64s(1))
 	for i := range n {
 		l.order(1, 3, fmt.Sprintf("id%d", i))
 	}
@@ -150,23 +152,23 @@ func TestFileHoldsEveryEntryOnce(t *testing.T) {
 	log := newLog(t)
 	log.fill(0x1, 2)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
-	h.await(t, 4)
+	h.await(t, 6)
 	log.order(1, 3, "late")
 	log.order(1, 3, "uncommitted")
-	log.SetCommitted(5)
-	h.await(t, 5)
+	log.SetCommitted(7)
+	h.await(t, 7)
 	h.stop()
 	lines := h.lines(t)
-	if len(lines) != 5 {
-		t.Fatalf("%d lines, want the 5 committed entries", len(lines))
+	if len(lines) != 7 {
+		t.Fatalf("%d lines, want the 7 committed entries", len(lines))
 	}
-	hash := fmt.Sprintf("%016x", log.HashAt(5))
-	want := []string{"5", "1", "1", "order", "000000000000000a000000000000000b", "7", "1234", hash, "late",
+	hash := fmt.Sprintf("%016x", log.HashAt(7))
+	want := []string{"7", "1", "1", "order", "000000000000000a000000000000000b", "7", "1234", hash, "late",
 		`8=FIX.4.2|11=late|58=tab\x09here\x7cand\x5cthere|10=000|`}
-	if got := lines[4]; strings.Join(got, "\t") != strings.Join(want, "\t") {
+	if got := lines[6]; strings.Join(got, "\t") != strings.Join(want, "\t") {
 		t.Fatalf("got  %q\nwant %q", got, want)
 	}
-	if strings.Join(lines[0][3:6], " ") != "noop - 0" || lines[1][3] != "session" {
+	if strings.Join(lines[0][3:6], " ") != "noop - 0" || strings.Join(lines[3][3:6], " ") != "cursor - 0" || lines[1][4] != "000000000000000c000000000000000d" {
 		t.Fatalf("lines %q", lines[:2])
 	}
 }
@@ -176,7 +178,7 @@ func TestResumesBehindATornLine(t *testing.T) {
 	log.fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 1, 1, 0)
-	h.await(t, 12)
+	h.await(t, 14)
 	h.stop()
 	whole, _ := os.ReadFile(h.path())
 	for cut := 1; cut < 200; cut += 7 { // in the last line, in the one before, at a line's end
@@ -184,7 +186,7 @@ func TestResumesBehindATornLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		h = start(t, log, dir, 1, 1, 0)
-		h.await(t, 12)
+		h.await(t, 14)
 		h.stop()
 		if again, _ := os.ReadFile(h.path()); !bytes.Equal(again, whole) {
 			t.Fatalf("cut %d: the file differs from the one written without a crash", cut)
@@ -197,16 +199,16 @@ func TestAnotherHistoryIsSetAside(t *testing.T) {
 	first.fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, first, dir, 5, 1, 0)
-	h.await(t, 12)
+	h.await(t, 14)
 	h.stop()
 	old, _ := os.ReadFile(h.path())
 	second := newLog(t) // a fresh grid of the same name: shorter, another boot id
 	second.fill(0x2, 3)
 	h = start(t, second, dir, 5, 1, 0)
-	h.await(t, 5)
+	h.await(t, 7)
 	h.stop()
-	if n := len(h.lines(t)); n != 5 {
-		t.Fatalf("%d lines, want 5", n)
+	if n := len(h.lines(t)); n != 7 {
+		t.Fatalf("%d lines, want 7", n)
 	}
 	kept, _ := filepath.Glob(h.path() + ".*")
 	if len(kept) != 1 {
@@ -224,19 +226,19 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 	log.fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 2, 1, 7)
-	h.await(t, 12)
+	h.await(t, 14)
 	h.stop()
 	lines := h.lines(t)
-	if len(lines) != 5 || lines[0][0] != "8" || lines[0][2] != "1" || lines[0][4] == "-" {
+	if len(lines) != 7 || lines[0][0] != "8" || lines[0][2] != "1" || lines[0][4] == "-" {
 		t.Fatalf("lines %q", lines)
 	}
 	log.order(2, 3, "more")
 	log.commit()
-	h = start(t, log, dir, 3, 1, 13) // elsewhere they were written already
-	h.await(t, 13)
+	h = start(t, log, dir, 3, 1, 15) // elsewhere they were written already
+	h.await(t, 15)
 	h.stop()
-	if n := len(h.lines(t)); n != 6 {
-		t.Fatalf("%d lines, want 6", n)
+	if n := len(h.lines(t)); n != 8 {
+		t.Fatalf("%d lines, want 8", n)
 	}
 }
 
@@ -247,16 +249,16 @@ func TestCursorEntriesAreNotReported(t *testing.T) {
 	log.fill(0x1, 1)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
 	<-h.advanced
-	log.add(order.Entry{Kind: order.KindCursor, Epoch: 1}, u64s(3))
+	log.add(order.Entry{Kind: order.KindCursor, Epoch: 1}, u64s(5))
 	log.commit()
-	h.await(t, 4)
+	h.await(t, 6)
 	log.order(1, 3, "news")
 	log.commit()
-	h.await(t, 5)
+	h.await(t, 7)
 	<-h.advanced
 	h.stop()
-	if got := fmt.Sprint(h.cursors); got != "[3 5]" {
-		t.Fatalf("reported %v, want [3 5]", got)
+	if got := fmt.Sprint(h.cursors); got != "[5 7]" {
+		t.Fatalf("reported %v, want [5 7]", got)
 	}
 }
 
@@ -316,11 +318,11 @@ func TestFailedWriteIsRepeatedFromTheLastSync(t *testing.T) {
 	step(errDisk)
 	step(errDisk)
 	step(nil)
-	if q.Durable() != 6 {
-		t.Fatalf("durable %d, want 6", q.Durable())
+	if q.Durable() != 8 {
+		t.Fatalf("durable %d, want 8", q.Durable())
 	}
 	b, _ := os.ReadFile(sink.path)
-	if n := bytes.Count(b, []byte{'\n'}); n != 7 || bytes.Contains(b, []byte("half")) {
+	if n := bytes.Count(b, []byte{'\n'}); n != 9 || bytes.Contains(b, []byte("half")) {
 		t.Fatalf("%d lines:\n%s", n, b)
 	}
 }
