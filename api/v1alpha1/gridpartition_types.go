@@ -70,6 +70,7 @@ type GridReference struct {
 // +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync %s does not contain the primary %s@%s: the primary is always in sync; add it with the same id and address'.format([has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address) : [], self.primary.id, self.primary.address])"
 // +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="has(self.primary) || !has(self.inSync) || self.inSync.size() == 0",messageExpression="'inSync has %s members but there is no primary: name the primary, or leave inSync empty'.format([self.inSync.size()])"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has %s members at the first claim, when nobody can have joined yet; claim with the primary alone'.format([self.inSync.size()])"
+// +kubebuilder:validation:XValidation:fieldPath=".inSyncCount",rule="!has(self.inSyncCount) || self.inSyncCount == (has(self.inSync) ? self.inSync.size() : 0)",messageExpression="'inSyncCount %s is not the %s members of inSync: set it to %s, or leave it out'.format([self.inSyncCount, has(self.inSync) ? self.inSync.size() : 0, has(self.inSync) ? self.inSync.size() : 0])"
 type GridPartitionStatus struct {
 	// epoch rises by one with every change of the configuration. 0: no node has claimed the partition yet.
 	// +required
@@ -97,6 +98,11 @@ type GridPartitionStatus struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=3
 	InSync []Member `json:"inSync,omitempty"`
+
+	// inSyncCount is the length of inSync, which a table column cannot count by itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	InSyncCount int32 `json:"inSyncCount,omitempty"`
 
 	// observedTime is when the proposer made the change, by the proposer's clock. For people only.
 	// +optional
@@ -144,7 +150,8 @@ type Member struct {
 // +kubebuilder:printcolumn:name="Shard",type=integer,JSONPath=".spec.shard"
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=".status.primary.podName"
 // +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=".status.epoch"
-// +kubebuilder:printcolumn:name="InSync",type=string,JSONPath=".status.inSync[*].podName"
+// +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=".status.inSyncCount"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".spec.replicas"
 // +kubebuilder:printcolumn:name="Changed",type=date,JSONPath=".status.observedTime"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Address",type=string,priority=1,JSONPath=".status.primary.address"

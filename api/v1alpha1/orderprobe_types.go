@@ -166,12 +166,12 @@ type OrderProbeStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	VerdictReason string `json:"verdictReason,omitempty"`
 
-	// mean create-to-end latency at the highest rate, with unit.
+	// mean create-to-end latency at the highest rate with a valid figure, with unit and rate.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Mean string `json:"mean,omitempty"`
 
-	// p99 of create-to-end latency at the highest rate, with unit.
+	// p99 of create-to-end latency at the highest rate with a valid figure, with unit and rate.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	P99 string `json:"p99,omitempty"`

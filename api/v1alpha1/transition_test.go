@@ -128,6 +128,8 @@ func TestTransitions(t *testing.T) {
 		{"no primary", upTo(pair), config(4, 1, nil), "primary is missing at epoch 4"},
 		{"nobody in sync", upTo(pair), config(4, 1, &a), "inSync [] does not contain the primary"},
 		{"in sync without a primary", upTo(pair), config(4, 1, nil, a), "inSync has 1 members but there is no primary: name the primary, or leave inSync empty"},
+		{"a count that is not the number of members", upTo(pair), with(config(4, 1, &a, a), func(s *api.GridPartitionStatus) { s.InSyncCount = 2 }), "status.inSyncCount: Invalid value: inSyncCount 2 is not the 1 members of inSync: set it to 1, or leave it out"},
+		{"a count that is right", upTo(pair), with(config(4, 1, &a, a), func(s *api.GridPartitionStatus) { s.InSyncCount = 1 }), ""},
 		{"four copies", upTo(pair), config(4, 1, &a, a, b, c, member("rtd-s0-2", 4)), "status.inSync: Too many: 4: must have at most 3 items"},
 		{"a member twice", upTo(pair), config(4, 1, &a, a, a), "status.inSync[1]: Duplicate value"},
 		{"an id that is no process", upTo(pair), config(4, 1, &api.Member{ID: "rtd-s0-0/0000000000000009", PodName: "rtd-s0-0", BootID: "0000000000000001", Address: "10.0.0.1:7400"}), "id rtd-s0-0/0000000000000009 is not podName/bootID: set it to rtd-s0-0/0000000000000001"},

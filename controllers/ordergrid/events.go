@@ -18,6 +18,8 @@ const (
 // event is what the recorder is told.
 type event struct {
 	kind, reason, action, note string
+	// partition the event is about, if it is about one. Events about different partitions are counted apart.
+	partition string
 }
 
 // noteLimit is the longest note the events API accepts, in bytes.
@@ -32,16 +34,16 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 	for _, c := range changed {
 		switch {
 		case c.Type == api.ConditionStalled && c.Status == metav1.ConditionTrue:
-			events = append(events, event{corev1.EventTypeWarning, c.Reason, "Reconcile", c.Message})
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case c.Type == api.ConditionStalled && was[c.Type] == metav1.ConditionTrue:
-			events = append(events, event{corev1.EventTypeNormal, c.Reason, "Reconcile", c.Message})
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
 			// Progressing changes often and is in status for those who look.
 		case c.Status == metav1.ConditionTrue:
-			events = append(events, event{corev1.EventTypeNormal, c.Reason, "Observe", c.Message})
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case was[c.Type] == metav1.ConditionTrue:
 			// A grid that is only starting lost nothing.
-			events = append(events, event{corev1.EventTypeWarning, c.Reason, "Observe", c.Message})
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		}
 	}
 	return events
@@ -56,8 +58,8 @@ func partitionEvents(before, after []api.PartitionSummary) (events []event) {
 	for _, p := range after {
 		old := was[p.Name]
 		if old.Primary != "" && p.Primary != "" && old.Primary != p.Primary {
-			events = append(events, event{corev1.EventTypeNormal, eventPrimaryChanged, "Observe",
-				fmt.Sprintf("%s: primary is %s, was %s; epoch %d, %d in sync", p.Name, p.Primary, old.Primary, p.Epoch, p.InSync)})
+			note := fmt.Sprintf("%s: primary is %s, was %s; epoch %d, %d in sync", p.Name, p.Primary, old.Primary, p.Epoch, p.InSync)
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: eventPrimaryChanged, action: "Observe", note: note, partition: p.Name})
 		}
 	}
 	return events

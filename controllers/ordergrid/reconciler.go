@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -170,7 +171,14 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	}
 	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
 	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed), partitionEvents(before.Status.Partitions, status.Partitions)) {
-		r.Recorder.Eventf(o.grid, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
+		var related runtime.Object
+		if e.partition != "" {
+			related = &api.GridPartition{
+				TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "GridPartition"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: o.grid.Namespace, Name: e.partition},
+			}
+		}
+		r.Recorder.Eventf(o.grid, related, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
 	}
 	return nil
 }

@@ -130,12 +130,14 @@ func (r *run) applyShards(ctx context.Context) error {
 				return err
 			}
 		}
-		outcome, err := r.applier.Apply(ctx, r.grid, statefulSet(r.grid, shard, r.templates[shard]))
+		set := statefulSet(r.grid, shard, r.templates[shard])
+		outcome, err := r.applier.Apply(ctx, r.grid, set)
 		if err != nil {
 			return err
 		}
 		if outcome == apply.Created {
-			r.Recorder.Eventf(r.grid, nil, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.grid.Spec.Replicas)
+			// What is related keeps the events of several shards apart, which Kubernetes would count as one.
+			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.grid.Spec.Replicas)
 		}
 	}
 	return nil

@@ -271,7 +271,7 @@ func TestRun(t *testing.T) {
 func (b *bench) wantReport(probe *api.OrderProbe) {
 	b.t.Helper()
 	s := probe.Status
-	if s.Verdict != api.VerdictValid || s.Mean != "100 us" || s.ReportConfigMap != "pair-report" || s.CompletionTime == nil {
+	if s.Verdict != api.VerdictValid || s.Mean != "100 us at 400/s" || s.ReportConfigMap != "pair-report" || s.CompletionTime == nil {
 		b.t.Errorf("status %+v", s)
 	}
 	if s.P99 != "" {

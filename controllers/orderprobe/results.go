@@ -82,11 +82,11 @@ func fill(status *api.OrderProbeStatus, r *report.Report) {
 	}
 }
 
-// headline is a metric at the highest rate at which it was measured.
+// headline is a metric at the highest rate at which it is valid.
 func headline(r *report.Report, metric string) string {
 	var rows []report.Row
 	for _, row := range r.Rows {
-		if row.Metric == metric && row.Run == 0 && row.Probe == "" && row.Here != nil {
+		if row.Metric == metric && row.Run == 0 && row.Probe == "" && valid(row) {
 			rows = append(rows, row)
 		}
 	}
@@ -96,8 +96,11 @@ func headline(r *report.Report, metric string) string {
 	top := slices.MaxFunc(rows, func(a, b report.Row) int {
 		return cmp.Or(cmp.Compare(a.TotalRate, b.TotalRate), cmp.Compare(a.Rate, b.Rate))
 	})
-	return strings.TrimSpace(decimal(*top.Here) + " " + top.Unit)
+	return fmt.Sprintf("%s %s at %d/s", decimal(*top.Here), top.Unit, top.TotalRate)
 }
+
+// valid: a figure that the guards say nothing can be learned from is not shown as one.
+func valid(row report.Row) bool { return row.Here != nil && row.Verdict == report.OK }
 
 func rowOf(row report.Row) api.ProbeRow {
 	out := api.ProbeRow{Rate: strconv.Itoa(row.Rate), Metric: row.Metric, Unit: row.Unit, Verdict: row.Verdict}
@@ -107,10 +110,10 @@ func rowOf(row report.Row) api.ProbeRow {
 	if row.Published != nil && row.Published.SameRate {
 		out.Published = decimal(row.Published.Value)
 	}
-	if row.Here != nil {
+	if valid(row) {
 		out.Here = decimal(*row.Here)
 	}
-	if row.Ratio != nil {
+	if valid(row) && row.Ratio != nil {
 		out.Ratio = strconv.FormatFloat(*row.Ratio, 'f', 2, 64)
 	}
 	return out

@@ -41,6 +41,7 @@ func toObject(r arbiter.Record, namespace string) *v1alpha1.GridPartition {
 	for _, m := range r.InSync {
 		gp.Status.InSync = append(gp.Status.InSync, toMember(m))
 	}
+	gp.Status.InSyncCount = int32(len(r.InSync))
 	if !r.Observed.IsZero() {
 		t := metav1.NewTime(r.Observed)
 		gp.Status.ObservedTime = &t
