@@ -66,8 +66,29 @@ func createCgroup(name string) error {
 				return err
 			}
 		}
+		if tree == cgroupMount { // v2 alone, not the v2 tree without controllers beside v1
+			controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+			if err != nil {
+				return err
+			}
+			if missing := missingControllers(string(controllers)); len(missing) > 0 {
+				return fmt.Errorf("%s cannot hand down the controllers %s: it is not the root of the cgroup tree, as inside a container; run this on the host, or in a container that shares its cgroup namespace",
+					cgroupMount, strings.Join(missing, ", "))
+			}
+		}
 	}
 	return nil
+}
+
+// missingControllers names those a kubelet cannot do without.
+func missingControllers(have string) []string {
+	var missing []string
+	for _, controller := range []string{"cpu", "cpuset", "memory", "pids"} {
+		if !slices.Contains(strings.Fields(have), controller) {
+			missing = append(missing, controller)
+		}
+	}
+	return missing
 }
 
 // inherit makes a new cgroup usable: on v1 a cpuset starts empty and admits
@@ -88,8 +109,8 @@ func inherit(parent, dir string) error {
 	}
 	controllers, _ := os.ReadFile(filepath.Join(parent, "cgroup.controllers")) // v1 has none
 	for controller := range strings.FieldsSeq(string(controllers)) {
-		// Some cannot be handed down on some hosts; the kubelet says so if it
-		// needs one of them.
+		// Some cannot be handed down on some hosts; createCgroup checks those
+		// that are needed.
 		_ = os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
 	return nil

@@ -119,7 +119,7 @@ func TestNetworkCommands(t *testing.T) {
 	show := func(where string, lines []string) {
 		fmt.Fprintf(&text, "%s:\n    %s\n", where, strings.Join(lines, "\n    "))
 	}
-	show("host", append(plan.hostLinks(4711), plan.hostRoute()...))
+	show("host", append(plan.hostLinks(4711), plan.hostRoutes()...))
 	show("switch", plan.switchLinks())
 	for _, machine := range []string{controlPlaneName, "xeon-1"} {
 		show("switch, for "+machine, plan.portLinks(machine, 4712))

@@ -24,10 +24,13 @@ func isolate() error {
 		{"net/ipv4/conf/default/send_redirects", "0"},
 		{"net/ipv6/conf/all/disable_ipv6", "1"}, // no background chatter on the bridge
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
+		{"net/bridge/bridge-nf-call-iptables", "0"}, // the bridge is a cable, not a firewall
+		{"net/bridge/bridge-nf-call-ip6tables", "0"},
+		{"net/bridge/bridge-nf-call-arptables", "0"},
 	}
 	for _, s := range settings {
 		err := os.WriteFile("/proc/sys/"+s.name, []byte(s.value), 0)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without it
 			return fmt.Errorf("setting %s: %w", s.name, err)
 		}
 	}

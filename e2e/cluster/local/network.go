@@ -36,8 +36,7 @@ func (p *Plan) switchLinks() []string {
 	return lines
 }
 
-// hostLinks are the commands on the host. One interface and one route is all
-// the host gets.
+// hostLinks are the commands on the host for its one interface.
 func (p *Plan) hostLinks(switchPID int) []string {
 	link := p.hostLink()
 	return []string{
@@ -47,8 +46,14 @@ func (p *Plan) hostLinks(switchPID int) []string {
 	}
 }
 
-func (p *Plan) hostRoute() []string {
-	return []string{fmt.Sprintf("route replace %s via %s dev %s", p.network(), p.switchAddr(), p.hostLink())}
+// hostRoutes are the host's ways in: to pods straight through their node, as
+// they answer, and to services through the switch, which translates.
+func (p *Plan) hostRoutes() []string {
+	lines := []string{fmt.Sprintf("route replace %s via %s dev %s", p.serviceNetwork(), p.switchAddr(), p.hostLink())}
+	for _, node := range p.Nodes {
+		lines = append(lines, fmt.Sprintf("route replace %s via %s dev %s", p.nodePods(node), p.nodeAddr(node), p.hostLink()))
+	}
+	return lines
 }
 
 // portLinks are the commands inside the switch that plug a machine in.
@@ -89,7 +94,7 @@ func (p *Plan) connect(ctx context.Context, machine string, pid, switchPID int) 
 		if err := ipBatch(ctx, pid, p.switchLinks()); err != nil {
 			return err
 		}
-		return ipBatch(ctx, 0, p.hostRoute())
+		return ipBatch(ctx, 0, p.hostRoutes())
 	}
 	_ = ipBatch(ctx, switchPID, []string{"link del " + cable(machine)}) // the kernel may not have got round to it
 	if err := ipBatch(ctx, switchPID, p.portLinks(machine, pid)); err != nil {

@@ -136,3 +136,15 @@ func TestFaultsOnAClusterThatIsNot(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+func TestMissingControllers(t *testing.T) {
+	for have, want := range map[string]string{
+		"cpuset cpu io memory hugetlb pids rdma misc\n": "",
+		"memory pids\n": "cpu cpuset",
+		"":              "cpu cpuset memory pids",
+	} {
+		if got := strings.Join(missingControllers(have), " "); got != want {
+			t.Errorf("%q lacks %q, want %q", have, got, want)
+		}
+	}
+}
