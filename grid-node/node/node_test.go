@@ -1,0 +1,270 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+func TestReplicatesAndWritesBehind(t *testing.T) {
+	g := newGrid(t, 2, 2)
+	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
+	g.up()
+	c := g.client()
+	var wg sync.WaitGroup
+	for k := range 4 {
+		wg.Go(func() {
+			for _, r := range submit(t, c, fmt.Sprintf("k%d", k), 100) {
+				if r.Copies != 2 {
+					t.Errorf("receipt %v, want 2 copies", r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	o, err := c.GetByClOrdID(t.Context(), "k3-99")
+	if err != nil || string(o.FIX) != string(fix("k3-99")) {
+		t.Fatalf("read back %q, %v", o.FIX, err)
+	}
+	for i, r := range g.nodes {
+		p := r.parts[i] // node i is primary of partition i
+		g.until(func() bool { return p.queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
+	}
+	res := g.verify(g.base.SinkDir)
+	if res.Orders != 400 || res.Partitions[0].Sink.Repeats != 0 {
+		t.Fatalf("%d orders verified, want 400; sink %+v", res.Orders, res.Partitions[0].Sink)
+	}
+	if code, body := g.nodes[0].get("/metrics"); code != 200 || !strings.Contains(body, `ordergrid_node_partition_role{partition="s0p0",role="primary"} 1`) ||
+		!strings.Contains(body, `ordergrid_node_gaps_total{partition="s0p0",side="server"} 0`) {
+		t.Fatalf("metrics: %d\n%s", code, body)
+	}
+}
+
+// Each node is primary of one partition, so both serve.
+func TestPrimariesAreSpread(t *testing.T) {
+	g := newGrid(t, 3, 3).up()
+	for _, p := range g.client().Table() {
+		if want := g.addrs[p.ID.Index()]; p.Primary.Address != want || len(p.Members) != 3 {
+			t.Errorf("partition %s: %+v, want primary %s of 3", p.ID, p, want)
+		}
+	}
+}
+
+// Both nodes dial, one connection is kept.
+func TestOneConnectionPerPair(t *testing.T) {
+	g := newGrid(t, 2, 2)
+	g.base.Peers = g.addrs
+	g.up()
+	for i, r := range g.nodes {
+		g.until(func() bool {
+			var links, conns int
+			_ = r.onLoop(func() {
+				links, conns = len(r.peers[g.addrs[1-i]].links), r.loop.Stats().Conns
+			})
+			return links == 1 && conns == 1
+		}, "node %d does not settle on one connection", i)
+	}
+	submit(t, g.client(), "a", 10)
+	g.verify("")
+}
+
+func TestBackupDiesAndReturns(t *testing.T) {
+	g := newGrid(t, 2, 1).up()
+	c := g.client()
+	submit(t, c, "before", 50)
+	old := g.nodes[1].self
+	g.kill(1)
+	submit(t, c, "alone", 50) // the primary goes on once it is alone by configuration
+	if rec, _ := g.store.Get(t.Context(), "g-s0-p0"); len(rec.InSync) != 1 || rec.Primary.ID != g.nodes[0].self {
+		t.Fatalf("record %+v", rec)
+	}
+	if code, _ := g.nodes[0].get("/readyz"); code != 200 {
+		t.Errorf("the node that serves alone is not ready: %d", code)
+	}
+	r := g.start(1)
+	g.ready()
+	if r.self == old {
+		t.Fatal("the member id did not change")
+	}
+	for _, rc := range submit(t, c, "again", 50) {
+		if rc.Copies != 2 {
+			t.Fatalf("receipt %v, want 2 copies", rc)
+		}
+	}
+	if res := g.verify(""); res.Orders != 150 {
+		t.Fatalf("%d orders, want 150", res.Orders)
+	}
+}
+
+func TestPrimaryDiesNothingIsLost(t *testing.T) {
+	g := newGrid(t, 2, 1).up()
+	c := g.client()
+	var acked atomic.Int64
+	var ids sync.Map
+	var wg sync.WaitGroup
+	for k := range 4 {
+		wg.Go(func() {
+			for i := range 300 {
+				id := fmt.Sprintf("k%d-%d", k, i)
+				if _, err := c.Submit(t.Context(), fix(id)); err != nil {
+					t.Errorf("order %s: %v", id, err)
+					return
+				}
+				ids.Store(id, true)
+				acked.Add(1)
+			}
+		})
+	}
+	g.until(func() bool { return acked.Load() > 200 }, "no orders flow")
+	g.kill(0)
+	wg.Wait()
+	g.start(0)
+	g.ready()
+	n := 0
+	ids.Range(func(id, _ any) bool {
+		n++
+		if _, err := c.GetByClOrdID(t.Context(), id.(string)); err != nil {
+			t.Errorf("acknowledged order %s: %v", id, err)
+		}
+		return true
+	})
+	if res := g.verify(""); int(res.Orders) != n || n != 1200 {
+		t.Fatalf("%d orders in the log, %d acknowledged, want 1200", res.Orders, n)
+	}
+}
+
+// The arbiter is needed for changes of membership only.
+func TestArbiterAwayCostsNothing(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	away := make(chan struct{})
+	g.arb = &flaky{Arbiter: g.store, away: away}
+	g.up()
+	c := g.client()
+	close(away)
+	submit(t, c, "away", 200)
+	if code, body := g.nodes[0].get("/healthz"); code != 200 {
+		t.Fatalf("healthz %d %s", code, body)
+	}
+	g.kill(1)
+	// Alone and without an arbiter it must not acknowledge.
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() { _, err := c.Submit(ctx, fix("alone")); failed <- err }()
+	g.until(func() bool {
+		var s replica.Status
+		_ = g.nodes[0].onLoop(func() { s = g.nodes[0].parts[0].replica.Status() })
+		return s.Suspended && s.LastSeq > s.CommitSeq
+	}, "the primary was not suspended")
+	cancel()
+	if err := <-failed; err == nil {
+		t.Fatal("an order was acknowledged by a primary that may have been replaced")
+	}
+	if code, _ := g.nodes[0].get("/healthz"); code != 200 {
+		t.Fatal("healthz depends on the arbiter or on the peer")
+	}
+}
+
+// Whoever is removed from inSync must not go on with what it has.
+func TestRemovedMemberRestarts(t *testing.T) {
+	g := newGrid(t, 2, 1).up()
+	rec, err := g.store.Get(t.Context(), "g-s0-p0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Epoch, rec.ChangeID = rec.Epoch+1, "by-a-test"
+	rec.InSync = []arbiter.Member{rec.Primary}
+	if _, err := g.store.CompareAndSwap(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	await(t, g.nodes[1].done)
+	if err := g.nodes[1].err; !errors.Is(err, ErrRestart) || !strings.Contains(err.Error(), "s0p0") {
+		t.Fatalf("Run returned %v, want ErrRestart and why", err)
+	}
+}
+
+func TestGracefulStop(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
+	g.up()
+	c := g.client()
+	var acked atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var wg sync.WaitGroup
+	for k := range 4 {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				switch _, err := c.Submit(ctx, fix(fmt.Sprintf("k%d-%d", k, i))); {
+				case err == nil:
+					acked.Add(1)
+				case ctx.Err() == nil && !errors.Is(err, client.ErrDraining):
+					t.Errorf("order: %v", err)
+					return
+				}
+			}
+		})
+	}
+	g.until(func() bool { return acked.Load() > 200 }, "no orders flow")
+	primary := g.nodes[0]
+	primary.cancel() // SIGTERM
+	await(t, primary.done)
+	if primary.err != nil {
+		t.Fatalf("Run returned %v", primary.err)
+	}
+	g.nodes[0] = nil
+	after := acked.Load()
+	g.until(func() bool { return acked.Load() > after+100 }, "the other node does not serve")
+	cancel()
+	wg.Wait()
+	p := g.nodes[1].parts[0]
+	g.until(func() bool { return p.queue.Durable() >= p.store.Committed() }, "the sink lags")
+	if res := g.verify(g.base.SinkDir); int64(res.Orders) < acked.Load() || res.Partitions[0].Sink.Orders != res.Orders {
+		t.Fatalf("%d acknowledged, %d in the log, sink %+v", acked.Load(), res.Orders, res.Partitions[0].Sink)
+	}
+}
+
+func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
+	good := Config{Grid: "g", Pod: "p", Listen: ":0", Advertise: "127.0.0.1:7400", Arbiter: newGrid(t, 1, 1).store}
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   []string
+	}{
+		"grid":       {func(c *Config) { c.Grid = "" }, []string{"--grid", `""`, "1..200"}},
+		"pod":        {func(c *Config) { c.Pod = "a b" }, []string{"--pod", `"a b"`}},
+		"shard":      {func(c *Config) { c.Shard = 3 }, []string{"--shard", "3", "0..0"}},
+		"replicas":   {func(c *Config) { c.Replicas = 4 }, []string{"--replicas", "4", "1..3"}},
+		"partitions": {func(c *Config) { c.Partitions = 17 }, []string{"--partitions", "17", "1..16"}},
+		"minInSync":  {func(c *Config) { c.MinInSync = 3 }, []string{"--min-in-sync", "3", "1..2"}},
+		"memory":     {func(c *Config) { c.MemoryLimit = 1 }, []string{"--memory-limit", "at least 64Mi"}},
+		"listen":     {func(c *Config) { c.Listen = "7400" }, []string{"--listen", `"7400"`, "host:port"}},
+		"advertise":  {func(c *Config) { c.Advertise = "host:7400" }, []string{"--advertise", `"host:7400"`, "ip:port"}},
+		"lease":      {func(c *Config) { c.Lease = 1 }, []string{"--lease", "at least twice --beacon"}},
+		"grace":      {func(c *Config) { c.Grace = 1 }, []string{"--grace", "more than --lease"}},
+		"sink":       {func(c *Config) { c.Sink = "tape" }, []string{"--sink", `"tape"`, "hold, file"}},
+		"sink-dir":   {func(c *Config) { c.Sink = SinkFile }, []string{"--sink-dir", "a directory"}},
+		"arbiter":    {func(c *Config) { c.Arbiter = nil }, []string{"--arbiter", "kube"}},
+		"transport":  {func(c *Config) { c.Transport = "rdma" }, []string{`"rdma"`, "epoll"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := good
+			c.change(&cfg)
+			_, err := New(cfg)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
