@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,20 +25,18 @@ const (
 
 // host is what Choose asks of the machine; tests answer in its place.
 type host struct {
-	docker func(context.Context) error // nil when Docker runs
-	kind   func() error                // nil when kind is installed
-	local  func() error                // nil when this machine can hold a local cluster
+	existing func() Kind                 // what this checkout has already, if anything
+	docker   func(context.Context) error // nil when Docker runs
+	kind     func() error                // nil when kind is installed
+	local    func() error                // nil when this machine can hold a local cluster
 }
 
-func thisHost() host {
-	return host{docker: dockerRuns, kind: kindInstalled, local: local.Supported}
-}
-
-// Choose decides which kind of cluster to use and says why: the one asked for
-// (flag or the CLUSTER variable), else kind where Docker runs, else a local
-// one where that is possible.
-func Choose(ctx context.Context, asked string) (Kind, string, error) {
-	return thisHost().choose(ctx, asked)
+// Choose decides which kind of cluster the checkout at root uses and says why:
+// the one asked for (flag or the CLUSTER variable), else the one it has
+// already, else kind where Docker runs, else a local one where that is possible.
+func Choose(ctx context.Context, root, asked string) (kind Kind, why string, err error) {
+	h := host{existing: func() Kind { return existing(root) }, docker: dockerRuns, kind: kindInstalled, local: local.Supported}
+	return h.choose(ctx, asked)
 }
 
 func (h host) choose(ctx context.Context, asked string) (Kind, string, error) {
@@ -48,6 +47,9 @@ func (h host) choose(ctx context.Context, asked string) (Kind, string, error) {
 	default:
 		return "", "", fmt.Errorf("CLUSTER is %q; use current, kind, local, or leave it empty to let this machine decide", asked)
 	}
+	if kind := h.existing(); kind != "" {
+		return kind, "this checkout has one", nil
+	}
 	dockerErr := h.docker(ctx)
 	kindErr := h.kind()
 	if dockerErr == nil && kindErr == nil {
@@ -55,12 +57,24 @@ func (h host) choose(ctx context.Context, asked string) (Kind, string, error) {
 	}
 	localErr := h.local()
 	if localErr == nil {
-		return Local, "no Docker with kind here; this machine can run the nodes itself", nil
+		return Local, "no Docker with kind here, but this machine can run the nodes itself", nil
 	}
 	return "", "", fmt.Errorf(`no way to a cluster on this machine:
   kind:    %w
   local:   %w
   current: give CLUSTER=current to use the cluster kubectl talks to`, errors.Join(dockerErr, kindErr), localErr)
+}
+
+// existing finds the cluster an earlier up left, so that down takes down what
+// was brought up whatever the environment says now.
+func existing(root string) Kind {
+	if c, err := local.New(root, io.Discard, io.Discard); err == nil && c.Exists() {
+		return Local
+	}
+	if k, err := newKind(Options{Root: root, Out: io.Discard, Progress: io.Discard}); err == nil && k.hasState() {
+		return OnKind
+	}
+	return ""
 }
 
 func dockerRuns(ctx context.Context) error {
@@ -103,7 +117,7 @@ func Open(kind Kind, o Options) (Cluster, error) {
 // FromEnvironment opens the cluster the CLUSTER variable asks for, or the one
 // this machine can have.
 func FromEnvironment(ctx context.Context, o Options) (Cluster, Kind, error) {
-	kind, _, err := Choose(ctx, os.Getenv("CLUSTER"))
+	kind, _, err := Choose(ctx, o.Root, os.Getenv("CLUSTER"))
 	if err != nil {
 		return nil, "", err
 	}

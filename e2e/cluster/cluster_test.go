@@ -15,6 +15,8 @@ import (
 func TestChoose(t *testing.T) {
 	yes := func() error { return nil }
 	no := func() error { return errors.New("not this") }
+	none := func() Kind { return "" }
+	has := func(kind Kind) func() Kind { return func() Kind { return kind } }
 	docker := func(err func() error) func(context.Context) error {
 		return func(context.Context) error { return err() }
 	}
@@ -25,14 +27,17 @@ func TestChoose(t *testing.T) {
 		want  Kind
 		says  string
 	}{
-		{"asked for current", "current", host{docker(yes), yes, yes}, Current, "asked"},
-		{"asked for kind without Docker", "kind", host{docker(no), no, yes}, OnKind, "asked"},
-		{"asked for local beside Docker", " local ", host{docker(yes), yes, no}, Local, "asked"},
-		{"Docker and kind", "", host{docker(yes), yes, yes}, OnKind, "Docker runs"},
-		{"Docker without kind", "", host{docker(yes), no, yes}, Local, "itself"},
-		{"kind without Docker", "", host{docker(no), yes, yes}, Local, "itself"},
-		{"nothing", "", host{docker(no), no, no}, "", "CLUSTER=current"},
-		{"nonsense", "minikube", host{docker(yes), yes, yes}, "", `"minikube"; use current, kind, local`},
+		{"asked for current", "current", host{none, docker(yes), yes, yes}, Current, "asked"},
+		{"asked for kind without Docker", "kind", host{none, docker(no), no, yes}, OnKind, "asked"},
+		{"asked for local beside Docker", " local ", host{none, docker(yes), yes, no}, Local, "asked"},
+		{"Docker and kind", "", host{none, docker(yes), yes, yes}, OnKind, "Docker runs"},
+		{"Docker without kind", "", host{none, docker(yes), no, yes}, Local, "itself"},
+		{"kind without Docker", "", host{none, docker(no), yes, yes}, Local, "itself"},
+		{"a local one is up beside Docker", "", host{has(Local), docker(yes), yes, yes}, Local, "has one"},
+		{"a kind one is up, Docker stopped", "", host{has(OnKind), docker(no), yes, yes}, OnKind, "has one"},
+		{"asked for another than is up", "current", host{has(Local), docker(yes), yes, yes}, Current, "asked"},
+		{"nothing", "", host{none, docker(no), no, no}, "", "CLUSTER=current"},
+		{"nonsense", "minikube", host{none, docker(yes), yes, yes}, "", `"minikube"; use current, kind, local`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, why, err := c.h.choose(t.Context(), c.asked)
@@ -231,5 +236,30 @@ func TestCheckout(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := Checkout(); err == nil || !strings.Contains(err.Error(), "not inside a checkout") {
 		t.Errorf("outside: %v", err)
+	}
+}
+
+func TestExisting(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	root := t.TempDir()
+	if kind := existing(root); kind != "" {
+		t.Errorf("a fresh checkout has a %s cluster", kind)
+	}
+	k, err := newKind(Options{Root: root, Out: io.Discard, Progress: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.run = (&recorder{answers: map[string]string{}}).run
+	if err := k.Up(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if kind := existing(root); kind != OnKind {
+		t.Errorf("after up on kind it is %q", kind)
+	}
+	if err := k.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if kind := existing(root); kind != "" {
+		t.Errorf("after down it is %q", kind)
 	}
 }

@@ -87,6 +87,12 @@ func (k *onKind) Up(ctx context.Context, nodes int) error {
 	return nil
 }
 
+// hasState tells whether up was called and down was not.
+func (k *onKind) hasState() bool {
+	_, err := os.Stat(k.dir)
+	return err == nil
+}
+
 func (k *onKind) exists(ctx context.Context) (bool, error) {
 	out, err := k.run(ctx, nil, "kind", "get", "clusters")
 	return slices.Contains(strings.Fields(out), k.name), err

@@ -70,6 +70,9 @@ var errDown = errors.New("this checkout has no local cluster; bring one up with:
 
 func (c *Cluster) planFile() string { return filepath.Join(c.state, "cluster.json") }
 
+// Exists tells whether the cluster was brought up and not taken down.
+func (c *Cluster) Exists() bool { return exists(c.planFile()) }
+
 // load reads the plan of a cluster that has been brought up.
 func (c *Cluster) load() (*Plan, error) {
 	content, err := os.ReadFile(c.planFile())

@@ -25,7 +25,7 @@ func (a *app) open(ctx context.Context, announce bool) (cluster.Cluster, cluster
 	if err != nil {
 		return nil, "", err
 	}
-	kind, why, err := cluster.Choose(ctx, a.asked)
+	kind, why, err := cluster.Choose(ctx, root, a.asked)
 	if err != nil {
 		return nil, "", err
 	}
