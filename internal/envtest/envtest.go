@@ -28,10 +28,21 @@ var server struct {
 	env *envtest.Environment
 	cfg *rest.Config
 	err error
+
+	withoutCRDs bool
 }
 
+// Option changes the API server of a package's tests.
+type Option func()
+
+// WithoutCRDs leaves the CRDs to the test, which installs them with the chart.
+func WithoutCRDs() { server.withoutCRDs = true }
+
 // Run runs the tests and stops the API server if one of them started it. Its result is for os.Exit.
-func Run(m *testing.M) int {
+func Run(m *testing.M, options ...Option) int {
+	for _, o := range options {
+		o()
+	}
 	code := m.Run()
 	if server.env != nil {
 		if err := server.env.Stop(); err != nil {
@@ -47,10 +58,9 @@ func Config(t testing.TB) *rest.Config {
 	t.Helper()
 	assets := Assets(t)
 	server.Do(func() {
-		server.env = &envtest.Environment{
-			BinaryAssetsDirectory: assets,
-			CRDDirectoryPaths:     []string{CRDs()},
-			ErrorIfCRDPathMissing: true,
+		server.env = &envtest.Environment{BinaryAssetsDirectory: assets}
+		if !server.withoutCRDs {
+			server.env.CRDDirectoryPaths, server.env.ErrorIfCRDPathMissing = []string{CRDs()}, true
 		}
 		server.cfg, server.err = server.env.Start()
 	})
@@ -61,6 +71,17 @@ func Config(t testing.TB) *rest.Config {
 	// Tests wait for the API server, not for the client's own rate limit.
 	cfg.QPS = -1
 	return cfg
+}
+
+// Kubeconfig is the path of a kubeconfig file with the administrator's access, for programs such as helm.
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	Config(t)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, server.env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // Assets is the directory with etcd, kube-apiserver, kubectl and helm. Without it the test does not go on.

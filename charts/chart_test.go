@@ -1,0 +1,277 @@
+// Package charts tests the Helm chart with the helm program itself.
+package charts
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
+
+// helm runs the helm program without a cluster and returns what it printed.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return helmAt(t, filepath.Join(t.TempDir(), "none"), args...)
+}
+
+// helmAt runs the helm program with a kubeconfig.
+func helmAt(t *testing.T, kubeconfig string, args ...string) (string, error) {
+	t.Helper()
+	program := filepath.Join(envtest.Assets(t), "helm")
+	if _, err := os.Stat(program); err != nil {
+		t.Skipf("no helm: %v; run `go run ./e2e/cluster/cmd/cluster binaries`", err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir(), "KUBECONFIG="+kubeconfig)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// render renders the chart and returns its objects by kind/name.
+func render(t *testing.T, values ...string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	args := []string{"template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3"}
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	out, err := helm(t, args...)
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for _, doc := range strings.Split(out, "\n---") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(doc), &u.Object); err != nil {
+			t.Fatalf("%v\n%s", err, doc)
+		}
+		if len(u.Object) == 0 {
+			continue
+		}
+		key := u.GetKind() + "/" + u.GetName()
+		if u.GetNamespace() != "" && u.GetNamespace() != "og-system" {
+			key = u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
+		}
+		if objects[key] != nil {
+			t.Errorf("%s is rendered twice", key)
+		}
+		objects[key] = u
+	}
+	return objects
+}
+
+func as[T any](t *testing.T, objects map[string]*unstructured.Unstructured, key string) *T {
+	t.Helper()
+	u := objects[key]
+	if u == nil {
+		t.Fatalf("no %s", key)
+	}
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, out, true); err != nil {
+		t.Fatalf("%s: %v", key, err)
+	}
+	return out
+}
+
+func TestLint(t *testing.T) {
+	if out, err := helm(t, "lint", "--strict", "ordergrid"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	objects := render(t)
+	want := []string{
+		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
+		"CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
+		"Deployment/og-ordergrid", "Role/og-ordergrid-leader", "RoleBinding/og-ordergrid-leader", "Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid",
+	}
+	var got []string
+	for key := range objects {
+		got = append(got, key)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("objects\n got: %v\nwant: %v", got, want)
+	}
+	deployment := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid")
+	wantRestricted(t, deployment)
+	c := deployment.Spec.Template.Spec.Containers[0]
+	if c.Image != "ordergrid.dev/operator:dev" || !slices.Contains(c.Args, "--grid-node-image=ordergrid.dev/grid-node:dev") || !slices.Contains(c.Args, "--order-probe-image=ordergrid.dev/order-probe:dev") {
+		t.Errorf("image %s, args %v", c.Image, c.Args)
+	}
+	for k, v := range deployment.Spec.Selector.MatchLabels {
+		if deployment.Spec.Template.Labels[k] != v {
+			t.Errorf("the selector's label %s=%s is not on the pods", k, v)
+		}
+	}
+	service := objects["Service/og-ordergrid-metrics"]
+	selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
+	for k, v := range selector {
+		if deployment.Spec.Template.Labels[k] != v {
+			t.Errorf("the Service's label %s=%s is not on the pods", k, v)
+		}
+	}
+}
+
+// wantRestricted holds the operator's pod against the Restricted Pod Security Standard.
+func wantRestricted(t *testing.T, d *appsv1.Deployment) {
+	t.Helper()
+	pod := d.Spec.Template.Spec
+	if !*pod.SecurityContext.RunAsNonRoot || pod.SecurityContext.SeccompProfile.Type != "RuntimeDefault" || pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) > 0 {
+		t.Errorf("pod %+v", pod)
+	}
+	for _, c := range pod.Containers {
+		s := c.SecurityContext
+		if *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" || len(s.Capabilities.Add) > 0 {
+			t.Errorf("container %+v", s)
+		}
+	}
+}
+
+// TestRights: the operator may delete nothing, escalate nothing and read no Secret; no rule has a wildcard.
+func TestRights(t *testing.T) {
+	rules := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules
+	for _, rule := range rules {
+		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+			if slices.Contains(list, "*") {
+				t.Errorf("a wildcard: %+v", rule)
+			}
+		}
+		for _, verb := range []string{"delete", "deletecollection", "escalate", "bind", "impersonate"} {
+			if slices.Contains(rule.Verbs, verb) {
+				t.Errorf("%s is granted: %+v", verb, rule)
+			}
+		}
+		for _, resource := range []string{"secrets", "nodes", "pods/exec", "pods/log", "clusterroles", "customresourcedefinitions"} {
+			if slices.Contains(rule.Resources, resource) {
+				t.Errorf("%s is granted: %+v", resource, rule)
+			}
+		}
+	}
+	edit := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-edit")
+	for _, rule := range edit.Rules {
+		if slices.Contains(rule.Resources, "gridpartitions") {
+			t.Error("an editor of a namespace may change GridPartitions")
+		}
+	}
+	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {
+		t.Error("userRoles=false still renders the roles")
+	}
+}
+
+// TestCRDs: what the chart installs is what was generated, kept on uninstall.
+func TestCRDs(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%d CRDs, error %v", len(files), err)
+	}
+	objects, gone := render(t), render(t, "crds.keep=false")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &generated.Object); err != nil {
+			t.Fatal(err)
+		}
+		key := "CustomResourceDefinition/" + generated.GetName()
+		as[apiextensionsv1.CustomResourceDefinition](t, objects, key)
+		rendered := objects[key].DeepCopy()
+		if got := rendered.GetAnnotations()["helm.sh/resource-policy"]; got != "keep" {
+			t.Errorf("%s: resource policy %q", key, got)
+		}
+		unstructured.RemoveNestedField(rendered.Object, "metadata", "annotations", "helm.sh/resource-policy")
+		for _, got := range []*unstructured.Unstructured{rendered, gone[key]} {
+			a, errA := yaml.Marshal(got.Object)
+			b, errB := yaml.Marshal(generated.Object)
+			if errA != nil || errB != nil || !bytes.Equal(a, b) {
+				t.Errorf("%s differs from %s", key, file)
+			}
+		}
+	}
+	for key := range render(t, "crds.install=false") {
+		if strings.HasPrefix(key, "CustomResourceDefinition/") {
+			t.Errorf("crds.install=false still renders %s", key)
+		}
+	}
+}
+
+func TestWatchNamespaces(t *testing.T) {
+	objects := render(t, "watchNamespaces={emea,apac}")
+	if objects["ClusterRole/og-ordergrid"] != nil || objects["ClusterRoleBinding/og-ordergrid"] != nil {
+		t.Error("cluster-wide rights although only two namespaces are watched")
+	}
+	all := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules
+	for _, ns := range []string{"emea", "apac"} {
+		role := as[rbacv1.Role](t, objects, "Role/"+ns+"/og-ordergrid")
+		binding := as[rbacv1.RoleBinding](t, objects, "RoleBinding/"+ns+"/og-ordergrid")
+		if len(role.Rules) != len(all) || binding.Subjects[0].Namespace != "og-system" || binding.Subjects[0].Name != "og-ordergrid" {
+			t.Errorf("%s: %d rules, subjects %+v", ns, len(role.Rules), binding.Subjects)
+		}
+	}
+	args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--watch-namespaces=emea,apac") {
+		t.Errorf("args %v", args)
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, test := range []struct {
+		set  []string
+		path []string // below spec.template.spec, or the image
+		want string
+	}{
+		{[]string{"image.registry=registry.example/og", "image.tag=1.2.3"}, nil, "registry.example/og/operator:1.2.3"},
+		{[]string{"image.operator=operator@sha256:abc"}, nil, "ordergrid.dev/operator@sha256:abc"},
+		{[]string{"image.registry=", "image.operator=local:1"}, nil, "local:1"},
+		{[]string{"priorityClassName=high"}, []string{"priorityClassName"}, "high"},
+		{[]string{"nodeSelector.pool=infra"}, []string{"nodeSelector", "pool"}, "infra"},
+		{[]string{"serviceAccount.name=mine"}, []string{"serviceAccountName"}, "mine"},
+	} {
+		d := render(t, test.set...)["Deployment/og-ordergrid"]
+		got := as[appsv1.Deployment](t, map[string]*unstructured.Unstructured{"d": d}, "d").Spec.Template.Spec.Containers[0].Image
+		if test.path != nil {
+			got, _, _ = unstructured.NestedString(d.Object, append([]string{"spec", "template", "spec"}, test.path...)...)
+		}
+		if got != test.want {
+			t.Errorf("%v: %q, want %q", test.set, got, test.want)
+		}
+	}
+	d := as[appsv1.Deployment](t, render(t, "image.pullSecrets={a,b}", "image.pullPolicy=Never", "podAnnotations.x=y", "replicas=2"), "Deployment/og-ordergrid")
+	spec := d.Spec.Template.Spec
+	if len(spec.ImagePullSecrets) != 2 || spec.Containers[0].ImagePullPolicy != "Never" || !slices.Contains(spec.Containers[0].Args, "--image-pull-policy=Never") ||
+		d.Spec.Template.Annotations["x"] != "y" || *d.Spec.Replicas != 2 {
+		t.Errorf("%+v", d.Spec)
+	}
+}
+
+func TestWrongValues(t *testing.T) {
+	for _, test := range []struct{ set, want string }{
+		{"replicas=9", "at '/replicas': maximum: got 9, want 5"},
+		{"image.tag=a b", "at '/image/tag'"},
+		{"image.pullPolicy=Sometimes", "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
+		{"logLevel=loud", "at '/logLevel'"},
+		{"watchNamespaces={Emea}", "at '/watchNamespaces/0'"},
+		{"tagg=1", "additional properties 'tagg' not allowed"},
+	} {
+		out, err := helm(t, "template", "og", "ordergrid", "--kube-version", "1.36.3", "--set", test.set)
+		if err == nil || !strings.Contains(out, test.want) {
+			t.Errorf("--set %s: error %v\n%s\nwant: %s", test.set, err, out, test.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package charts
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/manager"
+	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+// TestRelease takes the chart through its life on a real API server: installed, its notes followed, its rights enough for
+// the operator, upgraded with a grid in place, uninstalled without taking the grid along.
+func TestRelease(t *testing.T) {
+	kubeconfig := envtest.Kubeconfig(t)
+	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"kubectl apply -n default", "kind: OrderGrid", "kind: OrderProbe", "kubectl wait -n default og/rtd --for=condition=Redundant"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in the notes:\n%s", want, out)
+		}
+	}
+	scheme := envtest.Scheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cl, err := client.New(envtest.Config(t), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitForCRDs(t, cl)
+
+	stop := operate(t)
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "default"}}
+	if err := cl.Create(t.Context(), grid); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the operator, with the chart's rights, has made the grid's StatefulSet", func(ctx context.Context) error {
+		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "rtd-s0"}, &appsv1.StatefulSet{})
+	})
+	serve(t, cl, grid)
+	probe := &api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: "pair", Namespace: "default"},
+		Spec: api.OrderProbeSpec{GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}}
+	if err := cl.Create(t.Context(), probe); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the operator, with the chart's rights, has made the probe's Job", func(ctx context.Context) error {
+		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "pair"}, &batchv1.Job{})
+	})
+	wait(t, "the operator, with the chart's rights, has told of it", func(ctx context.Context) error {
+		var events corev1.EventList
+		if err := cl.List(ctx, &events, client.InNamespace("default"), client.MatchingFields{"reason": "Serving"}); err != nil {
+			return err
+		}
+		if len(events.Items) == 0 {
+			return apierrors.NewNotFound(corev1.Resource("events"), "Serving")
+		}
+		return nil
+	})
+	stop()
+
+	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--set", "replicas=2"); err != nil {
+		t.Fatalf("upgrade: %v\n%s", err, out)
+	}
+	if out, err := helmAt(t, kubeconfig, "uninstall", "og", "--namespace", "og-system"); err != nil {
+		t.Fatalf("uninstall: %v\n%s", err, out)
+	}
+	if err := cl.Get(t.Context(), client.ObjectKeyFromObject(grid), grid); err != nil || grid.DeletionTimestamp != nil {
+		t.Errorf("the OrderGrid went with the release: %v", err)
+	}
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "og-system", Name: "og-ordergrid"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the operator is still there: %v", err)
+	}
+	// Installed again, the release takes the CRDs it had kept.
+	if out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system"); err != nil {
+		t.Fatalf("install again: %v\n%s", err, out)
+	}
+}
+
+// operate runs the operator in this process with the rights the chart gave its service account.
+func operate(t *testing.T) (stop func()) {
+	t.Helper()
+	cfg := envtest.Config(t)
+	cfg.Impersonate.UserName = "system:serviceaccount:og-system:og-ordergrid"
+	mgr, err := manager.New(cfg, manager.Options{
+		MetricsAddress: "0", HealthAddress: "0", Workers: 1, LeaderElection: true, LeaderElectionNamespace: "og-system",
+		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("operator: %v", err)
+		}
+	}
+}
+
+// serve makes a grid serve as its pods would: both claim and join, and are ready.
+func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
+	t.Helper()
+	members := make([]api.Member, 2)
+	for i := range members {
+		name := api.PodName(grid.Name, 0, int32(i))
+		members[i] = api.Member{ID: name + "/0123456789abcdef", PodName: name, BootID: "0123456789abcdef", Address: "10.0.0.1:7400"}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: grid.Namespace, Labels: map[string]string{
+			"app.kubernetes.io/managed-by": "ordergrid-operator", "app.kubernetes.io/component": "grid-node", api.LabelGrid: grid.Name, api.LabelShard: "0"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+		if err := cl.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if err := cl.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for index := range int32(2) {
+		record := &api.GridPartition{}
+		key := client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, 0, index)}
+		for epoch := range 2 {
+			if err := cl.Get(t.Context(), key, record); err != nil {
+				t.Fatal(err)
+			}
+			inSync := []api.Member{members[index], members[1-index]}[:epoch+1]
+			record.Status = api.GridPartitionStatus{Epoch: int64(epoch + 1), Lineage: 1, ChangeID: string(rune('a' + epoch)), Primary: &inSync[0], InSync: inSync}
+			if err := cl.Status().Update(t.Context(), record); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wait(t, "the operator, with the chart's rights, has written the grid's status", func(ctx context.Context) error {
+		if err := cl.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(grid.Status.Conditions, api.ConditionRedundant) {
+			return apierrors.NewNotFound(api.GroupVersion.WithResource("ordergrids").GroupResource(), "Redundant")
+		}
+		return nil
+	})
+}
+
+func waitForCRDs(t *testing.T, cl client.Client) {
+	t.Helper()
+	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes"} {
+		wait(t, "CRD "+name, func(ctx context.Context) error {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := cl.Get(ctx, client.ObjectKey{Name: name + ".ordergrid.dev"}, crd); err != nil {
+				return err
+			}
+			for _, c := range crd.Status.Conditions {
+				if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+					return nil
+				}
+			}
+			return apierrors.NewNotFound(apiextensionsv1.Resource("customresourcedefinitions"), name)
+		})
+	}
+}
+
+// wait retries until there is no error.
+func wait(t *testing.T, what string, try func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not after 30 s: %v", what, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
