@@ -129,6 +129,9 @@ func (c *Cluster) planFor(ctx context.Context, bin string, nodes int) (*Plan, er
 	case err == nil && nodes != 0 && nodes != len(plan.Nodes):
 		return nil, fmt.Errorf("the cluster is up with %d nodes, not %d: take it down first (make cluster-down)", len(plan.Nodes), nodes)
 	case err == nil:
+		if !exists(filepath.Join(plan.Bin, "hyperkube")) {
+			return nil, fmt.Errorf("the programs the cluster runs are gone from %s: take it down and up again", plan.Bin)
+		}
 		if plan.Bin != bin {
 			c.steps.Say("the cluster runs programs of another version, from %s; take it down and up to change them", plan.Bin)
 		}

@@ -100,8 +100,10 @@ func (m *MachineSpec) openBindings() ([]binding, error) {
 	}
 	var bindings []binding
 	for _, w := range wanted {
-		if err := os.MkdirAll(w.source, 0o755); err != nil {
-			return nil, err
+		if w.source != m.Bin {
+			if err := os.MkdirAll(w.source, 0o755); err != nil {
+				return nil, err
+			}
 		}
 		source, err := os.OpenFile(w.source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
