@@ -244,3 +244,24 @@ func TestGateUnderRace(t *testing.T) {
 		}
 	}
 }
+
+// From creation to acknowledgement nothing is allocated, order by order: a
+// collection of the probe would be counted as the grid's latency.
+func TestLoadAllocatesNothingPerOrder(t *testing.T) {
+	p := &Probe{Name: "A", ID: fixorder.ID{Run: 1}, Version: fixorder.FIX42}
+	for range 4 {
+		p.Threads = append(p.Threads, &instant{})
+	}
+	const n = 50_000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, orders, out := run(t.Context(), t, p, 500_000, n, time.Minute)
+	runtime.ReadMemStats(&after)
+	if out.Created != n || orders[n-1].Fate != Acked {
+		t.Fatalf("%+v", out)
+	}
+	// Threads, gate and records cost a fixed number of allocations.
+	if got := after.Mallocs - before.Mallocs; got > n/100 {
+		t.Errorf("%d allocations for %d orders", got, n)
+	}
+}
