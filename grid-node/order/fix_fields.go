@@ -8,6 +8,7 @@ type parser struct {
 	custom  [maxCustom]uint32
 	nCustom int
 	groups  [nGroups]groupCount
+	grouped bool // groups has something
 }
 
 type tagSet [tableSize / 64]uint64
@@ -30,13 +31,13 @@ func (p *parser) field(i, end int) (int, *Error) {
 	}
 	i++
 	from := i
-	for i < len(m) && m[i] != SOH {
-		if c := m[i]; c < 0x20 || c > 0x7e {
-			return 0, &Error{Tag: tag, Reason: ReasonCharacter, Offset: i, Value: quote(upTo(m[from:], i-from+1)), Allowed: "printable ASCII; use the Encoded… fields for other text"}
-		}
+	for i < len(m) && m[i]-0x20 <= 0x7e-0x20 { // one comparison finds the SOH and what may not be there
 		i++
 	}
 	// m ends with SOH (envelope checked it), so i < len(m) here.
+	if m[i] != SOH {
+		return 0, &Error{Tag: tag, Reason: ReasonCharacter, Offset: i, Value: quote(upTo(m[from:], i-from+1)), Allowed: "printable ASCII; use the Encoded… fields for other text"}
+	}
 	if i == from {
 		return 0, &Error{Tag: tag, Reason: ReasonEmpty, Offset: from, Value: `""`, Allowed: "at least one character"}
 	}
@@ -187,19 +188,24 @@ func (p *parser) count(tag uint32, off int, v []byte) *Error {
 		p.seen.set(tag)
 	}
 	p.groups[g].promised += uint32(n)
+	p.grouped = true
 	return nil
 }
 
 // finish checks what has to be there.
 func (p *parser) finish() *Error {
-	for g := 1; g < nGroups; g++ {
-		if c := p.groups[g]; c.promised != c.found {
-			return &Error{Tag: uint32(groups[g].count), Reason: ReasonGroup, Value: number(int(c.promised)), Allowed: number(int(c.found)) + ", the times tag " + number(int(groups[g].first)) + " is there"}
+	if p.grouped {
+		for g := 1; g < nGroups; g++ {
+			if c := p.groups[g]; c.promised != c.found {
+				return &Error{Tag: uint32(groups[g].count), Reason: ReasonGroup, Value: number(int(c.promised)), Allowed: number(int(c.found)) + ", the times tag " + number(int(groups[g].first)) + " is there"}
+			}
 		}
 	}
-	for _, tag := range required {
-		if !p.seen.has(uint32(tag)) {
-			return missing(uint32(tag), "in every order")
+	if p.seen[0]&requiredMask != requiredMask {
+		for _, tag := range required {
+			if !p.seen.has(uint32(tag)) {
+				return missing(uint32(tag), "in every order")
+			}
 		}
 	}
 	o := p.order

@@ -61,6 +61,16 @@ var dataPairs = [][2]uint16{
 // required in every order: the standard header and what FIX marks so for D.
 var required = [...]uint16{49, 56, 34, 52, 11, 55, 54, 60, 40}
 
+// requiredMask has the bits of required: all of them are below 64.
+var requiredMask = makeRequiredMask()
+
+func makeRequiredMask() (m uint64) {
+	for _, tag := range required {
+		m |= 1 << tag
+	}
+	return m
+}
+
 var (
 	classes = makeClasses()
 	groupOf = makeGroupOf()

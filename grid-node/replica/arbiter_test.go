@@ -16,7 +16,9 @@ type arbiterModel struct {
 	mode    arbiterMode
 	held    []arbiterCall // proposals that are on the way and will land late
 	noWatch bool
-	history []replica.Config
+	// watchLost says whether one watcher misses one change; nil: never.
+	watchLost func() bool
+	history   []replica.Config
 }
 
 type arbiterMode string
@@ -114,7 +116,9 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 	a.history = append(a.history, a.rec)
 	if !a.noWatch {
 		for _, n := range a.w.nodes {
-			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+			if a.watchLost == nil || !a.watchLost() {
+				n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+			}
 		}
 	}
 	return replica.OutcomeOK, ""

@@ -4,7 +4,12 @@ package replica
 // yet. Pods of a shard start together; the preferred one goes first, so that
 // primaries are spread, and the others only when it does not come.
 func (r *Replica) claim() {
-	if r.prop.active() || r.now.Mono < r.claimAt {
+	if r.prop.active() {
+		return
+	}
+	if r.now.Mono < r.claimAt {
+		// Somebody else should have come by now; a watch can be silent.
+		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
 		return
 	}
 	r.propose(purposeClaim, []Member{r.self})

@@ -3,13 +3,17 @@ package replica
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
 // advance commits what every member of the ack set stored, and answers. With
-// fewer in-sync copies than minInSync nothing is committed: orders that were
-// accepted before a member was lost wait for the next one.
+// fewer in-sync copies than minInSync orders that were accepted before a member
+// was lost wait for the next one. What a primary took over is committed in any
+// case: the primary before may have acknowledged it.
 func (r *Replica) advance() {
-	if r.primary.suspended || len(r.cfg.InSync) < r.opt.MinInSync {
+	if r.primary.suspended {
 		return
 	}
 	to, _ := r.store.Last()
+	if len(r.cfg.InSync) < r.opt.MinInSync {
+		to = min(to, r.primary.floor)
+	}
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.acks {
 			to = min(to, p.stored)
@@ -68,6 +72,6 @@ func (r *Replica) failPending() {
 	r.primary.pend.clear()
 	for !r.primary.reads.empty() {
 		rd := r.primary.reads.pop()
-		r.notPrimary(rd.conn, rd.frameType(), rd.reqID, 0)
+		r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
 	}
 }

@@ -92,6 +92,7 @@ func (r *Replica) becomePrimary(before Role) {
 		p.peers = p.peers[:0]
 		p.pend.clear()
 		r.sessions.forgetExpected()
+		p.floor, _ = r.store.Last()
 	}
 	p.suspended = false
 	r.setPeers()

@@ -153,7 +153,7 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.acks && p.knowsEpoch && last-p.stored <= uint64(r.opt.Limits.JoinBound) {
 		p.acks = true
 	}
-	if !p.acks || p.stored < r.commit || r.prop.active() {
+	if !p.acks || p.stored < r.commit || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return
 	}
 	members := []Member{r.self}

@@ -68,11 +68,15 @@ func (r *Replica) flushPeers() {
 			r.sendConfig(p)
 		}
 		sent := p.synced && r.sendEntries(p, round)
-		if !sent && (p.beaconDue || reads && p.acks) {
-			r.sendBeacon(p, round, reads && p.acks)
+		if reads && p.acks && !sent {
+			r.sendBeacon(p, round, true)
 			sent = true
 		}
-		p.beaconDue = p.beaconDue && !sent
+		if p.beaconDue { // beside the data: a sign of life must not wait behind megabytes
+			p.beaconDue = false
+			r.sendBeacon(p, round, false)
+			sent = true
+		}
 		used = used || sent
 	}
 	if used {
@@ -220,7 +224,11 @@ func (r *Replica) tickPeers() {
 			p.beaconAt = r.now.Mono
 			p.tellConfig = p.tellConfig || !p.knowsEpoch
 		}
-		if p.synced && p.sent > p.stored && r.now.Mono-p.progressAt >= int64(t.Resend) {
+		resend := int64(t.Resend)
+		if p.learner {
+			resend *= 8 // it has more to do
+		}
+		if p.synced && p.sent > p.stored && r.now.Mono-p.progressAt >= resend {
 			p.sent, p.progressAt = p.stored, r.now.Mono
 			r.count.Resends++
 		}

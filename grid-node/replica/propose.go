@@ -25,6 +25,7 @@ type proposal struct {
 	purpose purpose
 	next    *Config
 	waiting bool  // an attempt is out
+	unknown bool  // the outcome of an attempt is not known: it may still happen
 	triedAt int64 // when it went out
 }
 
@@ -73,7 +74,12 @@ func (r *Replica) casResult(ev *Event) {
 	case OutcomeRefused:
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
+		if p.purpose == purposeAdmit && !p.unknown { // it never happened and never will: other changes may be due
+			r.prop = proposal{}
+			r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
+		}
 	default:
+		p.unknown = true
 		r.count.CASUnknown++
 		r.askConfig()
 	}
@@ -91,6 +97,7 @@ func (r *Replica) tickProposal() {
 	if p.waiting && since < 20*retry || since < retry {
 		return
 	}
+	p.unknown = p.unknown || p.waiting
 	r.attempt()
 	r.askConfig()
 }
@@ -104,8 +111,10 @@ func (r *Replica) retryNow() {
 }
 
 // readConfig asks for the record, at most once per Retry.
-func (r *Replica) readConfig() {
-	if r.readAt == 0 || r.now.Mono-r.readAt >= int64(r.opt.Timing.Retry) {
+func (r *Replica) readConfig() { r.readConfigEvery(int64(r.opt.Timing.Retry)) }
+
+func (r *Replica) readConfigEvery(ns int64) {
+	if r.readAt == 0 || r.now.Mono-r.readAt >= ns {
 		r.askConfig()
 	}
 }

@@ -51,6 +51,7 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 	}
 	w.observer = func(conn uint64, frame []byte) { c.clients[conn/1000-1].got(frame) }
 	w.deferFlush = func() bool { return !c.calm && c.rng.IntN(4) == 0 }
+	w.arb.watchLost = func() bool { return !c.calm && c.rng.IntN(2) == 0 }
 	for range steps {
 		c.step()
 		if t.Failed() {
@@ -282,7 +283,7 @@ func (g *gridClient) act() {
 			g.turnTo(g.c.w.nodes[g.c.rng.IntN(len(g.c.w.nodes))])
 		}
 		g.resend()
-	case n < 3 && len(g.acked) > 0:
+	case n < 4 && len(g.acked) > 0:
 		g.read()
 	case g.lowest()+12 > g.next:
 		g.open[g.next] = true
@@ -293,7 +294,7 @@ func (g *gridClient) act() {
 
 func (g *gridClient) turnTo(n *node) {
 	g.node = n
-	g.conn++
+	g.conn = g.id*1000 + (g.conn+1)%999
 }
 
 func (g *gridClient) lowest() uint64 {
@@ -321,7 +322,10 @@ func (g *gridClient) read() {
 	id := g.order[g.c.rng.IntN(len(g.order))]
 	g.reqID++
 	g.reads[g.reqID] = id
-	g.send(wire.AppendGet(nil, partition, &wire.Get{ReqID: g.reqID, By: wire.ByClOrdID, Mode: wire.ModeConfirmed, Key: []byte(id)}))
+	frame := wire.AppendGet(nil, partition, &wire.Get{ReqID: g.reqID, By: wire.ByClOrdID, Mode: wire.ModeConfirmed, Key: []byte(id)})
+	// Any node may believe that it is the primary; none may answer wrongly.
+	anyNode := g.c.w.nodes[g.c.rng.IntN(len(g.c.w.nodes))]
+	anyNode.step(replica.Event{Kind: replica.EventClientFrame, Conn: g.id*1000 + 999, Frame: frame})
 }
 
 func (g *gridClient) got(frame []byte) {
@@ -352,7 +356,7 @@ func (g *gridClient) got(frame []byte) {
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
 		_ = wire.DecodeNotPrimary(frame, &m)
-		if n := g.c.w.byAddress(string(m.Address)); n != nil {
+		if n := g.c.w.byAddress(string(m.Address)); n != nil && m.ForType != wire.TypeGet {
 			g.turnTo(n)
 		}
 	case wire.TypeGetReply:

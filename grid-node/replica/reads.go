@@ -24,11 +24,15 @@ type readKind uint8
 const (
 	readOrder readKind = iota
 	readSession
+	readDuplicate // a Submit whose ClOrdID a prepared order has: refused when that one is committed
 )
 
 func (rd *read) frameType() wire.Type {
-	if rd.kind == readSession {
+	switch rd.kind {
+	case readSession:
 		return wire.TypeOpenSession
+	case readDuplicate:
+		return wire.TypeSubmit
 	}
 	return wire.TypeGet
 }
@@ -82,13 +86,17 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 		r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
 		return nil
 	}
+	if r.commit < r.primary.floor {
+		r.reject(conn, wire.TypeGet, m.ReqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing what it took over; retry")
+		return nil
+	}
 	seq := r.lookup(&m)
 	if m.Mode == wire.ModeLeased && r.leaseAlive() {
 		r.count.ReadsLeased++
 		r.getReply(conn, m.ReqID, seq, r.commit)
 		return nil
 	}
-	r.confirm(conn, wire.TypeGet, read{conn: conn, reqID: m.ReqID, kind: readOrder, seq: seq, commit: r.commit})
+	r.confirm(read{conn: conn, reqID: m.ReqID, kind: readOrder, seq: seq, commit: r.commit})
 	return nil
 }
 
@@ -106,13 +114,13 @@ func (r *Replica) lookup(m *wire.Get) uint64 {
 
 // confirm answers at once when nobody else could be the primary, and waits for
 // the next round otherwise.
-func (r *Replica) confirm(conn uint64, t wire.Type, rd read) {
+func (r *Replica) confirm(rd read) {
 	if !r.primary.suspended && r.copies() == 1 && rd.need <= r.commit {
 		r.answer(&rd)
 		return
 	}
 	if r.primary.reads.full() {
-		r.reject(conn, t, rd.reqID, 0, wire.CodeOverloaded, 0, uint64(len(r.primary.reads.ring)), "too many reads wait for confirmation; retry, slower")
+		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(r.primary.reads.ring)), "too many reads wait for confirmation; retry, slower")
 		return
 	}
 	rd.round = r.primary.round + 1 // sent at the next flush, after this read arrived
@@ -140,7 +148,11 @@ func (r *Replica) confirmReads() {
 }
 
 func (r *Replica) answer(rd *read) {
-	if rd.kind == readSession {
+	switch rd.kind {
+	case readDuplicate:
+		r.rejectDuplicate(rd.conn, rd.reqID, rd.slot, rd.seq)
+		return
+	case readSession:
 		if s := r.sessions.find(rd.slot, uint32(rd.commit)); s == nil {
 			r.notPrimary(rd.conn, wire.TypeOpenSession, rd.reqID, 0) // evicted meanwhile: the client asks again
 			return

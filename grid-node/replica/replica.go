@@ -44,6 +44,8 @@ type primaryState struct {
 	peers     []peer // the other members and the learners; at most maxPeers
 	suspended bool   // a change of configuration is needed before anything is acknowledged again
 	round     uint64 // counts flushes that sent something; never falls
+	floor     uint64 // last entry of the epochs before: it may have been acknowledged, so no read before it is committed
+	admitAt   int64  // no admission is proposed before
 	pend      pendings
 	reads     readQueue
 }

@@ -197,7 +197,7 @@ func (r *Replica) reopen(conn, reqID uint64, slot uint32) {
 			return
 		}
 	}
-	r.confirm(conn, wire.TypeOpenSession, read{conn: conn, reqID: reqID, kind: readSession, slot: slot, seq: s.last, commit: uint64(s.generation), need: s.touched})
+	r.confirm(read{conn: conn, reqID: reqID, kind: readSession, slot: slot, seq: s.last, commit: uint64(s.generation), need: s.touched})
 }
 
 func (r *Replica) sessionOpened(conn, reqID uint64, slot, generation uint32, last uint64) {

@@ -95,7 +95,12 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	if seq, dup := r.store.FindClOrdID(id); dup {
-		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeDuplicateClOrdID, 11, seq, "an order with this ClOrdID is there already")
+		if seq <= r.commit {
+			r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
+			return
+		}
+		// The other order is not committed yet: who is told of it now could be told wrong.
+		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readDuplicate, seq: seq, need: seq})
 		return
 	}
 	e := order.Entry{
@@ -109,6 +114,10 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
 	s.apply(m.ClientSeq, e.Seq, &r.sessions)
 	r.cursor.dataSeq = e.Seq
 	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: e.Size, epoch: e.Epoch, kind: pendingSubmit})
+}
+
+func (r *Replica) rejectDuplicate(conn, clientSeq uint64, slot uint32, seq uint64) {
+	r.reject(conn, wire.TypeSubmit, clientSeq, slot, wire.CodeDuplicateClOrdID, 11, seq, "an order with this ClOrdID is there already")
 }
 
 // rejectAppend answers a request whose entry the store did not take.
