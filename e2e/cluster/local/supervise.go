@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -48,8 +49,11 @@ func Supervise(stdin io.Reader) error {
 	// Whoever started us connects the network now and then sends the
 	// specification; nothing at all means it died before that.
 	input, err := io.ReadAll(stdin)
-	if err != nil || len(input) == 0 {
-		return fmt.Errorf("no specification arrived: %w", err)
+	if err != nil {
+		return fmt.Errorf("reading the specification: %w", err)
+	}
+	if len(input) == 0 {
+		return errors.New("whoever started this machine ended before connecting it")
 	}
 	var spec MachineSpec
 	if err := json.Unmarshal(input, &spec); err != nil {
@@ -59,11 +63,11 @@ func Supervise(stdin io.Reader) error {
 		return err
 	}
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
-	init := &initProcess{exits: map[int]chan syscall.WaitStatus{}}
+	first := &initProcess{exits: map[int]chan syscall.WaitStatus{}}
 	for _, service := range spec.Services {
-		go init.keep(service)
+		go first.keep(service)
 	}
-	init.reap()
+	first.reap()
 	return nil
 }
 
