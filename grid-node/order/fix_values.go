@@ -65,11 +65,11 @@ func parseUint(v []byte, limit int) (int, bool) {
 	}
 	n := 0
 	for _, c := range v {
-		if c -= '0'; c > 9 {
+		d := c - '0'
+		if d > 9 {
 			return 0, false
-		} else {
-			n = n*10 + int(c)
 		}
+		n = n*10 + int(d)
 	}
 	return n, true
 }
