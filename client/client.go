@@ -128,7 +128,7 @@ func (c *Client) newSession(partition wire.PartitionID) (*Session, error) {
 	if err := c.checkPartition(partition); err != nil {
 		return nil, err
 	}
-	s := newSession(c, partition)
+	s := newSession(c, partition, IOBlocking)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -195,7 +195,7 @@ func (c *Client) sharedSession(p wire.PartitionID) (*Session, error) {
 	if s := (*c.shared.Load())[p]; s != nil {
 		return s, nil
 	}
-	s := newSession(c, p)
+	s := newSession(c, p, IONet)
 	c.sessions[s] = struct{}{}
 	c.replaceShared(p, s)
 	return s, nil

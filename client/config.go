@@ -15,8 +15,9 @@ import (
 type IO uint8
 
 const (
-	// IOAuto is the best measured choice for shared cores: IOBlocking on
-	// Linux, IONet elsewhere.
+	// IOAuto is the best measured choice for shared cores: IOBlocking for a
+	// Session of one's own, IONet for the sessions that all callers of
+	// Client.Submit share, and where there is no other choice.
 	IOAuto IO = iota
 	// IONet is the net package: right for thousands of sessions in a process.
 	IONet
@@ -123,9 +124,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Name == "" {
 		c.Name = "client"
-	}
-	if c.IO == IOAuto {
-		c.IO = IOBlocking
 	}
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {

@@ -98,7 +98,7 @@ func (k *conn) checkGoaway(frame []byte) ([]byte, error) {
 // openSession opens (or opens again) the session's id at addr.
 func (s *Session) openSession(ctx context.Context, addr string, epoch uint64) (*conn, string, wire.SessionOpened, error) {
 	var m wire.SessionOpened
-	k, member, err := s.client.dialNode(ctx, s.client.cfg.IO, addr)
+	k, member, err := s.client.dialNode(ctx, s.io, addr)
 	if err != nil {
 		return nil, "", m, err
 	}

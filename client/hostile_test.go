@@ -349,7 +349,7 @@ func FuzzSessionBytes(f *testing.F) {
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		defer c.cancel()
 		c.table.Store(&table{shards: 1, parts: []PartitionInfo{{Epoch: 1}}})
-		s := newSession(c, 0)
+		s := newSession(c, 0, IONet)
 		s.recovering = true // no reconnect: the bytes are all there is
 		k := newConn(&memStream{data: data, step: max(1, step)}, "fuzz")
 		s.p.mu.Lock()
@@ -407,7 +407,7 @@ func FuzzHandshake(f *testing.F) {
 				return
 			}
 			var m wire.SessionOpened
-			newSession(c, 0).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
+			newSession(c, 0, IONet).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
 			var tab wire.Table
 			if wire.DecodeTable(frame, &tab) == nil {
 				if next, err := (&table{}).merge(&tab); err == nil && len(next.parts) > 1<<16 {

@@ -170,13 +170,14 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.partition.String(), "peer", c.addr, "unanswered", s.win.inFlight())
 	}
 	s.fillFrom, s.fillTo = s.win.head, s.win.head
-	if top := m.LastClientSeq + uint64(m.Window); s.opened && !forgotten && s.win.head > top {
-		if s.win.head-top > maxFill {
+	if s.opened && !forgotten {
+		s.fillFrom = s.firstNumber(m)
+		if s.fillTo-s.fillFrom > maxFill {
 			s.startOver(c, m)
 			return
 		}
-		s.fillFrom = top
 	}
+	s.expected = 0
 	if forgotten || !s.opened {
 		s.renumber(m.LastClientSeq)
 	}
@@ -202,6 +203,16 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 // primary knows what was applied, not what was refused: after more refusals in a
 // row than its window it would take the next number for a gap.
 const maxFill = 1 << 16
+
+// firstNumber is the number to begin with on a new connection: the oldest
+// without an answer, or less if the node would take that for a gap.
+func (s *Session) firstNumber(m *wire.SessionOpened) uint64 {
+	first := min(s.win.head, m.LastClientSeq+uint64(m.Window))
+	if s.expected != 0 {
+		first = min(first, s.expected)
+	}
+	return first
+}
 
 // startOver is for a session with an even longer gap: a fresh id begins at 1.
 func (s *Session) startOver(c *conn, m *wire.SessionOpened) {

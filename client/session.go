@@ -19,6 +19,7 @@ type Session struct {
 	client    *Client
 	partition wire.PartitionID
 	id        [2]uint64
+	io        IO
 
 	p pump // p.mu guards all fields below
 
@@ -26,6 +27,7 @@ type Session struct {
 	slot, gen  uint32
 	fillFrom   uint64 // numbers below fillTo that were sent as empty frames, see maxFill
 	fillTo     uint64
+	expected   uint64 // what a node last missed, 0 for nothing
 	epoch      uint64
 	opened     bool // slot and gen are valid
 	evicting   bool // the grid forgot the session; answers still come in
@@ -54,9 +56,12 @@ type Session struct {
 	stats       Stats
 }
 
-func newSession(c *Client, partition wire.PartitionID) *Session {
+func newSession(c *Client, partition wire.PartitionID, auto IO) *Session {
+	if c.cfg.IO != IOAuto {
+		auto = c.cfg.IO
+	}
 	s := &Session{
-		client: c, partition: partition, id: randomID(), win: newWindow(c.cfg.MaxInFlight),
+		client: c, partition: partition, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
 		stop: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	s.p.owner = s

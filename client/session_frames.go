@@ -52,6 +52,8 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	switch {
 	case m.Slot != s.slot:
 		return s.violation(c, fmt.Sprintf("ack is for session slot %d, allowed: %d", m.Slot, s.slot), nil)
+	case m.ClientSeq >= s.fillFrom && m.ClientSeq < s.fillTo:
+		return nil // the stored reply to an empty frame, see maxFill
 	case !s.win.holds(m.ClientSeq) || cell.isSettled() || !cell.sent:
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
 	case m.ClientSeq != s.win.head && !cell.resent:
@@ -107,6 +109,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 		// Number and order go out again, from the oldest unanswered one on.
 		cell.refused()
 		s.stats.Gaps++
+		s.expected = m.Detail
 		return s.violation(c, fmt.Sprintf("the node expected order %d of the session and got %d", m.Detail, m.RequestID), reject)
 	case wire.CodeSessionUnknown:
 		return s.onSessionUnknown(m.RequestID, cell)

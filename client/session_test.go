@@ -365,6 +365,9 @@ func rejectWith(code wire.Code, n int64) func(c *fakeConn, frame []byte) bool {
 		var m wire.Submit
 		wire.DecodeSubmit(frame, &m)
 		c.expected = m.ClientSeq + 1
+		c.node.grid.mu.Lock()
+		c.session.expected = c.expected
+		c.node.grid.mu.Unlock()
 		c.Write(wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Tag: 55, Detail: 7, Text: []byte("as told\x00")}))
 		return true
 	}
@@ -489,6 +492,34 @@ func TestManyRefusedOrdersBeforeAFailover(t *testing.T) {
 	}
 	checkOnce(t, g, 10)
 	if st := s.Stats(); st.Gaps != 0 || st.Violations != 0 {
+		t.Fatalf("stats %+v", st)
+	}
+}
+
+// TestNodeThatForgetsRefusals: it answered numbers that it does not count as
+// seen after a reconnect. The client sends those again, empty.
+func TestNodeThatForgetsRefusals(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	for i := range 5 {
+		if i == 2 {
+			g.primary.setHook(rejectWith(wire.CodeOverloaded, 1))
+		}
+		s.Submit(t.Context(), testOrder(i)) //nolint:errcheck // one of them is refused
+	}
+	g.mu.Lock()
+	for _, fs := range g.sessions {
+		fs.expected = 3
+		fs.last = 0 // and with that nothing tells the client of it before it tries
+	}
+	g.mu.Unlock()
+	g.primary.cut()
+	s.lastAck = 0
+	if _, err := s.Submit(t.Context(), testOrder(9)); err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, g, 5)
+	if st := s.Stats(); st.Gaps != 1 || st.Connects != 3 {
 		t.Fatalf("stats %+v", st)
 	}
 }

@@ -28,6 +28,8 @@ type Grid struct {
 	stderr    *syncBuffer
 }
 
+var built string // directory of the program, once it is built
+
 var build = sync.OnceValues(func() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
@@ -35,6 +37,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	exe := filepath.Join(dir, "grid-node")
 	cmd := exec.Command("go", "build", "-o", exe, "./cmd/grid-node")
 	cmd.Dir = root
@@ -46,8 +49,8 @@ var build = sync.OnceValues(func() (string, error) {
 
 // Clean removes the built program; for TestMain.
 func Clean() {
-	if exe, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(exe)) //nolint:errcheck // a temporary directory
+	if built != "" {
+		os.RemoveAll(built)
 	}
 }
 

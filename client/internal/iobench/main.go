@@ -21,6 +21,8 @@ import (
 
 var modes = []client.IO{client.IONet, client.IOBlocking, client.IOPinned}
 
+var shared bool
+
 // round is what one mode did in one round.
 type round struct{ rate, p50, p99 float64 }
 
@@ -31,6 +33,7 @@ func main() {
 	rounds := flag.Int("rounds", 15, "interleaved rounds")
 	length := flag.Duration("round", 400*time.Millisecond, "length of a round")
 	depth := flag.Int("depth", 0, "orders in flight per client, asynchronously; 0: synchronous")
+	flag.BoolVar(&shared, "shared", false, "all clients use one session per partition")
 	flag.Parse()
 	ctx := context.Background()
 	load, _ := os.ReadFile("/proc/loadavg")
@@ -57,6 +60,10 @@ func compare(ctx context.Context, cfg client.Config, threads, depth, rounds int,
 		defer c.Close()
 		parts := c.Table()
 		for t := range threads {
+			if n := len(parts); shared && t >= n {
+				sessions[i] = append(sessions[i], sessions[i][t%n])
+				continue
+			}
 			s, err := c.Session(parts[t%len(parts)].ID)
 			if err != nil {
 				log.Fatal(err)
@@ -87,7 +94,9 @@ func play(ctx context.Context, sessions []*client.Session, depth int, length tim
 				all[t] = pipeline(ctx, s, t, depth, start, length)
 				return
 			}
-			runtime.LockOSThread()
+			if !shared {
+				runtime.LockOSThread() // as a thread that does nothing else
+			}
 			for i := 0; time.Since(start) < length; i++ {
 				fix := devgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
 				at := time.Now()
