@@ -179,7 +179,7 @@ func waitForCRDs(t *testing.T, cl client.Client) {
 // wait retries until there is no error.
 func wait(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		err := try(ctx)
@@ -188,7 +188,7 @@ func wait(t *testing.T, what string, try func(context.Context) error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not after 30 s: %v", what, err)
+			t.Fatalf("%s: not after 2 minutes: %v", what, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -198,12 +198,12 @@ func (b *bench) asPod(grid *api.OrderGrid, shard int32) client.Client {
 // eventually retries until ok, for a test that waits for another process.
 func eventually(t *testing.T, what string, ok func(context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for !ok(ctx) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not after 30 s", what)
+			t.Fatalf("%s: not after 2 minutes", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,6 +23,8 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
+
+const startTimeout = 3 * time.Minute
 
 var server struct {
 	sync.Once
@@ -58,7 +61,13 @@ func Config(t testing.TB) *rest.Config {
 	t.Helper()
 	assets := Assets(t)
 	server.Do(func() {
-		server.env = &envtest.Environment{BinaryAssetsDirectory: assets}
+		server.env = &envtest.Environment{
+			BinaryAssetsDirectory: assets,
+			// Seconds on a quiet machine; a machine that compiles beside it may take a minute.
+			ControlPlaneStartTimeout: startTimeout,
+			ControlPlaneStopTimeout:  startTimeout,
+			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
+		}
 		if !server.withoutCRDs {
 			server.env.CRDDirectoryPaths, server.env.ErrorIfCRDPathMissing = []string{CRDs()}, true
 		}
