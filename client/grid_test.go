@@ -267,6 +267,50 @@ func TestGridKilledPrimary(t *testing.T) {
 	}
 }
 
+// TestGridSilentPrimary stops a primary's process, so that its sockets stay open
+// and say nothing, until another has taken over; then lets it go on.
+func TestGridSilentPrimary(t *testing.T) {
+	g := devgrid.Run(t)
+	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 30 * time.Second })
+	waitForRedundancy(t, c)
+	partition := c.Table()[0]
+	acked := map[string]client.Receipt{}
+	submit := func(i int) {
+		id := fmt.Sprintf("STOP-%d", i)
+		r, err := c.SubmitTo(t.Context(), partition.ID, devgrid.Order(id, 305))
+		if err != nil {
+			t.Fatal(err)
+		}
+		acked[id] = r
+	}
+	for i := range 100 {
+		submit(i)
+	}
+	pid, err := g.PIDOf(partition.Primary.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT) //nolint:errcheck // it may be gone by then
+	for i := range 100 {
+		submit(100 + i)
+	}
+	if r := acked["STOP-199"]; r.Epoch <= partition.Epoch {
+		t.Errorf("receipt %v is of epoch %d, in which the stopped process was the primary", r, partition.Epoch)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		submit(200 + i)
+	}
+	waitForRedundancy(t, c)
+	checkLog(t, c, acked)
+	t.Logf("the outage this client saw: %v", c.Stats().LongestOutage.Duration())
+}
+
 func waitForRedundancy(t *testing.T, c *client.Client) {
 	t.Helper()
 	waitFor(t, func() bool {
