@@ -12,16 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/internal/version"
 )
 
-// Exit codes. exitRestart tells a supervisor, and whoever reads the pod's last
-// state, that a replica discarded itself and not that the program failed.
+// Exit codes; verify has its own, see client/verify.
 const (
-	exitFailed  = 1
-	exitUsage   = 2
-	exitRestart = 75
+	exitFailed = 1
+	exitUsage  = 2
 )
 
 // usageError marks an error of the command line.
@@ -40,8 +37,6 @@ func main() {
 	var usage usageError
 	var exit exitError
 	switch {
-	case errors.Is(err, node.ErrRestart):
-		os.Exit(exitRestart)
 	case errors.As(err, &usage):
 		os.Exit(exitUsage)
 	case errors.As(err, &exit):

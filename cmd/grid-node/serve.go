@@ -34,8 +34,10 @@ A node holds a replica of every partition of its shard. Which replica is primary
 is kept by the arbiter: GridPartition objects of the API server ("kube"), or the
 process that runs "grid-node dev" (http://host:port). It is not asked on the data path.
 
-Exit codes: 0 drained, 1 failed, 2 wrong usage, 75 a replica discarded itself and the
-process has to be started again (it then joins as a new member).`,
+A replica that must not go on with what it holds (it was removed from inSync, or its
+log is another history) is discarded and joins anew, as a new member of its partition.
+
+Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := newNode(cmd.Context(), cfg, f)

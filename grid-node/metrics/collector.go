@@ -77,6 +77,7 @@ var (
 	bytesOut      = desc("sent_bytes_total", "Bytes sent on the data port.")
 	proposals     = desc("arbiter_proposals_total", "Changes of a configuration proposed to the arbiter.")
 	arbiterErrors = desc("arbiter_errors_total", "Reads and watches of the arbiter that failed.")
+	restarts      = desc("replica_restarts_total", "Replicas that were discarded, with their orders, and joined anew as a new member.")
 	loopError     = desc("loop_unresponsive", "The loop did not answer the scrape.")
 )
 
@@ -92,7 +93,7 @@ var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
 	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, slowClosed, paused,
-	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors,
+	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 }
 
 // emitter shortens the sending of constant metrics.
@@ -200,6 +201,7 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(peerDropped, s.Node.PeerFramesDropped)
 	e.counter(proposals, s.Node.Proposals)
 	e.counter(arbiterErrors, s.Node.ArbiterErrors)
+	e.counter(restarts, s.Node.Restarts)
 }
 
 func b2f(b bool) float64 {

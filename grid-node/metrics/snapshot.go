@@ -13,6 +13,7 @@ type NodeCounters struct {
 	PeersRefused      uint64
 	PeerFramesDropped uint64 // no connection to the peer, or a partition that is not here
 	Proposals         uint64
+	Restarts          uint64 // replicas discarded and made anew
 	ArbiterErrors     uint64
 	Alarms            map[string]uint64 // by kind, a bounded set
 }

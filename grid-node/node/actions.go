@@ -1,8 +1,6 @@
 package node
 
 import (
-	"fmt"
-
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -35,8 +33,7 @@ func (p *partition) carryOut() {
 		case replica.ActionAlarm:
 			n.alarm(p, a.Alarm, a.Text)
 		case replica.ActionRestart:
-			n.log.Error("a replica has to be discarded, the process ends", "partition", p.id.String(), "reason", a.Text)
-			n.fail(fmt.Errorf("%w: partition %s: %s", ErrRestart, p.id, a.Text))
+			p.discard(a.Text)
 		case replica.ActionDrained:
 			p.drained = true
 		}

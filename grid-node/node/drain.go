@@ -57,7 +57,7 @@ func (n *Node) undrained() []string {
 		if !p.drained {
 			left = append(left, p.id.String()+": orders in flight")
 		}
-		if p.queue != nil && p.status.Role == replica.RolePrimary && p.queue.Durable() < p.store.Committed() {
+		if p.inc.queue != nil && p.status.Role == replica.RolePrimary && p.inc.queue.Durable() < p.store.Committed() {
 			left = append(left, p.id.String()+": entries the sink does not hold")
 		}
 	}

@@ -154,6 +154,9 @@ func (n *Node) OnTick() {
 		}
 	}
 	n.warmUp(now)
+	for _, p := range n.parts {
+		p.remake(now)
+	}
 	n.ev = replica.Event{Kind: replica.EventTick}
 	n.stepAll(&n.ev)
 }

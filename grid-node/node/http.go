@@ -69,6 +69,7 @@ type Readiness struct {
 // PartitionReadiness is one partition's part of Readiness.
 type PartitionReadiness struct {
 	Partition string   `json:"partition"`
+	Member    string   `json:"member"` // this node's incarnation in the partition
 	Role      string   `json:"role"`
 	Epoch     uint64   `json:"epoch"`
 	InSync    []string `json:"inSync"`
@@ -97,14 +98,14 @@ func (n *Node) readiness() Readiness {
 	r := Readiness{Member: n.self, Ready: true}
 	for _, p := range n.parts {
 		s := p.replica.Status()
-		pr := PartitionReadiness{Partition: p.id.String(), Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
+		pr := PartitionReadiness{Partition: p.id.String(), Member: p.inc.self.ID, Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
 		why := ""
 		switch {
 		case s.Config == nil:
 			why = "its configuration has not been read from the arbiter yet"
 		case s.Config.Epoch == 0:
 			why = "nobody has claimed it yet"
-		case !s.Config.Has(n.boot):
+		case !s.Config.Has(p.inc.self.Boot):
 			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
 		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
 			why = "this member is " + s.Role.String()

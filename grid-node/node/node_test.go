@@ -36,7 +36,7 @@ func TestReplicatesAndWritesBehind(t *testing.T) {
 	}
 	for i, r := range g.nodes {
 		p := r.parts[i] // node i is primary of partition i
-		g.until(func() bool { return p.queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
+		g.until(func() bool { return p.inc.queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
 	}
 	res := g.verify(g.base.SinkDir)
 	if res.Orders != 400 || res.Partitions[0].Sink.Repeats != 0 {
@@ -172,22 +172,62 @@ func TestArbiterAwayCostsNothing(t *testing.T) {
 	}
 }
 
-// Whoever is removed from inSync must not go on with what it has.
-func TestRemovedMemberRestarts(t *testing.T) {
-	g := newGrid(t, 2, 1).up()
+// Whoever is removed from inSync must not go on with what it has: it joins anew,
+// as another member, and the rest of its process goes on.
+func TestRemovedMemberJoinsAnew(t *testing.T) {
+	g := newGrid(t, 2, 2).up()
+	c := g.client()
+	submit(t, c, "before", 20)
 	rec, err := g.store.Get(t.Context(), "g-s0-p0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, _ := g.store.Get(t.Context(), "g-s0-p1")
 	rec.Epoch, rec.ChangeID = rec.Epoch+1, "by-a-test"
 	rec.InSync = []arbiter.Member{rec.Primary}
 	if _, err := g.store.CompareAndSwap(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
-	await(t, g.nodes[1].done)
-	if err := g.nodes[1].err; !errors.Is(err, ErrRestart) || !strings.Contains(err.Error(), "s0p0") {
-		t.Fatalf("Run returned %v, want ErrRestart and why", err)
+	g.until(func() bool {
+		now, _ := g.store.Get(t.Context(), "g-s0-p0")
+		return len(now.InSync) == 2 && now.InSync[1].PodName == "g-s0-1" && now.InSync[1].ID != g.nodes[1].self
+	}, "the removed member did not join as another")
+	submit(t, c, "after", 20)
+	if now, _ := g.store.Get(t.Context(), "g-s0-p1"); now.Epoch != other.Epoch {
+		t.Errorf("the other partition changed: %+v", now)
 	}
+	g.ready()
+	if res := g.verify(""); res.Orders != 40 {
+		t.Fatalf("%d orders, want 40", res.Orders)
+	}
+	if s, err := g.nodes[1].snapshot(); err != nil || s.Node.Restarts != 1 {
+		t.Fatalf("restarts %+v, %v", s.Node, err)
+	}
+}
+
+// A connection that is reset while both processes live must not cost a change of
+// the configuration.
+func TestResetConnectionIsNoDeath(t *testing.T) {
+	g := newGrid(t, 2, 1).up()
+	c := g.client()
+	before, _ := g.store.Get(t.Context(), "g-s0-p0")
+	for i := range 10 {
+		err := g.nodes[i%2].onLoop(func() {
+			for _, p := range g.nodes[i%2].peers {
+				for _, l := range p.links {
+					l.conn.Close(nil)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		submit(t, c, fmt.Sprintf("round%d", i), 5)
+	}
+	if now, _ := g.store.Get(t.Context(), "g-s0-p0"); now.Epoch != before.Epoch {
+		t.Fatalf("epoch %d, was %d", now.Epoch, before.Epoch)
+	}
+	g.verify("")
 }
 
 func TestGracefulStop(t *testing.T) {
@@ -225,7 +265,7 @@ func TestGracefulStop(t *testing.T) {
 	cancel()
 	wg.Wait()
 	p := g.nodes[1].parts[0]
-	g.until(func() bool { return p.queue.Durable() >= p.store.Committed() }, "the sink lags")
+	g.until(func() bool { return p.inc.queue.Durable() >= p.store.Committed() }, "the sink lags")
 	if res := g.verify(g.base.SinkDir); int64(res.Orders) < acked.Load() || res.Partitions[0].Sink.Orders != res.Orders {
 		t.Fatalf("%d acknowledged, %d in the log, sink %+v", acked.Load(), res.Orders, res.Partitions[0].Sink)
 	}

@@ -22,6 +22,7 @@ type peer struct {
 	links    linkSet
 	out      *link // the link that is written to, nil while there is none
 	dialling bool
+	suspect  bool  // its last connection ended and it has not answered since
 	dialAt   int64 // Mono before which it is not dialled again
 	backoff  time.Duration
 }
@@ -100,7 +101,7 @@ func (n *Node) peerReady(l *link, address string) error {
 		p.boot = l.boot
 	}
 	p.links = append(p.links, l)
-	p.backoff = minDialBackoff
+	p.backoff, p.suspect = minDialBackoff, false
 	isUp := p.out != nil
 	n.choose(p)
 	if !isUp {
@@ -159,13 +160,22 @@ func (n *Node) peerLinkClosed(l *link, err error) {
 	if p.out != nil || errors.Is(err, errSurplus) || errors.Is(err, transport.ErrStopped) {
 		return
 	}
-	if l.state == ready {
+	gone := errors.Is(err, syscall.ECONNREFUSED)
+	switch {
+	case l.state == ready && errors.Is(err, transport.ErrPeerClosed):
+		// The other side's doing: a process that ended, or a reset on the way. One
+		// look at once tells them apart.
 		n.log.Warn("peer lost", "peer", l.name, "address", p.addr, "reason", err)
-		p.dialAt = 0 // whether it is really gone is worth one look at once
+		p.suspect, p.dialAt = true, 0
+		n.dialPeer(p)
+	case l.state == ready:
+		n.log.Warn("connection to a peer closed", "peer", l.name, "address", p.addr, "reason", err)
+	case p.suspect && errors.Is(err, transport.ErrPeerClosed):
+		gone = true // it was just ending: accepted by the kernel, never answered
 	}
-	// Only the other side's doing says that it is gone. A link that we closed, or
-	// an attempt that timed out, leaves the judgement to the silence.
-	if errors.Is(err, syscall.ECONNREFUSED) || (l.state == ready && errors.Is(err, transport.ErrPeerClosed)) {
+	// An attempt that timed out proves nothing; the silence decides then.
+	if gone {
+		p.suspect = false
 		n.stepAll(&replica.Event{Kind: replica.EventPeerDown, Address: p.addr})
 	}
 }

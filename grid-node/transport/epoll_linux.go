@@ -162,12 +162,14 @@ func (l *epollLoop) Stop() {
 // shut releases everything when Run ends.
 func (l *epollLoop) shut() {
 	l.posts.done.Store(true)
-	l.closeAll()
+	// Listeners first: who sees its connection end and looks again must find that
+	// nobody is there.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, fd := range l.listeners {
 		_ = unix.Close(fd)
 	}
+	l.closeAll()
 	// The eventfd stays open: a late Post may still write to it, and writing to a
 	// number that another descriptor took over would corrupt that one.
 	_ = unix.Close(l.epfd)

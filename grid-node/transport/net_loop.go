@@ -180,12 +180,12 @@ func (l *netLoop) Stop() { l.Post(func() { l.stopping.Store(true) }) }
 func (l *netLoop) shut() {
 	l.posts.done.Store(true)
 	close(l.ended)
-	l.closeAll()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, ln := range l.listeners {
+	for _, ln := range l.listeners { // first, see epollLoop.shut
 		_ = ln.Close()
 	}
+	l.closeAll()
 }
 
 // Listen implements Loop.

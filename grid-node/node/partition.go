@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/grid-node/writebehind"
+)
+
+// partition is this node's place in one partition. What it holds is an
+// incarnation: when a replica must not go on with the memory it has (it was
+// removed, or its log is another history), the incarnation is thrown away and a
+// new one with a new boot id joins as a learner. The other partitions of the
+// process are not disturbed.
+type partition struct {
+	n    *Node
+	id   wire.PartitionID
+	name string // of the arbiter's record
+
+	inc       *incarnation
+	store     *store.Store     // of inc
+	replica   *replica.Replica // of inc
+	out       replica.Outbox
+	dirty     bool
+	drained   bool
+	committed uint64 // last ActionCommitted
+	status    replica.Status
+	reading   bool // a read of the record is under way
+
+	remakeAt   int64 // Mono at which a new incarnation is made; 0 = none is due
+	remadeAt   int64
+	remakeWait time.Duration
+}
+
+// incarnation is what goes when a replica is discarded.
+type incarnation struct {
+	self   replica.Member
+	store  *store.Store
+	queue  *writebehind.Queue // nil with the sink "hold"
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // readers of the store on other goroutines
+}
+
+// close waits for the readers and gives the memory back.
+func (i *incarnation) close() {
+	i.cancel()
+	i.wg.Wait()
+	i.store.Close()
+}
+
+func newBootID() (id uint64) {
+	for id == 0 {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails, see its documentation
+		id = binary.LittleEndian.Uint64(b[:])
+	}
+	return id
+}
+
+func (n *Node) newPartition(index int) (*partition, error) {
+	id, err := wire.MakePartitionID(n.cfg.Shard, index)
+	if err != nil {
+		return nil, err
+	}
+	p := &partition{n: n, id: id, name: PartitionName(n.cfg.Grid, n.cfg.Shard, index)}
+	return p, p.incarnate(n.boot)
+}
+
+// incarnate makes an empty store and a replica that knows nothing.
+func (p *partition) incarnate(boot uint64) error {
+	n := p.n
+	st, err := store.New(store.Options{Budget: n.budget})
+	if err != nil {
+		return fmt.Errorf("partition %s: %w", p.id, err)
+	}
+	self := replica.Member{ID: wire.FormatMemberID(n.cfg.Pod, boot), Boot: boot, Address: n.cfg.Advertise}
+	opt := replica.Options{
+		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
+		Timing: replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay},
+	}
+	if n.cfg.LeasedReads {
+		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }
+	}
+	r, err := replica.New(opt)
+	if err != nil {
+		st.Close()
+		return err
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	inc := &incarnation{self: self, store: st, cancel: cancel}
+	p.inc, p.store, p.replica = inc, st, r
+	p.status, p.committed, p.drained = replica.Status{}, 0, false
+	inc.wg.Go(func() { prefault(ctx, st) })
+	p.startSink(ctx, inc)
+	return nil
+}
+
+const (
+	remakeQuiet   = 10 * time.Second // a replica that lived so long is remade at once
+	maxRemakeWait = 5 * time.Second
+)
+
+// discard schedules a new incarnation, later each time when they do not live long.
+func (p *partition) discard(reason string) {
+	n := p.n
+	now := n.loop.Clock().Mono()
+	if now-p.remadeAt > int64(remakeQuiet) {
+		p.remakeWait = 0
+	}
+	n.counters.Restarts++
+	n.log.Error("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
+	p.remakeAt = now + int64(p.remakeWait) + 1
+	p.remakeWait = min(max(2*p.remakeWait, 50*time.Millisecond), maxRemakeWait)
+}
+
+// remake replaces the incarnation when it is due; called between two steps.
+func (p *partition) remake(now int64) {
+	if p.remakeAt == 0 || now < p.remakeAt {
+		return
+	}
+	old := p.inc
+	if err := p.incarnate(newBootID()); err != nil {
+		p.n.log.Error("cannot make a replica, trying again", "partition", p.id.String(), "reason", err)
+		p.remakeAt = now + int64(time.Second)
+		return
+	}
+	p.remakeAt, p.remadeAt = 0, now
+	p.n.wg.Go(old.close) // its readers may be in the middle of a write
+	p.n.readConfig(p)
+	if p.n.stopping {
+		p.step(&replica.Event{Kind: replica.EventDrain})
+	}
+}
+
+// startSink starts the write-behind queue. With the sink "hold" there is none:
+// the queue is the log, and nothing moves its cursor.
+func (p *partition) startSink(ctx context.Context, inc *incarnation) {
+	n := p.n
+	if n.cfg.Sink != SinkFile {
+		return
+	}
+	inc.queue = writebehind.New(writebehind.Options{
+		Name: p.id.String(), Log: inc.store, Metrics: n.registry.Sink, Logger: n.log,
+		Sink: writebehind.NewFile(n.cfg.SinkDir, n.cfg.Pod, n.cfg.Grid, p.id.String(), n.registry.Sink),
+		Advance: func(seq uint64) {
+			n.loop.Post(func() {
+				if p.inc == inc {
+					p.step(&replica.Event{Kind: replica.EventCursor, Seq: seq})
+				}
+			})
+		},
+	})
+	inc.wg.Go(func() { inc.queue.Run(ctx) })
+}
+
+// tellQueue says whether this node writes the partition's sink.
+func (p *partition) tellQueue() {
+	if c := p.status.Config; p.inc.queue != nil && c != nil {
+		p.inc.queue.SetActive(p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, p.status.CursorSeq)
+	}
+}
+
+// sinkPosition is how far the write-behind sink is known to be.
+func (p *partition) sinkPosition() uint64 {
+	pos := p.replica.Status().CursorSeq
+	if p.inc.queue != nil {
+		pos = max(pos, p.inc.queue.Durable())
+	}
+	return pos
+}
+
+// prefault keeps the memory that the store writes next present, so that the loop
+// does not take the page faults. It looks more often while much is written.
+func prefault(ctx context.Context, st *store.Store) {
+	const ahead = 8 << 20
+	var last uint64
+	pause := time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for ; ; timer.Reset(pause) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if now := st.Committed(); now == last {
+			pause = min(2*pause, 50*time.Millisecond)
+		} else {
+			last, pause = now, 2*time.Millisecond
+			st.Prefault(ahead)
+		}
+	}
+}
