@@ -150,8 +150,9 @@ func judgeAbsolute(r *Report) Judgement {
 	default:
 		j.Status, j.Detail = Pass, fmt.Sprintf("mean at or below the published one in all %d rows at a published rate", compared)
 	}
+	j.Detail += "; indicative: other hardware"
 	if r.Result.shared() {
-		j.Detail += "; indicative: other hardware, and probes and servers share it"
+		j.Detail += ", and probes and servers share it"
 	}
 	return j
 }
