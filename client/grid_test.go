@@ -223,6 +223,45 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 	})
 }
 
+// TestGridSeveralShards: one endpoint of one shard is enough, its seeds lead to
+// the others.
+func TestGridSeveralShards(t *testing.T) {
+	g := devgrid.Run(t, "--shards", "3")
+	c := dial(t, g, func(c *client.Config) { c.Endpoints = c.Endpoints[:1] })
+	if n := len(c.Table()); n != 6 {
+		t.Fatalf("%d partitions, want 6", n)
+	}
+	perPartition := map[wire.PartitionID]int{}
+	for i := range 120 {
+		id := fmt.Sprintf("SHARD-%d", i)
+		r, err := c.Submit(t.Context(), devgrid.Order(id, 305))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Partition != c.RouteClOrdID([]byte(id)) {
+			t.Errorf("order %s went to %s", id, r.Partition)
+		}
+		perPartition[r.Partition]++
+	}
+	if len(perPartition) != 6 {
+		t.Errorf("orders went to %v: routing does not spread", perPartition)
+	}
+	// An order that is not where its ClOrdID belongs is found all the same.
+	home := c.RouteClOrdID([]byte("STRAY"))
+	for _, p := range c.Table() {
+		if p.ID != home {
+			if _, err := c.SubmitTo(t.Context(), p.ID, devgrid.Order("STRAY", 305)); err != nil {
+				t.Fatal(err)
+			}
+			o, err := c.GetByClOrdID(t.Context(), "STRAY")
+			if err != nil || o.ID.Partition != p.ID {
+				t.Fatalf("found %v, %v, want it in %s", o.ID, err, p.ID)
+			}
+			break
+		}
+	}
+}
+
 // TestGridKilledPrimary kills primaries under load. Every receipt must be in the
 // log exactly once and no order may be there twice; nobody sees an error.
 func TestGridKilledPrimary(t *testing.T) {
