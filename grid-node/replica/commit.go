@@ -7,7 +7,7 @@ import "github.com/ordergrid/ordergrid/grid-node/wire"
 // was lost wait for the next one. What a primary took over is committed in any
 // case: the primary before may have acknowledged it.
 func (r *Replica) advance() {
-	if r.primary.suspended {
+	if r.primary.suspended || r.echoed() < r.primary.awake {
 		return
 	}
 	to, _ := r.store.Last()

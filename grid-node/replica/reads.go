@@ -132,12 +132,7 @@ func (r *Replica) confirmReads() {
 	if r.primary.suspended || r.primary.reads.empty() {
 		return
 	}
-	round := ^uint64(0) // a solo primary needs nobody
-	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks {
-			round = min(round, p.round)
-		}
-	}
+	round := r.echoed()
 	for !r.primary.reads.empty() {
 		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
 			return
@@ -145,6 +140,18 @@ func (r *Replica) confirmReads() {
 		rd := r.primary.reads.pop()
 		r.answer(&rd)
 	}
+}
+
+// echoed is the round that the whole ack set has answered; a solo primary needs
+// nobody's answer.
+func (r *Replica) echoed() uint64 {
+	round := ^uint64(0)
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks {
+			round = min(round, p.round)
+		}
+	}
+	return round
 }
 
 func (r *Replica) answer(rd *read) {

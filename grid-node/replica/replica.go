@@ -21,7 +21,6 @@ type Replica struct {
 	epoch    uint64  // of cfg
 	prop     proposal
 	commit   uint64 // committed prefix
-	lastTick int64
 	changes  uint64 // proposals made, for change ids
 	readAt   int64  // when the configuration was last asked for
 	statusAt Status // what the last ActionStatus was about
@@ -45,6 +44,7 @@ type primaryState struct {
 	suspended bool   // a change of configuration is needed before anything is acknowledged again
 	round     uint64 // counts flushes that sent something; never falls
 	floor     uint64 // last entry of the epochs before: it may have been acknowledged, so no read before it is committed
+	awake     uint64 // nothing is acknowledged before the ack set has echoed this round
 	admitAt   int64  // no admission is proposed before
 	pend      pendings
 	reads     readQueue
@@ -84,9 +84,13 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	if now.Mono < r.now.Mono {
 		now.Mono = r.now.Mono // a clock that jumps back must not make anybody look alive
 	}
+	slept := r.now.Mono != 0 && now.Mono-r.now.Mono > int64(r.opt.Timing.Grace)/2
 	r.now, r.out = now, out
 	if r.role == RoleStopped {
 		return
+	}
+	if slept {
+		r.wake()
 	}
 	switch ev.Kind {
 	case EventClientFrame:
@@ -195,12 +199,6 @@ func (r *Replica) flush() {
 
 // tick does what time asks for.
 func (r *Replica) tick() {
-	// A process that was stopped (SIGSTOP, a paused machine) finds every other
-	// member silent, while their frames wait unread. It asks again instead.
-	if slept := r.now.Mono - r.lastTick; r.lastTick != 0 && slept > int64(r.opt.Timing.Grace)/2 {
-		r.forgive()
-	}
-	r.lastTick = r.now.Mono
 	r.tickProposal()
 	switch r.role {
 	case RoleIdle:
@@ -216,11 +214,17 @@ func (r *Replica) tick() {
 	}
 }
 
-// forgive counts everybody as heard now.
-func (r *Replica) forgive() {
+// wake is for a process that was stopped (SIGSTOP, a paused machine): ticks come
+// far more often than this. It finds every other member silent, while their
+// frames wait unread, so it counts all as heard now. And it may have been
+// replaced: what waits unread proves nothing, so a primary acknowledges nothing
+// until its ack set has answered something sent after waking.
+func (r *Replica) wake() {
 	r.backup.heardAt = r.now.Mono
+	r.primary.awake = r.primary.round + 1
 	for i := range r.primary.peers {
-		r.primary.peers[i].heardAt = r.now.Mono
+		p := &r.primary.peers[i]
+		p.heardAt, p.beaconDue = r.now.Mono, true
 	}
 }
 
