@@ -30,7 +30,7 @@ files of --sink=file. A node that is killed is started again as a new member.
 
 It prints the endpoints and a command for a first order. --json prints one line for
 programs once the grid accepts orders. Ctrl-C stops everything.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.apply(&o); err != nil {
 				return usageError{err}
@@ -89,7 +89,7 @@ func (f *devFlags) apply(o *dev.Options) error {
 	case f.sink != "hold":
 		return fmt.Errorf("--sink: value %q, allowed: hold, file", f.sink)
 	}
-	return nil
+	return o.Fill()
 }
 
 func printInfo(w io.Writer, o dev.Options, i dev.Info) {

@@ -22,7 +22,7 @@ func getCommand() *cobra.Command {
 		Use:     "get",
 		Short:   "Read one order by its grid order id or its ClOrdID",
 		Example: "  grid-node get --clordid first-order\n  grid-node get --id s0p1/17 --mode backup",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := readMode(mode)
 			if err == nil && (id == "") == (clOrdID == "") {

@@ -67,9 +67,17 @@ In a cluster the operator starts "grid-node serve" in every pod.`,
 	return root
 }
 
+// noArgs refuses what is not a flag.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("argument %q: %s takes flags only; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())}
+	}
+	return nil
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Line("grid-node"))
 			return err

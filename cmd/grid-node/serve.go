@@ -38,7 +38,7 @@ A replica that must not go on with what it holds (it was removed from inSync, or
 log is another history) is discarded and joins anew, as a new member of its partition.
 
 Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := newNode(cmd.Context(), cfg, f)
 			if err != nil {

@@ -47,7 +47,7 @@ grid order id, epoch, copies, time taken.
 Without --file one sample order is made. A file holds one message a line; SOH may be
 written as '|'. BodyLength (9) and CheckSum (10) have to be right, --seal sets them.`,
 		Example: "  grid-node submit --endpoint 127.0.0.1:7400\n  grid-node submit --file orders.fix --seal\n  echo '8=FIX.4.2|35=D|11=A1|…' | grid-node submit --file - --seal",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			orders, err := ordersOf(file, clOrdID, seal, cmd.InOrStdin())
 			if err != nil {

@@ -31,7 +31,7 @@ With --sink-dir also that the file sink has every entry. The grid may be serving
 
 Exit codes: 0 equal, 1 a difference was found, 4 something could not be read.`,
 		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sink-dir ./sink --grid dev",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := verify.Options{SinkDir: sinkDir, Grid: f.grid}
 			if sinkDir != "" && f.grid == "" {

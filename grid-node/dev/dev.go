@@ -45,7 +45,9 @@ type Info struct {
 	ReadyMS   int64    `json:"ready_ms"`
 }
 
-func (o *Options) fill() error {
+// Fill sets defaults and checks every field; errors name the flag, the value and
+// what is allowed.
+func (o *Options) Fill() error {
 	if o.Grid == "" {
 		o.Grid = "dev"
 	}
@@ -96,7 +98,7 @@ func (o *Options) fill() error {
 // partition, and serves until ctx ends; then it stops the nodes in order. A node
 // that dies later is started again, as a new member.
 func Run(ctx context.Context, o Options, ready func(Info)) error {
-	if err := o.fill(); err != nil {
+	if err := o.Fill(); err != nil {
 		return err
 	}
 	start := time.Now()
