@@ -23,8 +23,11 @@ func CheckTransition(old, next Record) error {
 }
 
 func ruleEpochFollows(old, next Record) string {
-	if next.Epoch == old.Epoch || next.Epoch == old.Epoch+1 {
+	switch {
+	case next.Epoch == old.Epoch || next.Epoch == old.Epoch+1:
 		return ""
+	case old.Epoch == 0:
+		return fmt.Sprintf("epoch %d at the first claim: the partition has no configuration yet; propose epoch 1", next.Epoch)
 	}
 	return fmt.Sprintf("epoch %d does not follow %d: every change of the configuration raises it by exactly 1; "+
 		"read the partition again from the API server, not from a cache, and propose %d", next.Epoch, old.Epoch, old.Epoch+1)
@@ -35,12 +38,15 @@ func ruleEpochTaken(old, next Record) string {
 		return ""
 	}
 	return fmt.Sprintf("epoch %d is already taken by change %s: primary, inSync, lineage and changeID may change only "+
-		"together with the epoch; read the partition again and propose %d", next.Epoch, orNone(old.ChangeID), old.Epoch+1)
+		"together with the epoch; read the partition again and propose epoch %d", next.Epoch, orNone(old.ChangeID), old.Epoch+1)
 }
 
 func ruleLineageFollows(old, next Record) string {
-	if next.Lineage == old.Lineage || next.Lineage == old.Lineage+1 {
+	switch {
+	case next.Lineage == old.Lineage || next.Lineage == old.Lineage+1:
 		return ""
+	case old.Epoch == 0:
+		return fmt.Sprintf("lineage %d at the first claim: nothing can have been lost yet; set lineage to 1", next.Lineage)
 	}
 	return fmt.Sprintf("lineage %d does not follow %d: it never falls, and rises by 1 only when a person accepted the "+
 		"loss of data; keep it as it was", next.Lineage, old.Lineage)
@@ -51,7 +57,7 @@ func rulePrimaryWasInSync(old, next Record) string {
 		slices.ContainsFunc(old.InSync, func(m Member) bool { return m.ID == next.Primary.ID }) {
 		return ""
 	}
-	return fmt.Sprintf("primary %s was not in inSync [%s] of epoch %d: only an in-sync member holds every acknowledged "+
+	return fmt.Sprintf("primary %s was not in inSync %s of epoch %d: only an in-sync member holds every acknowledged "+
 		"order; let it join through the primary first, or accept the loss of data, which raises lineage",
 		next.Primary.ID, ids(old.InSync), old.Epoch)
 }
@@ -59,7 +65,7 @@ func rulePrimaryWasInSync(old, next Record) string {
 func rulePrimaryPresent(_, next Record) string {
 	switch {
 	case next.Epoch == 0 && next.Primary.ID != "":
-		return fmt.Sprintf("primary %s at epoch 0: epoch 0 means never claimed; propose epoch 1", next.Primary.ID)
+		return fmt.Sprintf("primary %s at epoch 0, which means never claimed; propose epoch 1", next.Primary.ID)
 	case next.Epoch != 0 && next.Primary.ID == "":
 		return fmt.Sprintf("primary is missing at epoch %d: every epoch has exactly one primary; name it with id, podName, "+
 			"bootID and address", next.Epoch)
@@ -88,7 +94,7 @@ func ruleInSyncHasPrimary(_, next Record) string {
 	}) {
 		return ""
 	}
-	return fmt.Sprintf("inSync [%s] does not contain the primary %s@%s: the primary is always in sync; add it with the "+
+	return fmt.Sprintf("inSync %s does not contain the primary %s@%s: the primary is always in sync; add it with the "+
 		"same id and address", idsAt(next.InSync), next.Primary.ID, next.Primary.Address)
 }
 
@@ -103,7 +109,7 @@ func ruleFirstClaimAlone(old, next Record) string {
 	if old.Epoch > 0 || next.Epoch != 1 || len(next.InSync) <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("inSync has %d members at the first claim: nobody has joined yet; claim with the primary alone", len(next.InSync))
+	return fmt.Sprintf("inSync has %d members at the first claim, when nobody can have joined yet; claim with the primary alone", len(next.InSync))
 }
 
 // The next two are structural rules of the CRD (maxItems, list map keys, the
@@ -138,24 +144,25 @@ func SameConfiguration(a, b Record) bool {
 }
 
 func ids(ms []Member) string {
-	var s []string
-	for _, m := range ms {
-		s = append(s, m.ID)
-	}
-	return strings.Join(s, ", ")
+	return list(ms, func(m Member) string { return m.ID })
 }
 
 func idsAt(ms []Member) string {
+	return list(ms, func(m Member) string { return m.ID + "@" + m.Address })
+}
+
+// list prints as CEL does: ["a", "b"].
+func list(ms []Member, text func(Member) string) string {
 	var s []string
 	for _, m := range ms {
-		s = append(s, m.ID+"@"+m.Address)
+		s = append(s, fmt.Sprintf("%q", text(m)))
 	}
-	return strings.Join(s, ", ")
+	return "[" + strings.Join(s, ", ") + "]"
 }
 
 func orNone(s string) string {
 	if s == "" {
-		return "(none)"
+		return "none"
 	}
 	return s
 }

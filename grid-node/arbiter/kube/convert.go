@@ -32,7 +32,8 @@ func toObject(r arbiter.Record, namespace string) *v1alpha1.GridPartition {
 	gp := &v1alpha1.GridPartition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "GridPartition"},
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: namespace, ResourceVersion: r.Version},
-		Status:     v1alpha1.GridPartitionStatus{Epoch: int64(r.Epoch), Lineage: int64(r.Lineage), ChangeID: r.ChangeID},
+		Status: v1alpha1.GridPartitionStatus{Epoch: int64(r.Epoch), Lineage: int64(r.Lineage), ChangeID: r.ChangeID,
+			InSyncCount: int32(len(r.InSync))},
 	}
 	if r.Primary.ID != "" {
 		m := toMember(r.Primary)

@@ -1,0 +1,292 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/arbitertest"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
+
+// fixture is a namespace of a real API server.
+type fixture struct {
+	*kube.Arbiter
+	admin client.Client
+	cfg   *rest.Config
+	ns    string
+	n     int
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{cfg: envtest.Config(t), ns: strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
+	var err error
+	if f.admin, err = client.New(f.cfg, client.Options{Scheme: envtest.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.ns}}); err != nil {
+		t.Fatal(err)
+	}
+	if f.Arbiter, err = kube.New(f.cfg, f.ns); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// partition creates an unclaimed GridPartition, as the operator does.
+func (f *fixture) partition(t *testing.T) string {
+	t.Helper()
+	f.n++
+	name := fmt.Sprintf("g-s0-p%d", f.n)
+	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name}, Spec: api.GridPartitionSpec{
+		GridRef: api.GridReference{Name: "g"}, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
+	if err := f.admin.Create(t.Context(), gp); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// put proposes r for the record as it stands.
+func (f *fixture) put(t *testing.T, name string, r arbiter.Record) (arbiter.Record, error) {
+	t.Helper()
+	now, err := f.Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name, r.Version = name, now.Version
+	return f.CompareAndSwap(t.Context(), r)
+}
+
+// reach brings a new partition to the record old by changes that are allowed.
+func (f *fixture) reach(t *testing.T, old arbiter.Record) string {
+	t.Helper()
+	name := f.partition(t)
+	for e := uint64(1); e <= old.Epoch; e++ {
+		step := arbitertest.Rec(e, 1, fmt.Sprintf("c%d", e), arbitertest.A, arbitertest.A)
+		if e == old.Epoch {
+			step = old
+		}
+		if _, err := f.put(t, name, step); err != nil {
+			t.Fatalf("on the way to %+v: epoch %d: %v", old, e, err)
+		}
+	}
+	return name
+}
+
+// The CEL rules of the CRD and the Go rules of the in-memory arbiter decide
+// alike, in the same words.
+func TestCELAndGoRulesAgree(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range arbitertest.Transitions() {
+		t.Run(c.Name, func(t *testing.T) {
+			name := f.reach(t, c.Old)
+			_, err := f.put(t, name, c.New)
+			goErr := arbiter.CheckTransition(c.Old, c.New)
+			switch {
+			case (err == nil) != (goErr == nil):
+				t.Fatalf("the API server says %v, Go says %v", err, goErr)
+			case err != nil && !errors.Is(err, arbiter.ErrRefused):
+				t.Fatalf("got %v, want ErrRefused", err)
+			case err != nil && !strings.Contains(err.Error(), strings.TrimPrefix(goErr.Error(), arbiter.ErrRefused.Error()+": ")):
+				t.Fatalf("the API server says %v\nGo says %v", err, goErr)
+			}
+		})
+	}
+}
+
+func TestRoundTripAndConflict(t *testing.T) {
+	f := newFixture(t)
+	name := f.partition(t)
+	unclaimed, err := f.Get(t.Context(), name)
+	if err != nil || unclaimed.Epoch != 0 || unclaimed.Spec != (arbiter.Spec{Grid: "g", Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
+		t.Fatalf("unclaimed: %+v, %v", unclaimed, err)
+	}
+	want := arbitertest.Rec(1, 1, "first", arbitertest.A, arbitertest.A)
+	want.Observed = time.Now().Truncate(time.Second)
+	claimed, err := f.put(t, name, want)
+	if err != nil || !arbiter.SameConfiguration(claimed, want) || claimed.Version == unclaimed.Version || !claimed.Observed.Equal(want.Observed) {
+		t.Fatalf("claimed: %+v, %v", claimed, err)
+	}
+	if claimed.Spec != unclaimed.Spec {
+		t.Fatalf("the status PUT changed the spec: %+v", claimed.Spec)
+	}
+	late := arbitertest.Rec(2, 1, "late", arbitertest.A, arbitertest.A, arbitertest.B)
+	late.Name, late.Version = name, unclaimed.Version
+	if _, err := f.CompareAndSwap(t.Context(), late); !errors.Is(err, arbiter.ErrConflict) {
+		t.Fatalf("stale version: %v", err)
+	}
+	if _, err := f.Get(t.Context(), "nobody"); !errors.Is(err, arbiter.ErrNotFound) {
+		t.Fatalf("unknown name: %v", err)
+	}
+}
+
+// Primary and backup race for the next epoch: one wins, whatever the order.
+func TestOneWinnerOfARace(t *testing.T) {
+	f := newFixture(t)
+	name := f.reach(t, arbitertest.Rec(2, 1, "c2", arbitertest.A, arbitertest.A, arbitertest.B))
+	now, err := f.Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		who := []arbiter.Member{arbitertest.A, arbitertest.B}[i%2]
+		wg.Go(func() {
+			r := arbitertest.Rec(3, 1, fmt.Sprintf("race%d", i), who, who)
+			r.Name, r.Version = name, now.Version
+			switch _, err := f.CompareAndSwap(t.Context(), r); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, arbiter.ErrConflict):
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d winners", won.Load())
+	}
+}
+
+// nodeConfig is the access of a pod: the verbs and names that its Role allows.
+func (f *fixture) nodeConfig(t *testing.T, names ...string) *rest.Config {
+	t.Helper()
+	user := "node-of-" + f.ns
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "node"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions"}, ResourceNames: names, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions/status"}, ResourceNames: names, Verbs: []string{"update"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+	}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "node"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "node"},
+		Subjects: []rbacv1.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: user}}}
+	for _, o := range []client.Object{role, binding} {
+		if err := f.admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := rest.CopyConfig(f.cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return cfg
+}
+
+// With a Role that names its own objects a node can read, watch and change those,
+// and nothing else.
+func TestRoleWithResourceNamesIsEnough(t *testing.T) {
+	f := newFixture(t)
+	mine, other := f.partition(t), f.partition(t)
+	cfg := f.nodeConfig(t, mine)
+	a, err := kube.New(cfg, f.ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := make(chan arbiter.Record, 64)
+	done := make(chan error, 1)
+	go func() {
+		done <- a.Watch(ctx, mine, func(r arbiter.Record, err error) {
+			if err != nil {
+				if ctx.Err() == nil && !strings.Contains(err.Error(), "forbidden") { // RBAC reaches the authorizer a moment later
+					t.Errorf("watch: %v", err)
+				}
+				return
+			}
+			seen <- r
+		})
+	}()
+	first := <-seen
+	if first.Epoch != 0 {
+		t.Fatalf("first: %+v", first)
+	}
+	for e := uint64(1); e <= 5; e++ {
+		r := arbitertest.Rec(e, 1, fmt.Sprintf("c%d", e), arbitertest.A, arbitertest.A)
+		r.Name, r.Version = mine, first.Version
+		if first, err = a.CompareAndSwap(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r := range seen {
+		if r.Epoch == 5 && r.ChangeID == "c5" {
+			break
+		}
+	}
+	if _, err := a.Get(t.Context(), other); err == nil || errors.Is(err, arbiter.ErrNotFound) {
+		t.Errorf("another partition was readable: %v", err)
+	}
+	r := arbitertest.Rec(1, 1, "theft", arbitertest.A, arbitertest.A)
+	r.Name, r.Version = other, "1"
+	if _, err := a.CompareAndSwap(t.Context(), r); !errors.Is(err, arbiter.ErrRefused) {
+		t.Errorf("another partition was writable: %v", err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("watch ended with %v", err)
+	}
+}
+
+func TestEventsAreAboutTheObject(t *testing.T) {
+	f := newFixture(t)
+	name := f.partition(t)
+	cfg := f.nodeConfig(t, name)
+	a, err := kube.New(cfg, f.ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := a.Get(t.Context(), name); err == nil {
+			break
+		} else if !strings.Contains(err.Error(), "forbidden") {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	rec, err := kube.NewRecorder(cfg, a, "g-s0-0", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go rec.Run(ctx)
+	for i := range 200 { // far over the rate limit: it must neither block nor post them all
+		rec.Event(name, "ReplicationGap", fmt.Sprintf("gap %d", i), true)
+	}
+	var events corev1.EventList
+	for len(events.Items) == 0 {
+		if err := f.admin.List(t.Context(), &events, client.InNamespace(f.ns)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ev := events.Items[0]
+	var gp api.GridPartition
+	if err := f.admin.Get(t.Context(), client.ObjectKey{Namespace: f.ns, Name: name}, &gp); err != nil {
+		t.Fatal(err)
+	}
+	if ev.InvolvedObject.UID != gp.UID || ev.Type != corev1.EventTypeWarning || ev.Reason != "ReplicationGap" || ev.Source.Host != "g-s0-0" {
+		t.Fatalf("event %+v", ev)
+	}
+	if n := len(events.Items); n > 30 {
+		t.Fatalf("%d events posted, the limit is a burst of 20 and 1 a second", n)
+	}
+}
