@@ -30,7 +30,7 @@ func (r *Replica) beacon(frame []byte) error {
 	if !r.fromPrimary(&m.PeerHead) {
 		return nil
 	}
-	r.heard(&m.PeerHead, m.Round, m.SentNs, m.Flags)
+	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
 	if m.Flags&wire.FlagWantAck != 0 {
 		r.backup.ackDue = true // with all others of this wake-up

@@ -47,7 +47,7 @@ func (r *Replica) prepare(frame []byte) error {
 		}
 		rest = after
 	}
-	r.heard(&m.PeerHead, m.Round, m.SentNs, m.Flags)
+	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
 	r.backup.ackDue = true
 	return nil
@@ -114,7 +114,7 @@ func (r *Replica) missing(seq uint64) {
 }
 
 // heard notes a sign of life of the primary.
-func (r *Replica) heard(h *wire.PeerHead, round uint64, sentNs int64, flags uint8) {
+func (r *Replica) heard(round uint64, sentNs int64, flags uint8) {
 	b := &r.backup
 	b.heardAt, b.primaryDown = r.now.Mono, false
 	b.leased = flags&wire.FlagLeased != 0
