@@ -12,7 +12,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 type OrderGridSpec struct {
-	// shards is the number of independent groups of grid nodes; orders are spread over them.
+	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
 	// Shards may be added later; the number may not fall.
 	// +optional
 	// +default=1
@@ -22,6 +22,7 @@ type OrderGridSpec struct {
 	Shards int32 `json:"shards,omitempty"`
 
 	// replicas is the number of copies of every order, the primary's included, each on a grid node of its own.
+	// 1 to 3, default 2; fixed once the grid is created.
 	// +optional
 	// +default=2
 	// +kubebuilder:default=2
@@ -29,14 +30,15 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: the number of copies of a running grid cannot be changed; keep %d, or create a second OrderGrid with %s and move the traffic'.format([self, oldSelf, oldSelf, self])"
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// minInSync is the number of copies below which orders are refused. 1 keeps serving from the last copy.
+	// minInSync is the number of copies below which orders are refused. 1, the default, keeps serving from the last
+	// copy.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 1",messageExpression="'%s is out of range; allowed are 1 to spec.replicas'.format([self])"
 	MinInSync int32 `json:"minInSync,omitempty"`
 
-	// partitionBy is the field of an order whose hash picks the partition.
+	// partitionBy is the field of an order whose hash picks the partition. Default ClOrdID, FIX tag 11.
 	// +optional
 	// +default="ClOrdID"
 	// +kubebuilder:default=ClOrdID
@@ -44,7 +46,7 @@ type OrderGridSpec struct {
 	PartitionBy PartitionKey `json:"partitionBy,omitempty"`
 
 	// memory is what each grid node may use for orders; a full node refuses orders, it drops none.
-	// An order takes its FIX message plus about 96 bytes.
+	// An order takes its FIX message plus about 96 bytes. At least 64Mi, default 1Gi.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
@@ -104,6 +106,7 @@ const PartitionByClOrdID PartitionKey = "ClOrdID"
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'the file sink is configured although spec.writeBehind.sink is %s; set sink to File, or remove file'.format([self.sink])"
 type WriteBehindSpec struct {
 	// sink is Hold (orders stay in memory only) or File (appended to a file on the primary's node, fsync per batch).
+	// Default Hold.
 	// +optional
 	// +default="Hold"
 	// +kubebuilder:default=Hold
@@ -131,13 +134,14 @@ const (
 // +kubebuilder:validation:XValidation:fieldPath=".storageClassName",rule="self.volume == 'PersistentVolumeClaim' || !has(self.storageClassName)",messageExpression="'%s has no effect on volume %s; set volume to PersistentVolumeClaim, or remove storageClassName'.format([self.storageClassName, self.volume])"
 // +kubebuilder:validation:XValidation:fieldPath=".whenDeleted",rule="self.volume == 'PersistentVolumeClaim' || !has(self.whenDeleted)",messageExpression="'%s has no effect on volume %s, which always goes with its pod; set volume to PersistentVolumeClaim, or remove whenDeleted'.format([self.whenDeleted, self.volume])"
 type FileSinkSpec struct {
-	// volume is EmptyDir (lost with the pod) or PersistentVolumeClaim.
+	// volume is EmptyDir (the default, lost with the pod) or PersistentVolumeClaim.
 	// +optional
 	// +default="EmptyDir"
 	// +kubebuilder:default=EmptyDir
 	Volume SinkVolume `json:"volume,omitempty"`
 
-	// size of the volume; of an EmptyDir it is the limit at which the kubelet evicts the pod.
+	// size of the volume; of an EmptyDir it is the limit at which the kubelet evicts the pod. At least 16Mi,
+	// default 1Gi.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
@@ -184,7 +188,7 @@ const (
 // +kubebuilder:validation:XValidation:fieldPath=".lease",rule="!(self.lease.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && self.grace.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$')) || duration(self.lease) < duration(self.grace)",messageExpression="'%s is not shorter than spec.timing.grace %s, so a backup could take over while the old primary still believes in its lease; make lease shorter or grace longer'.format([self.lease, self.grace])"
 // +kubebuilder:validation:XValidation:fieldPath=".beaconInterval",rule="!(self.beaconInterval.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && self.lease.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$')) || duration(self.beaconInterval) + duration(self.beaconInterval) + duration(self.beaconInterval) <= duration(self.lease)",messageExpression="'%s fits less than three times into spec.timing.lease %s, so one lost beacon would cost a copy; make beaconInterval shorter or lease longer'.format([self.beaconInterval, self.lease])"
 type TimingSpec struct {
-	// beaconInterval is how often primary and backups show each other that they live. 1ms to 1s.
+	// beaconInterval is how often primary and backups show each other that they live. 1ms to 1s; default 20ms.
 	// +optional
 	// +default="20ms"
 	// +kubebuilder:default="20ms"
@@ -194,7 +198,7 @@ type TimingSpec struct {
 	BeaconInterval metav1.Duration `json:"beaconInterval,omitempty,omitzero"`
 
 	// lease is how long a primary waits for a backup's answer before it drops the backup, and how long it may
-	// answer leased reads. At least three beacon intervals, at most 10s.
+	// answer leased reads. At least three beacon intervals, at most 10s; default 200ms.
 	// +optional
 	// +default="200ms"
 	// +kubebuilder:default="200ms"
@@ -203,7 +207,7 @@ type TimingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('3ms') && duration(self) <= duration('10s')",messageExpression="'%s is not a duration from 3ms to 10s; write it as 20ms or 1.5s'.format([self])"
 	Lease metav1.Duration `json:"lease,omitempty,omitzero"`
 
-	// grace is how long a backup waits for a silent primary before it takes over. Longer than lease, at most 30s.
+	// grace is how long a backup waits for a silent primary before it takes over. Longer than lease, at most 30s; default 300ms.
 	// +optional
 	// +default="300ms"
 	// +kubebuilder:default="300ms"
@@ -213,7 +217,7 @@ type TimingSpec struct {
 	Grace metav1.Duration `json:"grace,omitempty,omitzero"`
 
 	// claimDelay is how long a pod leaves a partition that never had a primary to the pod that should have it.
-	// 1s to 10m.
+	// 1s to 10m; default 10s.
 	// +optional
 	// +default="10s"
 	// +kubebuilder:default="10s"
@@ -222,7 +226,8 @@ type TimingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 1s to 10m; write it as 20ms or 1.5s'.format([self])"
 	ClaimDelay metav1.Duration `json:"claimDelay,omitempty,omitzero"`
 
-	// drainTimeout is how long a pod that is asked to stop finishes what it has accepted. 1s to 10m.
+	// drainTimeout is how long a pod that is asked to stop finishes what it has accepted. 1s to 10m; default
+	// 20s.
 	// +optional
 	// +default="20s"
 	// +kubebuilder:default="20s"
@@ -244,8 +249,8 @@ type GridPlacement struct {
 	// +kubebuilder:validation:MaxItems=64
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// spread says whether the copies of a shard must run on different Kubernetes nodes (Required), or should
-	// (Preferred).
+	// spread says whether the copies of a shard must run on different Kubernetes nodes (Required, the default),
+	// or should (Preferred).
 	// +optional
 	// +default="Required"
 	// +kubebuilder:default=Required

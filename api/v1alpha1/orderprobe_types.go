@@ -194,11 +194,11 @@ type OrderProbeStatus struct {
 type Verdict string
 
 const (
-	// VerdictValid: every order was acknowledged once, and the machine let the probe keep its schedule.
+	// VerdictValid says that every order was acknowledged once, and the machine let the probe keep its schedule.
 	VerdictValid Verdict = "Valid"
-	// VerdictInvalid: the environment disturbed the measurement; the latencies say nothing.
+	// VerdictInvalid says that the environment disturbed the measurement; the latencies say nothing.
 	VerdictInvalid Verdict = "Invalid"
-	// VerdictIncorrect: orders were lost, duplicated, or there was a gap.
+	// VerdictIncorrect says that orders were lost, duplicated, or there was a gap.
 	VerdictIncorrect Verdict = "Incorrect"
 )
 

@@ -28,11 +28,11 @@ const HashAnnotation = "ordergrid.dev/applied"
 type Outcome int
 
 const (
-	// Unchanged: the object was as desired; nothing was sent to the API server.
+	// Unchanged says that the object was as desired; nothing was sent to the API server.
 	Unchanged Outcome = iota
-	// Created: the object was not there.
+	// Created says that the object was not there.
 	Created
-	// Updated: the object was there and differed.
+	// Updated says that the object was there and differed.
 	Updated
 )
 

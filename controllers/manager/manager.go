@@ -76,7 +76,8 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A leader that is asked to stop gives the Lease back, so that the next one need not wait for it to run out.
+	// The Lease is longer than controller-runtime's default: an operator that is late does no harm, while one that gives
+	// up on a busy API server restarts for nothing. A leader that is asked to stop gives the Lease back at once.
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(o.Namespaces),
@@ -86,6 +87,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		LeaderElectionID:              "operator.ordergrid.dev",
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(30 * time.Second),
+		RenewDeadline:                 new(20 * time.Second),
+		RetryPeriod:                   new(4 * time.Second),
 		GracefulShutdownTimeout:       new(10 * time.Second),
 	})
 	if err != nil {

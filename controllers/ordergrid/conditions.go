@@ -71,7 +71,7 @@ func judgeAvailable(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
 			len(short), o.wantPartitions(), some(short), o.podTrouble())}
 	}
-	return judgement{metav1.ConditionTrue, reasonServing, fmt.Sprintf("all %d partitions have a primary that accepts orders", len(o.partitions))}
+	return judgement{metav1.ConditionTrue, reasonServing, all(len(o.partitions), "partition has", "partitions have") + " a primary that accepts orders"}
 }
 
 // judgeRedundant: every partition has all its copies.
@@ -95,7 +95,7 @@ func judgeRedundant(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s",
 			n, o.wantPartitions(), some(missing), o.podTrouble())}
 	}
-	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("all %d partitions have %d copies in sync", len(o.partitions), o.grid.Spec.Replicas)}
+	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), o.grid.Spec.Replicas)}
 }
 
 // judgeProgressing: something is still on its way to what spec asks for.
@@ -106,9 +106,9 @@ func judgeProgressing(o *observation) judgement {
 	}
 	if outdated := o.outdatedPods(); len(outdated) > 0 {
 		return judgement{metav1.ConditionTrue, reasonPodsOutdated, fmt.Sprintf(
-			"%d pods run an older pod template%s; delete them one at a time, each only while Redundant is True", len(outdated), some(outdated))}
+			"%d of %d pods run an older pod template%s; delete them one at a time, each only while Redundant is True", len(outdated), len(o.pods), some(outdated))}
 	}
-	return judgement{metav1.ConditionFalse, reasonSteady, fmt.Sprintf("all %d shards are ready and up to date", o.grid.Spec.Shards)}
+	return judgement{metav1.ConditionFalse, reasonSteady, all(int(o.grid.Spec.Shards), "shard is", "shards are") + " ready and up to date"}
 }
 
 // judgeStalled: a person has to do something before the operator can go on.
@@ -133,6 +133,14 @@ func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time)
 		})
 	}
 	return changed
+}
+
+// all is the subject of a sentence about all of n things.
+func all(n int, one, many string) string {
+	if n == 1 {
+		return "the " + one
+	}
+	return fmt.Sprintf("all %d %s", n, many)
 }
 
 // some names the first few of a list, so that a message stays readable whatever the size of the grid.

@@ -77,12 +77,12 @@ func TestConditions(t *testing.T) {
 			o.pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull", Message: "image is not present"}}}}
 		}, "False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "Pod rtd-s0-0: ErrImageNeverPull: image is not present"},
 		{"older template", func(o *observation) { o.statefulSets[0].Status.UpdateRevision = "rev2" },
-			"True/Serving True/FullyInSync True/PodsOutdated False/AsExpected", "2 pods run an older pod template: rtd-s0-0, rtd-s0-1; delete them one at a time, each only while Redundant is True"},
+			"True/Serving True/FullyInSync True/PodsOutdated False/AsExpected", "2 of 2 pods run an older pod template: rtd-s0-0, rtd-s0-1; delete them one at a time, each only while Redundant is True"},
 		{"single copy", func(o *observation) {
 			o.grid.Spec.Replicas = 1
 			o.partitions, o.pods = o.partitions[:1], o.pods[:1]
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
-		}, "True/Serving False/SingleCopy False/Steady False/AsExpected", "every order exists once"},
+		}, "True/Serving False/SingleCopy False/Steady False/AsExpected", "the partition has a primary that accepts orders"},
 		{"stalled", func(o *observation) { o.stall = &stall{reasonNameTaken, "Service trading/rtd-client exists"} },
 			"True/Serving True/FullyInSync False/Steady True/NameTaken", "Service trading/rtd-client exists"},
 	} {

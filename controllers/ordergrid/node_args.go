@@ -12,7 +12,8 @@ import (
 // sinkDir is where the file sink's volume is mounted.
 const sinkDir = "/var/lib/ordergrid/sink"
 
-// nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet.
+// nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet. minInSync is not
+// among them: nodes take it from their GridPartitions, so that a change needs no other pods.
 func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	spec := &grid.Spec
 	args := []string{
@@ -22,7 +23,6 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--shard", fmt.Sprint(shard),
 		"--shards", fmt.Sprint(spec.Shards),
 		"--replicas", fmt.Sprint(spec.Replicas),
-		"--min-in-sync", fmt.Sprint(spec.MinInSync),
 		"--pod", "$(POD_NAME)",
 		"--listen", fmt.Sprintf(":%d", api.DataPort),
 		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),

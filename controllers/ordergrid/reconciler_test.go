@@ -126,6 +126,14 @@ func TestSpecChange(t *testing.T) {
 		t.Errorf("observed generation %d of %d", grid.Status.ObservedGeneration, grid.Generation)
 	}
 
+	// The nodes learn of it from their partitions; no pod has to be replaced.
+	grid.Spec.MinInSync = 2
+	b.update(grid)
+	writes = b.run(grid)
+	if len(writes) != 3 || slices.ContainsFunc(writes, func(w string) bool { return strings.Contains(w, "statefulsets") }) || b.partition(grid, 0, 1).Spec.MinInSync != 2 {
+		t.Errorf("writes %v; want two GridPartitions and status", writes)
+	}
+
 	grid.Spec.Shards = 2
 	b.update(grid)
 	b.run(grid)

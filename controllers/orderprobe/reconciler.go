@@ -192,13 +192,9 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 		return err
 	}
 	now := metav1.NewTime(r.Clock.Now())
-	result, err := build(data, o.channels)
-	var content map[string]string
-	if err == nil {
-		content, err = files(result)
-	}
-	if err != nil {
-		*d = decision{phaseBroken, reasonResultInvalid, err.Error()}
+	result, content, problem := assemble(data, o.channels)
+	if problem != "" {
+		*d = decision{phaseBroken, reasonResultInvalid, problem}
 		o.probe.Status.CompletionTime = &now
 		return nil
 	}

@@ -21,6 +21,19 @@ const maxRows = 512
 // maxReportBytes is what of a ConfigMap's 1 MiB the report's files may take together.
 const maxReportBytes = 1<<20 - 16<<10
 
+// assemble makes the report and its files, or says what is wrong with the results. That is not an error of the operator:
+// trying again would not help.
+func assemble(data *published.Data, channels []*corev1.ConfigMap) (r *report.Report, content map[string]string, problem string) {
+	r, err := build(data, channels)
+	if err == nil {
+		content, err = files(r)
+	}
+	if err != nil {
+		return nil, nil, err.Error()
+	}
+	return r, content, ""
+}
+
 // build merges what the pods measured into one report.
 func build(data *published.Data, channels []*corev1.ConfigMap) (*report.Report, error) {
 	results := make([]*report.Result, 0, len(channels))

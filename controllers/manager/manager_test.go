@@ -1,0 +1,48 @@
+package manager
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+)
+
+func TestCheck(t *testing.T) {
+	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}}
+	if err := good.Check(); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	for _, test := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Grid.Image = "" }, "--grid-node-image: empty; name the image"},
+		{func(o *Options) { o.Probe.Image = "" }, "--order-probe-image: empty; name the image"},
+		{func(o *Options) { o.Workers = 0 }, "--workers: 0 is out of range; give at least 1"},
+		{func(o *Options) { o.Grid.ImagePullPolicy = "Sometimes" }, `--image-pull-policy: "Sometimes" is not a pull policy; allowed are Always, IfNotPresent, Never`},
+	} {
+		o := good
+		test.change(&o)
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+// TestCacheIsLimited: whatever is read through the cache is limited to what carries the operator's label, or is
+// OrderGrid's own kind. A kind that is forgotten here would put every object of the cluster into memory.
+func TestCacheIsLimited(t *testing.T) {
+	o := cacheOptions([]string{"emea", "apac"})
+	if len(o.DefaultNamespaces) != 2 || len(cacheOptions(nil).DefaultNamespaces) != 0 {
+		t.Errorf("namespaces %v", o.DefaultNamespaces)
+	}
+	for object, by := range o.ByObject {
+		if by.Label == nil || by.Label.String() != "app.kubernetes.io/managed-by=ordergrid-operator" {
+			t.Errorf("%T: %v", object, by.Label)
+		}
+	}
+	if len(o.ByObject) != 9 {
+		t.Errorf("%d kinds", len(o.ByObject))
+	}
+}
