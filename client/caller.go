@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,6 +31,8 @@ type call struct {
 	done  bool
 	err   error
 }
+
+var errLost = errors.New("connection lost")
 
 // maxCalls bounds what one node can owe to this process.
 const maxCalls = 16 << 10
@@ -90,6 +93,13 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 		return err
 	}
 	frame, err := k.roundTrip(ctx, encode)
+	if errors.Is(err, errLost) {
+		// Most likely it had been lost for long, and nobody had looked.
+		c.dropCaller(k)
+		if k, err = c.callerOf(ctx, addr); err == nil {
+			frame, err = k.roundTrip(ctx, encode)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -109,7 +119,7 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	defer k.p.mu.Unlock()
 	c := k.p.conn
 	if c == nil {
-		return nil, fmt.Errorf("%s: connection lost: %w", k.addr, k.broken)
+		return nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
 	}
 	if len(k.calls) >= maxCalls {
 		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
@@ -184,7 +194,7 @@ func (k *caller) onBroken(_ *conn, cause error) {
 	k.broken = cause
 	for _, q := range k.calls {
 		if !q.done {
-			q.done, q.err = true, fmt.Errorf("%s: connection lost: %w", k.addr, cause)
+			q.done, q.err = true, fmt.Errorf("%s: %w: %w", k.addr, errLost, cause)
 			q.w.signal()
 		}
 	}

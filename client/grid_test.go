@@ -218,7 +218,24 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 			}
 			i++
 		}); n != 0 {
-			t.Errorf("%v allocations per Submit, want 0", n)
+			t.Errorf("%v allocations per Session.Submit, want 0", n)
+		}
+		for i := range orders {
+			orders[i] = devgrid.Order(fmt.Sprintf("ROUTED-%d", i), 305)
+		}
+		for i = range 100 { // both sessions of the client are open, their buffers grown
+			if _, err := c.Submit(ctx, devgrid.Order(fmt.Sprintf("WARM-%d", i), 305)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		i = 0
+		if n := testing.AllocsPerRun(runs, func() {
+			if _, err := c.Submit(ctx, orders[i]); err != nil {
+				t.Fatal(err)
+			}
+			i++
+		}); n != 0 {
+			t.Errorf("%v allocations per Client.Submit, want 0", n)
 		}
 	})
 }

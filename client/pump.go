@@ -165,9 +165,7 @@ func (p *pump) lead(c *conn, until int64) {
 			p.fail(c, err)
 		}
 	}
-	if p.conn == c {
-		p.owner.onPause(c, nanotime())
-	}
+	p.owner.onPause(c, nanotime()) // even if c is gone: answers may have come before its end
 	if p.conn == c {
 		p.flush(c, true) // what callbacks queued, or a slow peer left
 	}

@@ -197,6 +197,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
+	s.runCallbacks() // of orders that renumber gave up
 }
 
 // maxFill bounds the empty frames that close a gap of refused orders. A new

@@ -85,10 +85,13 @@ func (s *Session) TrySubmit(ctx context.Context, fix []byte) (Receipt, error) {
 }
 
 func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return Receipt{}, &NotSentError{Partition: s.partition, Cause: err}
+	}
 	now := nanotime()
+	deadline := s.client.deadline(ctx, now)
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	deadline := s.client.deadline(ctx, now)
 	if err := s.admit(ctx, fix, now, deadline, wait); err != nil {
 		return Receipt{}, err
 	}
@@ -284,7 +287,8 @@ func (s *Session) giveUp(seq uint64, cause error) {
 	s.room()
 }
 
-// Drain waits until no order of the session is unanswered.
+// Drain waits until no order of the session is unanswered and the callbacks of
+// all have returned. Not to be called from a callback.
 func (s *Session) Drain(ctx context.Context) error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -292,11 +296,19 @@ func (s *Session) Drain(ctx context.Context) error {
 	w := waiters.Get().(*waiter)
 	defer waiters.Put(w)
 	defer s.p.leave(w)
-	for s.win.inFlight() > 0 && !s.closed {
+	for (s.win.inFlight() > 0 || len(s.completed) > 0 || s.calling) && !s.closed {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.waitUntil(ctx, w, nanotime()+int64(tick))
+		if s.win.inFlight() > 0 {
+			s.waitUntil(ctx, w, nanotime()+int64(tick))
+			continue
+		}
+		// Only callbacks still run, on another goroutine: rare, short, and no
+		// reason to burden every batch of answers with a signal.
+		s.p.mu.Unlock()
+		time.Sleep(100 * time.Microsecond)
+		s.p.mu.Lock()
 	}
 	return nil
 }

@@ -195,7 +195,9 @@ func (s *Session) onBroken(c *conn, cause error) {
 func (s *Session) onPause(c *conn, now int64) {
 	if now-s.lastSweep >= int64(tick)/2 {
 		s.sweep(now)
-		s.suspect(c, now)
+		if s.p.conn == c {
+			s.suspect(c, now)
+		}
 	}
 	if len(s.completed) > 0 {
 		s.runCallbacks()

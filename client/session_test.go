@@ -601,6 +601,57 @@ func TestCancelledContextEndsLeaderAndFollowers(t *testing.T) {
 	}
 }
 
+func TestCancelledContextSendsNothing(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Submit(ctx, testOrder(1)); !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	checkOnce(t, g, 0)
+}
+
+// TestAnswersBeforeTheEndAreDelivered: acks and the end of the connection come
+// in one read, and nothing else is in flight.
+func TestAnswersBeforeTheEndAreDelivered(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit {
+			return false
+		}
+		g.mu.Lock()
+		out := c.answer(g, frame)
+		g.mu.Unlock()
+		c.Write(wire.AppendGoaway(out, &wire.Goaway{Code: wire.GoawayDraining, Text: []byte("bye")}))
+		return true
+	})
+	done := make(chan error, 1)
+	if err := s.SubmitAsync(testOrder(1), func(_ Receipt, err error) { done <- err }); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the callback never ran")
+	}
+}
+
+func TestReadsSurviveAStaleConnection(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	c := g.dial(t)
+	for range 5 {
+		g.primary.cut()
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestManySessionsDoNotStampede(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	c := g.dial(t)
