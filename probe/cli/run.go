@@ -53,7 +53,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
-	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait for a busy machine to calm down before the first rate")
+	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
 	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
 	return cmd
 }

@@ -45,8 +45,8 @@ type Config struct {
 	Flags  []string
 	// RequestTimeout bounds one order. 0 is 10 s.
 	RequestTimeout time.Duration
-	// QuietWait is how long to wait for a busy machine to calm down before the
-	// first step. The run begins in any case.
+	// QuietWait is how long to wait, over all steps together, for a busy machine
+	// to calm down before a step. The step begins in any case.
 	QuietWait time.Duration
 	Progress  Progress
 	Logger    *slog.Logger
@@ -208,9 +208,6 @@ func (r *Run) manifest() report.Manifest {
 // Run carries out all steps, the first at startAt or, if that is zero, at once.
 // On an error the result holds the steps that were completed.
 func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error) {
-	if r.cfg.QuietWait > 0 && startAt.IsZero() {
-		r.awaitQuiet(ctx)
-	}
 	begun := time.Now()
 	if !startAt.IsZero() {
 		begun = startAt
@@ -218,6 +215,9 @@ func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error
 	r.result.StartedAt = begun.UTC().Format(time.RFC3339Nano)
 	var err error
 	for i, s := range r.cfg.Plan.Steps {
+		if startAt.IsZero() {
+			r.awaitQuiet(ctx)
+		}
 		start := clock.Now() + int64(leadTime)
 		if !startAt.IsZero() {
 			// Other processes hold the same timetable: a step that begins late
@@ -254,27 +254,40 @@ func (r *Run) left(i int, startAt time.Time) time.Duration {
 // quietPct is below what use of the cores by others a machine counts as quiet.
 const quietPct = 10
 
-// awaitQuiet waits until others leave the cores alone, within limits.
+// quietSample is how long the machine is looked at to tell.
+const quietSample = 300 * time.Millisecond
+
+// awaitQuiet waits until others leave the cores alone, as long as there is time
+// left for that. Whether they do is only known when the grid runs here.
 func (r *Run) awaitQuiet(ctx context.Context) {
-	known := len(r.cfg.NodePIDs) > 0
-	for deadline := time.Now().Add(r.cfg.QuietWait); known && time.Now().Before(deadline) && ctx.Err() == nil; {
-		a, err := host.Take(r.cfg.NodePIDs)
-		if err != nil {
+	for said := false; r.cfg.QuietWait > 0 && len(r.cfg.NodePIDs) > 0; {
+		begun := time.Now()
+		foreign, ok := r.foreign(ctx)
+		if !ok || foreign < quietPct {
 			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(500 * time.Millisecond):
+		if !said {
+			said = true
+			r.cfg.Progress.Say(fmt.Sprintf("other processes use %.0f %% of the cores; wait up to %v for them", foreign, r.cfg.QuietWait.Round(time.Second)))
 		}
-		b, err := host.Take(r.cfg.NodePIDs)
-		if err != nil {
-			return
-		}
-		if u := host.Between(a, b, true); u.Foreign < quietPct {
-			return
-		} else if time.Until(deadline) > r.cfg.QuietWait-time.Second {
-			r.cfg.Progress.Say(fmt.Sprintf("other processes use %.0f %% of the cores; waiting up to %v for them", u.Foreign, r.cfg.QuietWait))
-		}
+		r.cfg.QuietWait -= time.Since(begun)
 	}
+}
+
+// foreign looks at the machine for a moment.
+func (r *Run) foreign(ctx context.Context) (pct float64, ok bool) {
+	a, err := host.Take(r.cfg.NodePIDs)
+	if err != nil {
+		return 0, false
+	}
+	select {
+	case <-ctx.Done():
+		return 0, false
+	case <-time.After(quietSample):
+	}
+	b, err := host.Take(r.cfg.NodePIDs)
+	if err != nil {
+		return 0, false
+	}
+	return host.Between(a, b, true).Foreign, true
 }
