@@ -166,7 +166,11 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	if o.startAt() == "" {
 		objects = append(objects, barrier(o.probe, time.Time{}))
 	}
-	for _, object := range append(objects, job(o.probe, o.plan, r.Defaults)) {
+	// A Job cannot be changed: an operator that was upgraded meanwhile leaves it as it is.
+	if o.job == nil {
+		objects = append(objects, job(o.probe, o.plan, r.Defaults))
+	}
+	for _, object := range objects {
 		if _, err := applier.Apply(ctx, o.probe, object); err != nil {
 			return err
 		}
