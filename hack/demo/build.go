@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// buildProduct builds only what the next step needs; the operator, which compiles against all of controller-runtime, waits until
+// buildProduct builds only what the next step needs, with the flags that make sets for all steps; the operator, which compiles against all of controller-runtime, waits until
 // there is a cluster for it.
 func buildProduct(ctx context.Context, d *demo) error {
 	if err := os.MkdirAll("bin", 0o755); err != nil {
@@ -15,7 +15,7 @@ func buildProduct(ctx context.Context, d *demo) error {
 	}
 	for _, program := range []string{"grid-node", "order-probe"} {
 		out := filepath.Join("bin", program)
-		args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/" + program}
+		args := []string{"build", "-ldflags", "-s -w", "-o", out, "./cmd/" + program}
 		if err := d.out.quietly(ctx, "go build "+program, "go", args...); err != nil {
 			return err
 		}

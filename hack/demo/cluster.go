@@ -14,7 +14,8 @@ import (
 // clusterInfo is what later steps need of the cluster.
 type clusterInfo struct {
 	kube           kube.Cluster
-	tools          string // directory with kubectl and helm
+	tools          string // directory with kubectl
+	helm           string
 	metricsAddress string // of some grid pod
 }
 
@@ -23,7 +24,11 @@ const clusterProgram = "bin/cluster"
 
 // bringUpCluster makes sure of a Kubernetes, with the product's images on its nodes.
 func bringUpCluster(ctx context.Context, d *demo) error {
-	kind, why, err := cluster.Choose(ctx, "")
+	root, err := cluster.Checkout()
+	if err != nil {
+		return err
+	}
+	kind, why, err := cluster.Choose(ctx, root, os.Getenv("CLUSTER"))
 	if err != nil {
 		d.out.line("No cluster can be had here: %v", err)
 		d.out.block(afterQuick)
@@ -33,7 +38,7 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	if err := d.out.quietly(ctx, "go build cluster", "go", "build", "-o", clusterProgram, "./e2e/cluster/cmd/cluster"); err != nil {
 		return err
 	}
-	if err := d.out.command(ctx, clusterProgram, "binaries"); err != nil {
+	if err := d.findTools(ctx, kind); err != nil {
 		return err
 	}
 	if err := d.out.command(ctx, clusterProgram, "up"); err != nil {
@@ -49,9 +54,11 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	if err := d.out.command(ctx, clusterProgram, append([]string{"load"}, archives...)...); err != nil {
 		return err
 	}
-	if err := d.findTools(ctx); err != nil {
+	config, err := output(ctx, clusterProgram, "kubeconfig")
+	if err != nil {
 		return err
 	}
+	d.cluster.kube.Kubeconfig = config
 	nodes, err := d.cluster.kube.Run(ctx, "get", "nodes", "-L", "ordergrid.dev/pool")
 	if err != nil {
 		return err
@@ -60,18 +67,23 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// findTools asks the cluster program where kubeconfig, kubectl and helm are.
-func (d *demo) findTools(ctx context.Context) error {
-	config, err := output(ctx, clusterProgram, "kubeconfig")
-	if err != nil {
+// findTools takes kubectl and helm from $PATH where the cluster came from elsewhere too, and else builds them, with all of Kubernetes.
+func (d *demo) findTools(ctx context.Context, kind cluster.Kind) error {
+	if kubectl, err := exec.LookPath("kubectl"); err == nil && kind != cluster.Local {
+		if _, err := exec.LookPath("helm"); err == nil {
+			d.cluster.tools, d.cluster.kube.Kubectl = filepath.Dir(kubectl), kubectl
+			d.cluster.helm = "helm"
+			return nil
+		}
+	}
+	if err := d.out.command(ctx, clusterProgram, "binaries"); err != nil {
 		return err
 	}
 	tools, err := output(ctx, clusterProgram, "binaries", "--dir")
 	if err != nil {
 		return err
 	}
-	d.cluster.tools = tools
-	d.cluster.kube = kube.Cluster{Kubectl: filepath.Join(tools, "kubectl"), Kubeconfig: config}
+	d.cluster.tools, d.cluster.kube.Kubectl, d.cluster.helm = tools, filepath.Join(tools, "kubectl"), filepath.Join(tools, "helm")
 	return nil
 }
 

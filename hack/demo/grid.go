@@ -5,7 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ var manifests []byte
 // probe for each, one after the other: two probes at once would measure each other.
 func tablesFromCluster(ctx context.Context, d *demo) error {
 	c := d.cluster.kube
-	chart := kube.Chart{Helm: filepath.Join(d.cluster.tools, "helm"), Path: "charts/ordergrid", Release: "ordergrid", Namespace: "ordergrid-system"}
+	chart := kube.Chart{Helm: d.cluster.helm, Path: "charts/ordergrid", Release: "ordergrid", Namespace: "ordergrid-system"}
 	d.out.line("$ helm upgrade --install ordergrid charts/ordergrid -n ordergrid-system --create-namespace --wait")
 	if _, err := c.Install(ctx, chart); err != nil {
 		return err
@@ -45,7 +46,22 @@ func tablesFromCluster(ctx context.Context, d *demo) error {
 			return err
 		}
 	}
+	if err := d.verify(ctx); err != nil {
+		return err
+	}
 	return d.findMetrics(ctx)
+}
+
+// verify lets the plugin compare the two copies of every order that the probe submitted.
+func (d *demo) verify(ctx context.Context) error {
+	const plugin = "bin/kubectl-ordergrid"
+	if err := d.out.quietly(ctx, "go build kubectl-ordergrid", "go", "build", "-ldflags", "-s -w", "-o", plugin, "./cmd/kubectl-ordergrid"); err != nil {
+		return err
+	}
+	d.out.line("$ kubectl ordergrid verify pair -n %s", namespace)
+	cmd := exec.CommandContext(ctx, plugin, "verify", "pair", "-n", namespace)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.cluster.kube.Kubeconfig)
+	return d.out.stream(cmd)
 }
 
 func (d *demo) apply(ctx context.Context, what, manifest string) error {

@@ -45,13 +45,13 @@ func (p *printer) block(text string) {
 	fmt.Fprintf(p.w, "\n%s\n", strings.TrimRight(text, "\n"))
 }
 
-// command runs a program, passes each line it prints on behind the clock, and keeps the last ones for the error.
+// command runs a program and shows what it was and what it prints.
 func (p *printer) command(ctx context.Context, name string, args ...string) error {
 	p.line("$ %s %s", name, strings.Join(args, " "))
-	cmd := exec.CommandContext(ctx, name, args...)
-	return p.stream(cmd)
+	return p.stream(exec.CommandContext(ctx, name, args...))
 }
 
+// stream passes each line a program prints on behind the clock, and keeps the last ones for the error.
 func (p *printer) stream(cmd *exec.Cmd) error {
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
