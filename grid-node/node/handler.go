@@ -80,7 +80,7 @@ func (n *Node) frame(l *link, frame []byte) error {
 	case wire.TypePing:
 		return n.pong(l, frame)
 	case wire.TypeGoaway:
-		return n.peerSaidGoaway(l, frame)
+		return saidGoaway(frame)
 	}
 	n.counters.BadFrames++
 	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: TableRequest, OpenSession, Submit, Get, ReadLog, Ping", t))
@@ -105,7 +105,7 @@ func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
 	case t == wire.TypePong:
 		return nil
 	case t == wire.TypeGoaway:
-		return n.peerSaidGoaway(l, frame)
+		return saidGoaway(frame)
 	}
 	n.counters.BadFrames++
 	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed between nodes: Prepare to NewConfig, Ping, Pong", t))

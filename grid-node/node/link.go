@@ -35,10 +35,16 @@ const (
 	// and the pending reads of one client can amount to.
 	clientSoftOut = 256 << 10
 	clientHardOut = 32 << 20
-	// Reading from a peer never stops: its acknowledgements are what drains us. The
-	// replica bounds what is in flight to a member and to a learner (Limits), so
-	// the hard limit is a backstop.
-	peerHardOut = 64 << 20
+	// Reading from a peer never stops: its acknowledgements are what drains us. What
+	// is on its way to a peer is bounded by inFlightBytes, and once more for a
+	// repetition, so the hard limit is a backstop.
+	peerHardOut = 96 << 20
+	// inFlightBytes of all partitions together are sent to a member and not
+	// acknowledged; learnerBytes to one that catches up.
+	inFlightBytes = 32 << 20
+	learnerBytes  = 16 << 20
+	// sessionWindow is how many orders one session may have unanswered.
+	sessionWindow = 512
 )
 
 // goaway says why and closes after the peer could read it. It returns the error
@@ -84,7 +90,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 		}
 	}
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), &wire.Welcome{
-		Version: version, MaxFrame: wire.MaxFrame, Window: uint32(n.window), Grid: []byte(n.cfg.Grid), Member: []byte(n.self),
+		Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(n.cfg.Grid), Member: []byte(n.self),
 	}))
 	n.awaiting.remove(l)
 	l.state = ready
@@ -100,7 +106,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 // welcome ends the handshake of a connection we dialled.
 func (n *Node) welcome(l *link, frame []byte) error {
 	if wire.FrameType(frame) == wire.TypeGoaway {
-		return n.peerSaidGoaway(l, frame)
+		return saidGoaway(frame)
 	}
 	var m wire.Welcome
 	if err := wire.DecodeWelcome(frame, &m); err != nil {
@@ -121,7 +127,8 @@ func (n *Node) welcome(l *link, frame []byte) error {
 	return n.peerReady(l, addr)
 }
 
-func (n *Node) peerSaidGoaway(l *link, frame []byte) error {
+// saidGoaway is the error of a connection whose other end sent Goaway.
+func saidGoaway(frame []byte) error {
 	var m wire.Goaway
 	if err := wire.DecodeGoaway(frame, &m); err != nil {
 		return err

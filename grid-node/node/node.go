@@ -31,11 +31,9 @@ type Node struct {
 	log    *slog.Logger
 	self   string // member id
 	boot   uint64
-	window int
 	loop   transport.Loop
 	budget *store.Budget
 	parts  []*partition
-	table  []byte // encoded Table answer, request id patched in; nil = build anew
 
 	clients  map[uint64]*link // ready clients by connection id
 	awaiting linkSet          // connections that have not said Hello or Welcome yet
@@ -70,7 +68,7 @@ func New(cfg Config) (*Node, error) {
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout,
-		MaxMemory: int(min(256<<20, cfg.MemoryLimit/4)),
+		MaxMemory: int(min(256<<20, max(32<<20, cfg.MemoryLimit/4))),
 	}, n)
 	if err != nil {
 		return nil, err

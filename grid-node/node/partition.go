@@ -83,7 +83,12 @@ func (p *partition) incarnate(boot uint64) error {
 	self := replica.Member{ID: wire.FormatMemberID(n.cfg.Pod, boot), Boot: boot, Address: n.cfg.Advertise}
 	opt := replica.Options{
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Timing: replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay},
+		Timing: replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay,
+			// Connections lose nothing, and a new one makes the replica send again at
+			// once. A repetition by time would only add to the load of a slow moment.
+			Resend: n.cfg.Lease},
+		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: min(16<<20, inFlightBytes/n.cfg.Partitions),
+			LearnerBytes: min(4<<20, learnerBytes/n.cfg.Partitions)},
 	}
 	if n.cfg.LeasedReads {
 		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }

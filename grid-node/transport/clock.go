@@ -37,7 +37,7 @@ func (c *Clock) Exact() int64 {
 }
 
 // update reads the clocks at the start of a wake-up.
-func (c *Clock) update() int64 { return c.set(time.Now()) }
+func (c *Clock) update() { c.set(time.Now()) }
 
 func (c *Clock) set(now time.Time) int64 {
 	c.wall = now.UnixNano()

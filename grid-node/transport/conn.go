@@ -113,7 +113,7 @@ func (c *Conn) CloseAfterFlush(err error) {
 		return
 	}
 	c.linger, c.cause, c.in = true, err, nil
-	if c.paused {
+	if c.paused && !c.ended {
 		c.paused = false
 		c.sock.setReading(c, true)
 	}
@@ -125,12 +125,14 @@ func (c *Conn) CloseAfterFlush(err error) {
 // endOfInput closes a connection whose peer will send nothing more, after what
 // this wake-up had to say to it: the peer may have closed only its half.
 func (c *Conn) endOfInput() {
-	if c.ended = true; c.linger {
-		c.Close(c.cause)
-		return
-	}
+	c.ended = true
 	c.sock.setReading(c, false)
-	c.CloseAfterFlush(ErrPeerClosed)
+	switch {
+	case !c.linger:
+		c.CloseAfterFlush(ErrPeerClosed)
+	case c.Buffered() == 0:
+		c.Close(c.cause)
+	}
 }
 
 // finish half-closes a lingering connection whose output is written.

@@ -23,7 +23,6 @@ type echo struct {
 	frames  int
 	wakes   int
 	ticks   int
-	firstAt func()
 }
 
 var errTooLong = errors.New("frame too long")

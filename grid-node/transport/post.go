@@ -32,11 +32,8 @@ func (q *postQueue) push(f func()) (ok, wake bool) {
 }
 
 // run executes everything pushed so far in the order of pushing.
-func (q *postQueue) run() bool {
+func (q *postQueue) run() {
 	p := q.head.Swap(nil)
-	if p == nil {
-		return false
-	}
 	var ordered *posted
 	for p != nil {
 		p.next, ordered, p = ordered, p, p.next
@@ -44,5 +41,4 @@ func (q *postQueue) run() bool {
 	for ; ordered != nil; ordered = ordered.next {
 		ordered.f()
 	}
-	return true
 }
