@@ -34,7 +34,7 @@ var (
 	orders         = desc("orders_total", "Orders answered by this node as primary, by outcome.", "partition", "outcome")
 	rejects        = desc("rejects_total", "Requests refused, by reason.", "partition", "reason")
 	gaps           = desc("gaps_total", "Gaps found in a sequence: client to server (clientSeq skipped), server to server (entries missed).", "partition", "side")
-	redirects      = desc("redirects_total", "Requests for a partition that this node does not hold.")
+	redirects      = desc("redirects_total", "Requests answered with another node's address, or with none: this node is not the partition's primary.")
 	reads          = desc("reads_total", "Reads answered, by mode.", "partition", "mode")
 	sessionsOpened = desc("sessions_opened_total", "Client sessions opened.", "partition")
 	evicted        = desc("sessions_evicted_total", "Client sessions closed to make room for others.", "partition")
@@ -181,7 +181,7 @@ func (e emitter) node(s *Snapshot) {
 	for kind, n := range s.Node.Alarms {
 		e.counter(alarms, n, snake(kind))
 	}
-	e.counter(redirects, s.Node.WrongPartition)
+	e.counter(redirects, s.Node.Redirects)
 	e.gauge(memoryUsed, float64(s.MemoryUsed))
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
 	e.gauge(connections, float64(s.Clients), "client")

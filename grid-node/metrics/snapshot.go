@@ -9,7 +9,7 @@ import (
 type NodeCounters struct {
 	BadFrames         uint64 // connections closed for a frame that cannot be
 	HelloTimeouts     uint64
-	WrongPartition    uint64 // requests for a partition that is not here
+	Redirects         uint64 // requests answered NotPrimary
 	PeersRefused      uint64
 	PeerFramesDropped uint64 // no connection to the peer, or a partition that is not here
 	Proposals         uint64

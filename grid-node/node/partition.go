@@ -120,7 +120,7 @@ func (p *partition) discard(reason string) {
 		p.remakeWait = 0
 	}
 	n.counters.Restarts++
-	n.log.Error("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
+	n.log.Warn("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
 	p.remakeAt = now + int64(p.remakeWait) + 1
 	p.remakeWait = min(max(2*p.remakeWait, 50*time.Millisecond), maxRemakeWait)
 }

@@ -81,9 +81,9 @@ func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
-	n.counters.WrongPartition++
 	if id.Shard() < n.cfg.Shards && id.Shard() != n.cfg.Shard {
 		// Another shard's: its nodes are in the table, not here.
+		n.counters.Redirects++
 		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}))
 		return nil
 	}
