@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, probe); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if probe.DeletionTimestamp != nil || done(probe) {
+	if probe.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
 	o, err := r.observe(ctx, probe)
@@ -117,6 +117,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	d := decide(o)
+	if d.phase == phaseFinished {
+		return ctrl.Result{}, nil
+	}
 	before := probe.DeepCopy()
 	actErr := r.act(ctx, o, &d)
 	var foreign *apply.ForeignError

@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.setGrid(grid, metav1.ConditionFalse)
-	b.wantNoWrites(probe, "the run has ended")
+	b.wantFinished(probe)
 	b.wantOwned(probe)
 	for _, want := range []string{"Warning GridNotFound", "Normal Starting", "Normal Measuring", "Normal Completed Valid: "} {
 		b.wantEvent(want)
@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 			if probe.Status.CompletionTime == nil || probe.Status.Verdict != "" {
 				t.Errorf("status %+v", probe.Status)
 			}
-			b.wantNoWrites(probe, "the run has failed")
+			b.wantFinished(probe)
 			b.wantOwned(probe)
 			b.wantEvent("Warning " + test.reason)
 		})

@@ -236,6 +236,13 @@ func (b *bench) wantNoWrites(probe *api.OrderProbe, when string) {
 	}
 }
 
+// wantFinished: an hour later nothing is done any more, whatever is left of the run.
+func (b *bench) wantFinished(probe *api.OrderProbe) {
+	b.t.Helper()
+	b.reconcile.Clock = clocktesting.NewFakePassiveClock(now.Add(time.Hour))
+	b.wantNoWrites(probe, "the run has ended")
+}
+
 // wantOwned: everything of a probe goes with it.
 func (b *bench) wantOwned(probe *api.OrderProbe) {
 	b.t.Helper()
