@@ -182,11 +182,18 @@ func (p *partition) sinkPosition() uint64 {
 }
 
 // prefault keeps the memory that the store writes next present, so that the loop
-// does not take the page faults. It looks more often while much is written.
+// does not take the page faults. It wakes as seldom as the growth allows: on few
+// cores each of its wake-ups is somebody's tail latency.
 func prefault(ctx context.Context, st *store.Store) {
-	const ahead = 8 << 20
+	const (
+		ahead      = 8 << 20
+		entryBytes = 512 // a guess on the large side; the store's own count is the loop's
+		minPause   = 2 * time.Millisecond
+		maxPause   = 100 * time.Millisecond
+	)
 	var last uint64
-	pause := time.Millisecond
+	grown := uint64(ahead) // bytes since the last call; the first entries call at once
+	pause := minPause
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for ; ; timer.Reset(pause) {
@@ -195,10 +202,17 @@ func prefault(ctx context.Context, st *store.Store) {
 			return
 		case <-timer.C:
 		}
-		if now := st.Committed(); now == last {
-			pause = min(2*pause, 50*time.Millisecond)
-		} else {
-			last, pause = now, 2*time.Millisecond
+		now := st.Committed()
+		delta := (now - last) * entryBytes
+		last = now
+		switch {
+		case delta > ahead/8:
+			pause = max(pause/2, minPause)
+		case delta < ahead/32:
+			pause = min(2*pause, maxPause)
+		}
+		if grown += delta; grown > ahead/4 && now > 0 {
+			grown = 0
 			st.Prefault(ahead)
 		}
 	}
