@@ -145,7 +145,7 @@ type Member struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=gp,categories=ordergrid
+// +kubebuilder:resource:shortName=gp,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
 // +kubebuilder:printcolumn:name="Shard",type=integer,JSONPath=".spec.shard"
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=".status.primary.podName"

@@ -327,7 +327,7 @@ type PartitionSummary struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=og,categories=ordergrid
+// +kubebuilder:resource:shortName=og,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Shards",type=integer,JSONPath=".spec.shards"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyShards"
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".spec.replicas"

@@ -242,7 +242,7 @@ type ProbeRow struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=op,categories=ordergrid
+// +kubebuilder:resource:shortName=op,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Scenario",type=string,JSONPath=".spec.scenario"
 // +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.conditions[?(@.status=='True')].reason"

@@ -44,6 +44,10 @@ func buildFlags() []string {
 			pkg, kubernetesVersion)
 	}
 	ld.WriteString(" -X helm.sh/helm/v3/internal/version.version=" + helmVersion)
+	// What `helm template` and `helm lint` take the cluster's version to be.
+	for _, pkg := range []string{"helm.sh/helm/v3/pkg/lint/rules", "helm.sh/helm/v3/pkg/chartutil"} {
+		fmt.Fprintf(&ld, " -X %[1]s.k8sVersionMajor=1 -X %[1]s.k8sVersionMinor=36", pkg)
+	}
 	return []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ld.String()}
 }
 
