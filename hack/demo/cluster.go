@@ -51,7 +51,7 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	if err := d.out.command(ctx, clusterProgram, append([]string{"load"}, archives...)...); err != nil {
+	if err := d.out.command(ctx, append([]string{clusterProgram, "load"}, archives...)...); err != nil {
 		return err
 	}
 	config, err := output(ctx, clusterProgram, "kubeconfig")

@@ -45,10 +45,10 @@ func (p *printer) block(text string) {
 	fmt.Fprintf(p.w, "\n%s\n", strings.TrimRight(text, "\n"))
 }
 
-// command runs a program and shows what it was and what it prints.
-func (p *printer) command(ctx context.Context, name string, args ...string) error {
-	p.line("$ %s %s", name, strings.Join(args, " "))
-	return p.stream(exec.CommandContext(ctx, name, args...))
+// command runs a program (its name and its arguments) and shows what it was and what it prints.
+func (p *printer) command(ctx context.Context, argv ...string) error {
+	p.line("$ %s", strings.Join(argv, " "))
+	return p.stream(exec.CommandContext(ctx, argv[0], argv[1:]...))
 }
 
 // stream passes each line a program prints on behind the clock, and keeps the last ones for the error.
