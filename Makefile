@@ -39,7 +39,7 @@ demo: ## The whole thing: build, two-server table, real Kubernetes, Helm, OrderG
 demo-down: cluster-down ## Take down what the demo put up
 
 .PHONY: test
-test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (40 minutes cold, minutes warm)
+test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (minutes; the first time it builds Kubernetes too)
 	@hack/test.sh $(PKG)
 
 ##@ Build

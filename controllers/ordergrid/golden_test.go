@@ -1,19 +1,14 @@
 package ordergrid
 
 import (
-	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestGoldenObjects compares every object of three grids with testdata/<grid>/<object>.yaml. Of a grid with several
 // shards it is shard 1, so that numbers that should differ between shards do.
@@ -35,32 +30,8 @@ func TestGoldenObjects(t *testing.T) {
 			"statefulset":         statefulSet(grid, shard, template),
 		} {
 			t.Run(name+"/"+object, func(t *testing.T) {
-				golden(t, filepath.Join("testdata", name, object+".yaml"), built)
+				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)
 			})
 		}
-	}
-}
-
-func golden(t *testing.T, file string, object any) {
-	t.Helper()
-	got, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run go test ./controllers/ordergrid -update and review the difference", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test ./controllers/ordergrid -update and review the difference\n%s", file, got)
 	}
 }

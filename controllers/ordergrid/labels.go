@@ -6,38 +6,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-)
-
-const (
-	labelName      = "app.kubernetes.io/name"
-	labelComponent = "app.kubernetes.io/component"
-	labelInstance  = "app.kubernetes.io/instance"
-	labelManagedBy = "app.kubernetes.io/managed-by"
-
-	componentGridNode = "grid-node"
+	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
 // gridLabels are on every object of a grid.
 func gridLabels(grid *api.OrderGrid) map[string]string {
-	return map[string]string{
-		labelName:      "ordergrid",
-		labelComponent: componentGridNode,
-		labelInstance:  grid.Name,
-		labelManagedBy: "ordergrid-operator",
-		api.LabelGrid:  grid.Name,
-	}
+	l := labels.Common(labels.GridNode, grid.Name)
+	l[api.LabelGrid] = grid.Name
+	return l
 }
 
 // shardLabels are on every object of a shard.
 func shardLabels(grid *api.OrderGrid, shard int32) map[string]string {
-	labels := gridLabels(grid)
-	labels[api.LabelShard] = strconv.Itoa(int(shard))
-	return labels
+	l := gridLabels(grid)
+	l[api.LabelShard] = strconv.Itoa(int(shard))
+	return l
 }
 
 // gridSelector selects the pods of all shards. It is part of objects whose selector is immutable: never extend it.
 func gridSelector(grid *api.OrderGrid) map[string]string {
-	return map[string]string{labelComponent: componentGridNode, api.LabelGrid: grid.Name}
+	return map[string]string{labels.Component: labels.GridNode, api.LabelGrid: grid.Name}
 }
 
 // shardSelector selects the pods of one shard. It is part of objects whose selector is immutable: never extend it.

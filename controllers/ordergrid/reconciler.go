@@ -32,6 +32,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
 // leavingRetry is when to look again whether an object that stood in the way is gone.
@@ -83,7 +84,7 @@ func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler) error {
 // gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label tells.
 func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	grid := pod.GetLabels()[api.LabelGrid]
-	if grid == "" || pod.GetLabels()[labelComponent] != componentGridNode {
+	if grid == "" || pod.GetLabels()[labels.Component] != labels.GridNode {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}

@@ -1,9 +1,6 @@
 package orderprobe
 
 import (
-	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,14 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var testDefaults = Defaults{Image: "ordergrid.dev/order-probe:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
@@ -79,32 +74,8 @@ func TestGoldenObjects(t *testing.T) {
 			"job":               job(probe, p, testDefaults),
 		} {
 			t.Run(name+"/"+object, func(t *testing.T) {
-				golden(t, filepath.Join("testdata", name, object+".yaml"), built)
+				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)
 			})
 		}
-	}
-}
-
-func golden(t *testing.T, file string, object any) {
-	t.Helper()
-	got, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run go test ./controllers/orderprobe -update and review the difference", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test ./controllers/orderprobe -update and review the difference\n%s", file, got)
 	}
 }

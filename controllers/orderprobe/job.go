@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -97,8 +98,8 @@ func awayFromGrid(probe *api.OrderProbe) *corev1.Affinity {
 	}
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-			near(100, map[string]string{labelComponent: componentGridNode, api.LabelGrid: probe.Spec.GridRef.Name}),
-			near(10, map[string]string{labelComponent: componentProbe, api.LabelProbe: probe.Name}),
+			near(100, map[string]string{labels.Component: labels.GridNode, api.LabelGrid: probe.Spec.GridRef.Name}),
+			near(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}),
 		},
 	}}
 }

@@ -6,27 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-)
-
-const (
-	labelName      = "app.kubernetes.io/name"
-	labelComponent = "app.kubernetes.io/component"
-	labelInstance  = "app.kubernetes.io/instance"
-	labelManagedBy = "app.kubernetes.io/managed-by"
-
-	componentProbe    = "probe"
-	componentGridNode = "grid-node"
+	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
 // probeLabels are on every object of a probe. They do not include the grid's label, by which grid pods are selected.
 func probeLabels(probe *api.OrderProbe) map[string]string {
-	return map[string]string{
-		labelName:      "ordergrid",
-		labelComponent: componentProbe,
-		labelInstance:  probe.Name,
-		labelManagedBy: "ordergrid-operator",
-		api.LabelProbe: probe.Name,
-	}
+	l := labels.Common(labels.Probe, probe.Name)
+	l[api.LabelProbe] = probe.Name
+	return l
 }
 
 func probeMeta(probe *api.OrderProbe, name string) metav1.ObjectMeta {

@@ -119,6 +119,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		var o Order
 		err := Parse(c.msg, &o)
+		t.Logf("%-28s %v", c.name, err)
 		if err == nil {
 			t.Errorf("%s: accepted", c.name)
 		} else if err.Error() != c.want {

@@ -1,0 +1,39 @@
+// Package golden compares objects with files kept in testdata; `go test ./the/package -update` rewrites them.
+package golden
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// YAML fails t when object, as YAML, is not what file holds.
+func YAML(t *testing.T, file string, object any) {
+	t.Helper()
+	got, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run this test with -update and review the difference", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run this test with -update and review the difference\n%s", file, got)
+	}
+}
