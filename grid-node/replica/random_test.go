@@ -49,7 +49,10 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 	}
 	leases := seed%2 == 1
 	w := newWorld(t, worldOptions{replicas: replicas, minInSync: minInSync, leases: leases, limits: replica.Limits{Window: 16, InFlight: 64, PendingReads: 16, JoinBound: 32}})
-	w.quiet = true
+	w.quiet = os.Getenv("TRACE") == "" // one seed replayed: what happened, line by line
+	if !w.quiet {
+		defer func() { t.Logf("trace of %d replicas, seed %d:\n%s", replicas, seed, w.trace.String()) }()
+	}
 	w.faults.cut = map[[2]string]bool{}
 	c := &chaos{w: w, leases: leases, rng: rand.New(rand.NewPCG(seed, uint64(replicas)))}
 	for i := range 3 {
