@@ -10,6 +10,10 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when the operator cannot go on without a person.
 	ConditionStalled = "Stalled"
+	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
+	ConditionDataLossSuspected = "DataLossSuspected"
+	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.
+	ConditionConfigurationRegressed = "ConfigurationRegressed"
 )
 
 // Conditions of an OrderProbe.

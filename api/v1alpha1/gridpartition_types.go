@@ -35,12 +35,28 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:Maximum=3
 	MinInSync int32 `json:"minInSync"`
 
-	// preferredPod is the pod that claims the partition at once when it has never had a primary; the other
-	// pods of the shard wait for spec.timing.claimDelay of the OrderGrid.
+	// preferredPod is the pod that should be primary. It claims the partition at once when it has never had a primary; the
+	// other pods of the shard wait for spec.timing.claimDelay of the OrderGrid. Another primary hands over to it once its
+	// process has been in sync for spec.timing.handOverDelay, so a change of this field moves the primary.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	PreferredPod string `json:"preferredPod"`
+
+	// acceptDataLossEpoch is the epoch whose in-sync members a person has given up: a process without the orders that
+	// only they held may become primary, in a new lineage. It has to be the present epoch when it is set, and means
+	// nothing once the epoch has moved. 0: nothing is given up. The operator sets it from the annotation
+	// ordergrid.dev/accept-data-loss and clears it again.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",messageExpression="'%s is not an epoch; set it to status.epoch, or leave it out'.format([self])"
+	AcceptDataLossEpoch int64 `json:"acceptDataLossEpoch,omitempty"`
+
+	// reassertChangeID is the change id of the configuration that is the true one although this record shows an
+	// older one, because etcd was restored from a backup: the primary of that configuration writes it again. The
+	// operator sets it from the annotation ordergrid.dev/reassert-configuration and clears it again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 }
 
 // GridReference names an OrderGrid in the same namespace.
@@ -158,6 +174,8 @@ type Member struct {
 // +kubebuilder:printcolumn:name="Lineage",type=integer,priority=1,JSONPath=".status.lineage"
 // +kubebuilder:printcolumn:name="Preferred",type=string,priority=1,JSONPath=".spec.preferredPod"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status removed; the configuration of a partition is never forgotten, because acknowledged orders depend on it: send the status you read, with epoch raised by 1"
+// +kubebuilder:validation:XValidation:fieldPath=".status.lineage",rule="!has(self.status) || !has(oldSelf.status) || oldSelf.status.epoch == 0 || (has(self.status.lineage) ? self.status.lineage : 0) <= (has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0) || (has(self.spec.acceptDataLossEpoch) && self.spec.acceptDataLossEpoch == oldSelf.status.epoch) || (has(self.spec.reassertChangeID) && self.spec.reassertChangeID.size() > 0)",messageExpression="'lineage %s would give up what lineage %s holds, and nobody accepted that: spec.acceptDataLossEpoch is %s, not the epoch %s; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=%s'.format([has(self.status.lineage) ? self.status.lineage : 0, has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0, has(self.spec.acceptDataLossEpoch) ? self.spec.acceptDataLossEpoch : 0, oldSelf.status.epoch, oldSelf.status.epoch])"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".spec.acceptDataLossEpoch",rule="!has(self.spec.acceptDataLossEpoch) || self.spec.acceptDataLossEpoch <= 0 || (oldSelf.hasValue() && has(oldSelf.value().spec.acceptDataLossEpoch) && oldSelf.value().spec.acceptDataLossEpoch == self.spec.acceptDataLossEpoch) || (has(self.status) && self.status.epoch == self.spec.acceptDataLossEpoch)",messageExpression="'%s is not the present epoch %s: a loss is accepted neither in advance nor afterwards; read the partition again and set it to status.epoch'.format([self.spec.acceptDataLossEpoch, has(self.status) ? self.status.epoch : 0])"
 type GridPartition struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

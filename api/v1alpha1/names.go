@@ -17,6 +17,16 @@ const (
 	LabelProbe = "ordergrid.dev/probe"
 )
 
+// Annotations of a GridPartition by which a person asks for something. docs/spec/gridpartition.md says what becomes of them.
+const (
+	// AnnotationAcceptDataLoss gives up what only the in-sync members of an epoch hold; its value is that epoch.
+	AnnotationAcceptDataLoss = "ordergrid.dev/accept-data-loss"
+	// AnnotationReassert says which configuration is the true one; its value is that configuration's change id.
+	AnnotationReassert = "ordergrid.dev/reassert-configuration"
+	// AnnotationPreferredPod says which pod of the shard should be primary; without it the operator spreads them.
+	AnnotationPreferredPod = "ordergrid.dev/preferred-pod"
+)
+
 // ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
 // PodDisruptionBudget, ServiceAccount, Role and RoleBinding.
 func ShardName(grid string, shard int32) string {

@@ -60,7 +60,7 @@ type OrderGridSpec struct {
 
 	// timing of failure detection. The defaults fit a data-centre network.
 	// +optional
-	// +kubebuilder:default={beaconInterval: "20ms", lease: "200ms", grace: "300ms", claimDelay: "10s", drainTimeout: "20s"}
+	// +kubebuilder:default={beaconInterval: "20ms", lease: "200ms", grace: "300ms", claimDelay: "10s", handOverDelay: "5s", drainTimeout: "20s"}
 	Timing TimingSpec `json:"timing,omitempty,omitzero"`
 
 	// placement says on which Kubernetes nodes grid nodes run.
@@ -226,8 +226,18 @@ type TimingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 1s to 10m; write it as 20ms or 1.5s'.format([self])"
 	ClaimDelay metav1.Duration `json:"claimDelay,omitempty,omitzero"`
 
-	// drainTimeout is how long a pod that is asked to stop finishes what it has accepted. 1s to 10m; default
-	// 20s.
+	// handOverDelay is how long the pod that should be primary has to be in sync before the present primary hands over
+	// to it. 100ms to 10m; default 5s.
+	// +optional
+	// +default="5s"
+	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 100ms to 10m; write it as 20ms or 1.5s'.format([self])"
+	HandOverDelay metav1.Duration `json:"handOverDelay,omitempty,omitzero"`
+
+	// drainTimeout is how long a pod that is asked to stop finishes what it has accepted and hands its partitions
+	// over. 1s to 10m; default 20s.
 	// +optional
 	// +default="20s"
 	// +kubebuilder:default="20s"
@@ -275,7 +285,7 @@ type OrderGridStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available, Redundant, Progressing, Stalled.
+	// conditions are Available, Redundant, Progressing, Stalled, DataLossSuspected, ConfigurationRegressed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -318,9 +328,20 @@ type PartitionSummary struct {
 	// +optional
 	Epoch int64 `json:"epoch,omitempty"`
 
+	// lineage rises when a person has accepted the loss of data.
+	// +optional
+	Lineage int64 `json:"lineage,omitempty"`
+
 	// inSync is the number of complete copies.
 	// +optional
 	InSync int32 `json:"inSync,omitempty"`
+
+	// problem is the worst that holds for the partition: ConfigurationRegressed, DataLossSuspected, NotClaimed,
+	// PrimaryNotReady, InsufficientInSync or CopiesMissing; the condition of the grid that goes with it says more. Empty:
+	// none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Problem string `json:"problem,omitempty"`
 }
 
 // OrderGrid is a grid of order stores: shards of replicated, in-memory, totally ordered logs of FIX orders.

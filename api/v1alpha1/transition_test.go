@@ -67,6 +67,15 @@ func newPartition(t *testing.T, cl client.Client) *api.GridPartition {
 	return gp
 }
 
+// accept gives up the in-sync members of the present epoch, as the operator does for a person.
+func accept(t *testing.T, cl client.Client, gp *api.GridPartition) {
+	t.Helper()
+	gp.Spec.AcceptDataLossEpoch = gp.Status.Epoch
+	if err := cl.Update(t.Context(), gp); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // put replaces the status, as a grid node does: a PUT on the status subresource with the resourceVersion it read.
 func put(t *testing.T, cl client.Client, gp *api.GridPartition, s api.GridPartitionStatus) error {
 	t.Helper()
@@ -104,6 +113,9 @@ func TestTransitions(t *testing.T) {
 		{"the same again", upTo(pair), pair, ""},
 		{"accepted loss", upTo(pair), config(4, 2, &c, c), ""},
 		{"accepted loss by a member that was in sync", upTo(pair), config(4, 2, &a, a), ""},
+		{"loss nobody accepted", upTo(pair), config(4, 2, &c, c), "status.lineage: Invalid value: lineage 2 would give up what lineage 1 holds, and nobody accepted that: spec.acceptDataLossEpoch is 0, not the epoch 3; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=3"},
+		{"a second loss after an accepted one", append(upTo(pair), config(4, 2, &c, c)), config(5, 3, &a, a), "spec.acceptDataLossEpoch is 3, not the epoch 4"},
+		{"accepted loss, yet two lineages", upTo(pair), config(4, 3, &c, c), "lineage 3 does not follow 1"},
 
 		{"epoch skipped", upTo(pair), config(5, 1, &a, a), "epoch 5 does not follow 3: every change of the configuration raises it by exactly 1; read the partition again from the API server, not from a cache, and propose 4"},
 		{"epoch back", upTo(pair), config(2, 1, &a, a), "epoch 2 does not follow 3"},
@@ -138,9 +150,15 @@ func TestTransitions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			gp := newPartition(t, cl)
 			for _, s := range test.before {
+				if s.Lineage > 1 {
+					accept(t, cl, gp)
+				}
 				if err := put(t, cl, gp, s); err != nil {
 					t.Fatalf("epoch %d on the way: %v", s.Epoch, err)
 				}
+			}
+			if strings.HasPrefix(test.name, "accepted loss") {
+				accept(t, cl, gp)
 			}
 			err := put(t, cl, gp, test.next)
 			switch {
@@ -225,6 +243,40 @@ func TestSpecWritesKeepStatus(t *testing.T) {
 			t.Errorf("change of %s: %v", name, err)
 		}
 	}
+}
+
+// TestLossIsAcceptedAtThePresentEpochOnly: neither in advance nor afterwards, so that a forgotten acceptance gives nothing up.
+func TestLossIsAcceptedAtThePresentEpochOnly(t *testing.T) {
+	cl := newClient(t)
+	early := &api.GridPartition{
+		ObjectMeta: metav1.ObjectMeta{Name: "early", Namespace: "default"},
+		Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0", AcceptDataLossEpoch: 3},
+	}
+	checkRefusal(t, cl.Create(t.Context(), early, client.DryRunAll), "spec.acceptDataLossEpoch: Invalid value: 3 is not the present epoch 0: a loss is accepted neither in advance nor afterwards; read the partition again and set it to status.epoch")
+	gp := newPartition(t, cl)
+	for _, s := range upTo(config(3, 1, &a, a, b)) {
+		if err := put(t, cl, gp, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, epoch := range []int64{2, 4} {
+		wrong := gp.DeepCopy()
+		wrong.Spec.AcceptDataLossEpoch = epoch
+		checkRefusal(t, cl.Update(t.Context(), wrong), "is not the present epoch 3")
+	}
+	negative := gp.DeepCopy()
+	negative.Spec.AcceptDataLossEpoch = -1
+	checkRefusal(t, cl.Update(t.Context(), negative), "spec.acceptDataLossEpoch: Invalid value: -1: -1 is not an epoch; set it to status.epoch, or leave it out")
+	accept(t, cl, gp)
+	if err := put(t, cl, gp, config(4, 1, &b, b)); err != nil {
+		t.Fatalf("a member takes over although its loss was accepted: %v", err)
+	}
+	gp.Spec.MinInSync = 2 // the spent acceptance stands, and other fields can be written
+	checkRefusal(t, cl.Update(t.Context(), gp), "")
+	gp.Spec.AcceptDataLossEpoch = 0
+	checkRefusal(t, cl.Update(t.Context(), gp), "")
+	gp.Spec.ReassertChangeID = strings.Repeat("x", 65)
+	checkRefusal(t, cl.Update(t.Context(), gp), "spec.reassertChangeID: Too long")
 }
 
 // TestRacingMembers lets both members of a pair change the configuration from the same state, again and again: the

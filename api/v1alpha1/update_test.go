@@ -30,7 +30,7 @@ func TestGridDefaults(t *testing.T) {
 	want := api.TimingSpec{
 		BeaconInterval: metav1.Duration{Duration: 20 * time.Millisecond}, Lease: metav1.Duration{Duration: 200 * time.Millisecond},
 		Grace: metav1.Duration{Duration: 300 * time.Millisecond}, ClaimDelay: metav1.Duration{Duration: 10 * time.Second},
-		DrainTimeout: metav1.Duration{Duration: 20 * time.Second},
+		HandOverDelay: metav1.Duration{Duration: 5 * time.Second}, DrainTimeout: metav1.Duration{Duration: 20 * time.Second},
 	}
 	if s.Timing != want {
 		t.Errorf("timing %+v, want %+v", s.Timing, want)

@@ -550,6 +550,7 @@ func (in *TimingSpec) DeepCopyInto(out *TimingSpec) {
 	out.Lease = in.Lease
 	out.Grace = in.Grace
 	out.ClaimDelay = in.ClaimDelay
+	out.HandOverDelay = in.HandOverDelay
 	out.DrainTimeout = in.DrainTimeout
 }
 

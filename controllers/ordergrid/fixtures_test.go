@@ -25,7 +25,7 @@ func pairGrid() *api.OrderGrid {
 			WriteBehind: api.WriteBehindSpec{Sink: api.SinkHold},
 			Timing: api.TimingSpec{
 				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
-				ClaimDelay: d(10 * time.Second), DrainTimeout: d(20 * time.Second),
+				ClaimDelay: d(10 * time.Second), HandOverDelay: d(5 * time.Second), DrainTimeout: d(20 * time.Second),
 			},
 			Placement: api.GridPlacement{Spread: api.SpreadRequired},
 		},

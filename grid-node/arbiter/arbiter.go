@@ -28,9 +28,16 @@ type Spec struct {
 	Grid         string `json:"grid"`
 	Shard        int    `json:"shard"`
 	Index        int    `json:"index"`
-	Replicas     int    `json:"replicas"`  // copies wanted, the primary's included; 1..3
-	MinInSync    int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
-	PreferredPod string `json:"preferredPod"`
+	Replicas     int    `json:"replicas"`     // copies wanted, the primary's included; 1..3
+	MinInSync    int    `json:"minInSync"`    // fewer in-sync copies refuse orders; 1..Replicas
+	PreferredPod string `json:"preferredPod"` // the pod that should be primary
+
+	// AcceptDataLossEpoch is the epoch whose in-sync members a person has given up;
+	// only then may lineage rise. 0: none.
+	AcceptDataLossEpoch uint64 `json:"acceptDataLossEpoch,omitempty"`
+	// ReassertChangeID is the change id of the configuration that a person says is
+	// the true one although this record shows an older one. "": none.
+	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 }
 
 // Record is the configuration of a partition as the arbiter holds it.

@@ -9,9 +9,10 @@ import (
 // CheckTransition says whether next may follow old. It is the same set of rules,
 // with the same messages, as the CEL rules on GridPartitionStatus; a test holds
 // the two together. The zero Record (epoch 0) stands for an unclaimed partition.
+// What a person allowed is read from old.Spec: next.Spec is the proposer's word.
 func CheckTransition(old, next Record) error {
 	for _, rule := range []func(old, next Record) string{
-		ruleEpochFollows, ruleEpochTaken, ruleLineageFollows, rulePrimaryWasInSync,
+		ruleEpochFollows, ruleEpochTaken, ruleLineageFollows, ruleLossAccepted, rulePrimaryWasInSync,
 		rulePrimaryPresent, ruleLineagePresent, ruleChangeIDPresent, ruleInSyncHasPrimary,
 		ruleInSyncNeedsPrimary, ruleFirstClaimAlone, ruleInSyncSize, ruleMembers,
 	} {
@@ -50,6 +51,15 @@ func ruleLineageFollows(old, next Record) string {
 	}
 	return fmt.Sprintf("lineage %d does not follow %d: it never falls, and rises by 1 only when a person accepted the "+
 		"loss of data; keep it as it was", next.Lineage, old.Lineage)
+}
+
+func ruleLossAccepted(old, next Record) string {
+	if old.Epoch == 0 || next.Lineage <= old.Lineage || old.Spec.AcceptDataLossEpoch == old.Epoch || old.Spec.ReassertChangeID != "" {
+		return ""
+	}
+	return fmt.Sprintf("lineage %d would give up what lineage %d holds, and nobody accepted that: spec.acceptDataLossEpoch "+
+		"is %d, not the epoch %d; keep the lineage, or have a person accept the loss with the annotation "+
+		"ordergrid.dev/accept-data-loss=%d", next.Lineage, old.Lineage, old.Spec.AcceptDataLossEpoch, old.Epoch, old.Epoch)
 }
 
 func rulePrimaryWasInSync(old, next Record) string {

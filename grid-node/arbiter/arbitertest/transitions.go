@@ -34,6 +34,13 @@ func Transitions() []Transition {
 	solo, pair := Rec(1, 1, "c1", A, A), Rec(2, 1, "c2", A, A, B)
 	moved := A
 	moved.Address = "10.0.0.7:7400"
+	accepted := pair
+	accepted.Spec.AcceptDataLossEpoch = 2
+	late := Rec(3, 1, "c3", A, A, B)
+	late.Spec.AcceptDataLossEpoch = 2
+	reasserted := pair
+	reasserted.Spec.ReassertChangeID = "c7"
+	twice := Rec(3, 2, "c3", C, C)
 	misnamed := B
 	misnamed.ID = "other/" + B.BootID
 	return []Transition{
@@ -43,14 +50,20 @@ func Transitions() []Transition {
 		{"a backup takes over", pair, Rec(3, 1, "c3", B, B), ""},
 		{"the primary drops a backup", pair, Rec(3, 1, "c3", A, A), ""},
 		{"hand-over", pair, Rec(3, 1, "c3", B, B, A), ""},
-		{"loss accepted", pair, Rec(3, 2, "c3", C, C), ""},
+		{"loss accepted", accepted, Rec(3, 2, "c3", C, C), ""},
+		{"loss accepted, and a member takes over after all", accepted, Rec(3, 1, "c3", B, B), ""},
+		{"loss nobody accepted", pair, Rec(3, 2, "c3", C, C), "lineage 2 would give up what lineage 1 holds, and nobody accepted that: spec.acceptDataLossEpoch is 0, not the epoch 2"},
+		{"loss accepted at an earlier epoch", late, Rec(4, 2, "c4", C, C), "spec.acceptDataLossEpoch is 2, not the epoch 3"},
+		{"a second loss after an accepted one", twice, Rec(4, 3, "c4", A, A), "nobody accepted that"},
+		{"a configuration reasserted", reasserted, Rec(3, 2, "c8", C, C), ""},
+		{"a stranger without a new lineage though a loss was accepted", accepted, Rec(3, 1, "c3", C, C), "was not in inSync"},
 		{"epoch skips", pair, Rec(4, 1, "c4", A, A), "epoch 4 does not follow 2"},
 		{"epoch falls", pair, solo, "epoch 1 does not follow 2"},
 		{"first claim at epoch 2", none, Rec(2, 1, "c1", A, A), "epoch 2 at the first claim"},
 		{"epoch is taken", pair, Rec(2, 1, "other", B, B), "epoch 2 is already taken by change c2"},
 		{"in-sync changes without the epoch", pair, Rec(2, 1, "c2", A, A), "already taken"},
-		{"lineage falls", Rec(3, 2, "c3", C, C), Rec(4, 1, "c4", C, C), "lineage 1 does not follow 2"},
-		{"lineage skips", pair, Rec(3, 3, "c3", A, A), "lineage 3 does not follow 1"},
+		{"lineage falls", twice, Rec(4, 1, "c4", C, C), "lineage 1 does not follow 2"},
+		{"lineage skips", accepted, Rec(3, 3, "c3", A, A), "lineage 3 does not follow 1"},
 		{"a stranger takes over", pair, Rec(3, 1, "c3", C, C), "primary " + C.ID + " was not in inSync [\"" + A.ID + "\", \"" + B.ID + "\"] of epoch 2"},
 		{"a new process under the old pod name", solo, Rec(2, 1, "c2", A2, A2), "was not in inSync"},
 		{"a learner that was never admitted", solo, Rec(2, 1, "c2", B, B, A), "was not in inSync"},

@@ -85,11 +85,30 @@ func (f *fixture) reach(t *testing.T, old arbiter.Record) string {
 		if e == old.Epoch {
 			step = old
 		}
+		if step.Lineage > 1 {
+			f.setSpec(t, name, arbiter.Spec{AcceptDataLossEpoch: e - 1})
+		}
 		if _, err := f.put(t, name, step); err != nil {
 			t.Fatalf("on the way to %+v: epoch %d: %v", old, e, err)
 		}
+		if old.Spec.AcceptDataLossEpoch == e || e == old.Epoch && old.Spec.AcceptDataLossEpoch == 0 {
+			f.setSpec(t, name, old.Spec)
+		}
 	}
 	return name
+}
+
+// setSpec is what the operator does when a person has asked for it.
+func (f *fixture) setSpec(t *testing.T, name string, s arbiter.Spec) {
+	t.Helper()
+	var gp api.GridPartition
+	if err := f.admin.Get(t.Context(), client.ObjectKey{Namespace: f.ns, Name: name}, &gp); err != nil {
+		t.Fatal(err)
+	}
+	gp.Spec.AcceptDataLossEpoch, gp.Spec.ReassertChangeID = int64(s.AcceptDataLossEpoch), s.ReassertChangeID
+	if err := f.admin.Update(t.Context(), &gp); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The CEL rules of the CRD and the Go rules of the in-memory arbiter decide
@@ -128,6 +147,11 @@ func TestRoundTripAndConflict(t *testing.T) {
 	}
 	if claimed.Spec != unclaimed.Spec {
 		t.Fatalf("the status PUT changed the spec: %+v", claimed.Spec)
+	}
+	f.setSpec(t, name, arbiter.Spec{AcceptDataLossEpoch: 1, ReassertChangeID: "true-one"})
+	asked, err := f.Get(t.Context(), name)
+	if err != nil || asked.Spec.AcceptDataLossEpoch != 1 || asked.Spec.ReassertChangeID != "true-one" {
+		t.Fatalf("what a person asked for: %+v, %v", asked.Spec, err)
 	}
 	late := arbitertest.Rec(2, 1, "late", arbitertest.A, arbitertest.A, arbitertest.B)
 	late.Name, late.Version = name, unclaimed.Version
