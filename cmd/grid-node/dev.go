@@ -29,12 +29,19 @@ follow --port, and an arbiter in memory. Nothing is kept when it ends, except th
 files of --sink=file. A node that is killed is started again as a new member.
 
 It prints the endpoints and a command for a first order. --json prints one line for
-programs once the grid accepts orders. Ctrl-C stops everything.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+programs once the grid accepts orders. Ctrl-C stops everything. What follows "--" are
+further flags of "grid-node serve" for every node.
+
+The arbiter's address also has switches for tests: GET /v1/nodes lists the processes
+with their present pids, POST /v1/nodes/POD/replace starts another process under a pod's
+name, PUT /v1/partitions/NAME/spec changes the spec of a partition, and POST /v1/faults
+{"mode":"away"} makes the arbiter misbehave (ok, away, slow, commit-then-timeout).`,
+		Args: func(cmd *cobra.Command, args []string) error { return noArgs(cmd, args[:max(0, dash(cmd, args))]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.apply(&o); err != nil {
 				return usageError{err}
 			}
+			o.Args = append(o.Args, args...)
 			return dev.Run(cmd.Context(), o, func(i dev.Info) {
 				if f.asJSON {
 					_ = json.NewEncoder(cmd.OutOrStdout()).Encode(i)
@@ -50,6 +57,7 @@ programs once the grid accepts orders. Ctrl-C stops everything.`,
 	fl.IntVar(&o.Shards, "shards", 1, "shards")
 	fl.IntVar(&o.Partitions, "partitions", 0, "partitions of a shard: 1..16; default --replicas")
 	fl.StringVar(&o.Host, "listen", "127.0.0.1", "IP address to listen on")
+	fl.BoolVar(&o.HostPerNode, "address-per-node", false, "node i listens on --listen + i and dials from there, so that a packet filter can cut it off; needs --listen 127.x.y.1")
 	fl.IntVar(&o.Port, "port", 7400, "data port of the first node, the others follow; 0: any free ports")
 	fl.IntVar(&o.HTTPPort, "http-port", 9400, "metrics and health port of the first node, the others follow; 0: any free ports")
 	fl.StringVar(&f.sink, "sink", "hold", "write-behind sink: hold or file")
@@ -61,6 +69,14 @@ programs once the grid accepts orders. Ctrl-C stops everything.`,
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
+}
+
+// dash is how many arguments stand before "--".
+func dash(cmd *cobra.Command, args []string) int {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return n
+	}
+	return len(args)
 }
 
 // apply turns flags into arguments of the nodes.

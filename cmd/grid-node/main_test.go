@@ -219,6 +219,8 @@ func TestUsageErrors(t *testing.T) {
 		"dev replicas":    {[]string{"dev", "--replicas", "5"}, "--replicas: value 5, allowed: 1..3"},
 		"dev sink":        {[]string{"dev", "--sink", "file"}, `--dir: value "", allowed: a directory`},
 		"dev listen":      {[]string{"dev", "--listen", "localhost"}, `--listen: value "localhost", allowed: an IP address`},
+		"dev addresses":   {[]string{"dev", "--address-per-node"}, `--listen is "127.0.0.1", allowed: 127.x.y.1`},
+		"dev argument":    {[]string{"dev", "now"}, `argument "now"`},
 		"get both":        {[]string{"get", "--id", "s0p0/1", "--clordid", "x"}, "one of them is needed"},
 		"get mode":        {[]string{"get", "--id", "s0p0/1", "--mode", "fast"}, `--mode: value "fast", allowed: confirmed, leased, backup`},
 		"submit file":     {[]string{"submit", "--file", missing}, "--file: open"},

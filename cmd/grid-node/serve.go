@@ -110,6 +110,9 @@ func setArbiter(ctx context.Context, cfg *node.Config, f serveFlags) error {
 		if err != nil {
 			return fmt.Errorf("--arbiter: value %q, allowed: kube, or http://host:port", f.arbiter)
 		}
+		if source := cfg.Source(); source.IsValid() {
+			a.From(source)
+		}
 		cfg.Arbiter = a
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -22,17 +21,18 @@ import (
 
 // Options of Run. Zero fields take the documented default.
 type Options struct {
-	Grid       string // default "dev"
-	Replicas   int    // nodes of a shard; default 2
-	Shards     int    // default 1
-	Partitions int    // of a shard; default Replicas
-	Host       string // address to listen on; default 127.0.0.1
-	Port       int    // data port of the first node, the others follow; 0 = any free ports
-	HTTPPort   int    // health port of the first node, the others follow; 0 = any free ports
-	Exe        string // the grid-node program; default this one
-	Args       []string
-	Log        *slog.Logger
-	Stderr     io.Writer // of the nodes
+	Grid        string // default "dev"
+	Replicas    int    // nodes of a shard; default 2
+	Shards      int    // default 1
+	Partitions  int    // of a shard; default Replicas
+	Host        string // address to listen on; default 127.0.0.1
+	HostPerNode bool   // node i listens on Host + i and dials from there
+	Port        int    // data port of the first node, the others follow; 0 = any free ports
+	HTTPPort    int    // health port of the first node, the others follow; 0 = any free ports
+	Exe         string // the grid-node program; default this one
+	Args        []string
+	Log         *slog.Logger
+	Stderr      io.Writer // of the nodes
 }
 
 // Info is what a user of the grid has to know; `grid-node dev --json` prints it.
@@ -73,6 +73,8 @@ func (o *Options) Fill() error {
 		return fmt.Errorf("--partitions: value %d, allowed: 1..%d", o.Partitions, wire.MaxPartitionsPerShard)
 	case net.ParseIP(o.Host) == nil:
 		return fmt.Errorf("--listen: value %q, allowed: an IP address of this machine", o.Host)
+	case o.HostPerNode && !loopbackRoom(o.Host):
+		return fmt.Errorf("--address-per-node: --listen is %q, allowed: 127.x.y.1 with x or y other than 0, the nodes take the addresses from there on", o.Host)
 	case o.Port < 0 || o.Port > 65535-nodes:
 		return fmt.Errorf("--port: value %d, allowed: 0 (any) or 1..%d", o.Port, 65535-nodes)
 	case o.HTTPPort < 0 || o.HTTPPort > 65535-nodes:
@@ -102,34 +104,24 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 		return err
 	}
 	start := time.Now()
-	url, stopArbiter, err := serveArbiter(o)
+	g := &grid{o: o, s: newSupervisor(o)}
+	defer g.s.stop()
+	url, stopArbiter, err := g.serveArbiter()
 	if err != nil {
 		return err
 	}
 	defer stopArbiter()
-	info := Info{Grid: o.Grid, Arbiter: url}
-	nodes, err := o.nodes()
-	if err != nil {
+	if err := g.start(url); err != nil {
 		return err
 	}
-	s := newSupervisor(o)
-	defer s.stop()
-	for i, n := range nodes {
-		info.Endpoints = append(info.Endpoints, n.data)
-		info.HTTP = append(info.HTTP, "http://"+n.http)
-		pid, err := s.start(i, o.args(i, nodes, url))
-		if err != nil {
-			return err
-		}
-		info.PIDs = append(info.PIDs, pid)
-	}
-	if err := awaitReady(ctx, s, info.HTTP); err != nil {
+	info := g.info(url)
+	if err := awaitReady(ctx, g.s, info.HTTP); err != nil {
 		if ctx.Err() != nil {
 			return nil // interrupted while starting
 		}
 		return err
 	}
-	s.keep()
+	g.s.keep()
 	info.ReadyMS = time.Since(start).Milliseconds()
 	ready(info)
 	<-ctx.Done()
@@ -138,7 +130,8 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 
 // serveArbiter puts an unclaimed record for every partition behind HTTP on
 // loopback.
-func serveArbiter(o Options) (url string, stop func(), err error) {
+func (g *grid) serveArbiter() (url string, stop func(), err error) {
+	o := g.o
 	specs := map[string]arbiter.Spec{}
 	for shard := range o.Shards {
 		for index := range o.Partitions {
@@ -150,7 +143,11 @@ func serveArbiter(o Options) (url string, stop func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("arbiter: %w", err)
 	}
-	srv := &http.Server{Handler: memory.NewStore(specs).Handler(), ReadHeaderTimeout: 5 * time.Second}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", memory.NewStore(specs).Handler())
+	g.controls(mux)
+	// Requests that a fault cuts off would be logged as panics otherwise.
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			o.Log.Error("the arbiter ended", "reason", err)
@@ -161,64 +158,6 @@ func serveArbiter(o Options) (url string, stop func(), err error) {
 
 func podName(grid string, shard, ordinal int) string {
 	return fmt.Sprintf("%s-s%d-%d", grid, shard, ordinal)
-}
-
-// nodeAddr is where one node listens.
-type nodeAddr struct{ data, http string }
-
-// nodes assigns addresses, shard by shard.
-func (o *Options) nodes() ([]nodeAddr, error) {
-	n := o.Shards * o.Replicas
-	data, err := ports(o.Host, o.Port, n)
-	if err != nil {
-		return nil, fmt.Errorf("--port: %w", err)
-	}
-	web, err := ports(o.Host, o.HTTPPort, n)
-	if err != nil {
-		return nil, fmt.Errorf("--http-port: %w", err)
-	}
-	var out []nodeAddr
-	for i := range n {
-		out = append(out, nodeAddr{net.JoinHostPort(o.Host, strconv.Itoa(data[i])), net.JoinHostPort(o.Host, strconv.Itoa(web[i]))})
-	}
-	return out, nil
-}
-
-// ports returns n ports from first on, or n free ones; each was free just now.
-func ports(host string, first, n int) ([]int, error) {
-	var out []int
-	for i := range n {
-		want := 0
-		if first != 0 {
-			want = first + i
-		}
-		ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(want)))
-		if err != nil {
-			return nil, fmt.Errorf("port %d is not free: %w; choose another with this flag, or 0 for any", want, err)
-		}
-		defer func() { _ = ln.Close() }() // after all are known, so that none is given twice
-		out = append(out, ln.Addr().(*net.TCPAddr).Port)
-	}
-	return out, nil
-}
-
-// args are the arguments of node i.
-func (o *Options) args(i int, nodes []nodeAddr, arbiterURL string) []string {
-	shard, ordinal := i/o.Replicas, i%o.Replicas
-	args := []string{"serve", "--grid", o.Grid, "--arbiter", arbiterURL,
-		"--shard", strconv.Itoa(shard), "--shards", strconv.Itoa(o.Shards),
-		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
-		"--pod", podName(o.Grid, shard, ordinal),
-		"--listen", nodes[i].data, "--advertise", nodes[i].data, "--http", nodes[i].http}
-	for j := range o.Replicas {
-		args = append(args, "--peers", nodes[shard*o.Replicas+j].data)
-	}
-	for s := range o.Shards {
-		if s != shard {
-			args = append(args, "--seeds", nodes[s*o.Replicas].data)
-		}
-	}
-	return append(args, o.Args...)
 }
 
 // awaitReady polls every node's /readyz. A node that ends before is an error.

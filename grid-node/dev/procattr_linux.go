@@ -1,6 +1,9 @@
 package dev
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // dieWithParent makes the kernel kill a node when this process dies, however it
 // dies. Nodes are in a process group of their own, so that Ctrl-C reaches only
@@ -8,3 +11,5 @@ import "syscall"
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
+
+func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -24,12 +24,14 @@ type supervisor struct {
 	keeping  bool
 	stopping bool
 	running  map[int]*exec.Cmd
+	starts   map[int]int  // processes started, by node
+	left     map[int]bool // nodes that are not started again
 	wg       sync.WaitGroup
 }
 
 func newSupervisor(o Options) *supervisor {
 	s := &supervisor{exe: o.Exe, log: o.Log, stderr: &lineWriter{w: o.Stderr}, failed: make(chan error, 1),
-		forks: make(chan func()), running: map[int]*exec.Cmd{}}
+		forks: make(chan func()), running: map[int]*exec.Cmd{}, starts: map[int]int{}, left: map[int]bool{}}
 	// The kernel delivers a parent-death signal when the thread that forked ends,
 	// not the process: all forks are done by one thread that lives as long as we do.
 	go func() {
@@ -49,19 +51,36 @@ const (
 )
 
 // start runs node i and looks after it.
-func (s *supervisor) start(i int, args []string) (pid int, err error) {
+func (s *supervisor) start(i int, args []string) error {
 	cmd, err := s.spawn(i, args)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	s.wg.Go(func() { s.look(i, args, cmd) })
-	return cmd.Process.Pid, nil
+	return nil
+}
+
+// state is node i's process, 0 while it has none, and how many it has had.
+func (s *supervisor) state(i int) (pid, starts int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cmd := s.running[i]; cmd != nil {
+		pid = cmd.Process.Pid
+	}
+	return pid, s.starts[i]
+}
+
+// abandon lets node i's process run and does not start it again.
+func (s *supervisor) abandon(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left[i] = true
 }
 
 func (s *supervisor) spawn(i int, args []string) (*exec.Cmd, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if s.stopping || s.left[i] {
 		return nil, errors.New("stopping")
 	}
 	cmd := exec.Command(s.exe, args...)
@@ -73,6 +92,7 @@ func (s *supervisor) spawn(i int, args []string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("start node %d (%s): %w", i, s.exe, err)
 	}
 	s.running[i] = cmd
+	s.starts[i]++
 	return cmd, nil
 }
 
@@ -84,7 +104,7 @@ func (s *supervisor) look(i int, args []string, cmd *exec.Cmd) {
 		err := cmd.Wait()
 		s.mu.Lock()
 		delete(s.running, i)
-		stopping, keeping := s.stopping, s.keeping
+		stopping, keeping := s.stopping || s.left[i], s.keeping
 		s.mu.Unlock()
 		switch {
 		case stopping:
@@ -153,5 +173,6 @@ func (s *supervisor) signal(sig syscall.Signal) {
 	s.stopping = true
 	for _, cmd := range s.running {
 		_ = cmd.Process.Signal(sig) // it may have ended just now
+		_ = resume(cmd.Process)     // a test may have stopped it; then it hears nothing
 	}
 }

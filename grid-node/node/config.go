@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -126,6 +127,21 @@ func (c *Config) fill() error {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
 	return errors.Join(errs...)
+}
+
+// Source is the address that a node listens on, if it listens on one: what the
+// node dials, it dials from there, so that all its traffic takes one interface
+// and one address stands for the node. Invalid: the kernel chooses.
+func (c *Config) Source() netip.Addr {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil || addr.IsUnspecified() {
+		return netip.Addr{}
+	}
+	return addr
 }
 
 func setDefault[T comparable](v *T, d T) {

@@ -67,7 +67,7 @@ func New(cfg Config) (*Node, error) {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
-		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout,
+		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
 		MaxMemory: int(min(256<<20, max(32<<20, cfg.MemoryLimit/4))),
 	}, n)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -250,6 +252,23 @@ func TestDial(t *testing.T) {
 			if c := within(t, opened); c != dialled || c.Tag != "tag" || !c.Dialled() {
 				t.Fatalf("opened %+v, dialled %+v", c, dialled)
 			}
+		}
+	})
+}
+
+// All of 127/8 is this machine's, on Linux: a connection can come from any of it.
+func TestDialSource(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs 127.0.0.9 to be an address of this machine")
+	}
+	forEach(t, func(t *testing.T, kind Kind) {
+		from := make(chan string, 1)
+		addr := serve(t, kind, Config{}, &echo{onOpen: func(c *Conn) { from <- c.Remote() }})
+		client := &echo{}
+		serve(t, kind, Config{Source: netip.MustParseAddr("127.0.0.9")}, client)
+		onLoop(t, client.loop, func() *Conn { return client.loop.Dial(addr, nil) })
+		if host, _, _ := net.SplitHostPort(within(t, from)); host != "127.0.0.9" {
+			t.Fatalf("the connection comes from %q, want the source configured", host)
 		}
 	})
 }

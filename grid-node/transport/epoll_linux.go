@@ -282,7 +282,7 @@ func (l *epollLoop) Dial(addr string, tag any) *Conn {
 }
 
 func (l *epollLoop) connect(c *Conn, ap netip.AddrPort) {
-	fd, err := startConnect(ap)
+	fd, err := startConnect(ap, l.cfg.Source)
 	if err != nil {
 		c.Close(fmt.Errorf("connect to %s: %w", ap, err))
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -258,7 +259,11 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
 	go func() {
-		nc, err := net.DialTimeout("tcp", addr, l.cfg.DialTimeout)
+		d := net.Dialer{Timeout: l.cfg.DialTimeout}
+		if l.cfg.Source.IsValid() {
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(l.cfg.Source, 0))
+		}
+		nc, err := d.Dial("tcp", addr)
 		s.dialled = nc
 		if !l.send(netEvent{kind: netDialled, s: s, err: err}) && nc != nil {
 			_ = nc.Close()

@@ -74,22 +74,26 @@ func dupListener(ln *net.TCPListener) (int, error) {
 	return fd, nil
 }
 
-// startConnect begins a non-blocking connect.
-func startConnect(ap netip.AddrPort) (int, error) {
+// startConnect begins a non-blocking connect, from source if that is valid and
+// of the same family.
+func startConnect(ap netip.AddrPort, source netip.Addr) (int, error) {
 	domain := unix.AF_INET
-	var sa unix.Sockaddr
-	addr := ap.Addr().Unmap()
-	if addr.Is4() {
-		sa = &unix.SockaddrInet4{Port: int(ap.Port()), Addr: addr.As4()}
-	} else {
+	if !ap.Addr().Unmap().Is4() {
 		domain = unix.AF_INET6
-		sa = &unix.SockaddrInet6{Port: int(ap.Port()), Addr: addr.As16()}
 	}
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err := unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS {
+	if source.IsValid() && source.Unmap().Is4() == ap.Addr().Unmap().Is4() {
+		// The port is chosen by connect, when the other end is known: bound ones run out.
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+		if err := unix.Bind(fd, sockaddr(netip.AddrPortFrom(source, 0))); err != nil {
+			_ = unix.Close(fd)
+			return -1, fmt.Errorf("bind to %s: %w", source, err)
+		}
+	}
+	if err := unix.Connect(fd, sockaddr(ap)); err != nil && err != unix.EINPROGRESS {
 		_ = unix.Close(fd)
 		return -1, err
 	}
@@ -120,6 +124,13 @@ func resolve(addr string, timeout time.Duration) (netip.AddrPort, error) {
 		}
 	}
 	return netip.AddrPortFrom(best, uint16(port)), nil
+}
+
+func sockaddr(ap netip.AddrPort) unix.Sockaddr {
+	if addr := ap.Addr().Unmap(); addr.Is4() {
+		return &unix.SockaddrInet4{Port: int(ap.Port()), Addr: addr.As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ap.Addr().As16()}
 }
 
 func sockaddrAddr(sa unix.Sockaddr) net.Addr {

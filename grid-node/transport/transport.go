@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"time"
 )
@@ -102,6 +103,7 @@ type Config struct {
 	Tick        time.Duration // interval of OnTick; default 20 ms
 	WriteStall  time.Duration // longest time without progress of pending output; default 10 s
 	DialTimeout time.Duration // default 2 s
+	Source      netip.Addr    // local address of dialled connections; default: the kernel chooses
 }
 
 func (c Config) withDefaults() Config {

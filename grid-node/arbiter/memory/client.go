@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -30,6 +32,15 @@ func NewClient(base string) (*Client, error) {
 		return nil, fmt.Errorf("arbiter %q: allowed: http://host:port", base)
 	}
 	return &Client{base: strings.TrimRight(base, "/") + "/v1/partitions/", http: &http.Client{}}, nil
+}
+
+// From makes the client connect from a local address; call it before any other
+// method. It returns the client.
+func (c *Client) From(source netip.Addr) *Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0))}).DialContext
+	c.http.Transport = t
+	return c
 }
 
 // Get implements arbiter.Arbiter.

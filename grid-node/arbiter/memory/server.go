@@ -18,6 +18,8 @@ import (
 //	GET /v1/partitions/{name}                   one record
 //	GET /v1/partitions/{name}?after=VERSION     the record once its version is another; 304 after WaitLimit
 //	PUT /v1/partitions/{name}                   compare-and-swap: 409 conflict, 422 refused
+//	PUT /v1/partitions/{name}/spec              changes the fields of the spec that the body has
+//	GET, POST /v1/faults                        a Fault: how the above, but for spec, misbehaves
 
 // WaitLimit is how long a watching GET waits for a change.
 const WaitLimit = 20 * time.Second
@@ -36,8 +38,11 @@ func (s *Store) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/partitions", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, s.List())
 	})
-	mux.HandleFunc("GET /v1/partitions/{name}", s.serveGet)
-	mux.HandleFunc("PUT /v1/partitions/{name}", s.servePut)
+	mux.HandleFunc("GET /v1/partitions/{name}", s.faulty(s.serveGet))
+	mux.HandleFunc("PUT /v1/partitions/{name}", s.faulty(s.servePut))
+	mux.HandleFunc("PUT /v1/partitions/{name}/spec", s.serveSpec)
+	mux.HandleFunc("GET /v1/faults", s.serveFault)
+	mux.HandleFunc("POST /v1/faults", s.serveFault)
 	return mux
 }
 
@@ -52,7 +57,10 @@ func (s *Store) serveGet(w http.ResponseWriter, req *http.Request) {
 	} else {
 		r, err = s.Get(ctx, name)
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) {
+		panic(http.ErrAbortHandler) // the arbiter has gone away meanwhile, or the watcher has
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -61,10 +69,7 @@ func (s *Store) serveGet(w http.ResponseWriter, req *http.Request) {
 
 func (s *Store) servePut(w http.ResponseWriter, req *http.Request) {
 	var r arbiter.Record
-	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		answer(w, http.StatusBadRequest, problem{Message: fmt.Sprintf("body: %v; allowed: one record in JSON, at most %d bytes", err, maxBody)})
+	if !decode(w, req, &r, "one record") {
 		return
 	}
 	r.Name = req.PathValue("name")

@@ -21,6 +21,7 @@ type Store struct {
 	version uint64
 	records map[string]arbiter.Record
 	changed chan struct{} // closed and replaced at every change
+	faults  faults        // of the HTTP form
 }
 
 var _ arbiter.Arbiter = (*Store)(nil)
@@ -96,11 +97,15 @@ func (s *Store) CompareAndSwap(_ context.Context, r arbiter.Record) (arbiter.Rec
 	if r.Observed.IsZero() {
 		r.Observed = time.Now()
 	}
-	r = s.stamp(r)
-	s.records[r.Name] = r
+	s.put(r)
+	return s.get(r.Name)
+}
+
+// put stores a record under a new version and wakes the watchers.
+func (s *Store) put(r arbiter.Record) {
+	s.records[r.Name] = s.stamp(r)
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return s.get(r.Name)
 }
 
 // next waits until the record's version is another than after.

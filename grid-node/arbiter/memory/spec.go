@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+)
+
+// SetSpec changes the spec of a record, as a person does with kubectl: change
+// gets a copy of the present one. Which partition the record is for cannot
+// change. The record gets a new version, watchers see it.
+func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.get(name)
+	if err != nil {
+		return r, err
+	}
+	spec := r.Spec
+	if err := change(&spec); err != nil {
+		return r, err
+	}
+	if err := checkSpec(r.Spec, spec); err != nil {
+		return r, err
+	}
+	if spec == r.Spec {
+		return r, nil
+	}
+	r.Spec = spec
+	s.put(r)
+	return s.get(name)
+}
+
+func checkSpec(old, next arbiter.Spec) error {
+	switch {
+	case next.Grid != old.Grid || next.Shard != old.Shard || next.Index != old.Index || next.Replicas != old.Replicas:
+		return arbiter.Refused("grid, shard, index and replicas say which partition this is and never change; leave them out")
+	case next.MinInSync < 1 || next.MinInSync > next.Replicas:
+		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
+	case len(next.PreferredPod) > 63 || strings.ContainsAny(next.PreferredPod, "/ \t\n\"\\"):
+		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
+	}
+	return nil
+}
+
+// serveSpec takes the fields of a spec that shall change and leaves the others.
+func (s *Store) serveSpec(w http.ResponseWriter, req *http.Request) {
+	var body json.RawMessage
+	if !decode(w, req, &body, "one object with fields of a spec") {
+		return
+	}
+	name := req.PathValue("name")
+	now, err := s.SetSpec(name, func(spec *arbiter.Spec) error {
+		dec := json.NewDecoder(strings.NewReader(string(body)))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(spec); err != nil || !strings.HasPrefix(strings.TrimSpace(string(body)), "{") {
+			return fmt.Errorf("%w: body: allowed: one object with fields of a spec, for example {\"preferredPod\": \"dev-s0-1\"}", errors.Join(errBody, err))
+		}
+		return nil
+	})
+	if errors.Is(err, errBody) {
+		answer(w, http.StatusBadRequest, problem{Message: strings.ReplaceAll(err.Error(), "\n", ": ")})
+		return
+	}
+	s.reply(w, now, name, err)
+}
+
+var errBody = errors.New("not a spec")

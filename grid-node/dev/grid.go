@@ -1,0 +1,197 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Node is one process of the grid, as GET /v1/nodes lists it.
+type Node struct {
+	Pod      string `json:"pod"`
+	Address  string `json:"address"` // data port
+	HTTP     string `json:"http"`    // base URL of metrics and health
+	PID      int    `json:"pid"`     // 0: it ended and is about to be started again
+	Starts   int    `json:"starts"`  // processes started so far in this place
+	Replaced bool   `json:"replaced,omitempty"`
+}
+
+// grid is what runs: places, each held by one process at a time. Two places
+// share a pod's name after a replacement.
+type grid struct {
+	o Options
+	s *supervisor
+
+	mu     sync.Mutex
+	url    string
+	places []place
+}
+
+// place is where a node listens and which pod it is.
+type place struct {
+	shard, ordinal int
+	data, http     string
+	replaced       bool
+}
+
+// start assigns addresses, shard by shard, and starts the nodes.
+func (g *grid) start(url string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.url = url
+	o := &g.o
+	n := o.Shards * o.Replicas
+	data, err := o.ports(o.Port, n)
+	if err != nil {
+		return fmt.Errorf("--port: %w", err)
+	}
+	web, err := o.ports(o.HTTPPort, n)
+	if err != nil {
+		return fmt.Errorf("--http-port: %w", err)
+	}
+	for i := range n {
+		g.places = append(g.places, place{shard: i / o.Replicas, ordinal: i % o.Replicas, data: data[i], http: web[i]})
+	}
+	for i := range g.places {
+		if err := g.s.start(i, g.args(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *grid) info(url string) Info {
+	info := Info{Grid: g.o.Grid, Arbiter: url}
+	for _, n := range g.nodes() {
+		info.Endpoints = append(info.Endpoints, n.Address)
+		info.HTTP = append(info.HTTP, n.HTTP)
+		info.PIDs = append(info.PIDs, n.PID)
+	}
+	return info
+}
+
+func (g *grid) nodes() []Node {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]Node, 0, len(g.places))
+	for i, p := range g.places {
+		pid, starts := g.s.state(i)
+		out = append(out, Node{Pod: podName(g.o.Grid, p.shard, p.ordinal), Address: p.data, HTTP: "http://" + p.http,
+			PID: pid, Starts: starts, Replaced: p.replaced})
+	}
+	return out
+}
+
+// maxReplacements bounds the processes that a grid can be made to hold.
+const maxReplacements = 64
+
+// replace starts another process under a pod's name, on an address of its own,
+// beside the one that runs: what Kubernetes does when a pod is force-deleted
+// while its node is out of reach. The old process goes on as it can and is not
+// started again when it ends.
+func (g *grid) replace(pod string) (Node, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.places, func(p place) bool { return !p.replaced && podName(g.o.Grid, p.shard, p.ordinal) == pod })
+	if i < 0 {
+		return Node{}, fmt.Errorf("pod: value %.80q, allowed: a pod of GET /v1/nodes", pod)
+	}
+	next := len(g.places)
+	if next >= g.o.Shards*g.o.Replicas+maxReplacements {
+		return Node{}, fmt.Errorf("there were %d replacements already, allowed: %d; start a new grid", maxReplacements, maxReplacements)
+	}
+	data, err := freePort(g.o.host(next))
+	if err != nil {
+		return Node{}, err
+	}
+	web, err := freePort(g.o.host(next))
+	if err != nil {
+		return Node{}, err
+	}
+	p := g.places[i]
+	g.s.abandon(i)
+	g.places[i].replaced = true
+	p.data, p.http = data, web
+	g.places = append(g.places, p)
+	if err := g.s.start(next, g.args(next)); err != nil {
+		return Node{}, err
+	}
+	pid, starts := g.s.state(next)
+	return Node{Pod: pod, Address: data, HTTP: "http://" + web, PID: pid, Starts: starts}, nil
+}
+
+// host is the address of node i.
+func (o *Options) host(i int) string {
+	if !o.HostPerNode {
+		return o.Host
+	}
+	addr := netip.MustParseAddr(o.Host)
+	for range i {
+		addr = addr.Next()
+	}
+	return addr.String()
+}
+
+// loopbackRoom: there are addresses enough behind host, and none of them is
+// 127.0.0.1, where everybody else is.
+func loopbackRoom(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !addr.Is4() || !addr.IsLoopback() {
+		return false
+	}
+	b := addr.As4()
+	return b[3] == 1 && (b[1] != 0 || b[2] != 0)
+}
+
+// ports returns "host:port" of n nodes: ports from first on, or free ones; each
+// was free just now.
+func (o *Options) ports(first, n int) ([]string, error) {
+	var out []string
+	for i := range n {
+		want := 0
+		if first != 0 {
+			want = first + i
+		}
+		ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(o.host(i), strconv.Itoa(want)))
+		if err != nil {
+			return nil, fmt.Errorf("port %d is not free: %w; choose another with this flag, or 0 for any", want, err)
+		}
+		defer func() { _ = ln.Close() }() // after all are known, so that none is given twice
+		out = append(out, ln.Addr().String())
+	}
+	return out, nil
+}
+
+func freePort(host string) (string, error) {
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = ln.Close() }()
+	return ln.Addr().String(), nil
+}
+
+// args are the arguments of the node in place i.
+func (g *grid) args(i int) []string {
+	o, p := &g.o, g.places[i]
+	args := []string{"serve", "--grid", o.Grid, "--arbiter", g.url,
+		"--shard", strconv.Itoa(p.shard), "--shards", strconv.Itoa(o.Shards),
+		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
+		"--pod", podName(o.Grid, p.shard, p.ordinal),
+		"--listen", p.data, "--advertise", p.data, "--http", p.http}
+	seeded := map[int]bool{}
+	for _, other := range g.places {
+		switch {
+		case other.shard == p.shard:
+			args = append(args, "--peers", other.data)
+		case !seeded[other.shard]:
+			seeded[other.shard] = true
+			args = append(args, "--seeds", other.data)
+		}
+	}
+	return append(args, o.Args...)
+}
