@@ -6,7 +6,7 @@ import "strconv"
 const (
 	// DataPort carries the wire protocol: clients, peers and administration share it.
 	DataPort = 7400
-	// HTTPPort serves /metrics, /healthz and /readyz.
+	// HTTPPort serves /metrics, /healthz, /readyz and /status.
 	HTTPPort = 9400
 )
 

@@ -58,7 +58,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
 	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")
 	fl.StringVar(&cfg.Advertise, "advertise", defaultAdvertise(), "ip:port at which others reach the data port; default $POD_IP:7400")
-	fl.StringVar(&cfg.HTTP, "http", ":9400", "metrics and health: /metrics /healthz /readyz; empty switches it off")
+	fl.StringVar(&cfg.HTTP, "http", ":9400", "metrics and health: /metrics /healthz /readyz /status; empty switches it off")
 	fl.StringSliceVar(&cfg.Peers, "peers", nil, "host:port of the shard's nodes, connected to ahead of need; repeat or separate by commas")
 	fl.StringSliceVar(&cfg.Seeds, "seeds", nil, "host:port of one service or node per other shard, handed to clients")
 	fl.StringVar(&f.memory, "memory-limit", "1Gi", "memory the process may use; orders get what the runtime and the connections leave")

@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
@@ -39,6 +40,7 @@ func (n *Node) mux() http.Handler {
 	mux.Handle("GET /metrics", n.registry.Handler())
 	mux.HandleFunc("GET /healthz", n.healthz)
 	mux.HandleFunc("GET /readyz", n.readyz)
+	mux.HandleFunc("GET "+nodestatus.Path, n.serveStatus)
 	if n.cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -1,0 +1,42 @@
+package node
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// serveStatus tells which processes are here and what they go by. Unlike /readyz
+// it judges nothing: an answer is 200 whatever state the node is in.
+func (n *Node) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	var s nodestatus.Node
+	if err := n.onLoop(func() { s = n.status() }); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(s) // the asker is gone; nobody to tell
+}
+
+func (n *Node) status() nodestatus.Node {
+	s := nodestatus.Node{Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Stopping: n.stopping}
+	for _, p := range n.parts {
+		r := p.replica.Status()
+		ps := nodestatus.Partition{
+			Record: p.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
+			Role: r.Role.String(), Suspended: r.Suspended, Draining: r.Draining, InSync: []string{}, LastSeq: r.LastSeq, CommitSeq: r.CommitSeq,
+		}
+		if c := r.Config; c != nil {
+			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID
+			for _, m := range c.InSync {
+				ps.InSync = append(ps.InSync, m.ID)
+			}
+		}
+		s.Partitions = append(s.Partitions, ps)
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+// Package nodestatus is what a grid node tells about itself at GET /status: which processes it runs and what each
+// knows of its partition. The operator asks when a partition is in trouble, people with curl.
+package nodestatus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Path of the page on a node's HTTP port.
+const Path = "/status"
+
+// maxBody of an answer. A node has at most 16 partitions of at most 3 members.
+const maxBody = 256 << 10
+
+// Node is one process.
+type Node struct {
+	Grid       string      `json:"grid"`
+	Pod        string      `json:"pod"`
+	BootID     string      `json:"bootID"`             // of the process: 16 hex digits
+	Stopping   bool        `json:"stopping,omitempty"` // it was asked to stop
+	Partitions []Partition `json:"partitions"`
+}
+
+// Partition is the node's part in one partition.
+type Partition struct {
+	Record    string `json:"record"`    // name of the GridPartition
+	Partition string `json:"partition"` // as on the wire and in receipts: "s0p1"
+	// Member is "<pod>/<bootID>" of the incarnation that the node holds now. It differs from the process's boot id once
+	// the node has thrown a replica away and joined anew: what the incarnation before held is gone.
+	Member    string   `json:"member"`
+	BootID    string   `json:"bootID"` // of Member
+	Role      string   `json:"role"`   // idle, claiming, primary, backup, learner, fenced, stopped
+	Suspended bool     `json:"suspended,omitempty"`
+	Draining  bool     `json:"draining,omitempty"`
+	Epoch     uint64   `json:"epoch"`    // of the configuration it goes by, which is not the record's when that went back
+	Lineage   uint64   `json:"lineage"`  //
+	ChangeID  string   `json:"changeID"` // of that configuration
+	Primary   string   `json:"primary"`  // member id
+	InSync    []string `json:"inSync"`   // member ids
+	LastSeq   uint64   `json:"lastSeq"`
+	CommitSeq uint64   `json:"commitSeq"`
+}
+
+// Find returns the node's part in the partition with that record, nil if it has none.
+func (n *Node) Find(record string) *Partition {
+	for i := range n.Partitions {
+		if n.Partitions[i].Record == record {
+			return &n.Partitions[i]
+		}
+	}
+	return nil
+}
+
+// NewClient returns an HTTP client for Get: no proxy, no redirect, no connection kept, so that asking leaves nothing
+// behind on a node. dial may be nil.
+func NewClient(timeout time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: timeout}).DialContext
+	}
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Get asks the node at address, "host:port" of its HTTP port. The answer is the node's word and not checked further
+// than for its form: compare Grid and Pod with whom you meant to ask.
+func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("GET %s: %w", req.URL, err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("GET %s: status %d: %.100q", req.URL, resp.StatusCode, body)
+	case len(body) > maxBody:
+		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes; is this a grid node?", req.URL, maxBody)
+	}
+	n := &Node{}
+	if err := json.Unmarshal(body, n); err != nil {
+		return nil, fmt.Errorf("GET %s: the answer is not a node's status: %w", req.URL, err)
+	}
+	if n.Pod == "" || n.BootID == "" {
+		return nil, fmt.Errorf("GET %s: the answer names no pod and boot id; is this a grid node of this version?", req.URL)
+	}
+	return n, nil
+}
