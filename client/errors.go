@@ -46,13 +46,14 @@ var (
 	ErrInsufficientInSync = errors.New("too few in-sync copies")
 	ErrTooLarge           = errors.New("message too large")
 	ErrUnsupported        = errors.New("unsupported request")
+	ErrSessionMoved       = errors.New("session is open on another connection")
 )
 
 var codeErrors = map[wire.Code]error{
 	wire.CodeBadFIX: ErrBadFIX, wire.CodeDuplicateClOrdID: ErrDuplicateClOrdID, wire.CodeCapacity: ErrCapacity,
 	wire.CodeOverloaded: ErrOverloaded, wire.CodeSessionUnknown: ErrSessionUnknown, wire.CodeSessionWindow: ErrSessionWindow,
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
-	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported,
+	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 }
 
 // RejectError is a refusal: the order was not accepted and took no sequence

@@ -34,6 +34,9 @@ type fakeSession struct {
 	slot, gen uint32
 	last      uint64
 	node      *fakeNode         // primary that last opened it
+	epoch     uint64            // and when,
+	conn      *fakeConn         // on this connection,
+	attempt   uint64            // by this attempt
 	expected  uint64            // what that one expects next
 	applied   map[uint64]uint64 // clientSeq -> seq
 }
@@ -256,10 +259,13 @@ func (c *fakeConn) open(g *fakeGrid, m *wire.OpenSession) []byte {
 		g.seq++
 	}
 	c.expected, c.session = 0, s
-	if s.node == c.node {
+	if s.node == c.node && s.epoch == g.epoch {
 		c.expected = s.expected // the primary it had remembers
+		if m.Attempt < s.attempt || m.Attempt == s.attempt && s.conn != c {
+			return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ReqID, Slot: s.slot, Code: wire.CodeSessionMoved, ForType: wire.TypeOpenSession, Detail: s.attempt, Text: []byte("attempt")})
+		}
 	}
-	s.node = c.node
+	s.node, s.epoch, s.conn, s.attempt = c.node, g.epoch, c, m.Attempt
 	return wire.AppendSessionOpened(nil, testPartition, &wire.SessionOpened{ReqID: m.ReqID, Slot: s.slot, Generation: s.gen, Window: g.window, LastClientSeq: s.last, Epoch: g.epoch})
 }
 
@@ -275,6 +281,9 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 	}
 	if s == nil {
 		return reject(wire.CodeSessionUnknown, 0, "no such session")
+	}
+	if s.conn != c || s.epoch != g.epoch {
+		return reject(wire.CodeSessionMoved, s.attempt, "the session is not open on this connection")
 	}
 	ack := func(seq uint64, flags uint8) []byte {
 		return wire.AppendAck(nil, testPartition, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: g.epoch, Slot: m.Slot, Copies: uint8(len(g.nodes)), Flags: flags})

@@ -95,14 +95,16 @@ func (k *conn) checkGoaway(frame []byte) ([]byte, error) {
 	return nil, &GoawayError{Address: k.addr, Code: m.Code, Text: printable(m.Text)}
 }
 
-// openSession opens (or opens again) the session's id at addr.
-func (s *Session) openSession(ctx context.Context, addr string, epoch uint64) (*conn, string, wire.SessionOpened, error) {
+// openSession opens (or opens again) the session's id at addr, on a connection
+// of its own: from its answer on, no copy of an order that is still under way on
+// an older one can be applied.
+func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt uint64) (*conn, string, wire.SessionOpened, error) {
 	var m wire.SessionOpened
 	k, member, err := s.client.dialNode(ctx, s.io, addr)
 	if err != nil {
 		return nil, "", m, err
 	}
-	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch})
+	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt})
 	frame, err := k.exchange(request, s.client.deadline(ctx, nanotime()))
 	if err == nil {
 		err = s.checkOpened(k, frame, &m)

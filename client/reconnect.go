@@ -63,7 +63,8 @@ func (s *Session) recover(hint, failed string) {
 		var opened wire.SessionOpened
 		if err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(pace.spent()))
-			c, member, opened, err = s.openSession(ctx, addr, s.client.epochOf(s.partition))
+			epoch, attempt := s.nextAttempt()
+			c, member, opened, err = s.openSession(ctx, addr, epoch, attempt)
 			cancel()
 		}
 		s.p.mu.Lock()
@@ -74,6 +75,10 @@ func (s *Session) recover(hint, failed string) {
 		}
 		s.trouble.begin(nanotime(), 0, err)
 		s.lastAttempt = nanotime()
+		var reject *RejectError
+		if errors.As(err, &reject) && reject.Code == wire.CodeSessionMoved {
+			s.attempt = max(s.attempt, reject.Detail)
+		}
 		var not *notPrimaryError
 		hint, failed = "", addr
 		if errors.As(err, &not) && not.hint != addr {
@@ -108,6 +113,15 @@ func (s *Session) endRecovery(err error) {
 		s.runCallbacks()
 	}
 	s.p.wakeAll()
+}
+
+// nextAttempt numbers the OpenSession to come, and says the highest epoch known:
+// a node that was replaced cannot take it for its own.
+func (s *Session) nextAttempt() (epoch, attempt uint64) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.attempt++
+	return max(s.epoch, s.client.epochOf(s.partition)), s.attempt
 }
 
 func (s *Session) troubleSince() (since, last int64) {

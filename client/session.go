@@ -29,8 +29,9 @@ type Session struct {
 	fillTo     uint64
 	expected   uint64 // what a node last missed, 0 for nothing
 	epoch      uint64
-	opened     bool // slot and gen are valid
-	evicting   bool // the grid forgot the session; answers still come in
+	attempt    uint64 // of opening the session; rises with every connection
+	opened     bool   // slot and gen are valid
+	evicting   bool   // the grid forgot the session; answers still come in
 	closed     bool
 	recovering bool
 	suspecting bool

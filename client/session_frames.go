@@ -102,9 +102,9 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text)}
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
-	case wire.CodeDraining:
+	case wire.CodeDraining, wire.CodeSessionMoved:
 		cell.refused()
-		return reject // the same number again, at the next primary
+		return reject // the same number again, at the next primary or over a connection that opens the session anew
 	case wire.CodeSequenceGap:
 		// Number and order go out again, from the oldest unanswered one on.
 		cell.refused()

@@ -159,7 +159,7 @@ func TestRequestsForOtherPartitions(t *testing.T) {
 	var b []byte
 	b = append(b, hello(wire.RoleClient, 0, "t", "")...)
 	b = wire.AppendSubmit(b, other, &wire.Submit{ClientSeq: 7, Slot: 3, Payload: fix("x")})
-	b = wire.AppendOpenSession(b, missing, &wire.OpenSession{ReqID: 8, IDLo: 1})
+	b = wire.AppendOpenSession(b, missing, &wire.OpenSession{ReqID: 8, IDLo: 1, Attempt: 1})
 	b = wire.AppendReadLog(b, missing, &wire.ReadLog{ReqID: 9, FromSeq: 1})
 	b = wire.AppendRequest(b, wire.TypeTableRequest, &wire.Request{ReqID: 10})
 	b = wire.AppendRequest(b, wire.TypePing, &wire.Request{ReqID: 11})

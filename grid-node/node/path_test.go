@@ -25,7 +25,7 @@ func newFastClient(t *testing.T, g *grid, orders int) *fastClient {
 	c := &fastClient{raw: dialRaw(t, g.addrs[0]), in: make([]byte, 0, 1<<20), out: make([]byte, 0, 1<<20)}
 	c.epoch = g.readiness(0).Partitions[0].Epoch
 	b := hello(wire.RoleClient, 0, "fast", "")
-	b = wire.AppendOpenSession(b, 0, &wire.OpenSession{ReqID: 1, IDHi: uint64(time.Now().UnixNano()), IDLo: 1, Epoch: c.epoch})
+	b = wire.AppendOpenSession(b, 0, &wire.OpenSession{ReqID: 1, IDHi: uint64(time.Now().UnixNano()), IDLo: 1, Epoch: c.epoch, Attempt: 1})
 	if _, err := c.Write(b); err != nil {
 		t.Fatal(err)
 	}

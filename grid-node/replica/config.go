@@ -91,7 +91,7 @@ func (r *Replica) becomePrimary(before Role) {
 		r.role = RolePrimary
 		p.peers = p.peers[:0]
 		p.pend.clear()
-		r.sessions.forgetExpected()
+		r.sessions.forgetClients()
 		p.floor, _ = r.store.Last()
 	}
 	p.suspended = false
@@ -123,6 +123,7 @@ func (r *Replica) setPeers() {
 			old.learner = !old.inSync
 			old.acks = old.inSync // a learner enters the ack set anew
 			old.knowsEpoch = false
+			old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
 			old.tellConfig = true
 			kept = append(kept, old)
 		}

@@ -28,7 +28,7 @@ func FuzzStep(f *testing.F) {
 		wire.AppendNewConfig(nil, partition, &wire.NewConfig{PeerHead: head, N: 1, Members: [3]wire.TableMember{{Member: []byte("b/0000000000000b01")}}}),
 		wire.AppendSubmit(nil, partition, &wire.Submit{Generation: 1, ClientSeq: 2, Payload: fixOrder("z", 0)}),
 		wire.AppendGet(nil, partition, &wire.Get{By: wire.ByID, Mode: 1, Seq: 3}),
-		wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 3}),
+		wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 3, Attempt: 2}),
 		wire.AppendReadLog(nil, partition, &wire.ReadLog{FromSeq: 2, MaxBytes: 1}),
 	} {
 		f.Add(frame, true)
@@ -43,7 +43,7 @@ func FuzzStep(f *testing.F) {
 		if !toPrimary {
 			n, other = other, n
 		}
-		n.step(replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 3})})
+		n.step(replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 3, Attempt: 1})})
 		w.deliver()
 		if len(frame) >= wire.HeaderSize {
 			binary.LittleEndian.PutUint32(frame, uint32(len(frame)))

@@ -51,7 +51,7 @@ func newPair(tb testing.TB, payload []byte) *pair {
 	p.b.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.bo)
 	p.a.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.ao)
 	p.exchange()
-	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 1})}, &p.ao)
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 1, Attempt: 1})}, &p.ao)
 	p.exchange()
 	off, length, ok := order.Find(payload, 11)
 	if !ok || p.a.Status().CommitSeq != 2 {

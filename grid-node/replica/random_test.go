@@ -58,7 +58,7 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 	for i := range 3 {
 		c.clients = append(c.clients, newGridClient(c, uint64(i+1)))
 	}
-	w.observer = func(conn uint64, frame []byte) { c.clients[conn/1000-1].got(frame) }
+	w.observer = func(conn uint64, frame []byte) { c.clients[conn/1000-1].got(conn, frame) }
 	w.deferFlush = func() bool { return !c.calm && c.rng.IntN(4) == 0 }
 	w.arb.watchLost = func() bool { return !c.calm && c.rng.IntN(2) == 0 }
 	for range steps {
@@ -236,6 +236,11 @@ func (c *chaos) check(t *testing.T) {
 		if len(cl.open) > 0 {
 			t.Errorf("client %d: %d orders were never answered", cl.id, len(cl.open))
 		}
+		for id := range cl.refused {
+			if present[id] != 0 {
+				t.Errorf("client %d was told that order %s was refused, and it is at %d", cl.id, id, present[id])
+			}
+		}
 		for id, seq := range cl.acked {
 			if present[id] != seq {
 				t.Errorf("order %s was acknowledged at %d and is at %d", id, seq, present[id])
@@ -249,81 +254,137 @@ func (c *chaos) check(t *testing.T) {
 }
 
 // gridClient submits orders on one session, repeats what was not answered, and
-// reads back what was.
+// reads back what was. Its connections may stall: what was sent on one arrives
+// when the client has long gone on over another.
 type gridClient struct {
 	c       *chaos
 	id      uint64
 	conn    uint64 // a new one for every node it turns to
+	attempt uint64 // of opening the session
 	node    *node
 	key     sessionKey
-	session bool
+	session bool // open on conn
+	late    []lateFrame
 	next    uint64
-	open    map[uint64]bool // clientSeqs without an answer
+	open    map[uint64]uint64 // clientSeqs without an answer, and the connection they wait for one on
+	refused map[string]bool   // given up after a refusal: never in the log
 	acked   map[string]uint64
+	highest uint64            // clientSeq acknowledged
+	fill    uint64            // a refused clientSeq that a new primary does not know of, 0 for none
 	order   []string          // acknowledged, as they came
 	reads   map[uint64]string // reqID: an order acknowledged before the read was sent
 	reqID   uint64
 	stop    bool
 }
 
+// lateFrame is stuck in the connection to one process.
+type lateFrame struct {
+	conn   uint64
+	node   *node
+	starts uint64
+	frame  []byte
+}
+
 func newGridClient(c *chaos, id uint64) *gridClient {
-	return &gridClient{c: c, id: id, conn: id * 1000, node: c.w.nodes[0], next: 1, open: map[uint64]bool{}, acked: map[string]uint64{}, reads: map[uint64]string{}}
+	return &gridClient{c: c, id: id, conn: id * 1000, attempt: 1, node: c.w.nodes[0], next: 1,
+		open: map[uint64]uint64{}, refused: map[string]bool{}, acked: map[string]uint64{}, reads: map[uint64]string{}}
 }
 
 func (g *gridClient) name(seq uint64) string { return fmt.Sprintf("g%d-%d", g.id, seq) }
 
+// send writes to the present connection; behind what is stuck there, if
+// anything is.
 func (g *gridClient) send(frame []byte) {
+	if g.stuck() || !g.c.calm && g.c.rng.IntN(30) == 0 {
+		g.late = append(g.late, lateFrame{g.conn, g.node, g.node.starts, frame})
+		return
+	}
 	g.node.step(replica.Event{Kind: replica.EventClientFrame, Conn: g.conn, Frame: frame})
+}
+
+func (g *gridClient) stuck() bool {
+	return len(g.late) > 0 && g.late[len(g.late)-1].conn == g.conn
+}
+
+// arrive lets the oldest frame that is stuck get to its process, if that still runs.
+func (g *gridClient) arrive() {
+	if len(g.late) == 0 {
+		return
+	}
+	f := g.late[0]
+	g.late = g.late[1:]
+	if f.node.up && f.node.starts == f.starts {
+		f.node.step(replica.Event{Kind: replica.EventClientFrame, Conn: f.conn, Frame: f.frame})
+	}
 }
 
 // act sends something: the session, all that is open, one more, or a read.
 func (g *gridClient) act() {
+	for g.c.calm && len(g.late) > 0 {
+		g.arrive()
+	}
+	if g.c.rng.IntN(4) == 0 {
+		g.arrive()
+	}
+	if g.stuck() && g.c.rng.IntN(2) == 0 {
+		g.turnTo(g.node)
+	}
 	if !g.session {
 		if g.c.rng.IntN(3) == 0 {
 			g.turnTo(g.c.w.nodes[g.c.rng.IntN(len(g.c.w.nodes))])
 		}
 		g.reqID++
-		g.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: g.reqID, IDHi: g.id, IDLo: 1}))
+		g.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: g.reqID, IDHi: g.id, IDLo: 1, Attempt: g.attempt}))
 		return
 	}
 	switch n := g.c.rng.IntN(10); {
+	case g.fill != 0: // an empty frame uses the number up
+		g.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: g.key.slot, Generation: g.key.generation, ClientSeq: g.fill}))
+		g.fill = 0
 	case n == 0 || g.stop:
-		if len(g.open) > 0 && (g.stop || g.c.rng.IntN(4) == 0) {
+		if !g.resend() && (g.stop || g.c.rng.IntN(4) == 0) {
 			g.turnTo(g.c.w.nodes[g.c.rng.IntN(len(g.c.w.nodes))])
 		}
-		g.resend()
 	case n < 4 && len(g.acked) > 0:
 		g.read()
 	case g.lowest()+12 > g.next:
-		g.open[g.next] = true
+		g.open[g.next] = 0
 		g.next++
 		g.submit(g.next - 1)
 	}
 }
 
+// turnTo goes on over a new connection, on which the session is not open yet.
 func (g *gridClient) turnTo(n *node) {
-	g.node = n
-	g.conn = g.id*1000 + (g.conn+1)%999
+	g.node, g.session = n, false
+	g.attempt++
+	g.conn = g.id*1000 + g.attempt%999
 }
 
 func (g *gridClient) lowest() uint64 {
 	for seq := uint64(1); seq < g.next; seq++ {
-		if g.open[seq] {
+		if _, open := g.open[seq]; open {
 			return seq
 		}
 	}
 	return g.next
 }
 
-func (g *gridClient) resend() {
-	for seq := g.lowest(); seq < g.next; seq++ {
-		if g.open[seq] {
+// resend repeats what has no answer and was not sent on this connection: two
+// copies on one would have an answer each. It reports whether there was anything.
+func (g *gridClient) resend() bool {
+	conn, waits := g.conn, len(g.open) != 0
+	for seq := g.lowest(); seq < g.next && g.conn == conn; seq++ {
+		if at, open := g.open[seq]; open && at != conn {
 			g.submit(seq)
+			waits = false
 		}
 	}
+	return !waits
 }
 
 func (g *gridClient) submit(seq uint64) {
+	g.open[seq] = g.conn
 	g.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: g.key.slot, Generation: g.key.generation, ClientSeq: seq, Payload: fixOrder(g.name(seq), 0)}))
 }
 
@@ -342,8 +403,13 @@ func (g *gridClient) read() {
 	anyNode.step(replica.Event{Kind: replica.EventClientFrame, Conn: g.id*1000 + 999, Frame: frame})
 }
 
-func (g *gridClient) got(frame []byte) {
+// got handles an answer. On a connection that was left nobody reads; reads have
+// one of their own.
+func (g *gridClient) got(conn uint64, frame []byte) {
 	t := g.c.w.tb
+	if conn != g.conn && conn != g.id*1000+999 {
+		return
+	}
 	switch wire.FrameType(frame) {
 	case wire.TypeSessionOpened:
 		var m wire.SessionOpened
@@ -360,12 +426,35 @@ func (g *gridClient) got(frame []byte) {
 			g.order = append(g.order, id)
 		}
 		g.acked[id] = m.Seq
+		g.highest = max(g.highest, m.ClientSeq)
 		delete(g.open, m.ClientSeq)
 	case wire.TypeReject:
 		var m wire.Reject
 		_ = wire.DecodeReject(frame, &m)
 		switch m.Code {
-		case wire.CodeOverloaded, wire.CodeSequenceGap, wire.CodeInsufficientInSync:
+		case wire.CodeOverloaded, wire.CodeInsufficientInSync:
+			// Sometimes the client takes no for an answer. Not too often in a row:
+			// the window of a new primary begins at what was applied.
+			if _, open := g.open[m.RequestID]; !open || m.ForType != wire.TypeSubmit {
+				break
+			}
+			if g.open[m.RequestID] = 0; m.RequestID < g.highest+8 && g.c.rng.IntN(2) == 0 {
+				g.refused[g.name(m.RequestID)] = true
+				delete(g.open, m.RequestID)
+			}
+		case wire.CodeSequenceGap:
+			if _, open := g.open[m.RequestID]; open {
+				g.open[m.RequestID] = 0
+			}
+			if g.refused[g.name(m.Detail)] {
+				g.fill = m.Detail
+			}
+		case wire.CodeBadFIX:
+			if !g.refused[g.name(m.RequestID)] {
+				t.Errorf("client %d: %s", g.id, replyText(frame))
+			}
+		case wire.CodeSessionMoved:
+			g.turnTo(g.node)
 		default:
 			t.Errorf("client %d: %s", g.id, replyText(frame))
 		}

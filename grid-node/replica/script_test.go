@@ -32,6 +32,7 @@ type script struct {
 	t        *testing.T
 	w        *world
 	sessions map[uint64]sessionKey // by client
+	attempts map[int]int           // by session id
 	reqID    uint64
 
 	acked, refused int
@@ -73,7 +74,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.memory = int64(memory)
 	opt.leases = d.HasArg("leases")
 	s.w = newWorld(s.t, opt)
-	s.sessions = map[uint64]sessionKey{}
+	s.sessions, s.attempts = map[uint64]sessionKey{}, map[int]int{}
 	s.w.faults.cut = map[[2]string]bool{}
 	s.w.quiet = !d.HasArg("trace")
 	if !d.HasArg("unclaimed") {
@@ -109,8 +110,13 @@ func (s *script) traffic(d *datadriven.TestData) bool {
 		if id == 0 {
 			id = int(client)
 		}
+		attempt := s.attempts[id] + 1
+		arg(d, "attempt", &attempt)
+		s.attempts[id] = max(s.attempts[id], attempt)
 		s.reqID++
-		s.send(n, client, wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: s.reqID, IDHi: uint64(id), IDLo: 7, Epoch: uint64(epoch)}))
+		s.send(n, client, wire.AppendOpenSession(nil, partition, &wire.OpenSession{
+			ReqID: s.reqID, IDHi: uint64(id), IDLo: 7, Epoch: uint64(epoch), Attempt: uint64(attempt),
+		}))
 	case "submit":
 		s.w.quiet = d.HasArg("quiet")
 		s.submit(d, n, client)
@@ -236,6 +242,9 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		w.deliver()
 	case "reset":
 		for i, pod := range pods[:2] {
+			if i == 1 && d.HasArg("oneway") {
+				break
+			}
 			w.node(pod).step(replica.Event{Kind: replica.EventPeerDown, Address: w.node(pods[1-i]).address})
 		}
 		w.deliver()

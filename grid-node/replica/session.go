@@ -18,6 +18,19 @@ type session struct {
 	touched    uint64   // seq of the last entry that belongs to it
 	ring       []uint64 // seq per clientSeq & mask, 0 for one that was refused
 	expected   uint64   // primary only: next clientSeq not seen yet, 0 before the first
+	conn       uint64   // primary only: the connection that opened it last, 0 for none since the take-over
+	attempt    uint64   // primary only: of that OpenSession
+}
+
+// bind fences off every connection but conn: what was sent on another one, and
+// may still be under way, is refused from now on. An OpenSession that was itself
+// delayed must not undo that: its attempt is lower.
+func (s *session) bind(conn, attempt uint64) bool {
+	if attempt < s.attempt || attempt == s.attempt && conn != s.conn {
+		return false
+	}
+	s.conn, s.attempt = conn, attempt
+	return true
 }
 
 type sessionTable struct {
@@ -127,10 +140,13 @@ func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
 	return uint32(max(best, 0)), true, best >= 0
 }
 
-// forgetExpected is for a new primary: what it will see first is not known.
-func (t *sessionTable) forgetExpected() {
+// forgetClients is for a new primary: nobody has opened a session here yet, even
+// on a connection from when this replica was the primary before, and what it
+// will see first is not known.
+func (t *sessionTable) forgetClients() {
 	for i := range t.slots {
-		t.slots[i].expected = 0
+		s := &t.slots[i]
+		s.expected, s.conn, s.attempt = 0, 0, 0
 	}
 }
 
@@ -146,7 +162,7 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 	}
 	id := [2]uint64{m.IDHi, m.IDLo}
 	if slot, ok := r.sessions.byID[id]; ok {
-		r.reopen(conn, m.ReqID, slot)
+		r.reopen(conn, &m, slot)
 		return nil
 	}
 	last, _ := r.store.Last()
@@ -159,12 +175,13 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 	case !ok || last-r.commit >= uint64(r.opt.Limits.InFlight):
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
 	default:
-		r.logSession(conn, m.ReqID, id, slot, evict)
+		r.logSession(conn, &m, slot, evict)
 	}
 	return nil
 }
 
-func (r *Replica) logSession(conn, reqID uint64, id [2]uint64, slot uint32, evict bool) {
+func (r *Replica) logSession(conn uint64, m *wire.OpenSession, slot uint32, evict bool) {
+	id := [2]uint64{m.IDHi, m.IDLo}
 	generation := uint32(1)
 	if evict {
 		generation = r.sessions.slots[slot].generation + 1
@@ -174,7 +191,7 @@ func (r *Replica) logSession(conn, reqID uint64, id [2]uint64, slot uint32, evic
 	le.PutUint64(payload[:], id[0])
 	le.PutUint64(payload[8:], id[1])
 	if err := r.store.Append(&e, payload[:]); err != nil {
-		r.rejectAppend(conn, wire.TypeOpenSession, reqID, 0, err)
+		r.rejectAppend(conn, wire.TypeOpenSession, m.ReqID, 0, err)
 		return
 	}
 	r.count.EntriesStored++
@@ -183,14 +200,20 @@ func (r *Replica) logSession(conn, reqID uint64, id [2]uint64, slot uint32, evic
 		r.count.SessionsEvicted++
 	}
 	r.sessions.openSlot(slot, generation, id, e.Seq)
+	r.sessions.slots[slot].bind(conn, m.Attempt)
 	r.cursor.dataSeq = e.Seq
-	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: reqID, slot: slot, size: e.Size, epoch: e.Epoch, kind: pendingOpen})
+	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ReqID, slot: slot, size: e.Size, epoch: e.Epoch, kind: pendingOpen})
 }
 
 // reopen answers for a session that exists. LastClientSeq must not come from a
-// primary that was replaced, so the answer is confirmed like a read.
-func (r *Replica) reopen(conn, reqID uint64, slot uint32) {
-	s := &r.sessions.slots[slot]
+// primary that was replaced, so the answer is confirmed like a read. Bound from
+// now on, the session cannot get past it meanwhile.
+func (r *Replica) reopen(conn uint64, m *wire.OpenSession, slot uint32) {
+	s, reqID := &r.sessions.slots[slot], m.ReqID
+	if !s.bind(conn, m.Attempt) {
+		r.reject(conn, wire.TypeOpenSession, reqID, slot, wire.CodeSessionMoved, 0, s.attempt, "attempt is not higher than that of the connection which opened the session last; open it with a higher one")
+		return
+	}
 	if s.touched > r.commit {
 		if p := r.primary.pend.at(s.touched); p.seq == s.touched && p.kind == pendingOpen {
 			p.conn, p.requestID = conn, reqID

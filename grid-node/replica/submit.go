@@ -26,6 +26,10 @@ func (r *Replica) submit(conn uint64, frame []byte) error {
 		r.rejectSubmit(conn, &m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
 		return nil
 	}
+	if s.conn != conn {
+		r.rejectSubmit(conn, &m, wire.CodeSessionMoved, s.attempt, "the session is not open on this connection; open it again with a higher attempt")
+		return nil
+	}
 	if !r.admitSession(conn, &m, s) || !r.admitLoad(conn, &m) {
 		return nil
 	}

@@ -1,34 +1,45 @@
 package wire
 
 // OpenSession asks for a session of a partition. Opening the same id again
-// returns the same session, so a lost answer is repaired by asking again.
+// returns the same session, so a lost answer is repaired by asking again. The
+// session is bound to the connection that opened it last: Submits on any other
+// are refused (CodeSessionMoved), so that one that was delayed on a connection
+// the client has left is never applied.
 type OpenSession struct {
 	ReqID      uint64
 	IDHi, IDLo uint64 // 128 random bits, chosen by the client, not both 0
 	Epoch      uint64 // the epoch the client knows, 0 for none
+	Attempt    uint64 // 1 or more; rises with every OpenSession of the id on another connection
 }
+
+const openSessionSize = HeaderSize + 40
 
 // AppendOpenSession appends an OpenSession frame.
 func AppendOpenSession(dst []byte, p PartitionID, m *OpenSession) []byte {
-	dst, f := begin(dst, TypeOpenSession, 0, p, HeaderSize+32)
+	dst, f := begin(dst, TypeOpenSession, 0, p, openSessionSize)
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], m.IDHi)
 	le.PutUint64(f[24:], m.IDLo)
 	le.PutUint64(f[32:], m.Epoch)
+	le.PutUint64(f[40:], m.Attempt)
 	return dst
 }
 
 // DecodeOpenSession decodes an OpenSession frame.
 func DecodeOpenSession(f []byte, m *OpenSession) error {
-	if err := open(f, TypeOpenSession, HeaderSize+32, true); err != nil {
+	if err := open(f, TypeOpenSession, openSessionSize, true); err != nil {
 		return err
 	}
 	m.ReqID = le.Uint64(f[8:])
 	m.IDHi = le.Uint64(f[16:])
 	m.IDLo = le.Uint64(f[24:])
 	m.Epoch = le.Uint64(f[32:])
+	m.Attempt = le.Uint64(f[40:])
 	if m.IDHi|m.IDLo == 0 {
 		return &FrameError{Type: TypeOpenSession, Field: "id", Value: 0, Allowed: "128 random bits, not all 0"}
+	}
+	if m.Attempt == 0 {
+		return &FrameError{Type: TypeOpenSession, Field: "attempt", Value: 0, Allowed: "1 or more, one more for every connection that opens the id"}
 	}
 	return nil
 }

@@ -45,10 +45,11 @@ const (
 	CodeInsufficientInSync Code = 9  // fewer in-sync copies than minInSync; Detail is how many there are. Retry later.
 	CodeTooLarge           Code = 10 // the order is longer than the limit; Detail is the limit in bytes. Final.
 	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node.
+	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
-	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported"}
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved"}
 
 // String is the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -88,7 +88,7 @@ func samples() map[Type]any {
 		TypeGoaway:        &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")},
 		TypeTableRequest:  &Request{ReqID: 9},
 		TypeTable:         &Table{ReqID: 9, NShards: 2, Seeds: [][]byte{[]byte("g-s1:7400")}, Parts: []TablePart{{Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{member, other}}}},
-		TypeOpenSession:   &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3},
+		TypeOpenSession:   &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2},
 		TypeSessionOpened: &SessionOpened{ReqID: 10, Slot: 4, Generation: 1, Window: 512, LastClientSeq: 0, Epoch: 3},
 		TypeSubmit:        &Submit{Epoch: 3, Slot: 4, Generation: 1, ClientSeq: 1, Payload: []byte("8=FIX.4.4\x01")},
 		TypeAck:           &Ack{ClientSeq: 1, Seq: 17, Epoch: 3, Slot: 4, Copies: 2, Flags: AckDup},

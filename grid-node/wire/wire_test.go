@@ -113,6 +113,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeTable, func(f []byte) []byte { f[32+15] = 9; return f }, "frame Table: nMembers is 9, allowed: 0..8"},
 		{TypeTable, func(f []byte) []byte { f[32+16] = 3; return f }, "frame Table: nInSync is 3, allowed: at most nMembers"},
 		{TypeOpenSession, func(f []byte) []byte { clear(f[16:32]); return f }, "frame OpenSession: id is 0, allowed: 128 random bits, not all 0"},
+		{TypeOpenSession, func(f []byte) []byte { clear(f[40:]); return f }, "frame OpenSession: attempt is 0, allowed: 1 or more, one more for every connection that opens the id"},
 		{TypeSubmit, func(f []byte) []byte { f[24] = 0; return f }, "frame Submit: clientSeq is 0, allowed: 1 or more"},
 		{TypeReject, func(f []byte) []byte { f[36] = 0; return f }, "frame Reject: textLen is 0, allowed: the bytes that follow, at most 1024"},
 		{TypeNotPrimary, func(f []byte) []byte { f[32] = 250; return f }, "frame NotPrimary: addressLen is 250, allowed: no more than the bytes that follow"},
