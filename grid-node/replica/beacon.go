@@ -9,20 +9,28 @@ func (r *Replica) frameFlags() uint8 {
 	return 0
 }
 
-// sendBeacon says that this primary lives. With a read waiting it goes with the
-// data, since the answer is wanted soon; else on a way of its own.
-func (r *Replica) sendBeacon(p *peer, round uint64, wanted bool) {
-	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
-	if wanted {
-		m.Flags |= wire.FlagWantAck
-	}
+// ask wants an answer to this round from the peer, with the data. Signs of life
+// are not its business, see Vitals.
+func (r *Replica) ask(p *peer, round uint64) {
+	p.askedAt = r.now.Mono
+	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags() | wire.FlagWantAck}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendBeacon(r.out.buf, r.part, &m)
-	r.out.send(p.Address, off, nil, !wanted)
+	r.out.send(p.Address, off, nil, false)
 }
 
-// beacon notes the primary's sign of life and answers it.
+// awaited says whether something waits for the peer to echo a round.
+func (r *Replica) awaited(p *peer) bool {
+	return p.acks && p.round < max(r.primary.awake, r.primary.reads.newest())
+}
+
+// beacon answers a beacon that asks, with all other acknowledgements of this
+// wake-up; any other is for the vitals.
 func (r *Replica) beacon(frame []byte) error {
+	if wire.FrameFlags(frame)&wire.FlagWantAck == 0 {
+		r.vitals.Receive(r.now, frame, r.out)
+		return nil
+	}
 	var m wire.Beacon
 	if err := wire.DecodeBeacon(frame, &m); err != nil {
 		return err
@@ -32,10 +40,6 @@ func (r *Replica) beacon(frame []byte) error {
 	}
 	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
-	if m.Flags&wire.FlagWantAck != 0 {
-		r.backup.ackDue = true // with all others of this wake-up
-		return nil
-	}
-	r.sendAck(wire.TypeBeaconAck, true)
+	r.backup.ackDue = true
 	return nil
 }

@@ -151,7 +151,9 @@ func (r *Replica) becomeBackup(before Role) {
 }
 
 func (r *Replica) followPrimary() {
-	r.backup = backupState{heardAt: r.now.Mono}
+	boot := r.cfg.Primary.Boot
+	// The lease of a primary outlives a change of the epoch that it made itself.
+	r.backup = backupState{heardAt: r.now.Mono, primary: boot, leased: r.backup.leased && r.backup.primary == boot}
 }
 
 // becomeOutsider is for a configuration without this replica: a learner goes on

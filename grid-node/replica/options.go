@@ -53,6 +53,9 @@ type Options struct {
 	// after the value was read: the only way to see that the process slept in
 	// between. Without it a leased read is answered as a confirmed one.
 	LeaseClock func() int64
+	// Vitals of this incarnation, driven by a thread of their own; nil: the
+	// replica makes them and drives them from its ticks.
+	Vitals *Vitals
 }
 
 func or[T int | time.Duration](v, def T) T {
@@ -130,6 +133,9 @@ func (o *Options) fill() error {
 	}
 	if err := o.Timing.fill(); err != nil {
 		return err
+	}
+	if v := o.Vitals; v != nil && (v.self != o.Self || v.part != o.Partition || v.timing != o.Timing) {
+		return fmt.Errorf("replica %s: vitals are those of %s in %s, or have another timing; allowed: made with this replica's self, partition and timing", o.Partition, v.self.ID, v.part)
 	}
 	return o.Limits.fill()
 }

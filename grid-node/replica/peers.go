@@ -26,8 +26,9 @@ type peer struct {
 	echoNs     int64  // highest send time echoed: the lease counts from here
 	heardAt    int64
 	progressAt int64 // when stored last rose, or something was first sent
-	beaconAt   int64 // when a beacon was last sent
-	beaconDue  bool
+	toldAt     int64 // when it was last looked whether it knows the epoch
+	askedAt    int64 // when an answer was last asked for
+	askDue     bool  // a beacon that wants an answer goes out with the next flush
 }
 
 func (r *Replica) peer(boot uint64) *peer {
@@ -68,15 +69,11 @@ func (r *Replica) flushPeers() {
 			r.sendConfig(p)
 		}
 		sent := p.synced && r.sendEntries(p, round)
-		if reads && p.acks && !sent {
-			r.sendBeacon(p, round, true)
+		if (p.askDue || reads && p.acks) && !sent {
+			r.ask(p, round)
 			sent = true
 		}
-		if p.beaconDue { // beside the data: a sign of life must not wait behind megabytes
-			p.beaconDue = false
-			r.sendBeacon(p, round, false)
-			sent = true
-		}
+		p.askDue = false
 		used = used || sent
 	}
 	if used {
@@ -113,10 +110,10 @@ func (r *Replica) sendEntries(p *peer, round uint64) bool {
 	return true
 }
 
-// peerAck takes in what a peer stores and what it has heard.
-func (r *Replica) peerAck(frame []byte, t wire.Type) error {
+// prepareAck takes in what a peer stores and what it has heard.
+func (r *Replica) prepareAck(frame []byte) error {
 	var m wire.PeerAck
-	if err := wire.DecodePeerAck(frame, t, &m); err != nil {
+	if err := wire.DecodePeerAck(frame, wire.TypePrepareAck, &m); err != nil {
 		return err
 	}
 	p := r.peer(m.From)
@@ -182,6 +179,7 @@ func (r *Replica) peerUp(address string) {
 		if p := &r.primary.peers[i]; p.Address == address {
 			p.down = false
 			p.tellConfig = p.tellConfig || !p.knowsEpoch
+			p.askDue = r.awaited(p)
 			if p.synced && p.sent > p.stored {
 				p.sent = p.stored
 				r.count.Resends++
@@ -203,7 +201,7 @@ func (r *Replica) peerDown(address string) {
 		r.dropSilent()
 	case RoleBackup:
 		if r.cfg.Primary.Address == address {
-			r.backup.primaryDown = true
+			r.backup.primaryDown, r.backup.downAt = true, r.now.Mono
 			r.watchPrimary()
 		}
 	case RoleLearner:
@@ -213,16 +211,18 @@ func (r *Replica) peerDown(address string) {
 	}
 }
 
-// tickPeers sends beacons when they are due, sends again what was lost, and
-// drops who is silent.
+// tickPeers asks again for answers that did not come, sends again what was lost,
+// and drops who is silent.
 func (r *Replica) tickPeers() {
 	t := &r.opt.Timing
 	for i := range r.primary.peers {
 		p := &r.primary.peers[i]
-		if r.now.Mono-p.beaconAt >= int64(t.Beacon) {
-			p.beaconDue = true
-			p.beaconAt = r.now.Mono
+		if r.now.Mono-p.toldAt >= int64(t.Beacon) {
+			p.toldAt = r.now.Mono
 			p.tellConfig = p.tellConfig || !p.knowsEpoch
+		}
+		if r.now.Mono-p.askedAt >= int64(t.Resend) && r.awaited(p) {
+			p.askDue = true
 		}
 		resend := int64(t.Resend)
 		if p.learner {

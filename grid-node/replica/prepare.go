@@ -135,15 +135,15 @@ func (r *Replica) follow(commit uint64) {
 func (r *Replica) flushAck() {
 	if r.backup.ackDue {
 		r.backup.ackDue = false
-		r.sendAck(wire.TypePrepareAck, false)
+		r.sendAck()
 	}
 }
 
-func (r *Replica) sendAck(t wire.Type, liveness bool) {
+func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
 	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs}
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, t, &m)
-	r.out.send(r.cfg.Primary.Address, off, nil, liveness)
+	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, wire.TypePrepareAck, &m)
+	r.out.send(r.cfg.Primary.Address, off, nil, false)
 	r.count.PeerAcks++
 }

@@ -48,7 +48,7 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 		minInSync = 2
 	}
 	leases := seed%2 == 1
-	w := newWorld(t, worldOptions{replicas: replicas, minInSync: minInSync, leases: leases, limits: replica.Limits{Window: 16, InFlight: 64, PendingReads: 16, JoinBound: 32}})
+	w := newWorld(t, worldOptions{replicas: replicas, minInSync: minInSync, leases: leases, limits: replica.Limits{Window: 16, InFlight: 64, PendingReads: 16, JoinBound: 32}, oneThread: seed%7 == 6})
 	w.quiet = os.Getenv("TRACE") == "" // one seed replayed: what happened, line by line
 	if !w.quiet {
 		defer func() { t.Logf("trace of %d replicas, seed %d:\n%s", replicas, seed, w.trace.String()) }()
@@ -60,6 +60,7 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 	}
 	w.observer = func(conn uint64, frame []byte) { c.clients[conn/1000-1].got(conn, frame) }
 	w.deferFlush = func() bool { return !c.calm && c.rng.IntN(4) == 0 }
+	w.vitalsFirst = func() bool { return c.rng.IntN(2) == 0 }
 	w.arb.watchLost = func() bool { return !c.calm && c.rng.IntN(2) == 0 }
 	for range steps {
 		c.step()
@@ -82,7 +83,15 @@ func (c *chaos) step() {
 	case n < 93:
 		w.clock += int64(c.rng.IntN(8)) * ms
 		pod := w.nodes[c.rng.IntN(len(w.nodes))]
-		pod.step(replica.Event{Kind: replica.EventTick})
+		switch c.rng.IntN(4) {
+		case 0:
+			pod.beat()
+		case 1:
+			pod.step(replica.Event{Kind: replica.EventTick})
+		default: // both threads are awake, in either order
+			pod.beat()
+			pod.step(replica.Event{Kind: replica.EventTick})
+		}
 	case n < 97:
 		if w.arb.busy() {
 			w.arb.answerNext()
@@ -139,10 +148,13 @@ func (c *chaos) fault() {
 			n.start()
 		}
 	case 6:
-		if n.up && !n.paused {
-			n.paused = true
-		} else if n.paused {
+		switch {
+		case n.paused || n.stalled:
 			w.resume(n)
+		case n.up && c.rng.IntN(2) == 0:
+			n.stalled = true
+		case n.up:
+			n.paused = true
 		}
 	case 7:
 		w.arb.mode = []arbiterMode{arbiterOK, arbiterOK, arbiterDown, arbiterCommitsLost, arbiterLate}[c.rng.IntN(5)]
@@ -182,7 +194,7 @@ func (c *chaos) heal() {
 	w.arb.mode = arbiterOK
 	w.arb.landLate()
 	for _, n := range w.nodes {
-		if n.paused {
+		if n.paused || n.stalled {
 			w.resume(n)
 		}
 		if !n.up {

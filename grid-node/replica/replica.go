@@ -14,6 +14,9 @@ type Replica struct {
 	store *store.Store
 	count Counters
 
+	vitals     *Vitals
+	ownsVitals bool // nobody else drives them
+
 	now      Time // of the Step in progress
 	out      *Outbox
 	role     Role
@@ -44,7 +47,7 @@ type primaryState struct {
 	suspended bool   // a change of configuration is needed before anything is acknowledged again
 	round     uint64 // counts flushes that sent something; never falls
 	floor     uint64 // last entry of the epochs before: it may have been acknowledged, so no read before it is committed
-	awake     uint64 // nothing is acknowledged before the ack set has echoed this round
+	awake     uint64 // nothing is acknowledged before the ack set has echoed this round, on the data path
 	admitAt   int64  // no admission is proposed before
 	pend      pendings
 	reads     readQueue
@@ -52,9 +55,11 @@ type primaryState struct {
 
 // backupState is used in RoleBackup and RoleLearner.
 type backupState struct {
-	heardAt     int64 // when the primary was last heard
-	primaryDown bool  // its connection was reset since
-	leased      bool  // it answers leased reads: wait its lease out before taking over
+	heardAt     int64  // when the primary was last heard
+	primaryDown bool   // its connection was reset since
+	downAt      int64  // when
+	primary     uint64 // its boot id
+	leased      bool   // it answers leased reads: wait its lease out before taking over
 	round       uint64
 	echoNs      int64
 	ackDue      bool
@@ -70,7 +75,10 @@ func New(o Options) (*Replica, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store}
+	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store, vitals: o.Vitals}
+	if r.vitals == nil {
+		r.vitals, r.ownsVitals = NewVitals(o.Self, o.Partition, o.Timing), true
+	}
 	r.sessions.init(&r.opt.Limits)
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -100,7 +108,11 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventFlush:
 		r.flush()
 	case EventTick:
+		r.takeVitals()
 		r.tick()
+		if r.ownsVitals {
+			r.vitals.Tick(now, out)
+		}
 	case EventPeerUp:
 		r.peerUp(ev.Address)
 	case EventPeerDown:
@@ -156,8 +168,10 @@ func (r *Replica) peerFrame(frame []byte) {
 		switch t := wire.FrameType(frame); t {
 		case wire.TypePrepare:
 			err = r.prepare(frame)
-		case wire.TypePrepareAck, wire.TypeBeaconAck:
-			err = r.peerAck(frame, t)
+		case wire.TypePrepareAck:
+			err = r.prepareAck(frame)
+		case wire.TypeBeaconAck:
+			r.vitals.Receive(r.now, frame, r.out)
 		case wire.TypeBeacon:
 			err = r.beacon(frame)
 		case wire.TypeNack:
@@ -195,6 +209,7 @@ func (r *Replica) flush() {
 	}
 	r.flushDrain()
 	r.flushStatus()
+	r.publish()
 }
 
 // tick does what time asks for.
@@ -218,13 +233,13 @@ func (r *Replica) tick() {
 // far more often than this. It finds every other member silent, while their
 // frames wait unread, so it counts all as heard now. And it may have been
 // replaced: what waits unread proves nothing, so a primary acknowledges nothing
-// until its ack set has answered something sent after waking.
+// until its ack set has answered something sent after waking, on the data path.
 func (r *Replica) wake() {
 	r.backup.heardAt = r.now.Mono
 	r.primary.awake = r.primary.round + 1
 	for i := range r.primary.peers {
 		p := &r.primary.peers[i]
-		p.heardAt, p.beaconDue = r.now.Mono, true
+		p.heardAt, p.askDue = r.now.Mono, true
 	}
 }
 
@@ -235,6 +250,7 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 // restart gives this incarnation up: nothing it stores is used again.
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
+	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})
 }
 
@@ -267,3 +283,6 @@ func (r *Replica) flushStatus() {
 
 // Counters of the replica, as a copy.
 func (r *Replica) Counters() Counters { return r.count }
+
+// Vitals of the replica: those of its Options, or its own.
+func (r *Replica) Vitals() *Vitals { return r.vitals }

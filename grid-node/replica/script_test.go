@@ -227,6 +227,8 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		w.deliver()
 	case "pause":
 		w.node(pods[0]).paused = true
+	case "stall":
+		w.node(pods[0]).stalled = true
 	case "resume":
 		w.resume(w.node(pods[0]))
 		w.deliver()
@@ -315,7 +317,7 @@ func (s *script) corrupt(pods []string) {
 	e.Put(entry)
 	s.w.send(from, to.address, wire.AppendPrepare(nil, partition, &wire.Prepare{
 		PeerHead: wire.PeerHead{Epoch: from.r.Status().Config.Epoch, From: from.self.Boot, To: to.self.Boot}, Entries: entry,
-	}))
+	}), false)
 	s.w.deliver()
 }
 

@@ -55,4 +55,5 @@ type Counters struct {
 	CASUnknown       uint64
 	EntriesStored    uint64
 	EntriesDuplicate uint64 // received again and dropped
+	Vitals           VitalsCounters
 }

@@ -7,15 +7,12 @@ import "fmt"
 // on this replica takes nothing of the old epoch any more, whatever becomes of
 // the proposal: that is what makes a later answer of the arbiter safe.
 func (r *Replica) watchPrimary() {
-	b, t := &r.backup, &r.opt.Timing
-	silent := r.now.Mono - b.heardAt
-	due := silent > int64(t.Grace)
-	if b.primaryDown {
-		// The lease counts from when the primary sent what was last heard
-		// here, so from now it ends sooner; an eighth is for clocks that drift.
-		due = due || !b.leased || silent > int64(t.Lease+t.Lease/8)
+	b := &r.backup
+	if r.prop.active() {
+		return
 	}
-	if !due || r.prop.active() {
+	silent, fenced := r.vitals.fence(b.heardAt, b.leased, b.primaryDown, r.now.Mono)
+	if !fenced {
 		return
 	}
 	r.role = RoleFenced

@@ -35,6 +35,8 @@ type world struct {
 	observer func(conn uint64, frame []byte)
 	// deferFlush says whether a wake-up has more frames to come; nil means never.
 	deferFlush func() bool
+	// vitalsFirst says which thread of a process that stood still runs first.
+	vitalsFirst func() bool
 	// committed is the hash of every entry that any replica ever committed.
 	committed map[uint64]uint64
 }
@@ -45,6 +47,7 @@ type worldOptions struct {
 	limits    replica.Limits
 	memory    int64
 	leases    bool
+	oneThread bool // the replicas drive their own vitals
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -56,10 +59,14 @@ type node struct {
 	r       *replica.Replica
 	st      *store.Store
 	out     replica.Outbox
+	vitals  *replica.Vitals // driven by the process's second thread; nil with oneThread
+	vout    replica.Outbox
 	self    replica.Member
 	up      bool
-	paused  bool
-	inbox   []replica.Event // of a paused node
+	paused  bool            // the process stands still
+	stalled bool            // its loop stands still, its liveness thread does not
+	inbox   []replica.Event // of a paused or stalled loop
+	vinbox  [][]byte        // of a paused liveness thread
 	commits uint64
 	drained bool
 }
@@ -67,6 +74,7 @@ type node struct {
 type message struct {
 	from, to string // addresses
 	frame    []byte
+	liveness bool // on a connection of the liveness threads
 }
 
 func newWorld(tb testing.TB, opt worldOptions) *world {
@@ -103,7 +111,7 @@ func (n *node) start() {
 	if err != nil {
 		n.w.tb.Fatal(err)
 	}
-	n.self, n.up, n.paused, n.inbox, n.drained, n.commits = self, true, false, nil, false, 0
+	n.self, n.up, n.paused, n.stalled, n.inbox, n.vinbox, n.drained, n.commits = self, true, false, false, nil, nil, false, 0
 	o := replica.Options{
 		Partition: partition, Self: self, Store: n.st, Limits: n.w.opt.limits,
 		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a",
@@ -111,6 +119,10 @@ func (n *node) start() {
 	if n.w.opt.leases {
 		o.LeaseClock = func() int64 { return n.w.clock }
 	}
+	if !n.w.opt.oneThread {
+		o.Vitals = replica.NewVitals(self, partition, o.Timing)
+	}
+	n.vitals = o.Vitals
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)
 	}
@@ -151,7 +163,7 @@ func (n *node) step(ev replica.Event) {
 	if !n.up {
 		return
 	}
-	if n.paused {
+	if n.paused || n.stalled {
 		ev.Frame = append([]byte(nil), ev.Frame...)
 		n.inbox = append(n.inbox, ev)
 		return
@@ -164,6 +176,32 @@ func (n *node) step(ev replica.Event) {
 	n.act()
 }
 
+// beat is a tick of the liveness thread.
+func (n *node) beat() {
+	if n.up && !n.paused && n.vitals != nil {
+		n.vitals.Tick(n.w.now(), &n.vout)
+		n.sendVitals()
+	}
+}
+
+// hear gives the liveness thread a frame.
+func (n *node) hear(frame []byte) {
+	if n.paused {
+		n.vinbox = append(n.vinbox, frame)
+		return
+	}
+	n.vitals.Receive(n.w.now(), frame, &n.vout)
+	n.sendVitals()
+}
+
+func (n *node) sendVitals() {
+	for i := range n.vout.Actions {
+		a := &n.vout.Actions[i]
+		n.w.send(n, a.Address, join(n.vout.Head(a), nil), true)
+	}
+	n.vout.Reset()
+}
+
 // act carries out what the replica asked for.
 func (n *node) act() {
 	restart := false
@@ -173,7 +211,7 @@ func (n *node) act() {
 		case replica.ActionReply:
 			n.w.reply(n, a.Conn, join(n.out.Head(a), a.Tail))
 		case replica.ActionSend:
-			n.w.send(n, a.Address, join(n.out.Head(a), a.Tail))
+			n.w.send(n, a.Address, join(n.out.Head(a), a.Tail), a.Liveness && n.vitals != nil)
 		case replica.ActionPropose:
 			n.w.arb.propose(n, a.Config)
 		case replica.ActionReadConfig:
@@ -261,8 +299,8 @@ func (w *world) short(s string) string {
 }
 
 // send puts a frame on the network, unless a fault takes it.
-func (w *world) send(from *node, to string, frame []byte) {
-	m := message{from: from.address, to: to, frame: frame}
+func (w *world) send(from *node, to string, frame []byte, liveness bool) {
+	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	if w.faults.drops(w, &m) {
 		if w.tracing(&m) {
 			w.logf("%s   LOST", w.frameText(&m))
@@ -314,6 +352,10 @@ func (w *world) arrive(m *message) {
 	if w.tracing(m) {
 		w.logf("%s", w.frameText(m))
 	}
+	if m.liveness {
+		n.hear(m.frame)
+		return
+	}
 	n.step(replica.Event{Kind: replica.EventPeerFrame, Frame: m.frame})
 }
 
@@ -322,9 +364,12 @@ func (w *world) tick(d int64) {
 	for end := w.clock + d; w.clock < end; {
 		w.clock += min(10*ms, end-w.clock)
 		for _, n := range w.nodes {
-			if !n.paused {
+			if !n.paused && !n.stalled {
 				n.step(replica.Event{Kind: replica.EventTick})
 			}
+		}
+		for _, n := range w.nodes {
+			n.beat()
 		}
 		w.deliver()
 	}
@@ -349,11 +394,21 @@ func (w *world) crash(n *node, reset bool) {
 	}
 }
 
-// resume lets a paused process see all it missed.
+// resume lets a process or a loop that stood still see all it missed.
 func (w *world) resume(n *node) {
-	n.paused = false
-	inbox := n.inbox
-	n.inbox = nil
+	n.paused, n.stalled = false, false
+	inbox, vinbox := n.inbox, n.vinbox
+	n.inbox, n.vinbox = nil, nil
+	hear := func() {
+		for _, frame := range vinbox {
+			n.hear(frame)
+		}
+		vinbox = nil
+	}
+	if w.vitalsFirst != nil && w.vitalsFirst() {
+		hear()
+	}
+	defer hear()
 	n.step(replica.Event{Kind: replica.EventTick})
 	for _, ev := range inbox {
 		n.step(ev)

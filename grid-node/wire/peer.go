@@ -132,7 +132,8 @@ func DecodeNack(f []byte, m *Nack) error {
 	return nil
 }
 
-// Beacon is the primary's sign of life. It is answered by a BeaconAck.
+// Beacon is the primary's sign of life, answered by a BeaconAck; with FlagWantAck
+// it asks, with the data, for a PrepareAck.
 type Beacon struct {
 	PeerHead
 	CommitSeq uint64

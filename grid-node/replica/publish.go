@@ -1,0 +1,102 @@
+package replica
+
+// What the replica and its Vitals tell each other. The replica publishes at the
+// end of every wake-up and takes over at every tick.
+
+// publish tells the vitals whom to send beacons to, or whom to answer.
+func (r *Replica) publish() {
+	v := r.vitals
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.steppedAt = r.now.Mono
+	v.commit, v.flags = r.commit, r.frameFlags()
+	switch {
+	case r.role == RolePrimary:
+		v.lead(r.epoch, r.primary.peers)
+	case r.role == RoleBackup, r.role == RoleLearner && r.backup.accepted:
+		v.follow(r.epoch, &r.cfg.Primary)
+	default:
+		v.mode = vitalQuiet
+		v.epoch = r.epoch
+	}
+}
+
+// lead sends beacons to peers. What is known of one that stays, stays.
+func (v *Vitals) lead(epoch uint64, peers []peer) {
+	if v.mode != vitalLeads {
+		v.mode = vitalLeads
+		v.peers = v.peers[:0]
+	}
+	v.epoch = epoch
+	if v.leadsSame(peers) {
+		return
+	}
+	var next [maxPeers]vitalPeer
+	for i := range peers {
+		next[i] = vitalPeer{boot: peers[i].Boot, address: peers[i].Address}
+		if known := v.peer(peers[i].Boot); known != nil {
+			next[i] = *known
+		}
+	}
+	v.peers = append(v.peers[:0], next[:len(peers)]...)
+}
+
+func (v *Vitals) leadsSame(peers []peer) bool {
+	if len(peers) != len(v.peers) {
+		return false
+	}
+	for i := range peers {
+		if peers[i].Boot != v.peers[i].boot {
+			return false
+		}
+	}
+	return true
+}
+
+// follow answers the primary. Its lease outlives a change of the epoch that it
+// made itself, so that it answers leased reads is remembered as long as it leads.
+func (v *Vitals) follow(epoch uint64, primary *Member) {
+	if v.mode == vitalFollows && v.epoch == epoch {
+		return
+	}
+	if v.primary.Boot != primary.Boot {
+		v.primary, v.leased, v.heardAt = *primary, false, 0
+	}
+	v.mode, v.epoch = vitalFollows, epoch
+	v.told, v.heardFlags = 0, 0
+}
+
+// takeVitals takes over what the vitals heard.
+func (r *Replica) takeVitals() {
+	v := r.vitals
+	v.mu.Lock()
+	v.steppedAt = r.now.Mono
+	told, newer, bad := uint64(0), v.newer, v.bad
+	same := v.epoch == r.epoch
+	switch {
+	case r.role == RolePrimary && v.mode == vitalLeads:
+		for i := range r.primary.peers {
+			p := &r.primary.peers[i]
+			if known := v.peer(p.Boot); known != nil {
+				p.heardAt, p.echoNs = max(p.heardAt, known.heardAt), max(p.echoNs, known.echoNs)
+			}
+		}
+	case v.mode == vitalFollows && same:
+		b := &r.backup
+		b.heardAt, b.leased = max(b.heardAt, v.heardAt), b.leased || v.leased
+		if b.primaryDown && v.heardAt-b.downAt > int64(r.opt.Timing.Lease)/2 {
+			b.primaryDown = false // heard long after: only a connection broke
+		}
+		told = v.told
+	}
+	r.count.Vitals = v.count
+	v.newer, v.bad = 0, nil
+	v.mu.Unlock()
+	r.follow(told)
+	if newer > r.epoch && r.role != RoleFenced {
+		r.readConfig()
+	}
+	if bad != nil {
+		r.alarm(AlarmBadFrame, bad.Error())
+	}
+}

@@ -1,0 +1,314 @@
+package replica_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// member is one replica with its vitals, without a world around it.
+type member struct {
+	tb    testing.TB
+	self  replica.Member
+	r     *replica.Replica
+	v     *replica.Vitals
+	out   replica.Outbox
+	vout  replica.Outbox
+	clock int64
+}
+
+func newMember(tb testing.TB, pod string, boot uint64, leases bool) *member {
+	tb.Helper()
+	m := &member{tb: tb, clock: 1e9}
+	m.self, _ = replica.NewMember(wire.FormatMemberID(pod, boot), "10.0.0."+pod+":7400")
+	st, err := store.New(store.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(st.Close)
+	m.v = replica.NewVitals(m.self, partition, replica.Timing{})
+	o := replica.Options{Partition: partition, Self: m.self, Store: st, Vitals: m.v}
+	if leases {
+		o.LeaseClock = func() int64 { return m.clock }
+	}
+	if m.r, err = replica.New(o); err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// step steps the replica at a time and flushes.
+func (m *member) step(clock int64, ev replica.Event) {
+	m.clock = clock
+	m.out.Reset()
+	m.r.Step(replica.Time{Mono: clock, Wall: wallStart}, &ev, &m.out)
+	m.r.Step(replica.Time{Mono: clock, Wall: wallStart}, &replica.Event{Kind: replica.EventFlush}, &m.out)
+}
+
+// hear gives the vitals a frame and returns what they send.
+func (m *member) hear(clock int64, frame []byte) [][]byte {
+	m.v.Receive(replica.Time{Mono: clock}, frame, &m.vout)
+	return m.sent()
+}
+
+func (m *member) beat(clock int64) [][]byte {
+	m.v.Tick(replica.Time{Mono: clock}, &m.vout)
+	return m.sent()
+}
+
+func (m *member) sent() (frames [][]byte) {
+	for i := range m.vout.Actions {
+		if a := &m.vout.Actions[i]; a.Kind != replica.ActionSend || !a.Liveness || a.Tail != nil {
+			m.tb.Fatalf("vitals want %+v", a)
+		}
+		frames = append(frames, append([]byte(nil), m.vout.Head(&m.vout.Actions[i])...))
+	}
+	m.vout.Reset()
+	return frames
+}
+
+// twoMembers are a primary and a backup of epoch 2.
+func twoMembers(tb testing.TB, leases bool) (a, b *member) {
+	a, b = newMember(tb, "1", 0xa, leases), newMember(tb, "2", 0xb, leases)
+	cfg := &replica.Config{Epoch: 2, Lineage: 1, ChangeID: "x", Primary: a.self, InSync: []replica.Member{a.self, b.self}}
+	for _, m := range []*member{a, b} {
+		m.step(1e9, replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true})
+	}
+	return a, b
+}
+
+// An answer says that the sender lives, and nothing else.
+func TestVitalsAnswerNothingButLife(t *testing.T) {
+	a, b := twoMembers(t, false)
+	beacons := a.beat(1e9 + 5)
+	if len(beacons) != 1 || len(a.beat(1e9+10)) != 0 {
+		t.Fatalf("%d beacons, want one, and none before the next is due", len(beacons))
+	}
+	answers := b.hear(1e9+20, beacons[0])
+	if len(answers) != 1 {
+		t.Fatalf("%d answers", len(answers))
+	}
+	var beacon wire.Beacon
+	var ack wire.PeerAck
+	if err := wire.DecodeBeacon(beacons[0], &beacon); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.DecodePeerAck(answers[0], wire.TypeBeaconAck, &ack); err != nil {
+		t.Fatal(err)
+	}
+	if beacon.Round != 0 || ack.Round != 0 || ack.StoredSeq != 0 || ack.Hash != 0 || ack.EchoNs != 1e9+5 {
+		t.Fatalf("beacon %+v, answer %+v: want no round, no entry, and the time of sending", beacon, ack)
+	}
+	// A hostile round or position in an answer counts for nothing: the answer goes to
+	// Step as it would over a data connection.
+	before := a.r.Status()
+	ack.Round, ack.StoredSeq = 1<<40, 1
+	a.step(1e9+30, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &ack)})
+	if s := a.r.Status(); s.CommitSeq != before.CommitSeq {
+		t.Fatalf("an answer committed entry %d", s.CommitSeq)
+	}
+}
+
+// The vitals hear the primary while the replica, which has not ticked since,
+// believes it to be silent: the take-over does not happen. And once it has
+// happened, no beacon of the old epoch is answered.
+func TestTakeOverAndAnswersExcludeEachOther(t *testing.T) {
+	a, b := twoMembers(t, true)
+	for now := int64(1e9); now < 2e9; now += 10 * ms {
+		for _, f := range a.beat(now) {
+			if len(b.hear(now, f)) != 1 {
+				t.Fatal("no answer")
+			}
+		}
+		a.step(now, replica.Event{Kind: replica.EventTick})
+		b.step(now, replica.Event{Kind: replica.EventPeerDown, Address: a.self.Address}) // leased: waits for silence
+		if b.r.Status().Role != replica.RoleBackup {
+			t.Fatalf("took over at %d ms although the primary was heard", (now-1e9)/ms)
+		}
+	}
+	for now := int64(2e9); b.r.Status().Role == replica.RoleBackup; now += 10 * ms {
+		b.step(now, replica.Event{Kind: replica.EventTick})
+		if now > 2e9+301*ms {
+			t.Fatal("no take-over from a silent primary")
+		}
+	}
+	beacons := a.beat(2e9 + 400*ms)
+	if len(beacons) != 1 {
+		t.Fatal("the old primary is silent too: this shows nothing")
+	}
+	if len(b.hear(2e9+400*ms, beacons[0])) != 0 {
+		t.Fatal("a beacon of the old epoch was answered after the take-over was proposed")
+	}
+}
+
+// The same with both threads at once, for the race detector and for the order of
+// things: whatever was answered, was answered before the fence, and the silence
+// counts from there.
+func TestTakeOverRacesAnswers(t *testing.T) {
+	for range 200 {
+		a, b := twoMembers(t, true)
+		beacon := a.beat(1e9 + 1)[0]
+		const late = int64(1e9) + 400*1e6
+		var wg sync.WaitGroup
+		var answers int
+		wg.Go(func() { answers = len(b.hear(late, beacon)) })
+		wg.Go(func() {
+			b.step(1e9+100*ms, replica.Event{Kind: replica.EventTick})
+			b.step(late, replica.Event{Kind: replica.EventTick})
+		})
+		wg.Wait()
+		fenced := b.r.Status().Role == replica.RoleFenced
+		if answers == 1 && fenced {
+			t.Fatal("answered and took over at the same moment")
+		}
+	}
+}
+
+// A lease counts from a beacon that was sent: an answer that claims a later one
+// does not prolong it.
+func TestVitalsLeaseFromWhatWasSent(t *testing.T) {
+	a, b := twoMembers(t, true)
+	beacon := a.beat(1e9 + 1)[0]
+	answer := b.hear(1e9+2, beacon)[0]
+	le64(answer[56:], 1<<62)
+	a.hear(1e9+3, answer)
+	leased := func(clock int64) bool {
+		a.step(clock, replica.Event{Kind: replica.EventTick})
+		before := a.r.Counters().ReadsLeased
+		a.step(clock, replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendGet(nil, partition, &wire.Get{By: wire.ByID, Mode: wire.ModeLeased, Seq: 1})})
+		return a.r.Counters().ReadsLeased > before
+	}
+	// The noop of epoch 2 has to be committed before anything is read.
+	last := a.r.Status().LastSeq
+	hash := storedHash(a, last)
+	a.step(1e9+5, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypePrepareAck,
+		&wire.PeerAck{PeerHead: wire.PeerHead{Epoch: 2, From: b.self.Boot, To: a.self.Boot}, StoredSeq: last, Hash: hash})})
+	if !leased(1e9 + 100*ms) {
+		t.Fatal("no leased read within the lease")
+	}
+	if leased(1e9 + 201*ms) {
+		t.Fatal("a leased read after the lease that the answered beacon gave")
+	}
+}
+
+// storedHash asks the replica for the hash of its last entry, as anybody may.
+func storedHash(m *member, seq uint64) uint64 {
+	m.step(m.clock, replica.Event{Kind: replica.EventClientFrame, Conn: 9, Frame: wire.AppendReadLog(nil, partition, &wire.ReadLog{ReqID: 1, FromSeq: 1})})
+	for i := range m.out.Actions {
+		if a := &m.out.Actions[i]; a.Kind == replica.ActionReply {
+			var c wire.LogChunk
+			if err := wire.DecodeLogChunk(append(append([]byte(nil), m.out.Head(a)...), a.Tail...), &c); err == nil && c.LastSeq == seq {
+				return c.LastHash
+			}
+		}
+	}
+	m.tb.Fatal("no log")
+	return 0
+}
+
+func TestVitalsDropWhatIsNotForThem(t *testing.T) {
+	head := wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}
+	change := func(f func(*wire.PeerHead)) []byte {
+		h := head
+		f(&h)
+		return wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: h})
+	}
+	cut := wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head})
+	for name, c := range map[string]struct {
+		frame []byte
+		bad   bool
+		reads bool // a later epoch: the replica reads its configuration
+	}{
+		"older epoch":         {frame: change(func(h *wire.PeerHead) { h.Epoch = 1 })},
+		"later epoch":         {frame: change(func(h *wire.PeerHead) { h.Epoch = 3 }), reads: true},
+		"another sender":      {frame: change(func(h *wire.PeerHead) { h.From = 0xc })},
+		"another incarnation": {frame: change(func(h *wire.PeerHead) { h.To = 0xbb })},
+		"another partition":   {frame: wire.AppendBeacon(nil, partition+1, &wire.Beacon{PeerHead: head})},
+		"an answer":           {frame: wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &wire.PeerAck{PeerHead: head})},
+		"wants an answer":     {frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, Flags: wire.FlagWantAck}), bad: true},
+		"cut short":           {frame: cut[:len(cut)-1], bad: true},
+		"no header":           {frame: cut[:3], bad: true},
+		"nothing":             {frame: nil, bad: true},
+		"another type":        {frame: wire.AppendNack(nil, partition, &wire.Nack{PeerHead: head}), bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, b := twoMembers(t, false)
+			b.step(1e9+500*ms, replica.Event{Kind: replica.EventTick}) // slept: every clock is fresh
+			if n := len(b.hear(1e9+500*ms, c.frame)); n != 0 {
+				t.Fatalf("%d answers", n)
+			}
+			if got := b.v.Counters(); c.bad != (got.Bad == 1) || c.bad == (got.Stale == 1) || got.Heard != 0 {
+				t.Fatalf("counted as %+v", got)
+			}
+			b.step(1e9+510*ms, replica.Event{Kind: replica.EventTick})
+			reads, alarms := 0, ""
+			for i := range b.out.Actions {
+				switch a := &b.out.Actions[i]; a.Kind {
+				case replica.ActionReadConfig:
+					reads++
+				case replica.ActionAlarm:
+					alarms += string(a.Alarm)
+				}
+			}
+			if (reads == 1) != c.reads || strings.Contains(alarms, string(replica.AlarmBadFrame)) != c.bad {
+				t.Fatalf("%d reads of the configuration, alarms %q", reads, alarms)
+			}
+		})
+	}
+}
+
+func TestVitalsDoNotAllocate(t *testing.T) {
+	a, b := twoMembers(t, false)
+	now := int64(1e9) // 101 beacons take less than the stall limit
+	n := testing.AllocsPerRun(100, func() {
+		now += 20 * ms
+		at := replica.Time{Mono: now}
+		a.v.Tick(at, &a.vout)
+		b.v.Receive(at, a.vout.Head(&a.vout.Actions[0]), &b.vout)
+		a.v.Receive(at, b.vout.Head(&b.vout.Actions[0]), &a.vout)
+		a.vout.Reset()
+		b.vout.Reset()
+	})
+	if n != 0 {
+		t.Errorf("%v allocations for a beacon and its answer, want 0", n)
+	}
+	if c := a.v.Counters(); c.Answered != 101 {
+		t.Fatalf("%+v: beacons were not answered", c)
+	}
+}
+
+func TestNewRefusesForeignVitals(t *testing.T) {
+	a, _ := twoMembers(t, false)
+	other, _ := replica.NewMember("x/00000000000000ff", "10.0.0.9:7400")
+	st, err := store.New(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := replica.New(replica.Options{Partition: partition, Self: other, Store: st, Vitals: a.v}); err == nil || !strings.Contains(err.Error(), "vitals are those of 1/") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// FuzzVitals gives the vitals of a primary and of a backup any bytes.
+func FuzzVitals(f *testing.F) {
+	head := wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}
+	f.Add(wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: 1 << 60, SentNs: -1}))
+	head.From, head.To = 0xb, 0xa
+	f.Add(wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &wire.PeerAck{PeerHead: head, EchoNs: 1 << 62}))
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		a, b := twoMembers(t, true)
+		a.beat(1e9 + 1)
+		for _, m := range []*member{a, b} {
+			m.hear(1e9+2, frame)
+			m.step(1e9+3, replica.Event{Kind: replica.EventTick})
+			if s := m.r.Status(); s.CommitSeq > s.LastSeq {
+				t.Fatalf("committed %d of %d", s.CommitSeq, s.LastSeq)
+			}
+		}
+	})
+}
