@@ -152,7 +152,8 @@ func (r *Replica) becomeBackup(before Role) {
 
 func (r *Replica) followPrimary() {
 	boot := r.cfg.Primary.Boot
-	// The lease of a primary outlives a change of the epoch that it made itself.
+	// The primary may still be in the epoch before, with the lease of that one, when
+	// the answer to its own proposal was lost: what it answers is remembered.
 	r.backup = backupState{heardAt: r.now.Mono, primary: boot, leased: r.backup.leased && r.backup.primary == boot}
 }
 

@@ -21,13 +21,18 @@ func (r *Replica) publish() {
 	}
 }
 
-// lead sends beacons to peers. What is known of one that stays, stays.
+// lead sends beacons to peers. A lease is earned anew in every epoch.
 func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.mode != vitalLeads {
 		v.mode = vitalLeads
 		v.peers = v.peers[:0]
 	}
-	v.epoch = epoch
+	if v.epoch != epoch {
+		v.epoch = epoch
+		for i := range v.peers {
+			v.peers[i].echoNs = 0
+		}
+	}
 	if v.leadsSame(peers) {
 		return
 	}
@@ -53,8 +58,9 @@ func (v *Vitals) leadsSame(peers []peer) bool {
 	return true
 }
 
-// follow answers the primary. Its lease outlives a change of the epoch that it
-// made itself, so that it answers leased reads is remembered as long as it leads.
+// follow answers the primary. That it answers leased reads is remembered as long
+// as it leads: it may be in an earlier epoch than this replica, with the lease of
+// that one, when the answer to its own proposal was lost.
 func (v *Vitals) follow(epoch uint64, primary *Member) {
 	if v.mode == vitalFollows && v.epoch == epoch {
 		return
@@ -78,7 +84,10 @@ func (r *Replica) takeVitals() {
 		for i := range r.primary.peers {
 			p := &r.primary.peers[i]
 			if known := v.peer(p.Boot); known != nil {
-				p.heardAt, p.echoNs = max(p.heardAt, known.heardAt), max(p.echoNs, known.echoNs)
+				p.heardAt = max(p.heardAt, known.heardAt)
+				if same {
+					p.echoNs = max(p.echoNs, known.echoNs)
+				}
 			}
 		}
 	case v.mode == vitalFollows && same:

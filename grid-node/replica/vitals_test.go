@@ -195,6 +195,24 @@ func TestVitalsLeaseFromWhatWasSent(t *testing.T) {
 	}
 }
 
+// A primary that does not know yet that its own change of the epoch succeeded goes
+// on with the lease of the epoch before. A backup that knows, and has heard
+// nothing in the new one, waits that lease out.
+func TestLeaseOfAPrimaryThatLagsItsOwnEpoch(t *testing.T) {
+	a, b := twoMembers(t, true)
+	if len(b.hear(1e9+2, a.beat(1e9 + 1)[0])) != 1 {
+		t.Fatal("no answer, no lease: this shows nothing")
+	}
+	c, _ := replica.NewMember(wire.FormatMemberID("3", 0xc), "10.0.0.3:7400")
+	cfg := &replica.Config{Epoch: 3, Lineage: 1, ChangeID: "y", Primary: a.self, InSync: []replica.Member{a.self, b.self, c}}
+	b.step(1e9+3, replica.Event{Kind: replica.EventConfig, Config: cfg})
+	b.step(1e9+4, replica.Event{Kind: replica.EventPeerDown, Address: a.self.Address})
+	b.step(1e9+200*ms, replica.Event{Kind: replica.EventTick})
+	if s := b.r.Status(); s.Role != replica.RoleBackup || s.Config.Epoch != 3 {
+		t.Fatalf("%s at epoch %d while the lease is alive", s.Role, s.Config.Epoch)
+	}
+}
+
 // storedHash asks the replica for the hash of its last entry, as anybody may.
 func storedHash(m *member, seq uint64) uint64 {
 	m.step(m.clock, replica.Event{Kind: replica.EventClientFrame, Conn: 9, Frame: wire.AppendReadLog(nil, partition, &wire.ReadLog{ReqID: 1, FromSeq: 1})})
