@@ -15,7 +15,7 @@ func (n *Node) drain() {
 	n.log.Info("draining", "timeout", n.cfg.DrainTimeout.String())
 	n.loop.Post(func() {
 		n.stopping = true
-		n.stepAll(&replica.Event{Kind: replica.EventDrain})
+		n.stepAll(&replica.Event{Kind: replica.EventStop})
 	})
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()

@@ -140,7 +140,7 @@ func (p *partition) remake(now int64) {
 	p.n.wg.Go(old.close) // its readers may be in the middle of a write
 	p.n.readConfig(p)
 	if p.n.stopping {
-		p.step(&replica.Event{Kind: replica.EventDrain})
+		p.step(&replica.Event{Kind: replica.EventStop})
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	ActionStatus                           // role, epoch or members changed: look at Status()
 	ActionAlarm                            // Alarm, Text: count, log, raise a Kubernetes Event
 	ActionRestart                          // Text: discard replica and store, start again with a new boot id
-	ActionDrained                          // everything accepted before EventDrain is answered
+	ActionDrained                          // after EventDrain or EventStop: the process may end, nothing waits for it
 )
 
 // AlarmKind is a fact an operator of the grid wants to know. The names are
@@ -23,18 +23,24 @@ type AlarmKind string
 
 // Alarms.
 const (
-	AlarmClientGap     AlarmKind = "ClientSequenceGap"      // a client skipped a clientSeq
-	AlarmPeerGap       AlarmKind = "ReplicationGap"         // a replica missed entries and asked for them
-	AlarmDiverged      AlarmKind = "LogDiverged"            // hashes do not chain; the replica discards itself
-	AlarmBadFrame      AlarmKind = "BadPeerFrame"           // a replica sent what cannot be decoded
-	AlarmRegressed     AlarmKind = "ConfigurationRegressed" // the arbiter shows an older configuration than was seen
-	AlarmBadConfig     AlarmKind = "BadConfiguration"       // the arbiter shows what can never be right
-	AlarmRefused       AlarmKind = "ProposalRefused"        // the arbiter refused a change
-	AlarmRemoved       AlarmKind = "RemovedFromInSync"      // this replica was dropped; it discards itself and joins again
-	AlarmMemberDropped AlarmKind = "MemberDropped"          // this primary drops a silent member
-	AlarmTakeOver      AlarmKind = "TakeOver"               // this backup takes over from a silent primary
-	AlarmCapacity      AlarmKind = "BackupCapacity"         // a backup cannot store what the primary could
-	AlarmInvariant     AlarmKind = "InvariantBroken"        // a bug: the partition stops here
+	AlarmClientGap     AlarmKind = "ClientSequenceGap"       // a client skipped a clientSeq
+	AlarmPeerGap       AlarmKind = "ReplicationGap"          // a replica missed entries and asked for them
+	AlarmDiverged      AlarmKind = "LogDiverged"             // hashes do not chain; the replica discards itself
+	AlarmBadFrame      AlarmKind = "BadPeerFrame"            // a replica sent what cannot be decoded
+	AlarmRegressed     AlarmKind = "ConfigurationRegressed"  // the arbiter shows an older configuration than was seen
+	AlarmBadConfig     AlarmKind = "BadConfiguration"        // the arbiter shows what can never be right
+	AlarmRefused       AlarmKind = "ProposalRefused"         // the arbiter refused a change
+	AlarmRemoved       AlarmKind = "RemovedFromInSync"       // this replica was dropped; it discards itself and joins again
+	AlarmMemberDropped AlarmKind = "MemberDropped"           // this primary drops a silent member
+	AlarmTakeOver      AlarmKind = "TakeOver"                // this backup takes over from a silent primary
+	AlarmHandOver      AlarmKind = "HandOver"                // this primary hands over to a member, as planned
+	AlarmRetired       AlarmKind = "MemberRetired"           // this primary lets a member go that is about to stop
+	AlarmNoTarget      AlarmKind = "NoHandOverTarget"        // this primary should stop and nobody can take the partition
+	AlarmLossSuspected AlarmKind = "DataLossSuspected"       // every in-sync member was a former process of this pod
+	AlarmLossAccepted  AlarmKind = "DataLossAccepted"        // this learner begins a new lineage, as a person decided
+	AlarmReasserted    AlarmKind = "ConfigurationReasserted" // this primary put its configuration over a regressed record
+	AlarmCapacity      AlarmKind = "BackupCapacity"          // a backup cannot store what the primary could
+	AlarmInvariant     AlarmKind = "InvariantBroken"         // a bug: the partition stops here
 )
 
 // Action is what the caller has to do; see the kinds for the fields in use.

@@ -19,6 +19,7 @@ type arbiterModel struct {
 	// watchLost says whether one watcher misses one change; nil: never.
 	watchLost func() bool
 	history   []replica.Config
+	spec      replica.Config // what the operator asks for: the fields of Config that no proposal has
 }
 
 type arbiterMode string
@@ -109,18 +110,14 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 		return replica.OutcomeRefused, "primary not in inSync"
 	case a.rec.Epoch > 0 && !a.rec.Has(c.Primary.Boot) && c.Lineage != a.rec.Lineage+1:
 		return replica.OutcomeRefused, "primary was not in inSync"
+	case a.rec.Epoch > 0 && c.Lineage > a.rec.Lineage && a.spec.AcceptLossEpoch != a.rec.Epoch && a.spec.ReassertChangeID == "":
+		return replica.OutcomeRefused, "lineage rises and nobody accepted a loss"
 	}
 	a.version++
 	a.rec = *c
 	a.rec.Version = fmt.Sprint(a.version)
 	a.history = append(a.history, a.rec)
-	if !a.noWatch {
-		for _, n := range a.w.nodes {
-			if a.watchLost == nil || !a.watchLost() {
-				n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
-			}
-		}
-	}
+	a.tellAll()
 	return replica.OutcomeOK, ""
 }
 
@@ -132,7 +129,21 @@ func (a *arbiterModel) touch() {
 
 func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
+	c.Replicas, c.PreferredPod = a.spec.Replicas, a.spec.PreferredPod
+	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
+}
+
+// tellAll is the watch.
+func (a *arbiterModel) tellAll() {
+	if a.noWatch {
+		return
+	}
+	for _, n := range a.w.nodes {
+		if a.watchLost == nil || !a.watchLost() {
+			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+		}
+	}
 }
 
 func outcomeText(o replica.Outcome) string {

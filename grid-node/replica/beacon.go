@@ -9,6 +9,14 @@ func (r *Replica) frameFlags() uint8 {
 	return 0
 }
 
+// ackFlags is what every acknowledgement says about its sender.
+func (r *Replica) ackFlags() uint8 {
+	if r.leaving {
+		return wire.FlagDraining
+	}
+	return 0
+}
+
 // ask wants an answer to this round from the peer, with the data. Signs of life
 // are not its business, see Vitals.
 func (r *Replica) ask(p *peer, round uint64) {

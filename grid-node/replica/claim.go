@@ -4,7 +4,7 @@ package replica
 // yet. Pods of a shard start together; the preferred one goes first, so that
 // primaries are spread, and the others only when it does not come.
 func (r *Replica) claim() {
-	if r.prop.active() {
+	if r.prop.active() || r.leaving {
 		return
 	}
 	if r.now.Mono < r.claimAt {

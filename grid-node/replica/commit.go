@@ -74,4 +74,5 @@ func (r *Replica) failPending() {
 		rd := r.primary.reads.pop()
 		r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
 	}
+	r.unpark()
 }

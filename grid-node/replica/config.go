@@ -31,10 +31,7 @@ func (r *Replica) observe(c *Config, fresh bool) {
 // lost its memory (etcd restored from a backup): refused.
 func (r *Replica) observeKnown(c *Config, fresh bool) {
 	if c.Epoch < r.epoch || c.ChangeID != r.cfg.ChangeID {
-		if fresh {
-			r.count.ConfigRegressed++
-			r.alarm(AlarmRegressed, fmt.Sprintf("the arbiter shows epoch %d change %q; this replica has seen epoch %d change %q and keeps to it", c.Epoch, c.ChangeID, r.epoch, r.cfg.ChangeID))
-		}
+		r.observeOlder(c, fresh)
 		return
 	}
 	r.observeSpec(c)
@@ -46,6 +43,22 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 	}
 }
 
+func (r *Replica) observeOlder(c *Config, fresh bool) {
+	r.observeDecisions(c)
+	if !fresh {
+		if r.reassert != "" && r.reassert == r.cfg.ChangeID {
+			r.readConfig() // a watch may lag; only the arbiter's own word counts
+		}
+		return
+	}
+	if r.prop.purpose != purposeReassert {
+		r.count.ConfigRegressed++
+		r.alarm(AlarmRegressed, fmt.Sprintf("the arbiter shows epoch %d change %q; this replica has seen epoch %d change %q and keeps to it", c.Epoch, c.ChangeID, r.epoch, r.cfg.ChangeID))
+	}
+	r.regressed = c
+	r.reassertConfig()
+}
+
 // observeSpec takes over what the spec of the record asks for.
 func (r *Replica) observeSpec(c *Config) {
 	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
@@ -55,15 +68,28 @@ func (r *Replica) observeSpec(c *Config) {
 		r.opt.MinInSync = c.MinInSync
 	}
 	if c.PreferredPod != "" {
-		r.opt.Preferred = c.PreferredPod == r.self.Pod()
+		r.preferredPod = c.PreferredPod
+		if r.opt.Preferred = c.PreferredPod == r.self.Pod(); r.opt.Preferred {
+			r.claimAt = min(r.claimAt, r.now.Mono)
+		}
+	}
+	r.observeDecisions(c)
+}
+
+// observeDecisions takes over what a person decided.
+func (r *Replica) observeDecisions(c *Config) {
+	if c.Replicas > 0 { // it comes from the arbiter, so that an empty decision is one, too
+		r.acceptLoss, r.reassert = c.AcceptLossEpoch, c.ReassertChangeID
 	}
 }
 
 // adopt makes c the configuration of this replica.
 func (r *Replica) adopt(c *Config) {
 	before := r.role
+	planned := r.prop.purpose == purposeHandOver && r.prop.next.ChangeID == c.ChangeID
 	r.cfg, r.epoch = c, c.Epoch
-	r.prop = proposal{}
+	r.prop, r.regressed = proposal{}, nil
+	r.primary.hand = handOver{}
 	r.count.ConfigChanges++
 	switch {
 	case c.Epoch == 0:
@@ -76,7 +102,7 @@ func (r *Replica) adopt(c *Config) {
 	case c.Primary.Boot == r.self.Boot:
 		r.becomePrimary(before)
 	case c.Has(r.self.Boot):
-		r.becomeBackup(before)
+		r.becomeBackup(before, planned)
 	default:
 		r.becomeOutsider(before)
 	}
@@ -88,6 +114,7 @@ func (r *Replica) adopt(c *Config) {
 func (r *Replica) becomePrimary(before Role) {
 	p := &r.primary
 	if before != RolePrimary {
+		r.failPending() // of a hand-over that came back at once
 		r.role = RolePrimary
 		p.peers = p.peers[:0]
 		p.pend.clear()
@@ -113,12 +140,16 @@ func (r *Replica) becomePrimary(before Role) {
 }
 
 // setPeers brings the list of peers in line with the configuration: members
-// that left go, learners stay.
+// that left are told and go, learners stay.
 func (r *Replica) setPeers() {
 	p := &r.primary
 	kept := p.peers[:0]
 	for _, old := range p.peers {
-		old.inSync = r.cfg.Has(old.Boot)
+		inSync := r.cfg.Has(old.Boot)
+		if inSync && !old.inSync {
+			old.inSyncAt = r.now.Mono
+		}
+		old.inSync = inSync
 		if old.inSync || old.learner {
 			old.learner = !old.inSync
 			old.acks = old.inSync // a learner enters the ack set anew
@@ -126,6 +157,8 @@ func (r *Replica) setPeers() {
 			old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
 			old.tellConfig = true
 			kept = append(kept, old)
+		} else {
+			r.sendConfig(&old) // it may live: retired, or suspected wrongly
 		}
 	}
 	clear(p.peers[len(kept):])
@@ -135,18 +168,21 @@ func (r *Replica) setPeers() {
 		if m.Boot == r.self.Boot || r.peer(m.Boot) != nil {
 			continue
 		}
-		p.peers = append(p.peers, peer{Member: m, inSync: true, acks: true, tellConfig: true, heardAt: r.now.Mono, progressAt: r.now.Mono})
+		p.peers = append(p.peers, peer{Member: m, inSync: true, acks: true, tellConfig: true, heardAt: r.now.Mono, progressAt: r.now.Mono, inSyncAt: r.now.Mono})
 	}
 }
 
-// becomeBackup follows another primary.
-func (r *Replica) becomeBackup(before Role) {
-	if before == RolePrimary {
-		r.role = RoleBackup
-		r.failPending()
-	}
+// becomeBackup follows another primary; planned says that this replica handed
+// over to it.
+func (r *Replica) becomeBackup(before Role, planned bool) {
 	r.role = RoleBackup
 	r.followPrimary()
+	switch {
+	case planned:
+		r.handedOver()
+	case before == RolePrimary:
+		r.failPending()
+	}
 	r.backup.ackDue = true // tells the primary that the epoch is known here
 }
 
@@ -164,6 +200,12 @@ func (r *Replica) becomeOutsider(before Role) {
 	case RolePrimary, RoleBackup, RoleFenced:
 		r.role = RoleFenced
 		r.failPending()
+		if r.leaving { // retired
+			r.role, r.drained = RoleStopped, true
+			r.out.add(Action{Kind: ActionStatus})
+			r.out.add(Action{Kind: ActionDrained})
+			return
+		}
 		r.alarm(AlarmRemoved, "not in sync any more: "+r.cfg.String())
 		r.restart("removed from inSync at epoch " + fmt.Sprint(r.epoch))
 	default:
@@ -197,8 +239,9 @@ func (r *Replica) newConfig(frame []byte) error {
 		c.InSync = append(c.InSync, member)
 	}
 	c.Primary = c.InSync[0]
-	if c.Primary.Boot != m.From {
-		return &wire.FrameError{Type: wire.TypeNewConfig, Field: "from", Value: m.From, Allowed: "the boot id of the first member"}
+	handedOver := r.role == RoleBackup && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
+	if c.Primary.Boot != m.From && !handedOver {
+		return &wire.FrameError{Type: wire.TypeNewConfig, Field: "from", Value: m.From, Allowed: "the boot id of the first member, or of the primary of the epoch before"}
 	}
 	r.observe(c, false)
 	return nil

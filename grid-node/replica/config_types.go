@@ -40,7 +40,10 @@ type Config struct {
 	// From the spec of the record; not part of a proposal.
 	Replicas     int    // members wanted, 1..3; 0 keeps what Options say
 	MinInSync    int    // fewer in-sync members refuse writes; 0 keeps what Options say
-	PreferredPod string // claims an unclaimed partition first; "" keeps what Options say
+	PreferredPod string // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
+	// What a person decided about this record; see recover.go. Zero values mean no decision.
+	AcceptLossEpoch  uint64 // what only the in-sync members of this epoch held may be lost
+	ReassertChangeID string // the configuration of this change id is the true one, whatever the record shows
 }
 
 // Has says whether the incarnation with this boot id is in sync.

@@ -13,7 +13,8 @@ const (
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (what stands now, if the arbiter said), Text
 	EventCursor                // Seq: the write-behind sink holds everything up to it durably
-	EventDrain                 // stop admission, finish what was accepted
+	EventDrain                 // leave in good order: hand over, be retired; orders are served meanwhile
+	EventStop                  // stop now: admission ends, what was accepted is finished
 	EventTick                  // time passes; at least every Timing.Beacon / 2
 	EventFlush                 // the frames of this wake-up were all stepped
 )

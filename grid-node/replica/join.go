@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -10,6 +11,9 @@ import (
 // falls silent.
 func (r *Replica) tickLearner() {
 	b := &r.backup
+	if r.leaving && !b.counted {
+		return
+	}
 	if b.accepted {
 		if r.now.Mono-b.heardAt <= int64(r.opt.Timing.Grace) {
 			return
@@ -17,13 +21,14 @@ func (r *Replica) tickLearner() {
 		b.accepted = false
 		b.joinAt = r.now.Mono
 	}
-	if r.now.Mono < b.joinAt {
+	if r.now.Mono < b.joinAt || r.acceptDataLoss() {
 		return
 	}
 	b.joinAt = r.now.Mono + int64(r.opt.Timing.Retry)
 	if b.joins++; b.joins%8 == 0 {
 		r.askConfig() // perhaps the primary is another by now and the watch does not say so
 	}
+	r.suspectDataLoss()
 	if r.cfg.Primary.Address == r.self.Address {
 		return // the primary was a former process of this pod: only the arbiter knows how this ends
 	}
@@ -63,6 +68,10 @@ func (r *Replica) join(frame []byte) error {
 }
 
 func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
+	if slices.Contains(r.primary.released[:], member.Boot) { // an old request, come late, or its answer was lost
+		r.joinReplyTo(member, wire.JoinReleased, 0, "you are about to stop")
+		return
+	}
 	known := r.peer(member.Boot)
 	if known != nil && known.inSync {
 		known.tellConfig = true // it was admitted and has not heard
@@ -88,8 +97,9 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	r.joinReplyTo(member, wire.JoinAccepted, known.sent+1, "")
 }
 
-// refuseLearner says why there is no place for a learner now. A former process
-// of the same pod is known to be gone by the new one's word.
+// refuseLearner says why there is no place for a learner now. Of two processes of
+// one pod name the one in sync is believed as long as it answers: the other may be
+// a process that was cut off and replaced, and has come back.
 func (r *Replica) refuseLearner(member *Member) string {
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		p := &r.primary.peers[i]
@@ -97,6 +107,9 @@ func (r *Replica) refuseLearner(member *Member) string {
 			continue
 		}
 		if p.inSync || r.admitting(p.Boot) {
+			if !p.down && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) {
+				return "another process of this pod is in sync, and answers"
+			}
 			p.down = true
 			r.dropSilent()
 			return "the pod's former process is still in sync; it is being dropped"
@@ -122,7 +135,7 @@ func (r *Replica) joinReply(frame []byte) error {
 	if err := wire.DecodeJoinReply(frame, &m); err != nil {
 		return err
 	}
-	if m.To != r.self.Boot || r.role != RoleLearner || m.From != r.cfg.Primary.Boot {
+	if m.To != r.self.Boot || r.role != RoleLearner || r.drained || m.From != r.cfg.Primary.Boot {
 		r.count.StaleFrames++
 		return nil
 	}
@@ -134,8 +147,11 @@ func (r *Replica) joinReply(frame []byte) error {
 	}
 	switch m.Code {
 	case wire.JoinAccepted:
-		r.backup.accepted, r.backup.joins = true, 0
+		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0
+		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
 		r.backup.heardAt = r.now.Mono
+	case wire.JoinReleased:
+		r.backup.accepted, r.backup.counted = false, false
 	case wire.JoinDiverged, wire.JoinTruncated:
 		r.restart("join refused: " + string(m.Text))
 	}
@@ -146,7 +162,7 @@ func (r *Replica) joinReply(frame []byte) error {
 // everything stored that was committed, it is proposed for inSync. In this
 // order nothing can be committed without it after it became electable.
 func (r *Replica) progressLearner(p *peer) {
-	if !p.learner || r.primary.suspended || r.gone(p) {
+	if !p.learner || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return
 	}
 	last, _ := r.store.Last()

@@ -24,6 +24,10 @@ type Timing struct {
 	ClaimDelay time.Duration // others than the preferred pod wait so long before they claim; 10 s
 	Resend     time.Duration // entries unacknowledged for so long are sent again; 2 x Beacon
 	Retry      time.Duration // between two attempts of a proposal, a join, a read of the configuration; 5 x Beacon
+	// HandOverDelay is how long the preferred pod has to be in sync before it is
+	// handed the partition back, so that a pod that keeps failing does not move
+	// the primary each time; 5 s.
+	HandOverDelay time.Duration
 }
 
 // Limits bound every queue. Zero fields take the defaults.
@@ -72,13 +76,14 @@ func (t *Timing) fill() error {
 	t.ClaimDelay = or(t.ClaimDelay, 10*time.Second)
 	t.Resend = or(t.Resend, 2*t.Beacon)
 	t.Retry = or(t.Retry, 5*t.Beacon)
+	t.HandOverDelay = or(t.HandOverDelay, 5*time.Second)
 	switch {
 	case t.Beacon < 0 || t.Lease < 2*t.Beacon:
 		return fmt.Errorf("timing: lease is %v, allowed: at least twice the beacon (%v)", t.Lease, t.Beacon)
 	case t.Grace <= t.Lease:
 		return fmt.Errorf("timing: grace is %v, allowed: more than the lease (%v)", t.Grace, t.Lease)
-	case t.ClaimDelay < 0 || t.Resend <= 0 || t.Retry <= 0:
-		return fmt.Errorf("timing: claimDelay %v, resend %v, retry %v, allowed: not negative", t.ClaimDelay, t.Resend, t.Retry)
+	case t.ClaimDelay < 0 || t.Resend <= 0 || t.Retry <= 0 || t.HandOverDelay < 0:
+		return fmt.Errorf("timing: claimDelay %v, resend %v, retry %v, handOverDelay %v, allowed: not negative", t.ClaimDelay, t.Resend, t.Retry, t.HandOverDelay)
 	}
 	return nil
 }

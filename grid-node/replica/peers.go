@@ -20,6 +20,9 @@ type peer struct {
 	synced     bool   // stored is known
 	down       bool   // its connection was reset or refused
 	diverged   bool   // it acknowledged another history
+	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
+	draining   bool   // it said that it is about to stop
+	inSyncAt   int64  // since when this primary has it in sync
 	sent       uint64 // entries sent
 	stored     uint64 // entries acknowledged
 	round      uint64 // highest round echoed
@@ -133,6 +136,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 		return nil
 	}
 	p.heardAt, p.knowsEpoch, p.down = r.now.Mono, true, false
+	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if !p.synced {

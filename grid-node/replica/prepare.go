@@ -118,6 +118,9 @@ func (r *Replica) heard(round uint64, sentNs int64, flags uint8) {
 	b := &r.backup
 	b.heardAt, b.primaryDown = r.now.Mono, false
 	b.leased = flags&wire.FlagLeased != 0
+	if b.redirectAt != 0 {
+		r.redirect()
+	}
 	if round > b.round {
 		b.round, b.echoNs = round, sentNs
 	}
@@ -141,7 +144,7 @@ func (r *Replica) flushAck() {
 
 func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
-	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs}
+	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags()}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, wire.TypePrepareAck, &m)
 	r.out.send(r.cfg.Primary.Address, off, nil, false)

@@ -6,14 +6,24 @@ import "fmt"
 type purpose uint8
 
 const (
-	purposeClaim    purpose = iota + 1 // epoch 0 -> 1
-	purposeTakeOver                    // a backup becomes the primary
-	purposeShrink                      // the primary drops members
-	purposeAdmit                       // the primary takes a learner in
+	purposeClaim      purpose = iota + 1 // epoch 0 -> 1
+	purposeTakeOver                      // a backup becomes the primary
+	purposeShrink                        // the primary drops members
+	purposeAdmit                         // the primary takes a learner in
+	purposeRetire                        // the primary lets a member go that is about to stop
+	purposeHandOver                      // the primary makes a backup the primary
+	purposeAcceptLoss                    // a learner begins a new lineage
+	purposeReassert                      // the primary climbs over a regressed record
 )
 
 func (p purpose) String() string {
-	return [...]string{"none", "claim", "take-over", "shrink", "admission"}[p]
+	return [...]string{"none", "claim", "take-over", "shrink", "admission", "retirement", "hand-over", "new lineage", "reassertion"}[p]
+}
+
+// voluntary says whether the proposer may forget a change that was refused and
+// certainly never happened. It gave nothing up for it.
+func (p purpose) voluntary() bool {
+	return p == purposeAdmit || p == purposeRetire || p == purposeHandOver
 }
 
 // proposal is a change of configuration under way. There is at most one, and
@@ -24,9 +34,10 @@ func (p purpose) String() string {
 type proposal struct {
 	purpose purpose
 	next    *Config
-	waiting bool  // an attempt is out
-	unknown bool  // the outcome of an attempt is not known: it may still happen
-	triedAt int64 // when it went out
+	waiting bool     // an attempt is out
+	unknown bool     // the outcome of an attempt is not known: it may still happen
+	triedAt int64    // when it went out
+	members []Member // of a reassertion: what it ends in
 }
 
 func (p *proposal) active() bool { return p.purpose != 0 }
@@ -35,15 +46,18 @@ func (p *proposal) active() bool { return p.purpose != 0 }
 func (r *Replica) propose(why purpose, members []Member) {
 	r.changes++
 	lineage := r.cfg.Lineage
-	if why == purposeClaim {
+	if why == purposeClaim || why == purposeAcceptLoss {
 		lineage++
 	}
 	next := &Config{
-		Epoch: r.epoch + 1, Lineage: lineage, Primary: members[0], InSync: members,
-		ChangeID: fmt.Sprintf("%016x-%s-%d", r.self.Boot, r.part, r.changes),
+		Epoch: r.epoch + 1, Lineage: lineage, Primary: members[0], InSync: members, ChangeID: r.changeID(),
 	}
 	r.prop = proposal{purpose: why, next: next}
 	r.attempt()
+}
+
+func (r *Replica) changeID() string {
+	return fmt.Sprintf("%016x-%s-%d", r.self.Boot, r.part, r.changes)
 }
 
 // attempt sends the proposal to the arbiter, on top of the version known now.
@@ -51,6 +65,9 @@ func (r *Replica) propose(why purpose, members []Member) {
 func (r *Replica) attempt() {
 	next := *r.prop.next
 	next.Version = r.cfg.Version
+	if p := &r.prop; p.purpose == purposeReassert {
+		next.Version = r.regressed.Version
+	}
 	r.prop.waiting, r.prop.triedAt = true, r.now.Mono
 	r.out.add(Action{Kind: ActionPropose, Config: &next})
 }
@@ -68,15 +85,22 @@ func (r *Replica) casResult(ev *Event) {
 		if ev.Config != nil {
 			done.Version = ev.Config.Version
 		}
+		if p.purpose == purposeReassert {
+			r.reasserted(&done)
+			return
+		}
 		r.observe(&done, true)
 	case OutcomeConflict:
 		r.askConfig()
 	case OutcomeRefused:
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
-		if p.purpose == purposeAdmit && !p.unknown { // it never happened and never will: other changes may be due
+		if p.purpose.voluntary() && !p.unknown { // it never happened and never will: other changes may be due
 			r.prop = proposal{}
 			r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
+			if r.primary.hand.to != 0 {
+				r.endHandOver()
+			}
 		}
 	default:
 		p.unknown = true

@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
 // What the replica and its Vitals tell each other. The replica publishes at the
 // end of every wake-up and takes over at every tick.
 
@@ -9,7 +11,7 @@ func (r *Replica) publish() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.steppedAt = r.now.Mono
-	v.commit, v.flags = r.commit, r.frameFlags()
+	v.commit, v.flags, v.leaving = r.commit, r.frameFlags(), r.ackFlags()
 	switch {
 	case r.role == RolePrimary:
 		v.lead(r.epoch, r.primary.peers)
@@ -85,6 +87,7 @@ func (r *Replica) takeVitals() {
 			p := &r.primary.peers[i]
 			if known := v.peer(p.Boot); known != nil {
 				p.heardAt = max(p.heardAt, known.heardAt)
+				p.draining = p.draining || known.flags&wire.FlagDraining != 0
 				if same {
 					p.echoNs = max(p.echoNs, known.echoNs)
 				}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
@@ -48,7 +49,7 @@ func runRandom(t *testing.T, replicas int, seed uint64, steps int) {
 		minInSync = 2
 	}
 	leases := seed%2 == 1
-	w := newWorld(t, worldOptions{replicas: replicas, minInSync: minInSync, leases: leases, limits: replica.Limits{Window: 16, InFlight: 64, PendingReads: 16, JoinBound: 32}, oneThread: seed%7 == 6})
+	w := newWorld(t, worldOptions{replicas: replicas, minInSync: minInSync, leases: leases, timing: replica.Timing{HandOverDelay: 30 * time.Millisecond}, limits: replica.Limits{Window: 16, InFlight: 64, PendingReads: 16, JoinBound: 32}, oneThread: seed%7 == 6})
 	w.quiet = os.Getenv("TRACE") == "" // one seed replayed: what happened, line by line
 	if !w.quiet {
 		defer func() { t.Logf("trace of %d replicas, seed %d:\n%s", replicas, seed, w.trace.String()) }()
@@ -125,7 +126,7 @@ func (c *chaos) deliverOne() {
 func (c *chaos) fault() {
 	w := c.w
 	n, o := w.nodes[c.rng.IntN(len(w.nodes))], w.nodes[c.rng.IntN(len(w.nodes))]
-	switch c.rng.IntN(9) {
+	switch c.rng.IntN(12) {
 	case 0:
 		w.faults.cut[[2]string{n.pod, o.pod}] = true
 	case 1, 2:
@@ -161,6 +162,16 @@ func (c *chaos) fault() {
 		w.arb.landLate()
 	case 8:
 		w.arb.touch()
+	case 9:
+		w.arb.spec = replica.Config{Replicas: len(w.nodes), PreferredPod: o.pod}
+		w.arb.touch()
+		w.arb.tellAll()
+	case 10:
+		n.step(replica.Event{Kind: replica.EventDrain})
+	case 11: // one that may end does
+		if n.up && n.drained {
+			w.crash(n, c.rng.IntN(2) == 0)
+		}
 	}
 }
 
@@ -179,7 +190,7 @@ func (c *chaos) mayCrash(n *node) bool {
 		if s.Role == replica.RoleFenced || s.Suspended || s.Config == nil || s.Role == replica.RoleClaiming {
 			return false
 		}
-		if o != n && c.w.arb.rec.Has(o.self.Boot) {
+		if o != n && !o.drained && c.w.arb.rec.Has(o.self.Boot) {
 			alive++
 		}
 	}
@@ -207,6 +218,12 @@ func (c *chaos) heal() {
 			cl.act()
 		}
 		w.tick(50 * ms)
+		for _, n := range w.nodes {
+			if n.up && n.drained {
+				w.crash(n, true)
+				n.start()
+			}
+		}
 	}
 }
 

@@ -129,10 +129,10 @@ func (r *Replica) confirm(rd read) {
 
 // confirmReads answers the reads whose round came back from the whole ack set.
 func (r *Replica) confirmReads() {
-	if r.primary.suspended || r.primary.reads.empty() {
+	round := r.echoed()
+	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
 		return
 	}
-	round := r.echoed()
 	for !r.primary.reads.empty() {
 		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
 			return
@@ -184,7 +184,7 @@ func (r *Replica) getReply(conn, reqID, seq, commit uint64) {
 // leaseAlive says whether no other replica can have taken over yet. The clock is
 // read here, after the value was: a process that slept in between sees it.
 func (r *Replica) leaseAlive() bool {
-	if r.opt.LeaseClock == nil || r.primary.suspended {
+	if r.opt.LeaseClock == nil || r.primary.suspended || r.primary.hand.to != 0 {
 		return false
 	}
 	now := r.opt.LeaseClock()

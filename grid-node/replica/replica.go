@@ -36,9 +36,17 @@ type Replica struct {
 
 	primary  primaryState
 	backup   backupState
+	parked   []parked // requests that wait for the end of a hand-over
 	claimAt  int64
-	draining bool
+	leaving  bool // EventDrain or EventStop came
+	stopping bool // EventStop came
 	drained  bool
+
+	preferredPod string  // that should be primary, "" if unknown
+	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
+	reassert     string  // change id that a person declared true, "" if none
+	regressed    *Config // what the arbiter shows, when it is older than cfg
+	lossTold     uint64  // epoch for which AlarmLossSuspected was raised
 }
 
 // primaryState is used in RolePrimary only.
@@ -51,6 +59,9 @@ type primaryState struct {
 	admitAt   int64  // no admission is proposed before
 	pend      pendings
 	reads     readQueue
+	hand      handOver
+	released  [8]uint64 // boot ids of the last learners that were let go: they count on it
+	nReleased int
 }
 
 // backupState is used in RoleBackup and RoleLearner.
@@ -58,6 +69,7 @@ type backupState struct {
 	heardAt     int64  // when the primary was last heard
 	primaryDown bool   // its connection was reset since
 	downAt      int64  // when
+	redirectAt  int64  // after a hand-over: when those who wait here are sent on, 0 if none do
 	primary     uint64 // its boot id
 	leased      bool   // it answers leased reads: wait its lease out before taking over
 	round       uint64
@@ -65,6 +77,7 @@ type backupState struct {
 	ackDue      bool
 	nackedSeq   uint64 // what the last Nack asked for
 	nackedAt    int64
+	counted     bool  // learner: the primary may have proposed it for inSync
 	accepted    bool  // learner: the primary sends the log
 	joinAt      int64 // learner: when to ask (again)
 	joins       int   // learner: unanswered requests
@@ -124,7 +137,9 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventCursor:
 		r.cursor.reached = max(r.cursor.reached, ev.Seq)
 	case EventDrain:
-		r.draining = true
+		r.drain()
+	case EventStop:
+		r.stop()
 	}
 	r.out = nil
 }
@@ -198,6 +213,7 @@ func (r *Replica) flush() {
 	case RolePrimary:
 		r.logCursor()
 		r.advance() // a solo primary commits here
+		r.progressHandOver()
 		r.flushPeers()
 		r.checkPrimary()
 	case RoleBackup, RoleLearner:
@@ -222,7 +238,15 @@ func (r *Replica) tick() {
 		r.claim()
 	case RolePrimary:
 		r.tickPeers()
+		r.retireDraining()
+		r.considerHandOver()
+		r.reassertConfig()
+	case RoleFenced:
+		r.reassertConfig()
 	case RoleBackup:
+		if b := &r.backup; b.redirectAt != 0 && r.now.Mono >= b.redirectAt {
+			r.redirect()
+		}
 		r.watchPrimary()
 	case RoleLearner:
 		r.tickLearner()
@@ -258,7 +282,7 @@ func (r *Replica) restart(text string) {
 func (r *Replica) Status() Status {
 	last, _ := r.store.Last()
 	s := Status{
-		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, Draining: r.draining, Config: r.cfg,
+		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg,
 		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, Sessions: len(r.sessions.byID),
 	}
 	if r.role == RolePrimary {
@@ -274,8 +298,8 @@ func (r *Replica) Status() Status {
 
 // flushStatus reports a change of role, configuration or suspension once.
 func (r *Replica) flushStatus() {
-	s := Status{Role: r.role, Config: r.cfg, Suspended: r.role == RolePrimary && r.primary.suspended, Draining: r.draining}
-	if o := &r.statusAt; s.Role != o.Role || s.Config != o.Config || s.Suspended != o.Suspended || s.Draining != o.Draining {
+	s := Status{Role: r.role, Config: r.cfg, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving}
+	if o := &r.statusAt; s.Role != o.Role || s.Config != o.Config || s.Suspended != o.Suspended || s.HandingOver != o.HandingOver || s.Draining != o.Draining {
 		r.statusAt = s
 		r.out.add(Action{Kind: ActionStatus})
 	}

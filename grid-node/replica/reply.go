@@ -26,9 +26,18 @@ func (r *Replica) reject(conn uint64, t wire.Type, id uint64, slot uint32, code 
 // notPrimary sends the client to the primary this replica knows. It does not
 // say that the request was not applied.
 func (r *Replica) notPrimary(conn uint64, t wire.Type, id uint64, slot uint32) {
-	m := wire.NotPrimary{RequestID: id, Epoch: r.epoch, Slot: slot, ForType: t}
+	var hint *Member
 	if r.cfg != nil && r.cfg.Primary.Boot != r.self.Boot {
-		m.Address, m.Member = []byte(r.cfg.Primary.Address), []byte(r.cfg.Primary.ID)
+		hint = &r.cfg.Primary
+	}
+	r.sendTo(hint, conn, t, id, slot)
+}
+
+// sendTo sends the client to a node; nil: to find the primary by itself.
+func (r *Replica) sendTo(hint *Member, conn uint64, t wire.Type, id uint64, slot uint32) {
+	m := wire.NotPrimary{RequestID: id, Epoch: r.epoch, Slot: slot, ForType: t}
+	if hint != nil {
+		m.Address, m.Member = []byte(hint.Address), []byte(hint.ID)
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendNotPrimary(r.out.buf, r.part, &m)

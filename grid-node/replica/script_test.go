@@ -256,6 +256,11 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		s.arbiter(d)
 	case "drain":
 		w.node(pods[0]).step(replica.Event{Kind: replica.EventDrain})
+		if !d.HasArg("hold") {
+			w.deliver()
+		}
+	case "stop":
+		w.node(pods[0]).step(replica.Event{Kind: replica.EventStop})
 		w.deliver()
 	case "cursor":
 		var seq int
@@ -264,6 +269,8 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		w.deliver()
 	case "corrupt":
 		s.corrupt(pods)
+	case "zombie":
+		s.zombie(w.node(pods[0]))
 	default:
 		return false
 	}
@@ -291,6 +298,19 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		s.w.deliver()
 	case "touch":
 		a.touch()
+	case "spec":
+		a.spec.Replicas = s.w.opt.replicas
+		arg(d, "preferred", &a.spec.PreferredPod)
+		arg(d, "accept-loss", &a.spec.AcceptLossEpoch)
+		arg(d, "reassert", &a.spec.ReassertChangeID)
+		for _, n := range s.w.nodes { // "a1-…" is written with the boot id of a's first process
+			for i := n.starts; i > 0; i-- {
+				a.spec.ReassertChangeID = strings.Replace(a.spec.ReassertChangeID, fmt.Sprintf("%s%d-", n.pod, i), wire.FormatBootID(n.boot(i))+"-", 1)
+			}
+		}
+		a.touch()
+		a.tellAll()
+		s.w.deliver()
 	case "nowatch":
 		a.noWatch = true
 	case "rewind":
@@ -306,19 +326,6 @@ func (s *script) arbiter(d *datadriven.TestData) {
 	default:
 		a.mode = arbiterMode(how)
 	}
-}
-
-// corrupt sends the second pod a Prepare of the first whose entry does not chain.
-func (s *script) corrupt(pods []string) {
-	from, to := s.w.node(pods[0]), s.w.node(pods[1])
-	last, _ := to.st.Last()
-	e := order.Entry{Size: order.HeaderSize + 16, Kind: order.KindNoop, Seq: last + 1, PrevHash: 0xbad, Epoch: 1}
-	entry := make([]byte, e.Size)
-	e.Put(entry)
-	s.w.send(from, to.address, wire.AppendPrepare(nil, partition, &wire.Prepare{
-		PeerHead: wire.PeerHead{Epoch: from.r.Status().Config.Epoch, From: from.self.Boot, To: to.self.Boot}, Entries: entry,
-	}), false)
-	s.w.deliver()
 }
 
 // look shows state without changing it.

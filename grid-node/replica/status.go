@@ -20,16 +20,17 @@ func (r Role) String() string {
 
 // Status is what the replica knows about itself and its partition.
 type Status struct {
-	Role      Role
-	Suspended bool // a primary that waits for a change of configuration and does not acknowledge
-	Draining  bool
-	Config    *Config // last adopted, nil if none; not to be changed
-	LastSeq   uint64
-	CommitSeq uint64
-	CursorSeq uint64 // committed write-behind position
-	Sessions  int
-	InFlight  int
-	Learners  []Member // of a primary: those that catch up
+	Role        Role
+	Suspended   bool    // a primary that waits for a change of configuration and does not acknowledge
+	HandingOver bool    // a primary that takes no new order until its successor does
+	Draining    bool    // it is to stop: see EventDrain
+	Config      *Config // last adopted, nil if none; not to be changed
+	LastSeq     uint64
+	CommitSeq   uint64
+	CursorSeq   uint64 // committed write-behind position
+	Sessions    int
+	InFlight    int
+	Learners    []Member // of a primary: those that catch up
 }
 
 // Counters count since the replica was made. They never fall.

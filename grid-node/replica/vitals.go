@@ -55,7 +55,8 @@ type Vitals struct {
 	mode      vitalMode
 	steppedAt int64 // last tick of the replica
 	epoch     uint64
-	flags     uint8  // of every frame sent
+	flags     uint8  // of every beacon sent
+	leaving   uint8  // flags of every answer
 	commit    uint64 // committed prefix, told with beacons
 
 	peers []vitalPeer // vitalLeads: who gets beacons
@@ -194,7 +195,7 @@ func (v *Vitals) beacon(now Time, m *wire.Beacon, out *Outbox) {
 	v.told = max(v.told, m.CommitSeq)
 	off := len(out.buf)
 	out.buf = wire.AppendPeerAck(out.buf, v.part, wire.TypeBeaconAck, &wire.PeerAck{
-		PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, EchoNs: m.SentNs,
+		PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, EchoNs: m.SentNs, Flags: v.leaving,
 	})
 	out.send(v.primary.Address, off, nil, true)
 }

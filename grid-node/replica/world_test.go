@@ -39,12 +39,14 @@ type world struct {
 	vitalsFirst func() bool
 	// committed is the hash of every entry that any replica ever committed.
 	committed map[uint64]uint64
+	lineage   uint64 // of committed
 }
 
 type worldOptions struct {
 	replicas  int
 	minInSync int
 	limits    replica.Limits
+	timing    replica.Timing
 	memory    int64
 	leases    bool
 	oneThread bool // the replicas drive their own vitals
@@ -99,8 +101,7 @@ func newWorld(tb testing.TB, opt worldOptions) *world {
 // start makes an empty replica with a new boot id: a1, a2, … in traces.
 func (n *node) start() {
 	n.starts++
-	boot := uint64(n.pod[0]-'a'+0xa)<<8 | n.starts
-	self, err := replica.NewMember(wire.FormatMemberID(n.pod, boot), n.address)
+	self, err := replica.NewMember(wire.FormatMemberID(n.pod, n.boot(n.starts)), n.address)
 	if err != nil {
 		n.w.tb.Fatal(err)
 	}
@@ -111,10 +112,11 @@ func (n *node) start() {
 	if err != nil {
 		n.w.tb.Fatal(err)
 	}
+	n.out.Reset() // what the process before had not done yet
 	n.self, n.up, n.paused, n.stalled, n.inbox, n.vinbox, n.drained, n.commits = self, true, false, false, nil, nil, false, 0
 	o := replica.Options{
 		Partition: partition, Self: self, Store: n.st, Limits: n.w.opt.limits,
-		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a",
+		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a", Timing: n.w.opt.timing,
 	}
 	if n.w.opt.leases {
 		o.LeaseClock = func() int64 { return n.w.clock }
@@ -128,6 +130,9 @@ func (n *node) start() {
 	}
 	n.w.arb.get(n)
 }
+
+// boot is the boot id of the pod's i-th process.
+func (n *node) boot(i uint64) uint64 { return uint64(n.pod[0]-'a'+0xa)<<8 | i }
 
 func (w *world) node(pod string) *node {
 	for _, n := range w.nodes {
@@ -244,8 +249,8 @@ func (n *node) act() {
 // checkCommitted holds every commit against all that were seen before: what one
 // replica committed, no other may ever commit differently (I2, I5, I6).
 func (n *node) checkCommitted(to uint64) {
-	if n.w.committed == nil {
-		n.w.committed = map[uint64]uint64{}
+	if c := n.r.Status().Config; c.Lineage > n.w.lineage { // the loss of what was before is accepted
+		n.w.committed, n.w.lineage = map[uint64]uint64{}, c.Lineage
 	}
 	for seq := n.commits + 1; seq <= to; seq++ {
 		hash, known := n.w.committed[seq]
@@ -269,6 +274,9 @@ func (n *node) statusText() string {
 	if s.Suspended {
 		text += " (suspended)"
 	}
+	if s.HandingOver {
+		text += " (handing over)"
+	}
 	if s.Draining {
 		text += " (draining)"
 	}
@@ -290,9 +298,8 @@ func (w *world) short(s string) string {
 	s = strings.TrimPrefix(s, partition.String()+": ")
 	for _, n := range w.nodes {
 		for i := uint64(1); i <= n.starts; i++ {
-			boot := uint64(n.pod[0]-'a'+0xa)<<8 | i
-			s = strings.ReplaceAll(s, wire.FormatMemberID(n.pod, boot), fmt.Sprintf("%s%d", n.pod, i))
-			s = strings.ReplaceAll(s, wire.FormatBootID(boot), fmt.Sprintf("%s%d", n.pod, i))
+			s = strings.ReplaceAll(s, wire.FormatMemberID(n.pod, n.boot(i)), fmt.Sprintf("%s%d", n.pod, i))
+			s = strings.ReplaceAll(s, wire.FormatBootID(n.boot(i)), fmt.Sprintf("%s%d", n.pod, i))
 		}
 	}
 	return s

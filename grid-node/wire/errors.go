@@ -76,4 +76,5 @@ const (
 	JoinBusy       uint16 = 2 // another learner is being served; ask again later
 	JoinDiverged   uint16 = 3 // the learner's log is not a prefix: discard it and join empty
 	JoinTruncated  uint16 = 4 // the log no longer reaches back to the learner: a snapshot is needed
+	JoinReleased   uint16 = 5 // a learner that is about to stop is not counted on any more: it may end
 )

@@ -78,6 +78,7 @@ type PeerAck struct {
 	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
 	Round     uint64 // echo of the last Prepare or Beacon received
 	EchoNs    int64  // echo of its SentNs
+	Flags     uint8  // FlagDraining
 }
 
 // PeerAckSize is the size of a PrepareAck or BeaconAck frame.
@@ -85,7 +86,7 @@ const PeerAckSize = peerFixed + 32
 
 // AppendPeerAck appends a PrepareAck or BeaconAck frame (t says which).
 func AppendPeerAck(dst []byte, p PartitionID, t Type, m *PeerAck) []byte {
-	dst, f := begin(dst, t, 0, p, PeerAckSize)
+	dst, f := begin(dst, t, m.Flags, p, PeerAckSize)
 	_ = f[PeerAckSize-1]
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], m.StoredSeq)
@@ -105,6 +106,7 @@ func DecodePeerAck(f []byte, t Type, m *PeerAck) error {
 	m.Hash = le.Uint64(f[40:])
 	m.Round = le.Uint64(f[48:])
 	m.EchoNs = int64(le.Uint64(f[56:]))
+	m.Flags = f[5]
 	return nil
 }
 

@@ -1,0 +1,144 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// A hand-over is a change of primary that nobody notices: the primary takes no
+// new order, lets what it accepted commit, proposes the target, and sends its
+// clients there once the target speaks. Orders that arrive meanwhile are parked:
+// never refused, and few, since it takes a round trip and one compare-and-swap.
+type handOver struct {
+	to         uint64 // boot id of the target, 0 while none is under way
+	notBefore  int64  // after a refusal
+	toldNobody bool   // that nobody can take over was said
+}
+
+func (r *Replica) handingOver() bool { return r.role == RolePrimary && r.primary.hand.to != 0 }
+
+// parked is a request that came during a hand-over. Its client still has the
+// order, so who asked is all there is to remember.
+type parked struct {
+	conn uint64
+	id   uint64
+	slot uint32
+	typ  wire.Type
+}
+
+// considerHandOver begins a hand-over if this primary is to stop, or another pod
+// is preferred and has been in sync for long enough.
+func (r *Replica) considerHandOver() {
+	h := &r.primary.hand
+	if r.role != RolePrimary || r.primary.suspended || r.stopping || h.to != 0 || r.prop.active() || r.now.Mono < h.notBefore {
+		return
+	}
+	p := r.handOverTarget()
+	if p == nil {
+		return
+	}
+	h.to = p.Boot
+	r.alarm(AlarmHandOver, fmt.Sprintf("handing over to %s, proposing epoch %d", p.ID, r.epoch+1))
+}
+
+// handOverTarget is who should have the partition instead of this primary.
+func (r *Replica) handOverTarget() *peer {
+	wanted := r.preferredPod != "" && r.preferredPod != r.self.Pod()
+	if !r.leaving && !wanted {
+		return nil
+	}
+	var target *peer
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		switch {
+		case !r.mayTakeHandOver(p):
+		case p.draining && !(r.leaving && p.Pod() < r.self.Pod()):
+		case wanted && p.Pod() == r.preferredPod && (r.leaving || r.now.Mono-p.inSyncAt >= int64(r.opt.Timing.HandOverDelay)):
+			return p
+		case r.leaving && target == nil:
+			target = p
+		}
+	}
+	return target
+}
+
+// mayTakeHandOver says whether a peer is in sync and alive.
+func (r *Replica) mayTakeHandOver(p *peer) bool {
+	return p.inSync && p.synced && p.knowsEpoch && !p.down && !p.diverged && !r.gone(p)
+}
+
+// progressHandOver proposes the target once everything accepted is committed:
+// then the target has it all, and no client is left waiting here. A target that
+// is not fit any more ends the hand-over, unless it was proposed: only the
+// arbiter can tell then.
+func (r *Replica) progressHandOver() {
+	h := &r.primary.hand
+	if h.to == 0 || r.prop.active() {
+		return
+	}
+	p := r.peer(h.to)
+	if p == nil || !r.mayTakeHandOver(p) || r.primary.suspended {
+		r.endHandOver()
+		return
+	}
+	if last, _ := r.store.Last(); last != r.commit {
+		return
+	}
+	members := []Member{p.Member}
+	for _, m := range r.cfg.InSync {
+		if m.Boot != p.Boot {
+			members = append(members, m)
+		}
+	}
+	r.propose(purposeHandOver, members)
+}
+
+// endHandOver goes on as before. The parked requests are sent here again.
+func (r *Replica) endHandOver() {
+	r.primary.hand.to = 0
+	r.primary.hand.notBefore = r.now.Mono + 10*int64(r.opt.Timing.Retry)
+	r.unpark()
+}
+
+// handedOver is for a former primary whose own proposal was accepted: it tells
+// the target, which need not wait for its watch, and lets its clients wait for
+// the moment until the target speaks: sent there sooner, they would be sent back.
+func (r *Replica) handedOver() {
+	if p := r.peer(r.cfg.Primary.Boot); p != nil {
+		r.sendConfig(p)
+		r.backup.primaryDown, r.backup.downAt = p.down, r.now.Mono // it died meanwhile
+	}
+	r.backup.redirectAt = r.now.Mono + 2*int64(r.opt.Timing.Beacon)
+}
+
+// redirect sends those who waited for the end of a hand-over to the new primary.
+func (r *Replica) redirect() {
+	r.backup.redirectAt = 0
+	r.failPending()
+}
+
+// park keeps a request until the hand-over is over. It returns false when too
+// many are parked.
+func (r *Replica) park(conn, id uint64, slot uint32, typ wire.Type) bool {
+	if len(r.parked) >= r.opt.Limits.InFlight {
+		return false
+	}
+	r.parked = append(r.parked, parked{conn: conn, id: id, slot: slot, typ: typ})
+	return true
+}
+
+// unpark answers the parked requests: whoever is the primary now is to be asked.
+func (r *Replica) unpark() {
+	for _, p := range r.parked {
+		switch {
+		case r.role != RolePrimary:
+			r.notPrimary(p.conn, p.typ, p.id, p.slot)
+		case r.stopping:
+			r.reject(p.conn, p.typ, p.id, p.slot, wire.CodeDraining, 0, 0, "the node is stopping; retry")
+		default: // it came to nothing, and this is still the place to ask
+			r.sendTo(&r.self, p.conn, p.typ, p.id, p.slot)
+		}
+	}
+	r.parked = r.parked[:0]
+}

@@ -1,0 +1,90 @@
+package replica
+
+import "fmt"
+
+// What only a person may decide: that the loss of data is accepted, and which of
+// two histories of the arbiter is the true one. The decision comes with the
+// record; here it is carried out.
+
+// suspectDataLoss says once per epoch that this learner waits for a process that
+// cannot come back: every in-sync member was a former process of its own pod.
+func (r *Replica) suspectDataLoss() {
+	if r.lossTold == r.epoch {
+		return
+	}
+	for i := range r.cfg.InSync {
+		if r.cfg.InSync[i].Pod() != r.self.Pod() {
+			return
+		}
+	}
+	r.lossTold = r.epoch
+	r.alarm(AlarmLossSuspected, fmt.Sprintf("the only in-sync member was %s, a former process of this pod; nothing is promoted without its log", r.cfg.Primary.ID))
+}
+
+// acceptDataLoss begins a new lineage with what this learner has, if a person
+// accepted the loss of the present epoch and its primary is silent. One that
+// holds a part of the log goes first. From here on it takes nothing of the old
+// epoch any more.
+func (r *Replica) acceptDataLoss() bool {
+	if r.acceptLoss != r.epoch || r.leaving || r.prop.active() {
+		return false
+	}
+	wait := int64(r.opt.Timing.Grace)
+	if last, _ := r.store.Last(); last == 0 {
+		wait *= 4
+	}
+	if r.now.Mono-r.backup.heardAt < wait {
+		return false
+	}
+	r.role = RoleFenced
+	last, _ := r.store.Last()
+	r.alarm(AlarmLossAccepted, fmt.Sprintf("the loss of epoch %d is accepted; beginning lineage %d with %d entries", r.epoch, r.cfg.Lineage+1, last))
+	r.propose(purposeAcceptLoss, []Member{r.self})
+	return true
+}
+
+// reassertConfig puts the configuration known here over a record that went back in
+// time, if a person named its change id as the true one. The primary does it, or a
+// backup that has given up its epoch to take over. The record's epoch rises by one
+// at a time, so this climbs until it is above everything that was ever seen.
+func (r *Replica) reassertConfig() {
+	was, p := r.regressed, &r.prop
+	if was == nil || r.reassert == "" || r.reassert != r.cfg.ChangeID || r.role != RolePrimary && r.role != RoleFenced {
+		return
+	}
+	members := r.cfg.InSync
+	switch p.purpose {
+	case 0:
+	case purposeShrink, purposeTakeOver: // cannot be accepted any more; the climb ends in what it wanted
+		members = p.next.InSync
+	case purposeReassert:
+		if p.waiting {
+			return
+		}
+		members = p.members
+	default:
+		return
+	}
+	next := &Config{Epoch: was.Epoch + 1, Lineage: was.Lineage, Primary: r.self, InSync: members}
+	switch {
+	case was.Epoch == 0:
+		next.Lineage, next.InSync = 1, []Member{r.self}
+	case !was.Has(r.self.Boot) || was.Lineage < r.cfg.Lineage:
+		next.Lineage++
+	}
+	r.changes++
+	next.ChangeID = r.changeID()
+	r.prop = proposal{purpose: purposeReassert, next: next, members: members}
+	r.attempt()
+}
+
+// reasserted takes in one step of the climb.
+func (r *Replica) reasserted(now *Config) {
+	if now.Epoch <= r.epoch || now.Lineage < r.cfg.Lineage {
+		r.regressed = now
+		r.reassertConfig()
+		return
+	}
+	r.alarm(AlarmReasserted, fmt.Sprintf("the record is at epoch %d again; it had gone back", now.Epoch))
+	r.observe(now, true)
+}

@@ -1,0 +1,48 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// retireDraining lets members go that are about to stop. They acknowledge until
+// the arbiter has accepted the configuration without them, so nothing waits: not
+// for a reset connection, not for a lease.
+func (r *Replica) retireDraining() {
+	if r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
+		return
+	}
+	due := false
+	for i := range r.primary.peers {
+		due = due || r.primary.peers[i].draining
+	}
+	if !due {
+		return
+	}
+	members, names := []Member{r.self}, ""
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		switch p := &r.primary.peers[i]; {
+		case p.inSync && r.leavesFirst(p) && !r.gone(p):
+			names += " " + p.ID
+		case p.inSync:
+			members = append(members, p.Member)
+		case p.draining: // a learner, and no admission is under way
+			r.primary.released[r.primary.nReleased%len(r.primary.released)] = p.Boot
+			r.primary.nReleased++
+			r.joinReplyTo(&p.Member, wire.JoinReleased, 0, "you are about to stop")
+			r.dropPeer(p.Boot)
+		}
+	}
+	if names == "" {
+		return
+	}
+	r.alarm(AlarmRetired, fmt.Sprintf("about to stop:%s; proposing epoch %d without", names, r.epoch+1))
+	r.propose(purposeRetire, members)
+}
+
+// leavesFirst says whether a peer is about to stop and need not outlast this
+// primary.
+func (r *Replica) leavesFirst(p *peer) bool {
+	return p.draining && (!r.leaving || p.Pod() > r.self.Pod())
+}
