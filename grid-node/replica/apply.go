@@ -18,7 +18,11 @@ func (r *Replica) applyEntry(e *order.Entry, payload []byte) error {
 		if int(e.Session) >= len(r.sessions.slots) || !r.sessions.slots[e.Session].open || e.ClientSeq == 0 {
 			return fmt.Errorf("entry %d: session is %d, allowed: one that is open", e.Seq, e.Session)
 		}
-		r.sessions.slots[e.Session].apply(e.ClientSeq, e.Seq, &r.sessions)
+		s := &r.sessions.slots[e.Session]
+		if verdict, seq := s.classify(e.ClientSeq, &r.sessions); verdict == seqApplied {
+			return fmt.Errorf("entry %d: session %d clientSeq %d was applied as entry %d already", e.Seq, e.Session, e.ClientSeq, seq)
+		}
+		s.apply(e.ClientSeq, e.Seq, &r.sessions)
 	case order.KindSessionOpen:
 		if e.Session >= maxSlots {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, maxSlots)

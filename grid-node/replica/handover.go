@@ -54,13 +54,19 @@ func (r *Replica) handOverTarget() *peer {
 		switch {
 		case !r.mayTakeHandOver(p):
 		case p.draining && !(r.leaving && p.Pod() < r.self.Pod()):
-		case wanted && p.Pod() == r.preferredPod && (r.leaving || r.now.Mono-p.inSyncAt >= int64(r.opt.Timing.HandOverDelay)):
+		case wanted && p.Pod() == r.preferredPod && (r.leaving || r.steady(p)):
 			return p
 		case r.leaving && target == nil:
 			target = p
 		}
 	}
 	return target
+}
+
+// steady says whether the partition has all its copies (I12) and the peer has been
+// one of them for long enough.
+func (r *Replica) steady(p *peer) bool {
+	return len(r.cfg.InSync) >= r.opt.Replicas && r.now.Mono-p.inSyncAt >= int64(r.opt.Timing.HandOverDelay)
 }
 
 // mayTakeHandOver says whether a peer is in sync and alive.

@@ -2,18 +2,32 @@ package replica
 
 import "fmt"
 
-// checkPrimary asserts at every flush what must always hold. A broken invariant
-// is a bug here, not a peer's fault: the partition stops rather than goes on
-// with it.
-func (r *Replica) checkPrimary() {
+// The invariants of docs/replication.md as far as one replica can see them. A
+// broken one is a bug here, not a peer's fault: the partition stops rather than
+// goes on with it. The cheap ones are asserted always, those that walk the log
+// with the build tag invariants (checkLog); what takes more than one replica to
+// see is checked by the simulator.
+
+// checkFlush asserts at every flush what must hold between two wake-ups.
+func (r *Replica) checkFlush() {
 	last, _ := r.store.Last()
 	switch {
-	case r.commit > last:
+	case r.commit > last: // I2
 		r.broken(fmt.Sprintf("committed %d, last is %d", r.commit, last))
-	case r.cfg.Primary.Boot != r.self.Boot:
-		r.broken("primary by role, not by configuration: " + r.cfg.String())
-	case r.commit != r.store.Committed():
+	case r.commit != r.store.Committed(): // I8: subscribers read the store's prefix
 		r.broken(fmt.Sprintf("committed %d, the store says %d", r.commit, r.store.Committed()))
+	case r.role == RolePrimary:
+		r.checkPrimary(last)
+	case r.role == RoleBackup && (r.cfg.Primary.Boot == r.self.Boot || !r.cfg.Has(r.self.Boot)): // I10
+		r.broken("backup by role, not by configuration: " + r.cfg.String())
+	}
+	r.checkLog()
+}
+
+func (r *Replica) checkPrimary(last uint64) {
+	if r.cfg.Primary.Boot != r.self.Boot { // I1
+		r.broken("primary by role, not by configuration: " + r.cfg.String())
+		return
 	}
 	for i := range r.cfg.InSync { // I3: inSync is a subset of the ack set
 		m := &r.cfg.InSync[i]
@@ -25,11 +39,48 @@ func (r *Replica) checkPrimary() {
 			return
 		}
 	}
-	for i := range r.primary.peers { // I2: what is committed, everybody in sync has
-		if p := &r.primary.peers[i]; p.inSync && p.synced && p.stored > last {
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		switch {
+		case p.synced && p.stored > last:
 			r.broken(fmt.Sprintf("%s stores %d, last is %d", p.ID, p.stored, last))
+		case p.inSync && p.synced && p.knowsEpoch && p.stored < r.commit: // I2
+			r.broken(fmt.Sprintf("%s is in sync and stores %d, committed is %d", p.ID, p.stored, r.commit))
 		}
 	}
+}
+
+// checkProposal asserts that a change may be asked for: what the arbiter cannot
+// know, the proposer has to.
+func (r *Replica) checkProposal(why purpose, next *Config) bool {
+	last, _ := r.store.Last()
+	text := ""
+	switch why {
+	case purposeTakeOver: // I10, and nothing of the old epoch is accepted any more
+		if r.role != RoleFenced || !r.cfg.Has(r.self.Boot) {
+			text = "a take-over by one that is not in sync, or not fenced"
+		}
+	case purposeShrink: // I4
+		if r.role != RolePrimary || !r.primary.suspended {
+			text = "a member is to be dropped while orders are acknowledged"
+		}
+	case purposeAdmit: // I3, I10
+		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks || p.stored < r.commit {
+			text = "a learner that is not in the ack set, or lacks committed entries"
+		}
+	case purposeHandOver:
+		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync || last != r.commit || len(next.InSync) != len(r.cfg.InSync) {
+			text = "a hand-over before everything accepted is committed, or to one that is not in sync"
+		}
+	case purposeAcceptLoss: // I5
+		if r.acceptLoss != r.epoch {
+			text = "a new lineage that nobody accepted"
+		}
+	}
+	if text != "" {
+		r.broken("proposing " + next.String() + ": " + text)
+	}
+	return text == ""
 }
 
 func (r *Replica) broken(text string) {

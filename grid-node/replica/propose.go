@@ -52,6 +52,9 @@ func (r *Replica) propose(why purpose, members []Member) {
 	next := &Config{
 		Epoch: r.epoch + 1, Lineage: lineage, Primary: members[0], InSync: members, ChangeID: r.changeID(),
 	}
+	if !r.checkProposal(why, next) {
+		return
+	}
 	r.prop = proposal{purpose: why, next: next}
 	r.attempt()
 }

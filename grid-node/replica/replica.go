@@ -46,7 +46,8 @@ type Replica struct {
 	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
 	reassert     string  // change id that a person declared true, "" if none
 	regressed    *Config // what the arbiter shows, when it is older than cfg
-	lossTold     uint64  // epoch for which AlarmLossSuspected was raised
+	logged       logCheck
+	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
 }
 
 // primaryState is used in RolePrimary only.
@@ -215,7 +216,6 @@ func (r *Replica) flush() {
 		r.advance() // a solo primary commits here
 		r.progressHandOver()
 		r.flushPeers()
-		r.checkPrimary()
 	case RoleBackup, RoleLearner:
 		r.flushAck()
 	}
@@ -223,6 +223,7 @@ func (r *Replica) flush() {
 		r.moved = false
 		r.out.add(Action{Kind: ActionCommitted, Seq: r.commit})
 	}
+	r.checkFlush()
 	r.flushDrain()
 	r.flushStatus()
 	r.publish()

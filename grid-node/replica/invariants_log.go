@@ -1,0 +1,87 @@
+//go:build invariants
+
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// logCheck is what checkLog has seen of the log.
+type logCheck struct {
+	seq     uint64
+	hash    uint64
+	epoch   uint32
+	cursor  uint64
+	applied map[appliedKey]uint64
+	open    map[uint32]uint32 // generation by slot
+}
+
+type appliedKey struct {
+	slot, generation uint32
+	clientSeq        uint64
+}
+
+// checkLog walks what was added to the log since the last call and holds the
+// state that is a function of the log against it: I6 and I7.
+func (r *Replica) checkLog() {
+	c := &r.logged
+	if c.applied == nil {
+		c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
+	}
+	for last, _ := r.store.Last(); c.seq < last; {
+		entry := r.store.Get(c.seq + 1)
+		var e order.Entry
+		if _, err := order.DecodeEntry(entry, &e); err != nil {
+			r.broken(fmt.Sprintf("entry %d: %v", c.seq+1, err))
+			return
+		}
+		if text := c.add(&e, entry); text != "" {
+			r.broken(fmt.Sprintf("entry %d: %s", c.seq, text))
+			return
+		}
+	}
+	if _, hash := r.store.Last(); hash != c.hash {
+		r.broken(fmt.Sprintf("the log ends with hash %016x, the store says %016x", c.hash, hash))
+	}
+	if r.cursor.logged != c.cursor {
+		r.broken(fmt.Sprintf("cursor is %d, the log says %d", r.cursor.logged, c.cursor))
+	}
+	for k, seq := range c.applied {
+		s := r.sessions.find(k.slot, k.generation)
+		if s == nil || s.last >= k.clientSeq+r.sessions.window {
+			continue // evicted, or out of the window
+		}
+		if got := s.ring[k.clientSeq&(r.sessions.window-1)]; got != seq {
+			r.broken(fmt.Sprintf("session %d clientSeq %d is entry %d in the log, %d in the session", k.slot, k.clientSeq, seq, got))
+		}
+	}
+}
+
+func (c *logCheck) add(e *order.Entry, entry []byte) string {
+	prevHash, prevEpoch := c.hash, c.epoch
+	c.seq++
+	c.hash, c.epoch = order.Hash(entry), e.Epoch
+	switch {
+	case e.Seq != c.seq:
+		return fmt.Sprintf("seq is %d", e.Seq)
+	case e.PrevHash != prevHash:
+		return fmt.Sprintf("prevHash is %016x, the entry before has %016x", e.PrevHash, prevHash)
+	case e.Epoch < prevEpoch:
+		return fmt.Sprintf("epoch %d after %d", e.Epoch, prevEpoch)
+	}
+	switch e.Kind {
+	case order.KindSessionOpen:
+		c.open[e.Session] = uint32(e.ClientSeq)
+	case order.KindCursor:
+		c.cursor = max(c.cursor, le.Uint64(order.Payload(entry)))
+	case order.KindOrder:
+		k := appliedKey{e.Session, c.open[e.Session], e.ClientSeq}
+		if before := c.applied[k]; before != 0 {
+			return fmt.Sprintf("session %d clientSeq %d was applied as entry %d already", e.Session, e.ClientSeq, before)
+		}
+		c.applied[k] = e.Seq
+	}
+	return ""
+}
