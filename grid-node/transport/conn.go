@@ -36,6 +36,10 @@ type Conn struct {
 
 	in []byte // received, not consumed
 
+	to     Loop // HandOver: who gets the connection,
+	toTag  any  // as what,
+	toRest []byte
+
 	sock connSocket
 }
 

@@ -16,6 +16,10 @@ type connSocket interface {
 	shutdownWrite(c *Conn)
 	// release closes the socket.
 	release(c *Conn)
+	// accepts says whether the socket can be handed over to a loop.
+	accepts(to Loop) error
+	// handOver gives the socket to c.to.
+	handOver(c *Conn)
 }
 
 // core is what both loops share: connection bookkeeping, input delivery,
@@ -81,6 +85,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		panic(errConsumed)
 	}
 	rest := data[n:]
+	c.keepRest(rest)
 	switch {
 	case err != nil:
 		c.CloseAfterFlush(err)
@@ -124,7 +129,11 @@ func (l *core) reap() {
 		c := l.closing[i]
 		c.closed = true
 		delete(l.conns, c.id)
-		c.sock.release(c)
+		if c.to != nil {
+			c.sock.handOver(c)
+		} else {
+			c.sock.release(c)
+		}
 		c.out, c.in = nil, nil
 		if c.open || c.dialled {
 			l.h.OnClose(c, c.cause)

@@ -169,6 +169,7 @@ func (l *epollLoop) shut() {
 	for _, fd := range l.listeners {
 		_ = unix.Close(fd)
 	}
+	l.posts.run() // connections handed over just now are closed too
 	l.closeAll()
 	// The eventfd stays open: a late Post may still write to it, and writing to a
 	// number that another descriptor took over would corrupt that one.

@@ -186,6 +186,7 @@ func (l *netLoop) shut() {
 	for _, ln := range l.listeners { // first, see epollLoop.shut
 		_ = ln.Close()
 	}
+	l.posts.run() // connections handed over just now are closed too
 	l.closeAll()
 }
 
@@ -234,17 +235,22 @@ func (l *netLoop) accepted(s *netSocket) {
 	l.start(s, c, s.nc.RemoteAddr())
 }
 
-// start begins to serve an established connection.
-func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
-	if t, ok := s.nc.(*net.TCPConn); ok {
-		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
-	}
+// serve starts the goroutines of a connection.
+func (l *netLoop) serve(s *netSocket) {
 	s.rbuf = make([]byte, l.cfg.ReadBuffer)
 	s.next = make(chan struct{}, 1)
 	s.out = make(chan []byte, 1)
 	s.gone = make(chan struct{})
 	go s.readLoop()
 	go s.writeLoop()
+}
+
+// start begins to serve an established connection.
+func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
+	if t, ok := s.nc.(*net.TCPConn); ok {
+		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
+	}
+	l.serve(s)
 	l.opened(c, remote)
 	if !c.closing && !c.paused {
 		s.startRead()

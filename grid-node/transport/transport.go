@@ -70,6 +70,7 @@ type Loop interface {
 type Stats struct {
 	Conns     int    // open connections
 	Accepted  uint64 // connections accepted
+	Adopted   uint64 // connections handed over by another loop
 	Refused   uint64 // closed at accept: Config.MaxConns, or no file descriptor
 	WakeUps   uint64 // wake-ups with at least one event
 	BytesIn   uint64

@@ -1,0 +1,97 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+// ErrHandedOver is the reason OnClose is given for a connection that HandOver
+// moved to another loop.
+var ErrHandedOver = errors.New("the connection was handed over to another loop")
+
+// HandOver moves an open connection to another Loop of the same Kind, with what
+// it received and OnFrames did not consume: one port can serve several loops, and
+// the first frame says which. Call it in OnFrames and consume nothing after it. The
+// handler's OnClose is called with ErrHandedOver; at the other loop the
+// connection is a new Conn with this Tag, OnOpen is its first call. Unsent output
+// is an error: it would be lost.
+func (c *Conn) HandOver(to Loop, tag any) error {
+	switch {
+	case !c.Open() || c.ended:
+		return ErrClosed
+	case c.Buffered() > 0:
+		return fmt.Errorf("hand over a connection: %d bytes of output are not sent", c.Buffered())
+	}
+	if err := c.sock.accepts(to); err != nil {
+		return err
+	}
+	c.to, c.toTag = to, tag
+	c.Close(ErrHandedOver)
+	return nil
+}
+
+// keepRest saves what a connection that is handed over has not consumed.
+func (c *Conn) keepRest(rest []byte) {
+	if c.to != nil {
+		c.toRest = append([]byte(nil), rest...)
+	}
+}
+
+// adopted opens a connection that another loop handed over.
+func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
+	l.stats.Adopted++
+	l.opened(c, remote)
+	if len(rest) > 0 && !c.closing && !c.linger {
+		c.in = append(c.in[:0], l.deliver(c, rest)...)
+	}
+}
+
+// full says whether there is no room for one more connection, and counts it.
+func (l *core) full() bool {
+	if len(l.conns) < l.cfg.MaxConns {
+		return false
+	}
+	l.stats.Refused++
+	return true
+}
+
+func wrongKind(to Loop) error {
+	return fmt.Errorf("hand over a connection: the other loop is a %T, allowed: one of the same kind", to)
+}
+
+func (s *netSocket) accepts(to Loop) error {
+	if _, ok := to.(*netLoop); !ok {
+		return wrongKind(to)
+	}
+	return nil
+}
+
+// handOver stops the goroutines, which are idle in OnFrames, and gives the
+// net.Conn away.
+func (s *netSocket) handOver(c *Conn) {
+	close(s.gone)
+	to := c.to.(*netLoop)
+	nc, tag, rest := s.nc, c.toTag, c.toRest
+	ok := to.Post(func() {
+		if to.full() {
+			_ = nc.Close()
+			return
+		}
+		a := &netSocket{l: to, nc: nc}
+		ac := &Conn{Tag: tag, sock: a}
+		a.conn = ac
+		to.add(ac)
+		to.serve(a)
+		to.adopted(ac, nc.RemoteAddr(), rest)
+		if !ac.closing && !ac.paused {
+			a.startRead()
+		}
+	})
+	if !ok {
+		_ = nc.Close()
+	}
+}
+
+func (noSocket) accepts(Loop) error { return ErrClosed }
+func (noSocket) handOver(*Conn)     {}

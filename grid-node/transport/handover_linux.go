@@ -1,0 +1,41 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+func (s *epollSocket) accepts(to Loop) error {
+	if _, ok := to.(*epollLoop); !ok {
+		return wrongKind(to)
+	}
+	return nil
+}
+
+// handOver takes the descriptor out of this loop's set and gives it away.
+func (s *epollSocket) handOver(c *Conn) {
+	s.l.socks[s.fd] = nil
+	fd, to := s.fd, c.to.(*epollLoop)
+	if err := unix.EpollCtl(s.l.epfd, unix.EPOLL_CTL_DEL, fd, nil); err != nil {
+		_ = unix.Close(fd)
+		return
+	}
+	tag, rest := c.toTag, c.toRest
+	remote, _ := netip.ParseAddrPort(c.remote)
+	ok := to.Post(func() {
+		if to.full() {
+			_ = unix.Close(fd)
+			return
+		}
+		a := &Conn{Tag: tag}
+		to.add(a)
+		if to.attach(a, fd, readMask) {
+			to.adopted(a, net.TCPAddrFromAddrPort(remote), rest)
+		}
+	})
+	if !ok {
+		_ = unix.Close(fd)
+	}
+}
