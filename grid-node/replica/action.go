@@ -6,7 +6,7 @@ type ActionKind uint8
 // Actions, in the order in which they have to be carried out.
 const (
 	ActionReply      ActionKind = iota + 1 // Conn, Head, Tail: write to the client
-	ActionSend                             // Address, Head, Tail, Liveness: write to the node at Address
+	ActionSend                             // Address, Head, Tail, Liveness, Bulk: write to the node at Address
 	ActionCloseConn                        // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client speaks nonsense
 	ActionPropose                          // Config: compare-and-swap, expecting Config.Version
 	ActionReadConfig                       // read the record from the arbiter itself, answer with EventConfig{Fresh}
@@ -49,6 +49,7 @@ const (
 type Action struct {
 	Kind     ActionKind
 	Liveness bool // a beacon or its answer: never queue it behind data
+	Bulk     bool // part of a learner's feed: must not queue before data; a connection of its own
 	Alarm    AlarmKind
 	Conn     uint64
 	Seq      uint64
@@ -94,5 +95,8 @@ func (o *Outbox) reply(conn uint64, off int, tail []byte) {
 func (o *Outbox) send(address string, off int, tail []byte, liveness bool) {
 	o.Actions = append(o.Actions, Action{Kind: ActionSend, Address: address, Tail: tail, Liveness: liveness, off: off, end: len(o.buf)})
 }
+
+// last is the action added last.
+func (o *Outbox) last() *Action { return &o.Actions[len(o.Actions)-1] }
 
 func (o *Outbox) add(a Action) { o.Actions = append(o.Actions, a) }

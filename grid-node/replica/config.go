@@ -227,7 +227,9 @@ func (r *Replica) newConfig(frame []byte) error {
 		return nil
 	}
 	if m.Epoch == r.epoch {
-		r.backup.ackDue = true // told again: the acknowledgement was lost
+		// Told again: the acknowledgement was lost. A learner that was not accepted, as
+		// far as it knows, says nothing: an answer says that it knows.
+		r.backup.ackDue = r.role == RoleBackup || r.backup.accepted
 		return nil
 	}
 	c := &Config{Version: string(m.Version), Epoch: m.Epoch, Lineage: m.Lineage, ChangeID: string(m.ChangeID)}

@@ -8,7 +8,7 @@ const (
 	EventNone        EventKind = iota
 	EventClientFrame           // Conn, Frame: OpenSession, Submit, Get or ReadLog for this partition
 	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.Type.IsPeer)
-	EventPeerUp                // Address: a connection to the node at Address is there (again)
+	EventPeerUp                // Address, Bulk: a connection to the node at Address is there (again)
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely gone
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (what stands now, if the arbiter said), Text
@@ -35,6 +35,7 @@ const (
 type Event struct {
 	Kind     EventKind
 	Outcome  Outcome
+	Bulk     bool   // the connection for bulk
 	Fresh    bool   // Config was read from the arbiter itself (quorum), not from a watch or cache
 	Conn     uint64 // the caller's name for a client connection; never reused
 	Seq      uint64

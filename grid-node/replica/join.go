@@ -91,8 +91,10 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	}
 	// What it acknowledged stands, should this be an old request come late.
 	known.stored = max(known.stored, lastSeq)
-	known.sent = known.stored
-	known.synced, known.knowsEpoch, known.down = true, true, false
+	known.sent, known.settling = known.stored, false
+	// It is fed once it has acknowledged that it was accepted: the feed goes another
+	// way than this reply, and must not be there before it.
+	known.synced, known.knowsEpoch, known.down = false, false, false
 	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
 	r.joinReplyTo(member, wire.JoinAccepted, known.sent+1, "")
 }
@@ -165,9 +167,8 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.learner || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return
 	}
-	last, _ := r.store.Last()
-	if !p.acks && p.knowsEpoch && last-p.stored <= uint64(r.opt.Limits.JoinBound) {
-		p.acks = true
+	if !p.acks && p.knowsEpoch {
+		r.settle(p)
 	}
 	if !p.acks || p.stored < r.commit || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return

@@ -40,6 +40,7 @@ type Limits struct {
 	Window        int // replies kept per session, submits a session may have in flight; 512, a power of two
 	BatchBytes    int // entries in one Prepare; 256 KiB, at most wire.MaxPrepareEntries
 	LearnerBytes  int // sent to a learner and not acknowledged; 4 MiB
+	LearnerRate   int // bytes a second sent to a learner; 256 MiB
 	JoinBound     int // a learner this many entries behind, or fewer, enters the ack set; 4096
 }
 
@@ -97,13 +98,14 @@ func (l *Limits) fill() error {
 	l.Window = or(l.Window, 512)
 	l.BatchBytes = or(l.BatchBytes, 256<<10)
 	l.LearnerBytes = or(l.LearnerBytes, 4<<20)
+	l.LearnerRate = or(l.LearnerRate, 256<<20)
 	l.JoinBound = or(l.JoinBound, 4096)
 	switch {
 	case l.MaxPayload < 1 || l.MaxPayload > wire.MaxPayload:
 		return fmt.Errorf("limits: maxPayload is %d, allowed: 1..%d", l.MaxPayload, wire.MaxPayload)
-	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.Sessions < 1 || l.JoinBound < 1 || l.LearnerBytes < 1:
-		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, sessions %d, joinBound %d, learnerBytes %d, allowed: positive",
-			l.InFlight, l.InFlightBytes, l.PendingReads, l.Sessions, l.JoinBound, l.LearnerBytes)
+	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.Sessions < 1 || l.JoinBound < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
+		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, sessions %d, joinBound %d, learnerBytes %d, learnerRate %d, allowed: positive",
+			l.InFlight, l.InFlightBytes, l.PendingReads, l.Sessions, l.JoinBound, l.LearnerBytes, l.LearnerRate)
 	case l.Window < 1 || l.Window&(l.Window-1) != 0 || l.Window > 1<<16:
 		return fmt.Errorf("limits: window is %d, allowed: a power of two up to 65536", l.Window)
 	case l.BatchBytes < 64<<10 || l.BatchBytes > wire.MaxPrepareEntries:

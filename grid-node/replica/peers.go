@@ -15,6 +15,8 @@ type peer struct {
 	inSync     bool   // in cfg.InSync
 	acks       bool   // in the ack set: nothing commits without it
 	learner    bool   // catching up
+	settling   bool   // a learner that is fed no more until all of it is acknowledged
+	feedAt     int64  // when a learner may be sent more
 	knowsEpoch bool   // has acknowledged in this epoch
 	tellConfig bool   // NewConfig goes out with the next flush
 	synced     bool   // stored is known
@@ -85,8 +87,11 @@ func (r *Replica) flushPeers() {
 }
 
 // sendEntries sends what the peer has not been sent. A learner gets no more than
-// it can take; for members the in-flight limits are the bound.
+// it can take; for the ack set the in-flight limits are the bound.
 func (r *Replica) sendEntries(p *peer, round uint64) bool {
+	if !p.acks {
+		return r.feed(p, round)
+	}
 	last, _ := r.store.Last()
 	if p.sent >= last {
 		return false
@@ -95,20 +100,7 @@ func (r *Replica) sendEntries(p *peer, round uint64) bool {
 		p.progressAt = r.now.Mono
 	}
 	for p.sent < last {
-		if p.learner && !p.acks && r.store.Bytes(p.stored+1, p.sent) >= r.opt.Limits.LearnerBytes {
-			break
-		}
-		entries, through := r.store.Range(p.sent+1, last, r.opt.Limits.BatchBytes)
-		m := wire.Prepare{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
-		if p.learner {
-			m.Flags |= wire.FlagLearner
-		}
-		off := len(r.out.buf)
-		r.out.buf = wire.AppendPrepare(r.out.buf, r.part, &m)
-		wire.AddTail(r.out.buf[off:], len(entries))
-		r.out.send(p.Address, off, entries, false)
-		r.count.Prepares++
-		p.sent = through
+		r.sendBatch(p, round, last, r.opt.Limits.BatchBytes, false)
 	}
 	return true
 }
@@ -174,14 +166,14 @@ func (r *Replica) nack(frame []byte) error {
 }
 
 // peerUp sends everything unacknowledged again: what was on the way when a
-// connection broke is lost.
-func (r *Replica) peerUp(address string) {
+// connection broke is lost. The bulk connection carries feeds only.
+func (r *Replica) peerUp(address string, bulk bool) {
 	if r.role != RolePrimary {
 		return
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.Address == address {
-			p.down = false
+		if p := &r.primary.peers[i]; p.Address == address && (!bulk || !p.acks) {
+			p.down = p.down && bulk
 			p.tellConfig = p.tellConfig || !p.knowsEpoch
 			p.askDue = r.awaited(p)
 			if p.synced && p.sent > p.stored {

@@ -128,7 +128,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 			r.vitals.Tick(now, out)
 		}
 	case EventPeerUp:
-		r.peerUp(ev.Address)
+		r.peerUp(ev.Address, ev.Bulk)
 	case EventPeerDown:
 		r.peerDown(ev.Address)
 	case EventConfig:

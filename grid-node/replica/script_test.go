@@ -282,6 +282,7 @@ func (s *script) drop(d *datadriven.TestData, pods []string) {
 	var typ string
 	arg(d, "type", &typ)
 	arg(d, "n", &rule.n)
+	arg(d, "skip", &rule.skip)
 	for t := wire.TypePrepare; t <= wire.TypeNewConfig; t++ {
 		if t.String() == typ {
 			rule.typ = t

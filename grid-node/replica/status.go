@@ -43,6 +43,7 @@ type Counters struct {
 	PeerGaps         uint64 // Nacks sent or received
 	Resends          uint64 // times entries were sent again
 	Prepares         uint64 // Prepare frames sent
+	LearnerBytes     uint64 // entries sent to learners, bytes
 	PeerAcks         uint64 // acknowledgement frames sent
 	StaleFrames      uint64 // frames of another epoch or incarnation, dropped
 	BadFrames        uint64 // frames of replicas that could not be decoded

@@ -17,6 +17,7 @@ type faults struct {
 type dropRule struct {
 	from, to string // pods
 	typ      wire.Type
+	skip     int // messages that pass first
 	n        int // messages still to be dropped
 }
 
@@ -27,6 +28,10 @@ func (f *faults) drops(w *world, m *message) bool {
 	}
 	for i := range f.drop {
 		if d := &f.drop[i]; d.n > 0 && d.from == from && d.to == to && d.typ == wire.FrameType(m.frame) {
+			if d.skip > 0 {
+				d.skip--
+				continue
+			}
 			d.n--
 			return true
 		}

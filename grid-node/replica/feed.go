@@ -1,0 +1,63 @@
+package replica
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+const (
+	// feedBatch is what a learner gets per flush: the time it takes to copy and
+	// write is what an order of the same wake-up may have to wait for.
+	feedBatch = 64 << 10
+	// feedBurst is how far a feed may make up for wake-ups that did not come, ns: two
+	// ticks.
+	feedBurst = 20e6
+)
+
+// feed sends a learner the next part of the log: at most one batch a flush, no
+// more than LearnerBytes unacknowledged, at LearnerRate. The committed prefix never
+// changes, so it is its own snapshot, and nobody who writes has to wait for it.
+func (r *Replica) feed(p *peer, round uint64) bool {
+	last, _ := r.store.Last()
+	l := &r.opt.Limits
+	if p.settling || p.sent >= last || p.feedAt > r.now.Mono || r.store.Bytes(p.stored+1, p.sent) >= l.LearnerBytes {
+		return false
+	}
+	if p.sent == p.stored {
+		p.progressAt = r.now.Mono
+	}
+	n := r.sendBatch(p, round, last, min(feedBatch, l.BatchBytes), true)
+	p.feedAt = max(p.feedAt, r.now.Mono-feedBurst) + int64(n)*1e9/int64(l.LearnerRate)
+	r.count.LearnerBytes += uint64(n)
+	return true
+}
+
+// sendBatch sends the entries after p.sent, up to last and limit bytes, and
+// returns how many bytes that were.
+func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) int {
+	entries, through := r.store.Range(p.sent+1, last, limit)
+	m := wire.Prepare{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
+	if p.learner {
+		m.Flags |= wire.FlagLearner
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendPrepare(r.out.buf, r.part, &m)
+	wire.AddTail(r.out.buf[off:], len(entries))
+	r.out.send(p.Address, off, entries, false)
+	r.out.last().Bulk = bulk
+	r.count.Prepares++
+	p.sent = through
+	return len(entries)
+}
+
+// settle moves a learner that is close enough into the ack set. Before that,
+// everything it was fed has to be acknowledged: what follows goes with the data,
+// on another connection, and must not overtake the feed. Half of the bound is for
+// what is written meanwhile.
+func (r *Replica) settle(p *peer) {
+	last, _ := r.store.Last()
+	switch behind := last - p.stored; {
+	case behind > uint64(r.opt.Limits.JoinBound):
+		p.settling = false
+	case p.settling || behind <= uint64(r.opt.Limits.JoinBound+1)/2:
+		p.settling = p.sent > p.stored
+		p.acks = !p.settling
+	}
+}
