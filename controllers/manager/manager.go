@@ -97,7 +97,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	grids := &ordergrid.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
-		Clock: clock.RealClock{}, Defaults: o.Grid,
+		Clock: clock.RealClock{}, Nodes: ordergrid.NewNodeClient(), Defaults: o.Grid,
 	}
 	probes := &orderprobe.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),

@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,8 @@ var gridConditions = []struct {
 	{api.ConditionRedundant, judgeRedundant},
 	{api.ConditionProgressing, judgeProgressing},
 	{api.ConditionStalled, judgeStalled},
+	{api.ConditionDataLossSuspected, judgeDataLoss},
+	{api.ConditionConfigurationRegressed, judgeRegressed},
 }
 
 // judgeAvailable: every partition has a primary that is ready, and as many copies as writes need.
@@ -80,15 +83,10 @@ func judgeRedundant(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonSingleCopy, "spec.replicas is 1: every order exists once, and is lost with its pod"}
 	}
 	var missing []string
-	for _, p := range o.partitions {
-		ready := 0
-		for _, m := range p.Status.InSync {
-			if o.ready(m.PodName) {
-				ready++
-			}
-		}
-		if int32(ready) < o.grid.Spec.Replicas {
-			missing = append(missing, fmt.Sprintf("%s has %d of %d", p.Name, ready, o.grid.Spec.Replicas))
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if absent := o.absent(p); len(absent) > 0 {
+			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(o.grid.Spec.Replicas)-len(absent), o.grid.Spec.Replicas, strings.Join(absent, " and ")))
 		}
 	}
 	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
@@ -96,6 +94,18 @@ func judgeRedundant(o *observation) judgement {
 			n, o.wantPartitions(), some(missing), o.podTrouble())}
 	}
 	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), o.grid.Spec.Replicas)}
+}
+
+// absent are the pods of the shard that hold no complete copy of the partition, or are not ready.
+func (o *observation) absent(p *api.GridPartition) (pods []string) {
+	for ordinal := range o.grid.Spec.Replicas {
+		name := api.PodName(o.grid.Name, p.Spec.Shard, ordinal)
+		inSync := slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == name })
+		if !inSync || !o.ready(name) {
+			pods = append(pods, name)
+		}
+	}
+	return pods
 }
 
 // judgeProgressing: something is still on its way to what spec asks for.

@@ -15,7 +15,7 @@ import (
 func healthy() *observation {
 	o := &observation{grid: pairGrid()}
 	for index := range o.grid.Spec.Replicas {
-		p := partition(o.grid, 0, index)
+		p := partition(o.grid, 0, index, wishes{})
 		p.Status = api.GridPartitionStatus{Epoch: 2, Lineage: 1}
 		for i := range o.grid.Spec.Replicas {
 			ordinal := (index + i) % 2
@@ -61,7 +61,7 @@ func TestConditions(t *testing.T) {
 				o.partitions[i].Status.Primary, o.partitions[i].Status.InSync = &m, []api.Member{m}
 			}
 			notReady(o, 1)
-		}, "True/Serving False/CopiesMissing True/Starting False/AsExpected", "2 of 2 partitions lack a copy: rtd-s0-p0 has 1 of 2, rtd-s0-p1 has 1 of 2"},
+		}, "True/Serving False/CopiesMissing True/Starting False/AsExpected", "2 of 2 partitions lack a copy: rtd-s0-p0 has 1 of 2, without rtd-s0-1, rtd-s0-p1 has 1 of 2, without rtd-s0-1"},
 		{"below minInSync", func(o *observation) {
 			o.partitions[0].Spec.MinInSync = 2
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
@@ -90,7 +90,7 @@ func TestConditions(t *testing.T) {
 			o := healthy()
 			test.change(o)
 			var got, messages []string
-			for _, c := range gridConditions {
+			for _, c := range gridConditions[:4] { // the others have tests of their own
 				j := c.judge(o)
 				got = append(got, string(j.status)+"/"+j.reason)
 				messages = append(messages, j.message)
@@ -112,7 +112,7 @@ func TestMessagesStayShort(t *testing.T) {
 	o := &observation{grid: grid}
 	for shard := range grid.Spec.Shards {
 		for index := range grid.Spec.Replicas {
-			o.partitions = append(o.partitions, *partition(grid, shard, index))
+			o.partitions = append(o.partitions, *partition(grid, shard, index, wishes{}))
 		}
 	}
 	o.sort()
@@ -138,6 +138,10 @@ func TestEvents(t *testing.T) {
 		{"redundancy lost", condition(api.ConditionRedundant, "FullyInSync", yes), condition(api.ConditionRedundant, "CopiesMissing", no), "Warning CopiesMissing"},
 		{"stalled", condition(api.ConditionStalled, "AsExpected", no), condition(api.ConditionStalled, "NameTaken", yes), "Warning NameTaken"},
 		{"goes on", condition(api.ConditionStalled, "NameTaken", yes), condition(api.ConditionStalled, "AsExpected", no), "Normal AsExpected"},
+		{"loss suspected", condition(api.ConditionDataLossSuspected, "MembersUnreachable", metav1.ConditionUnknown), condition(api.ConditionDataLossSuspected, "NoInSyncMemberLeft", yes), "Warning NoInSyncMemberLeft"},
+		{"loss no longer suspected", condition(api.ConditionDataLossSuspected, "NoInSyncMemberLeft", yes), condition(api.ConditionDataLossSuspected, "MembersPresent", no), "Normal MembersPresent"},
+		{"not known", condition(api.ConditionDataLossSuspected, "MembersPresent", no), condition(api.ConditionDataLossSuspected, "MembersUnreachable", metav1.ConditionUnknown), ""},
+		{"regressed", condition(api.ConditionConfigurationRegressed, "RecordCurrent", no), condition(api.ConditionConfigurationRegressed, "RecordBehind", yes), "Warning RecordBehind"},
 		{"never stalled", metav1.Condition{}, condition(api.ConditionStalled, "AsExpected", no), ""},
 		{"progress", condition(api.ConditionProgressing, "Starting", yes), condition(api.ConditionProgressing, "Steady", no), ""},
 	} {
@@ -152,10 +156,10 @@ func TestEvents(t *testing.T) {
 		})
 	}
 
-	before := []api.PartitionSummary{{Name: "p0", Primary: "a", Epoch: 3}, {Name: "p1", Primary: "b", Epoch: 2}, {Name: "p2"}}
-	after := []api.PartitionSummary{{Name: "p0", Primary: "b", Epoch: 4, InSync: 1}, {Name: "p1", Primary: "b", Epoch: 5}, {Name: "p2", Primary: "a", Epoch: 1}}
+	before := []api.PartitionSummary{{Name: "p0", Primary: "a", Epoch: 3}, {Name: "p1", Primary: "b", Epoch: 2, Lineage: 1}, {Name: "p2"}}
+	after := []api.PartitionSummary{{Name: "p0", Primary: "b", Epoch: 4, InSync: 1, Lineage: 1}, {Name: "p1", Primary: "b", Epoch: 5, Lineage: 2}, {Name: "p2", Primary: "a", Epoch: 1}}
 	got := partitionEvents(before, after)
-	if len(got) != 1 || got[0].note != "p0: primary is b, was a; epoch 4, 1 in sync" {
+	if len(got) != 2 || got[0].note != "p0: primary is b, was a; epoch 4, 1 in sync" || got[1].reason != "NewLineage" || got[1].partition != "p1" {
 		t.Errorf("partition events %+v", got)
 	}
 }

@@ -13,6 +13,17 @@ import (
 const (
 	eventShardCreated   = "ShardCreated"
 	eventPrimaryChanged = "PrimaryChanged"
+	eventNewLineage     = "NewLineage"
+
+	// About a GridPartition, in answer to an annotation.
+	eventAcceptingLoss       = "AcceptingDataLoss"
+	eventAcceptanceOver      = "DataLossAcceptanceOver"
+	eventAcceptRefused       = "AcceptDataLossRefused"
+	eventReasserting         = "ReassertingConfiguration"
+	eventReasserted          = "ConfigurationReasserted"
+	eventRecordKept          = "ConfigurationKept"
+	eventReassertRefused     = "ReassertRefused"
+	eventPreferredPodRefused = "PreferredPodRefused"
 )
 
 // event is what the recorder is told.
@@ -33,9 +44,9 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 	}
 	for _, c := range changed {
 		switch {
-		case c.Type == api.ConditionStalled && c.Status == metav1.ConditionTrue:
+		case isTrouble(c.Type) && c.Status == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
-		case c.Type == api.ConditionStalled && was[c.Type] == metav1.ConditionTrue:
+		case isTrouble(c.Type) && was[c.Type] == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
 			// Progressing changes often and is in status for those who look.
@@ -49,7 +60,12 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 	return events
 }
 
-// partitionEvents tells of every partition whose primary is another than before.
+// isTrouble reports whether the condition is bad when it is True.
+func isTrouble(condition string) bool {
+	return condition == api.ConditionStalled || condition == api.ConditionDataLossSuspected || condition == api.ConditionConfigurationRegressed
+}
+
+// partitionEvents tells of every partition whose primary, or lineage, is another than before.
 func partitionEvents(before, after []api.PartitionSummary) (events []event) {
 	was := make(map[string]api.PartitionSummary, len(before))
 	for _, p := range before {
@@ -60,6 +76,10 @@ func partitionEvents(before, after []api.PartitionSummary) (events []event) {
 		if old.Primary != "" && p.Primary != "" && old.Primary != p.Primary {
 			note := fmt.Sprintf("%s: primary is %s, was %s; epoch %d, %d in sync", p.Name, p.Primary, old.Primary, p.Epoch, p.InSync)
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: eventPrimaryChanged, action: "Observe", note: note, partition: p.Name})
+		}
+		if old.Lineage > 0 && p.Lineage > old.Lineage {
+			note := fmt.Sprintf("%s: lineage is %d, was %d: %s is primary at epoch %d, and orders that only lost processes held are lost", p.Name, p.Lineage, old.Lineage, p.Primary, p.Epoch)
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: eventNewLineage, action: "Observe", note: note, partition: p.Name})
 		}
 	}
 	return events

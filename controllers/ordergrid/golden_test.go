@@ -20,7 +20,7 @@ func TestGoldenObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for object, built := range map[string]client.Object{
-			"gridpartition":       partition(grid, shard, grid.Spec.Replicas-1),
+			"gridpartition":       partition(grid, shard, grid.Spec.Replicas-1, wishes{}),
 			"serviceaccount":      serviceAccount(grid, shard),
 			"role":                role(grid, shard),
 			"rolebinding":         roleBinding(grid, shard),

@@ -5,8 +5,12 @@ import (
 )
 
 // partition builds the configuration record of one partition. A shard has as many partitions as pods, and the pod with
-// the partition's index should be its primary, so that every pod is primary of one and backup of the others.
-func partition(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
+// the partition's index should be its primary, so that every pod is primary of one and backup of the others, unless a
+// person asked for something else.
+func partition(grid *api.OrderGrid, shard, index int32, asked wishes) *api.GridPartition {
+	if asked.preferredPod == "" {
+		asked.preferredPod = api.PodName(grid.Name, shard, index%grid.Spec.Replicas)
+	}
 	return &api.GridPartition{
 		ObjectMeta: shardMeta(grid, shard, api.PartitionName(grid.Name, shard, index)),
 		Spec: api.GridPartitionSpec{
@@ -15,7 +19,10 @@ func partition(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
 			Index:        index,
 			Replicas:     grid.Spec.Replicas,
 			MinInSync:    grid.Spec.MinInSync,
-			PreferredPod: api.PodName(grid.Name, shard, index%grid.Spec.Replicas),
+			PreferredPod: asked.preferredPod,
+
+			AcceptDataLossEpoch: asked.acceptDataLossEpoch,
+			ReassertChangeID:    asked.reassertChangeID,
 		},
 	}
 }

@@ -85,7 +85,7 @@ func (b *bench) manager(t *testing.T) (stop func()) {
 		t.Fatal(err)
 	}
 	b.reconciled.Store(0)
-	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: &events.FakeRecorder{}, Clock: clock.RealClock{}, Defaults: testDefaults}
+	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: &events.FakeRecorder{}, Clock: clock.RealClock{}, Nodes: b.nodes.client(), Defaults: testDefaults}
 	if err := setup(mgr, 2, counting{r, b}); err != nil {
 		t.Fatal(err)
 	}

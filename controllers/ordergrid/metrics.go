@@ -24,10 +24,15 @@ var (
 		Name: "ordergrid_operator_writes_total",
 		Help: "Writes sent to the API server, by kind of object and outcome: created, updated, status.",
 	}, []string{"kind", "outcome"})
+
+	questionsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ordergrid_operator_node_questions_total",
+		Help: "Times a grid node was asked for its status, by outcome: answered, failed. Stands still while every grid is well.",
+	}, []string{"outcome"})
 )
 
 func init() {
-	metrics.Registry.MustRegister(conditionGauge, partitionGauge, writesTotal)
+	metrics.Registry.MustRegister(conditionGauge, partitionGauge, writesTotal, questionsTotal)
 }
 
 func countWrite(kind string, outcome apply.Outcome) {

@@ -18,6 +18,7 @@ type observation struct {
 	statefulSets []appsv1.StatefulSet
 	pods         []corev1.Pod // by name
 	stall        *stall
+	findings     map[string]*finding // by partition
 }
 
 // stall is why the operator cannot go on.
@@ -27,7 +28,29 @@ func (o *observation) sort() {
 	slices.SortFunc(o.partitions, func(a, b api.GridPartition) int {
 		return cmp.Or(cmp.Compare(a.Spec.Shard, b.Spec.Shard), cmp.Compare(a.Spec.Index, b.Spec.Index))
 	})
-	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	sortPods(o.pods)
+}
+
+func sortPods(pods []corev1.Pod) {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// podNamed finds a pod in a sorted list.
+func podNamed(pods []corev1.Pod, name string) *corev1.Pod {
+	i, found := slices.BinarySearchFunc(pods, name, func(p corev1.Pod, name string) int { return cmp.Compare(p.Name, name) })
+	if !found {
+		return nil
+	}
+	return &pods[i]
+}
+
+// readyIn reports whether the member's pod is ready; the list is sorted.
+func readyIn(pods []corev1.Pod, m *api.Member) bool {
+	if m == nil {
+		return false
+	}
+	pod := podNamed(pods, m.PodName)
+	return pod != nil && podReady(pod)
 }
 
 func (o *observation) wantPartitions() int {
@@ -36,8 +59,8 @@ func (o *observation) wantPartitions() int {
 
 // ready reports whether the pod of that name is ready: its process is a member of every partition it should be in.
 func (o *observation) ready(podName string) bool {
-	i, found := slices.BinarySearchFunc(o.pods, podName, func(p corev1.Pod, name string) int { return cmp.Compare(p.Name, name) })
-	return found && podReady(&o.pods[i])
+	pod := podNamed(o.pods, podName)
+	return pod != nil && podReady(pod)
 }
 
 func podReady(pod *corev1.Pod) bool {
@@ -89,7 +112,7 @@ func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSu
 	list := make([]api.PartitionSummary, 0, len(o.partitions))
 	there := make(map[string]bool, len(o.partitions))
 	for _, p := range o.partitions {
-		s := api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, InSync: int32(len(p.Status.InSync))}
+		s := api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, InSync: int32(len(p.Status.InSync)), Problem: o.problem(&p)}
 		if p.Status.Primary != nil {
 			s.Primary = p.Status.Primary.PodName
 		}

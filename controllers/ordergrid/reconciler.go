@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -56,8 +57,12 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Clock for the times in conditions.
 	Clock clock.PassiveClock
+	// Nodes asks grid nodes; see NewNodeClient.
+	Nodes *http.Client
 	// Defaults for fields left out.
 	Defaults Defaults
+
+	memory memory
 }
 
 // SetupWithManager registers the controller and what wakes it.
@@ -96,6 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, grid); err != nil {
 		if apierrors.IsNotFound(err) {
 			forget(req.NamespacedName)
+			r.memory.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, err
@@ -105,13 +111,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
-	run := &run{Reconciler: r, grid: grid, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
+	found, err := r.inquire(ctx, grid)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	run := &run{Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
 	stepErr := run.steps(ctx)
 	stalled, retry := classify(stepErr)
 	observed, err := r.observe(ctx, grid, stalled)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
+	observed.findings = found.partitions
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			// The cache was behind, or the grid has just been deleted.
@@ -121,11 +132,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	switch retry {
 	case retryNever:
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: found.again}, nil
 	case retrySoon:
 		return ctrl.Result{RequeueAfter: leavingRetry}, nil
 	}
 	return ctrl.Result{}, stepErr
+}
+
+// reference is a GridPartition for an event about it.
+func reference(namespace, partition string) *api.GridPartition {
+	return &api.GridPartition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "GridPartition"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: partition},
+	}
 }
 
 // observe reads the state of everything the grid consists of.
@@ -133,21 +152,18 @@ func (r *Reconciler) observe(ctx context.Context, grid *api.OrderGrid, stalled *
 	o := &observation{grid: grid, stall: stalled}
 	scope := []client.ListOption{client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}}
 
-	var partitions api.GridPartitionList
-	if err := r.Client.List(ctx, &partitions, scope...); err != nil {
-		return nil, fmt.Errorf("list GridPartitions: %w", err)
+	var err error
+	if o.partitions, err = r.partitions(ctx, grid); err != nil {
+		return nil, err
+	}
+	if o.pods, err = r.pods(ctx, grid); err != nil {
+		return nil, err
 	}
 	var sets appsv1.StatefulSetList
 	if err := r.Client.List(ctx, &sets, scope...); err != nil {
 		return nil, fmt.Errorf("list StatefulSets: %w", err)
 	}
-	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
-	}
-	o.partitions = slices.DeleteFunc(partitions.Items, func(p api.GridPartition) bool { return !owned(grid, &p) })
 	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })
-	o.pods = pods.Items
 	o.sort()
 	return o, nil
 }
@@ -174,10 +190,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed), partitionEvents(before.Status.Partitions, status.Partitions)) {
 		var related runtime.Object
 		if e.partition != "" {
-			related = &api.GridPartition{
-				TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "GridPartition"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: o.grid.Namespace, Name: e.partition},
-			}
+			related = reference(o.grid.Namespace, e.partition)
 		}
 		r.Recorder.Eventf(o.grid, related, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
 	}

@@ -17,6 +17,7 @@ import (
 type run struct {
 	*Reconciler
 	grid      *api.OrderGrid
+	found     *findings
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
 }
@@ -58,13 +59,22 @@ func (r *run) applyClientService(ctx context.Context) error {
 func (r *run) applyPartitions(ctx context.Context) error {
 	for shard := range r.grid.Spec.Shards {
 		for index := range r.grid.Spec.Replicas {
-			record := partition(r.grid, shard, index)
+			f := r.found.partitions[api.PartitionName(r.grid.Name, shard, index)]
+			asked, err := r.wishes(ctx, f)
+			if err != nil {
+				return err
+			}
+			record := partition(r.grid, shard, index, asked)
 			if err := r.refuseToForget(ctx, record); err != nil {
 				return err
 			}
 			if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
+				if apierrors.IsInvalid(err) && asked.acceptDataLossEpoch != 0 {
+					return &movedError{err} // the epoch has moved since it was read
+				}
 				return err
 			}
+			r.tellGranted(f, asked)
 		}
 	}
 	return nil
@@ -155,6 +165,7 @@ const (
 // classify says what an error of a step means: whether a person has to act, and when to try again.
 func classify(err error) (*stall, retry) {
 	var (
+		moved   *movedError
 		overlay *OverlayError
 		foreign *apply.ForeignError
 		lost    *recordLostError
@@ -162,6 +173,8 @@ func classify(err error) (*stall, retry) {
 	switch {
 	case err == nil:
 		return nil, retryNever
+	case errors.As(err, &moved):
+		return nil, retrySoon
 	case errors.As(err, &overlay):
 		return &stall{reasonPodTemplateInvalid, overlay.Error()}, retryNever
 	case errors.As(err, &foreign) && foreign.Leaving:

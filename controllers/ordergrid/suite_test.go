@@ -33,6 +33,9 @@ type bench struct {
 	namespace string
 	reconcile *Reconciler
 	events    chan string
+	clock     *clocktesting.FakePassiveClock
+	nodes     *fakeNodes
+	again     time.Duration // when the last run wants to look again
 
 	mu     sync.Mutex
 	writes []string
@@ -57,10 +60,11 @@ func newBench(t *testing.T) *bench {
 	observed := mustClient(t, recorded)
 	recorder := events.NewFakeRecorder(1000)
 	b.events = recorder.Events
+	b.clock = clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	b.nodes = newFakeNodes(t)
 	b.reconcile = &Reconciler{
-		Client: observed, Live: observed, Recorder: recorder,
-		Clock:    clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		Defaults: testDefaults,
+		Client: observed, Live: observed, Recorder: recorder, Nodes: b.nodes.client(),
+		Clock: b.clock, Defaults: testDefaults,
 	}
 	return b
 }
@@ -97,9 +101,11 @@ func (b *bench) run(grid *api.OrderGrid) []string {
 	b.mu.Lock()
 	b.writes = nil
 	b.mu.Unlock()
-	if _, err := b.reconcile.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(grid)}); err != nil {
+	result, err := b.reconcile.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(grid)})
+	if err != nil {
 		b.t.Fatalf("reconcile: %v", err)
 	}
+	b.again = result.RequeueAfter
 	b.get(grid)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,6 +152,10 @@ func (b *bench) startPod(grid *api.OrderGrid, shard, ordinal int32) {
 	if err := b.client.Create(b.t.Context(), pod); err != nil {
 		b.t.Fatal(err)
 	}
+	pod.Status.PodIP = podIP(shard, ordinal)
+	if err := b.client.Status().Update(b.t.Context(), pod); err != nil {
+		b.t.Fatal(err)
+	}
 	b.setReady(pod.Name, corev1.ConditionTrue)
 }
 
@@ -180,9 +190,15 @@ func (b *bench) claim(grid *api.OrderGrid, shard, index int32) {
 }
 
 func processOf(grid *api.OrderGrid, shard, ordinal int32) api.Member {
-	name := api.PodName(grid.Name, shard, ordinal)
-	return api.Member{ID: name + "/0123456789abcdef", PodName: name, BootID: "0123456789abcdef", Address: fmt.Sprintf("10.1.%d.%d:7400", shard, ordinal+1)}
+	return incarnation(grid, shard, ordinal, "0123456789abcdef")
 }
+
+func incarnation(grid *api.OrderGrid, shard, ordinal int32, boot string) api.Member {
+	name := api.PodName(grid.Name, shard, ordinal)
+	return api.Member{ID: name + "/" + boot, PodName: name, BootID: boot, Address: podIP(shard, ordinal) + ":7400"}
+}
+
+func podIP(shard, ordinal int32) string { return fmt.Sprintf("10.1.%d.%d", shard, ordinal+1) }
 
 // asPod is a client with the rights of the pods of a shard.
 func (b *bench) asPod(grid *api.OrderGrid, shard int32) client.Client {

@@ -43,8 +43,10 @@ func TestHostileAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"not found":  {http.NotFound, "status 404"},
-		"redirect":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound) }, "status 302"},
+		"not found": {http.NotFound, "status 404"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, "status 302"},
 		"no JSON":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not a node's status"},
 		"other JSON": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"ok"}`)) }, "names no pod"},
 		"a negative epoch": {func(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,148 @@
+package ordergrid
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Reasons of the conditions that are bad when they are True, besides those of Stalled.
+const (
+	reasonNoInSyncMemberLeft = "NoInSyncMemberLeft"
+	reasonMembersUnreachable = "MembersUnreachable"
+	reasonMembersPresent     = "MembersPresent"
+	reasonRecordBehind       = "RecordBehind"
+	reasonRecordCurrent      = "RecordCurrent"
+)
+
+// judgeDataLoss: a partition has lost every process that held all its orders.
+func judgeDataLoss(o *observation) judgement {
+	var gone, unknown []string
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		f := o.findings[p.Name]
+		if f == nil || configurationOf(p) != configurationOf(f.record) {
+			continue // changed since; the next pass tells
+		}
+		switch f.loss.verdict {
+		case fateGone:
+			gone = append(gone, fmt.Sprintf("%s at epoch %d (%s). %s", p.Name, p.Status.Epoch, f.loss, lossRemedy(p)))
+		case fateUnknown:
+			unknown = append(unknown, fmt.Sprintf("%s at epoch %d (%s)", p.Name, p.Status.Epoch, f.loss))
+		}
+	}
+	notes := o.notes(api.AnnotationAcceptDataLoss)
+	switch {
+	case len(gone) > 0:
+		return judgement{metav1.ConditionTrue, reasonNoInSyncMemberLeft, fmt.Sprintf("%d of %d partitions have lost every process that held all their orders; "+
+			"nothing is promoted by itself. %s%s", len(gone), o.wantPartitions(), sentences(gone), notes)}
+	case len(unknown) > 0:
+		return judgement{metav1.ConditionUnknown, reasonMembersUnreachable, fmt.Sprintf("of %d of %d partitions it is not known yet whether a process that holds all their orders is left. %s%s",
+			len(unknown), o.wantPartitions(), sentences(unknown), notes)}
+	}
+	return judgement{metav1.ConditionFalse, reasonMembersPresent, "no partition is known to have lost every process that holds all its orders" + notes}
+}
+
+// lossRemedy says what to do. The command is whole, to be copied.
+func lossRemedy(p *api.GridPartition) string {
+	if p.Spec.AcceptDataLossEpoch == p.Status.Epoch {
+		return fmt.Sprintf("The loss is accepted: a grid node begins lineage %d", p.Status.Lineage+1)
+	}
+	return fmt.Sprintf("If none of them can be brought back, give up what only they held: kubectl annotate -n %s gridpartition %s %s=%d",
+		p.Namespace, p.Name, api.AnnotationAcceptDataLoss, p.Status.Epoch)
+}
+
+// judgeRegressed: a record shows an older configuration than was seen before.
+func judgeRegressed(o *observation) judgement {
+	var behind []string
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		f := o.findings[p.Name]
+		if f == nil || f.lead == nil || configurationOf(p) != configurationOf(f.record) {
+			continue
+		}
+		behind = append(behind, fmt.Sprintf("%s shows epoch %d (change %s), but epoch %d (change %s) was seen; %s. %s",
+			p.Name, p.Status.Epoch, orNone(p.Status.ChangeID), f.lead.epoch, f.lead.changeID, f.lead.by(), regressionRemedy(p, f.lead)))
+	}
+	notes := o.notes(api.AnnotationReassert)
+	if len(behind) == 0 {
+		return judgement{metav1.ConditionFalse, reasonRecordCurrent, "every partition shows the latest configuration that was seen" + notes}
+	}
+	return judgement{metav1.ConditionTrue, reasonRecordBehind, fmt.Sprintf("%d of %d partitions show an older configuration than was seen before, as after etcd was restored from a backup; "+
+		"their members serve on, but cannot change the configuration. %s%s", len(behind), o.wantPartitions(), sentences(behind), notes)}
+}
+
+func regressionRemedy(p *api.GridPartition, l *lead) string {
+	command := func(changeID string) string {
+		return fmt.Sprintf("kubectl annotate -n %s gridpartition %s %s=%s", p.Namespace, p.Name, api.AnnotationReassert, changeID)
+	}
+	switch {
+	case p.Spec.ReassertChangeID != "":
+		return "Change " + p.Spec.ReassertChangeID + " is being written again"
+	case len(l.holders) > 0:
+		return "To write that one again: " + command(l.holders[0].changeID)
+	case p.Status.ChangeID == "":
+		return "Wait until its pods answer"
+	}
+	return "To keep the record as it stands: " + command(p.Status.ChangeID)
+}
+
+// notes are what annotations wait for, and why some were refused.
+func (o *observation) notes(annotation string) string {
+	var list []string
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		f := o.findings[p.Name]
+		if f == nil {
+			continue
+		}
+		if text := f.pending[annotation]; text != "" {
+			list = append(list, p.Name+": "+text)
+		} else if r, there := f.memory.refused[annotation]; there && r.at == configurationOf(p) {
+			list = append(list, fmt.Sprintf("%s: %s was refused: %s", p.Name, annotation, r.text))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return ". " + sentences(list)
+}
+
+// sentences joins the first few.
+func sentences(list []string) string {
+	const few = 3
+	if len(list) <= few {
+		return strings.Join(list, ". ")
+	}
+	return fmt.Sprintf("%s. And %d more", strings.Join(list[:few], ". "), len(list)-few)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// problem is the worst that holds for a partition, in one word.
+func (o *observation) problem(p *api.GridPartition) string {
+	f := o.findings[p.Name]
+	switch {
+	case f != nil && f.lead != nil:
+		return api.ConditionConfigurationRegressed
+	case f != nil && f.loss.verdict == fateGone:
+		return api.ConditionDataLossSuspected
+	case p.Status.Primary == nil:
+		return reasonNotClaimed
+	case !o.ready(p.Status.Primary.PodName):
+		return reasonPrimaryNotReady
+	case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
+		return reasonInsufficientInSync
+	case len(o.absent(p)) > 0 || int32(len(p.Status.InSync)) < p.Spec.Replicas:
+		return reasonCopiesMissing
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+)
+
+const (
+	// troubleAfter is how long a primary may be away before its grid nodes are asked what is left. A take-over needs a
+	// fraction of it.
+	troubleAfter = 5 * time.Second
+	// lookAgain is when to ask again while the trouble lasts.
+	lookAgain = 5 * time.Second
+	// nodeTimeout bounds one question.
+	nodeTimeout = 2 * time.Second
+	// askAtOnce bounds the questions under way for one grid.
+	askAtOnce = 64
+)
+
+// NewNodeClient returns the HTTP client the operator asks grid nodes with.
+func NewNodeClient() *http.Client { return nodestatus.NewClient(nodeTimeout, nil) }
+
+// findings is what is known about a grid's partitions beyond their records.
+type findings struct {
+	partitions map[string]*finding // by name
+	again      time.Duration       // when to look again without being woken; 0: not needed
+}
+
+// finding is what is known about one partition.
+type finding struct {
+	record *api.GridPartition
+	memory *recollection
+
+	asked  bool // the pods of the shard were asked, as far as they have an address
+	silent bool // a pod of the shard that exists did not answer
+	loss   loss
+	lead   *lead // a configuration that is ahead of the record; nil: none is known
+	// pending is what an annotation waits for; it is part of the condition's message.
+	pending map[string]string
+}
+
+// answer is what is known of one pod.
+type answer struct {
+	pod  *corev1.Pod      // nil: there is none of that name
+	node *nodestatus.Node // nil: it did not answer
+}
+
+// inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
+// operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
+func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid) (*findings, error) {
+	partitions, err := r.partitions(ctx, grid)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := r.pods(ctx, grid)
+	if err != nil {
+		return nil, err
+	}
+	found := &findings{partitions: make(map[string]*finding, len(partitions))}
+	remembered := r.memory.of(client.ObjectKeyFromObject(grid), partitions)
+	answers := map[string]*answer{}
+	var troubled []*finding
+	for i := range partitions {
+		f := &finding{record: &partitions[i], memory: remembered[partitions[i].UID], pending: map[string]string{}}
+		found.partitions[f.record.Name] = f
+		ask, wait := f.needsAnswers(r.Clock.Now(), readyIn(pods, f.record.Status.Primary))
+		found.lookWithin(wait)
+		if !ask {
+			continue
+		}
+		troubled = append(troubled, f)
+		for ordinal := range grid.Spec.Replicas {
+			name := api.PodName(grid.Name, f.record.Spec.Shard, ordinal)
+			answers[name] = &answer{pod: podNamed(pods, name)}
+		}
+	}
+	r.ask(ctx, grid, answers)
+	for _, f := range troubled {
+		if err := r.judge(ctx, grid, f, answers); err != nil {
+			return nil, err
+		}
+		if f.unsettled() {
+			found.lookWithin(lookAgain)
+		}
+	}
+	return found, nil
+}
+
+func (f *findings) lookWithin(d time.Duration) {
+	if d > 0 && (f.again == 0 || d < f.again) {
+		f.again = d
+	}
+}
+
+// needsAnswers says whether the nodes have to be asked now, or how long to wait until it may become necessary.
+func (f *finding) needsAnswers(now time.Time, primaryReady bool) (ask bool, wait time.Duration) {
+	m, p := f.memory, f.record
+	if here := configurationOf(p); !m.highest.ahead(here) {
+		m.highest = here
+	}
+	if p.Status.Epoch == 0 {
+		return false, 0
+	}
+	if primaryReady {
+		m.awaySince = time.Time{}
+	} else if m.awaySince.IsZero() {
+		m.awaySince = now
+	}
+	ask = !m.met || m.highest.ahead(configurationOf(p)) || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
+	m.met = true
+	if !primaryReady && !ask {
+		wait = troubleAfter - now.Sub(m.awaySince)
+	}
+	return ask || !primaryReady && wait <= 0, max(wait, 0)
+}
+
+// wanted reports whether a person asks for something with that annotation.
+func (f *finding) wanted(annotation string) bool {
+	_, there := f.record.Annotations[annotation]
+	return there
+}
+
+// unsettled reports whether the answer may change without anything that wakes the operator.
+func (f *finding) unsettled() bool {
+	return !f.memory.awaySince.IsZero() || f.lead != nil || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
+}
+
+// ask asks every pod that has an address, many at the same time.
+func (r *Reconciler) ask(ctx context.Context, grid *api.OrderGrid, answers map[string]*answer) {
+	places := make(chan struct{}, askAtOnce)
+	var wg sync.WaitGroup
+	for _, a := range answers {
+		if a.pod == nil || a.pod.Status.PodIP == "" {
+			continue
+		}
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			a.node = r.askNode(ctx, grid, a.pod)
+		})
+	}
+	wg.Wait()
+}
+
+func (r *Reconciler) askNode(ctx context.Context, grid *api.OrderGrid, pod *corev1.Pod) *nodestatus.Node {
+	n, err := nodestatus.Get(ctx, r.Nodes, statusAddress(pod))
+	if err == nil && (n.Pod != pod.Name || n.Grid != grid.Name) {
+		// The address has been given to another pod.
+		err = fmt.Errorf("pod %q of grid %q answered in its place", n.Pod, n.Grid)
+	}
+	if err != nil {
+		questionsTotal.WithLabelValues("failed").Inc()
+		ctrl.LoggerFrom(ctx).Info("a grid node does not answer", "pod", pod.Name, "reason", err.Error())
+		return nil
+	}
+	questionsTotal.WithLabelValues("answered").Inc()
+	return n
+}
+
+func statusAddress(pod *corev1.Pod) string {
+	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(api.HTTPPort))
+}
+
+// judge draws the conclusions. What would be grave is held against the API server's own word first, read after the nodes
+// answered: the cache may be behind, and a node may have changed the record a moment ago.
+func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding, answers map[string]*answer) error {
+	f.asked = true
+	for ordinal := range grid.Spec.Replicas {
+		a := answers[api.PodName(grid.Name, f.record.Spec.Shard, ordinal)]
+		f.silent = f.silent || a.pod != nil && a.node == nil
+	}
+	f.lead = f.findLead(answers)
+	if !f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss) {
+		var err error
+		if f.loss, err = r.judgeLoss(ctx, f.record, answers); err != nil {
+			return err
+		}
+	}
+	if f.lead == nil && f.loss.verdict != fateGone {
+		return nil
+	}
+	now := &api.GridPartition{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(f.record), now); err != nil {
+		return client.IgnoreNotFound(err) // the next pass sees that it is gone
+	}
+	if configurationOf(now) != configurationOf(f.record) {
+		f.record, f.loss = now, loss{} // judged anew when the cache has it, too
+		if here := configurationOf(now); !f.memory.highest.ahead(here) {
+			f.memory.highest = here
+		}
+		f.lead = f.findLead(answers)
+	}
+	if f.lead != nil && len(f.lead.holders) > 0 {
+		f.loss = loss{} // the record names members of old; those of today hold the orders
+	}
+	if f.lead != nil && f.lead.ahead(f.memory.highest) {
+		f.memory.highest = f.lead.configuration
+	}
+	return nil
+}
+
+// partitions of the grid, from the cache.
+func (r *Reconciler) partitions(ctx context.Context, grid *api.OrderGrid) ([]api.GridPartition, error) {
+	var list api.GridPartitionList
+	if err := r.Client.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
+		return nil, fmt.Errorf("list GridPartitions: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(p api.GridPartition) bool { return !owned(grid, &p) }), nil
+}
+
+// pods of the grid, from the cache, by name.
+func (r *Reconciler) pods(ctx context.Context, grid *api.OrderGrid) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	sortPods(list.Items)
+	return list.Items, nil
+}
+
+// livePod is the pod as the API server has it, nil if there is none.
+func (r *Reconciler) livePod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return pod, err
+}

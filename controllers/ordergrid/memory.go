@@ -1,0 +1,73 @@
+package ordergrid
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// memory is what the operator saw since it started and no object holds. Losing it costs questions to grid nodes, nothing
+// else: what must survive a restart stands in the GridPartitions.
+type memory struct {
+	mu    sync.Mutex
+	grids map[types.NamespacedName]map[types.UID]*recollection
+}
+
+// recollection is what is remembered of one partition. Only the worker that reconciles its grid touches it, and the work
+// queue gives a grid to one worker at a time.
+type recollection struct {
+	highest   configuration // the latest configuration seen
+	awaySince time.Time     // since when the primary has not been ready; zero while it is
+	met       bool          // the nodes have been asked once, or the partition was there from its beginning
+	refused   map[string]refusal
+}
+
+// configuration names one configuration of a partition.
+type configuration struct {
+	epoch    int64
+	changeID string
+}
+
+func configurationOf(p *api.GridPartition) configuration {
+	return configuration{p.Status.Epoch, p.Status.ChangeID}
+}
+
+// ahead reports whether c cannot be older than the other: after it there can be only higher epochs, and an epoch is
+// given out once.
+func (c configuration) ahead(other configuration) bool {
+	return c.epoch > other.epoch || c.epoch == other.epoch && c.epoch > 0 && c.changeID != other.changeID
+}
+
+// refusal is why the operator did not do what an annotation asked for, for as long as the partition stays as it was.
+type refusal struct {
+	at   configuration
+	text string
+}
+
+// of returns the recollections of a grid's partitions, new ones for new partitions, and forgets those that are gone.
+func (m *memory) of(grid types.NamespacedName, partitions []api.GridPartition) map[types.UID]*recollection {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := make(map[types.UID]*recollection, len(partitions))
+	for i := range partitions {
+		p := &partitions[i]
+		now[p.UID] = m.grids[grid][p.UID]
+		if now[p.UID] == nil {
+			now[p.UID] = &recollection{met: p.Status.Epoch == 0, refused: map[string]refusal{}}
+		}
+	}
+	if m.grids == nil {
+		m.grids = map[types.NamespacedName]map[types.UID]*recollection{}
+	}
+	m.grids[grid] = now
+	return now
+}
+
+func (m *memory) forget(grid types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.grids, grid)
+}

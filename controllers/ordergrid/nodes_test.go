@@ -1,0 +1,81 @@
+package ordergrid
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+)
+
+// fakeNodes answers at the pods' addresses over real HTTP. An address without an answer is silent: it accepts the
+// connection and says nothing.
+type fakeNodes struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	answers map[string]*nodestatus.Node // by "ip:port"
+	asked   int
+}
+
+func newFakeNodes(t *testing.T) *fakeNodes {
+	f := &fakeNodes{answers: map[string]*nodestatus.Node{}}
+	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		f.asked++
+		answer := f.answers[r.Host]
+		body, err := json.Marshal(answer)
+		f.mu.Unlock()
+		switch {
+		case r.URL.Path != nodestatus.Path || err != nil:
+			t.Errorf("asked for %s: %v", r.URL, err)
+		case answer == nil:
+			<-r.Context().Done()
+		default:
+			_, _ = w.Write(body)
+		}
+	}))
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// client connects to the server whatever address is asked for; the Host header keeps it.
+func (f *fakeNodes) client() *http.Client {
+	return nodestatus.NewClient(200*time.Millisecond, func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, f.server.Listener.Addr().String())
+	})
+}
+
+// questions since the last call.
+func (f *fakeNodes) questions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.asked
+	f.asked = 0
+	return n
+}
+
+// says makes a pod of shard 0 answer as a process that goes by a record in a role.
+func (f *fakeNodes) says(grid *api.OrderGrid, ordinal int32, boot, role string, records ...*api.GridPartition) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := incarnation(grid, 0, ordinal, boot)
+	n := &nodestatus.Node{Grid: grid.Name, Pod: m.PodName, BootID: boot}
+	for _, p := range records {
+		n.Partitions = append(n.Partitions, nodestatus.Partition{Record: p.Name, Member: m.ID, BootID: boot, Role: role,
+			Epoch: uint64(p.Status.Epoch), Lineage: uint64(p.Status.Lineage), ChangeID: p.Status.ChangeID, LastSeq: 42})
+	}
+	f.answers[podIP(0, ordinal)+":9400"] = n
+}
+
+func (f *fakeNodes) silence(ordinal int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.answers, podIP(0, ordinal)+":9400")
+}

@@ -1,0 +1,206 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+// regressedPair is a healthy pair whose etcd was restored from a backup that was made five epochs ago. current is the
+// record as it was last.
+func regressedPair(t *testing.T) (b *bench, grid *api.OrderGrid, current *api.GridPartition) {
+	t.Helper()
+	b = newBench(t)
+	grid = b.create("rtd", api.OrderGridSpec{})
+	b.run(grid)
+	b.run(grid)
+	b.play(grid)
+	b.run(grid)
+	backup := envtest.Save(t, api.GroupVersion.WithResource("gridpartitions").GroupResource(), b.namespace, "rtd-s0-p0")
+	current = b.partition(grid, 0, 0)
+	for range 5 {
+		b.step(grid, current, processOf(grid, 0, 0))
+	}
+	b.run(grid)
+	for i := range int32(2) {
+		b.nodes.says(grid, i, "0123456789abcdef", []string{"primary", "learner"}[i], current, b.partition(grid, 0, 1))
+	}
+	b.nodes.questions()
+	backup.Restore(t)
+	eventually(t, "the API server shows the restored record", func(context.Context) bool { return b.partition(grid, 0, 0).Status.Epoch == 2 })
+	return b, grid, current
+}
+
+// step changes the configuration as a grid node does: the next epoch, alone.
+func (b *bench) step(grid *api.OrderGrid, p *api.GridPartition, m api.Member) {
+	b.t.Helper()
+	p.Status.Epoch++
+	p.Status.ChangeID, p.Status.Primary, p.Status.InSync = fmt.Sprint("step-", p.Status.Epoch), &m, []api.Member{m}
+	if err := b.asPod(grid, 0).Status().Update(b.t.Context(), p); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestRecordGoesBack: etcd is restored from a backup under a grid that serves on.
+func TestRecordGoesBack(t *testing.T) {
+	b, grid, current := regressedPair(t)
+	b.run(grid)
+	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=step-7"
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "1 of 2 partitions show an older configuration", command,
+		"rtd-s0-p0 shows epoch 2 (change change-1), but epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary) and rtd-s0-1/0123456789abcdef (learner) go by it")
+	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionFalse, "MembersPresent")
+	b.wantEvent("Warning RecordBehind")
+	if got := grid.Status.Partitions[0]; got.Problem != "ConfigurationRegressed" || got.Epoch != 2 {
+		t.Errorf("mirror %+v", got)
+	}
+	b.wantNoWrites(grid, "nobody has decided yet")
+
+	// The record's members of old are not the ones to be given up.
+	p := b.partition(grid, 0, 0)
+	b.annotate(p, api.AnnotationAcceptDataLoss, "2")
+	b.run(grid)
+	b.wantEvent("Warning AcceptDataLossRefused annotation ordergrid.dev/accept-data-loss is refused and removed: the record has gone back, and epoch 7 is served")
+
+	// Neither a change nobody knows, nor one that a later one followed.
+	older := current.DeepCopy()
+	older.Status.Epoch, older.Status.ChangeID = 6, "step-6"
+	b.nodes.says(grid, 1, "0123456789abcdef", "fenced", older, b.partition(grid, 0, 1))
+	b.annotate(p, api.AnnotationReassert, "step-6")
+	b.run(grid)
+	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-6" is not the latest that a grid node goes by, which is step-7`)
+	b.annotate(p, api.AnnotationReassert, "step-9")
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationReassert, false)
+	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-9" is not the latest that a grid node goes by, which is step-7 at epoch 7`)
+	b.annotate(p, api.AnnotationReassert, "step-7")
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationReassert, true)
+	if p.Spec.ReassertChangeID != "step-7" {
+		t.Fatalf("spec %+v", p.Spec)
+	}
+	b.wantEvent("Warning ReassertingConfiguration the configuration of epoch 7, change step-7, is written again")
+
+	// The primary climbs, one epoch at a time.
+	for p.Status.Epoch < 8 {
+		b.run(grid)
+		b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "Change step-7 is being written again")
+		b.get(p)
+		p.Status.Epoch++
+		m := processOf(grid, 0, 0)
+		p.Status.ChangeID, p.Status.Primary, p.Status.InSync = fmt.Sprint("climb-", p.Status.Epoch), &m, []api.Member{m}
+		if err := b.asPod(grid, 0).Status().Update(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	*current = *p
+	b.nodes.says(grid, 0, "0123456789abcdef", "primary", current, b.partition(grid, 0, 1))
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationReassert, false)
+	if p.Spec.ReassertChangeID != "" {
+		t.Errorf("spec %+v", p.Spec)
+	}
+	b.wantEvent("Normal ConfigurationReasserted the record is at epoch 8, ahead of change step-7")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
+	b.wantEvent("Normal RecordCurrent")
+	b.nodes.questions()
+	b.wantNoWrites(grid, "the record is ahead again")
+	if n := b.nodes.questions(); n != 0 || b.again != 0 {
+		t.Errorf("%d questions, again in %v", n, b.again)
+	}
+}
+
+// TestNodesKnowBetterThanANewOperator: an operator that has just started remembers nothing, and takes the nodes' word.
+func TestNodesKnowBetterThanANewOperator(t *testing.T) {
+	b, grid, _ := regressedPair(t)
+	b.reconcile.memory = memory{}
+	b.run(grid)
+	if n := b.nodes.questions(); n != 2 {
+		t.Errorf("%d questions for 2 pods", n)
+	}
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary)")
+}
+
+// TestNobodyIsLeftOfTheLaterConfiguration: the operator alone remembers it, and a person lets it go.
+func TestNobodyIsLeftOfTheLaterConfiguration(t *testing.T) {
+	b, grid, _ := regressedPair(t)
+	p := b.partition(grid, 0, 0)
+	b.nodes.silence(1)
+	b.nodes.says(grid, 0, secondBoot, "learner", p, b.partition(grid, 0, 1))
+	b.run(grid)
+	keep := "To keep the record as it stands: kubectl annotate -n " + b.namespace + " gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=change-1"
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "no grid node that answers goes by it any more", keep)
+
+	b.annotate(p, api.AnnotationReassert, "change-1")
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationReassert, true)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0: asserting change change-1 waits: a pod of the shard does not answer")
+
+	b.nodes.says(grid, 1, secondBoot, "learner", p, b.partition(grid, 0, 1))
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationReassert, false)
+	b.wantEvent("Normal ConfigurationKept epoch 2, change change-1, is kept as it stands")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
+	if p.Spec.ReassertChangeID != "" {
+		t.Errorf("spec %+v", p.Spec)
+	}
+}
+
+// TestHealthyGridIsLeftAlone: the nodes of a grid that is well are asked once by an operator that has just started, and
+// then never.
+func TestHealthyGridIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{})
+	b.run(grid)
+	b.run(grid)
+	b.play(grid)
+	for range 3 {
+		b.run(grid)
+		b.clock.SetTime(b.clock.Now().Add(time.Hour))
+	}
+	if n := b.nodes.questions(); n != 0 || b.again != 0 {
+		t.Errorf("%d questions, again in %v", n, b.again)
+	}
+	for i := range int32(2) {
+		b.nodes.says(grid, i, "0123456789abcdef", "backup", b.partition(grid, 0, 0), b.partition(grid, 0, 1))
+	}
+	b.reconcile.memory = memory{}
+	for range 3 {
+		b.wantNoWrites(grid, "the operator was restarted")
+	}
+	if n := b.nodes.questions(); n != 2 || b.again != 0 {
+		t.Errorf("%d questions by a restarted operator, want one per pod; again in %v", n, b.again)
+	}
+}
+
+// TestPreferredPod: a person may say which pod should be primary, and nobody else changes it.
+func TestPreferredPod(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{})
+	b.run(grid)
+	b.play(grid)
+	b.run(grid)
+	p := b.partition(grid, 0, 0)
+	b.annotate(p, api.AnnotationPreferredPod, "rtd-s0-1")
+	b.run(grid)
+	if b.get(p); p.Spec.PreferredPod != "rtd-s0-1" {
+		t.Errorf("preferredPod %s", p.Spec.PreferredPod)
+	}
+	b.wantAnnotation(p, api.AnnotationPreferredPod, true)
+	b.wantNoWrites(grid, "it stays")
+	b.annotate(p, api.AnnotationPreferredPod, "rtd-s1-0")
+	b.run(grid)
+	b.wantAnnotation(p, api.AnnotationPreferredPod, false)
+	b.wantEvent(`Warning PreferredPodRefused annotation ordergrid.dev/preferred-pod is refused and removed: "rtd-s1-0" is not a pod of the shard; allowed are [rtd-s0-0 rtd-s0-1]`)
+	if p.Spec.PreferredPod != "rtd-s0-0" {
+		t.Errorf("preferredPod %s, want the default", p.Spec.PreferredPod)
+	}
+	b.setReady("rtd-s0-0", corev1.ConditionTrue)
+	b.wantNoWrites(grid, "it is as before")
+}

@@ -1,0 +1,182 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+)
+
+// wishes are what persons asked for by annotations of a GridPartition, after they were checked. The zero value asks for
+// nothing.
+//
+// accept-data-loss and reassert-configuration are commands: an annotation is carried out, or refused, and removed in either
+// case, so that no forgotten one takes effect on a later day. preferred-pod is a setting and stays.
+type wishes struct {
+	preferredPod        string
+	acceptDataLossEpoch int64
+	reassertChangeID    string
+}
+
+// wishes reads the annotations of a partition. f is nil while the partition has no record yet.
+func (r *run) wishes(ctx context.Context, f *finding) (w wishes, err error) {
+	if f == nil {
+		return w, nil
+	}
+	if w.preferredPod, err = r.preferredPod(ctx, f); err != nil {
+		return w, err
+	}
+	if w.acceptDataLossEpoch, err = r.acceptance(ctx, f); err != nil {
+		return w, err
+	}
+	w.reassertChangeID, err = r.reassertion(ctx, f)
+	return w, err
+}
+
+// preferredPod is the pod that a person wants as primary, empty for the default.
+func (r *run) preferredPod(ctx context.Context, f *finding) (string, error) {
+	pod, there := f.record.Annotations[api.AnnotationPreferredPod]
+	if !there {
+		return "", nil
+	}
+	var allowed []string
+	for ordinal := range r.grid.Spec.Replicas {
+		name := api.PodName(r.grid.Name, f.record.Spec.Shard, ordinal)
+		if name == pod {
+			return pod, nil
+		}
+		allowed = append(allowed, name)
+	}
+	return "", r.refuse(ctx, f, api.AnnotationPreferredPod, eventPreferredPodRefused,
+		fmt.Sprintf("%q is not a pod of the shard; allowed are %v", pod, allowed))
+}
+
+// acceptance is the epoch whose loss a person accepts, 0 for none. It is given only while every in-sync member is known to
+// be gone, and taken back when one of them shows up.
+func (r *run) acceptance(ctx context.Context, f *finding) (int64, error) {
+	p := f.record
+	value, there := p.Annotations[api.AnnotationAcceptDataLoss]
+	if !there {
+		return 0, nil
+	}
+	given := p.Spec.AcceptDataLossEpoch
+	refuse := func(format string, args ...any) (int64, error) {
+		return 0, r.refuse(ctx, f, api.AnnotationAcceptDataLoss, eventAcceptRefused, fmt.Sprintf(format, args...))
+	}
+	epoch, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil || epoch < 1:
+		return refuse("%q is not an epoch; give the present one, %d, if what its in-sync members hold is to be given up", value, p.Status.Epoch)
+	case epoch == given && p.Status.Epoch > epoch:
+		note := fmt.Sprintf("epoch %d is over: the partition is at epoch %d, lineage %d", epoch, p.Status.Epoch, p.Status.Lineage)
+		return 0, r.done(ctx, f, api.AnnotationAcceptDataLoss, eventAcceptanceOver, note)
+	case epoch != p.Status.Epoch:
+		return refuse("epoch %d is not the present one, %d: look again at who is in sync", epoch, p.Status.Epoch)
+	case f.lead != nil && len(f.lead.holders) > 0:
+		return refuse("the record has gone back, and epoch %d is served: %s; see condition %s", f.lead.epoch, f.lead.by(), api.ConditionConfigurationRegressed)
+	case f.loss.verdict == fateAlive:
+		return refuse("not every in-sync member is gone: %s", f.loss)
+	case f.loss.verdict == fateGone:
+		return epoch, nil
+	}
+	f.pending[api.AnnotationAcceptDataLoss] = fmt.Sprintf("accepting the loss of epoch %d waits until it is known that every in-sync member is gone: %s", epoch, f.loss)
+	return given, nil
+}
+
+// reassertion is the change id of the configuration that a person declares the true one, empty for none.
+func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
+	p := f.record
+	value, there := p.Annotations[api.AnnotationReassert]
+	if !there {
+		return "", nil
+	}
+	given := p.Spec.ReassertChangeID
+	switch {
+	case f.lead != nil && f.lead.shows(value):
+		return value, nil
+	case f.silent || !f.asked:
+		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the shard does not answer", value)
+		return given, nil
+	case f.lead == nil && value == given:
+		return "", r.done(ctx, f, api.AnnotationReassert, eventReasserted, fmt.Sprintf("the record is at epoch %d, ahead of change %s", p.Status.Epoch, value))
+	case f.lead == nil:
+		return "", r.refuse(ctx, f, api.AnnotationReassert, eventReassertRefused, "the record is not behind any configuration that is known")
+	case value == p.Status.ChangeID && len(f.lead.holders) == 0:
+		f.memory.highest, f.lead = configurationOf(p), nil
+		return "", r.done(ctx, f, api.AnnotationReassert, eventRecordKept, fmt.Sprintf("epoch %d, change %s, is kept as it stands", p.Status.Epoch, value))
+	}
+	why := fmt.Sprintf("no grid node goes by change %q, nor by any other that is ahead of the record", value)
+	if len(f.lead.holders) > 0 {
+		h := f.lead.holders[0]
+		why = fmt.Sprintf("change %q is not the latest that a grid node goes by, which is %s at epoch %d: %s", value, h.changeID, h.epoch, f.lead.by())
+	}
+	return "", r.refuse(ctx, f, api.AnnotationReassert, eventReassertRefused, why)
+}
+
+// tellGranted reports a wish that has just been handed to the grid nodes.
+func (r *run) tellGranted(f *finding, w wishes) {
+	if f == nil {
+		return
+	}
+	if w.acceptDataLossEpoch != 0 && f.record.Spec.AcceptDataLossEpoch == 0 {
+		delete(f.memory.refused, api.AnnotationAcceptDataLoss)
+		r.tell(f.record, corev1.EventTypeWarning, eventAcceptingLoss, fmt.Sprintf("the loss of what only the in-sync members of epoch %d held is accepted: %s", w.acceptDataLossEpoch, f.loss))
+	}
+	if w.reassertChangeID != "" && f.record.Spec.ReassertChangeID == "" {
+		delete(f.memory.refused, api.AnnotationReassert)
+		r.tell(f.record, corev1.EventTypeWarning, eventReasserting, fmt.Sprintf("the configuration of epoch %d, change %s, is written again: %s", f.lead.epoch, w.reassertChangeID, f.lead.by()))
+	}
+}
+
+// refuse removes an annotation that asks for what must not be done, and says why.
+func (r *run) refuse(ctx context.Context, f *finding, annotation, reason, why string) error {
+	if err := r.removeAnnotation(ctx, f, annotation); err != nil {
+		return err
+	}
+	f.memory.refused[annotation] = refusal{configurationOf(f.record), why}
+	r.tell(f.record, corev1.EventTypeWarning, reason, "annotation "+annotation+" is refused and removed: "+why)
+	return nil
+}
+
+// done removes an annotation that has had its effect.
+func (r *run) done(ctx context.Context, f *finding, annotation, reason, note string) error {
+	if err := r.removeAnnotation(ctx, f, annotation); err != nil {
+		return err
+	}
+	delete(f.memory.refused, annotation)
+	r.tell(f.record, corev1.EventTypeNormal, reason, note)
+	return nil
+}
+
+// removeAnnotation fails if the object is not as it was read: a person may just have asked for something else.
+func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation string) error {
+	before := f.record.DeepCopy()
+	delete(f.record.Annotations, annotation)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, f.record.DeepCopy(), patch, client.FieldOwner(apply.FieldOwner))
+	switch {
+	case err == nil:
+		countWrite("GridPartition", apply.Updated)
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return &movedError{err}
+	}
+	return fmt.Errorf("remove annotation %s of GridPartition %s: %w", annotation, f.record.Name, err)
+}
+
+func (r *run) tell(p *api.GridPartition, kind, reason, note string) {
+	about := reference(p.Namespace, p.Name)
+	about.UID = p.UID
+	r.Recorder.Eventf(about, r.grid, kind, reason, "Reconcile", "%s", truncate(note, noteLimit))
+}
+
+// movedError: what was read is no longer so; the next pass reads it anew.
+type movedError struct{ error }
+
+func (e *movedError) Unwrap() error { return e.error }
