@@ -1,0 +1,216 @@
+// Package history is everything a run recorded: what clients asked and were
+// answered, which faults there were, and what every copy of the log and every
+// sink held afterwards. A saved history can be judged again without a grid.
+//
+// Times are nanoseconds since the start of the recording process, one clock for
+// all (package probe/clock).
+package history
+
+import (
+	"compress/gzip"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// History of one run.
+type History struct {
+	Scenario   string
+	Target     string // dev, cluster
+	Started    time.Time
+	Seed       uint64
+	Rate       int // orders per second intended, all partitions together
+	Replicas   int
+	Partitions []wire.PartitionID
+	Streams    []Stream
+	Nodes      []Node // that anything below refers to, by index
+	Reads      []Read
+	Refused    int64 // confirmed reads that a node refused because it is not primary
+	Reps       []Rep
+	Calm       []Span // nothing was done in these
+	Stalls     []Stall
+	Host       Host
+	Logs       []Log    // every replica's
+	Sinks      []Log    // every file of the file sinks
+	Notes      []string // what a reader has to know about this run
+}
+
+// Stream is the orders of one writer of one partition. Order i has the ClOrdID
+// ID.ClOrdID(i); its Thread is the session it was sent on.
+type Stream struct {
+	ID        fixorder.ID
+	Partition wire.PartitionID
+	Node      int // index of the node it insists on; -1: it follows the primary
+	Sessions  int
+	Orders    []load.Order
+}
+
+// Node is a process that held replicas.
+type Node struct {
+	Pod, Address string
+}
+
+// Read is one confirmed read that was answered.
+type Read struct {
+	Call, Return int64
+	Partition    wire.PartitionID
+	Stream       int // with Index: the order asked for
+	Index        int64
+	Node         int    // that answered
+	Epoch        uint64 // of the answer
+	Seq          uint64 // where the order was found; 0: not there
+	CommitSeq    uint64 // committed prefix the answer was taken from
+}
+
+// Rep is one repetition: a fault and what followed.
+type Rep struct {
+	Number     int
+	What       string // for people: "kill -9 dev-s0-1 (primary of s0p0, s0p1)"
+	Pod        string
+	Partitions []wire.PartitionID // whose service the fault is about
+	Ready      int64              // the wait before the fault began: full redundancy
+	From, To   int64              // while the fault was being injected
+	Healed     int64              // when the fault was taken back; 0: there is nothing to take back
+	Served     int64              // all sessions had an order acknowledged that was created after To; 0: never
+	Redundant  int64              // every partition had all its copies in sync again; 0: never
+	Failed     string             // why the repetition could not be finished
+}
+
+// Span of time.
+type Span struct{ From, To int64 }
+
+// Stall is a time in which a thread of the recording process that had nothing
+// to do but wake up did not.
+type Stall struct{ At, Len int64 }
+
+// Host is how the machine was, per cent of all its cores.
+type Host struct {
+	Cores           int
+	Own, Busy       float64 // the recording process; everything
+	Foreign         float64 // neither ours nor the grid's; negative: not known
+	Pressure, Steal float64
+	Load1           float64
+	Ticks           int64 // wake-ups that Stalls were looked for in
+}
+
+// Log is one copy of a partition's log, or one file of its sink.
+type Log struct {
+	Partition wire.PartitionID
+	Where     string // member and address, or path
+	InSync    bool
+	Primary   bool
+	Committed uint64
+	Error     string // it could not be read to its end
+	Entries   []Entry
+}
+
+// Entry of a log.
+type Entry struct {
+	Seq, Epoch, Lineage uint64 // lineage of sink lines only
+	Prev, Hash          uint64 // Prev: 0 in sink lines
+	Stream              int    // index; -1: no order, -2: an order of nobody here
+	Index               int64
+	Corrupt             bool // the message is not what was sent
+}
+
+// Kinds of entries in Entry.Stream.
+const (
+	NoOrder = -1
+	Foreign = -2
+)
+
+const magic = "ordergrid robustness history 1\n"
+
+// Save writes the history to a file, compressed.
+func (h *History) Save(path string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return h.Write(f)
+}
+
+// Write is Save to a writer.
+func (h *History) Write(w io.Writer) error {
+	if _, err := io.WriteString(w, magic); err != nil {
+		return err
+	}
+	z := gzip.NewWriter(w)
+	if err := gob.NewEncoder(z).Encode(h); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// Load reads what Save wrote.
+func Load(path string) (*History, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	h, err := Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+// Decode is Load from a reader. What it returns refers to nothing that is not in
+// it.
+func Decode(r io.Reader) (*History, error) {
+	head := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, head); err != nil || string(head) != magic {
+		return nil, fmt.Errorf("begins with %.40q, allowed: a file that `robustness run` wrote (%q)", head, magic)
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	h := &History{}
+	if err := gob.NewDecoder(z).Decode(h); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	// The check sum stands behind the last byte.
+	if n, err := io.Copy(io.Discard, z); err != nil || n > 0 {
+		return nil, fmt.Errorf("history: the end is damaged: %d bytes too many, %w", n, err)
+	}
+	return h, h.check()
+}
+
+// check refuses references to nothing, so that judges need not look.
+func (h *History) check() error {
+	for i := range h.Streams {
+		if s := &h.Streams[i]; s.Node < -1 || s.Node >= len(h.Nodes) || s.Sessions < 0 || s.Sessions > 255 || len(s.Orders) > fixorder.MaxIndex {
+			return fmt.Errorf("history: stream %d: node %d of %d, %d sessions, %d orders: out of range", i, s.Node, len(h.Nodes), s.Sessions, len(s.Orders))
+		}
+	}
+	for i := range h.Reads {
+		r := &h.Reads[i]
+		if r.Stream < 0 || r.Stream >= len(h.Streams) || r.Node < 0 || r.Node >= len(h.Nodes) || r.Index < 0 || r.Index >= int64(len(h.Streams[r.Stream].Orders)) {
+			return fmt.Errorf("history: read %d is of order %d of stream %d at node %d: out of range", i, r.Index, r.Stream, r.Node)
+		}
+	}
+	for _, logs := range [][]Log{h.Logs, h.Sinks} {
+		for i := range logs {
+			for _, e := range logs[i].Entries {
+				if e.Stream < Foreign || e.Stream >= len(h.Streams) || e.Index < 0 || e.Index > fixorder.MaxIndex {
+					return fmt.Errorf("history: %s: entry %d is order %d of stream %d: out of range", logs[i].Where, e.Seq, e.Index, e.Stream)
+				}
+			}
+		}
+	}
+	return nil
+}

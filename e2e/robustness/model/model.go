@@ -1,0 +1,163 @@
+// Package model says what a partition promises to those who use it, and holds a
+// recorded history against that. The specification of one order is package
+// internal/linear, which the simulator uses too; what is here turns a history
+// into its operations, and adds what is promised across orders.
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/linear"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// Result of Check.
+type Result struct {
+	Orders, Reads int // operations looked at
+	Violations    []string
+	// Example is the first history that cannot be explained, for a picture.
+	Example []linear.Op
+}
+
+// Check judges every partition by itself, as each promises by itself.
+func Check(h *history.History) Result {
+	var r Result
+	for _, p := range h.Partitions {
+		ops := Operations(h, p)
+		for i := range ops {
+			if ops[i].Kind == linear.Get {
+				r.Reads++
+			} else {
+				r.Orders++
+			}
+		}
+		for _, v := range []*linear.Violation{linear.Check(ops), linear.CheckOrder(ops)} {
+			if v == nil {
+				continue
+			}
+			r.Violations = append(r.Violations, fmt.Sprintf("%s: %v", p, v))
+			if r.Example == nil {
+				r.Example = v.Ops
+			}
+		}
+		r.Violations = append(r.Violations, staleReads(h, p)...)
+		r.Violations = append(r.Violations, staleAcks(h, p)...)
+	}
+	return r
+}
+
+// Operations are the orders and confirmed reads of one partition. Orders that
+// were certainly refused are not there: to find one is to find what nobody wrote.
+func Operations(h *history.History, p wire.PartitionID) []linear.Op {
+	var ops []linear.Op
+	for s := range h.Streams {
+		stream := &h.Streams[s]
+		if stream.Partition != p {
+			continue
+		}
+		for i := range stream.Orders {
+			o := &stream.Orders[i]
+			op := linear.Op{Client: s<<8 | int(o.Thread), Kind: linear.Submit, Key: stream.ID.ClOrdID(int64(i)), Call: o.T2, Return: o.T3, Seq: o.Seq, Note: fmt.Sprintf("epoch %d", o.Epoch)}
+			switch {
+			case o.Fate == load.Rejected || o.T2 == 0:
+				continue
+			case o.Fate != load.Acked:
+				op.Return, op.Seq = linear.Never, 0
+			}
+			ops = append(ops, op)
+		}
+	}
+	for i := range h.Reads {
+		r := &h.Reads[i]
+		if r.Partition != p {
+			continue
+		}
+		ops = append(ops, linear.Op{Client: -1 - r.Node, Kind: linear.Get, Key: h.Streams[r.Stream].ID.ClOrdID(r.Index), Call: r.Call, Return: r.Return, Seq: r.Seq,
+			Note: fmt.Sprintf("from %s, epoch %d, commit %d", h.Nodes[r.Node].Pod, r.Epoch, r.CommitSeq)})
+	}
+	return ops
+}
+
+// maxViolations bounds what a broken grid can make a report say.
+const maxViolations = 10
+
+// event is something that showed a committed prefix: an acknowledgement at seq,
+// or a read taken from a prefix of seq.
+type event struct {
+	call, ret int64
+	seq       uint64
+	epoch     uint64
+	read      bool
+	what      string
+}
+
+// staleReads: a confirmed read that was asked after the log was known to reach
+// some place is answered from a prefix that reaches there too. It sees across
+// orders what linear.Check sees for one.
+func staleReads(h *history.History, p wire.PartitionID) []string {
+	events := events(h, p)
+	return overtaken(events, func(e event) uint64 { return e.seq }, func(e event, known event) string {
+		if !e.read {
+			return "" // orders: linear.CheckOrder
+		}
+		return fmt.Sprintf("%s: stale read: %s was answered from the prefix %d, when %s had shown %d before it was asked", p, e.what, e.seq, known.what, known.seq)
+	})
+}
+
+// staleAcks: after somebody was answered in an epoch, nothing asked later is
+// answered in an older one.
+func staleAcks(h *history.History, p wire.PartitionID) []string {
+	return overtaken(events(h, p), func(e event) uint64 { return e.epoch }, func(e event, known event) string {
+		return fmt.Sprintf("%s: %s was answered out of epoch %d, when %s had been answered in epoch %d before it was asked", p, e.what, e.epoch, known.what, known.epoch)
+	})
+}
+
+func events(h *history.History, p wire.PartitionID) []event {
+	var out []event
+	for s := range h.Streams {
+		stream := &h.Streams[s]
+		if stream.Partition != p {
+			continue
+		}
+		for i := range stream.Orders {
+			if o := &stream.Orders[i]; o.Fate == load.Acked {
+				out = append(out, event{call: o.T2, ret: o.T3, seq: o.Seq, epoch: o.Epoch, what: fmt.Sprintf("order %d of stream %d", i, s)})
+			}
+		}
+	}
+	for i := range h.Reads {
+		if r := &h.Reads[i]; r.Partition == p {
+			out = append(out, event{call: r.Call, ret: r.Return, seq: r.CommitSeq, epoch: r.Epoch, read: true, what: fmt.Sprintf("read %d at %s", i, h.Nodes[r.Node].Pod)})
+		}
+	}
+	return out
+}
+
+// overtaken finds events whose value is lower than that of one which had ended
+// before they began.
+func overtaken(events []event, value func(event) uint64, say func(e, known event) string) (out []string) {
+	ended := slices.Clone(events)
+	slices.SortFunc(ended, func(a, b event) int { return cmp.Compare(a.ret, b.ret) })
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.call, b.call) })
+	var known event
+	next := 0
+	for _, e := range events {
+		for next < len(ended) && ended[next].ret < e.call {
+			if value(ended[next]) > value(known) {
+				known = ended[next]
+			}
+			next++
+		}
+		if value(e) >= value(known) {
+			continue
+		}
+		if text := say(e, known); text != "" && len(out) < maxViolations {
+			out = append(out, text)
+		}
+	}
+	return out
+}

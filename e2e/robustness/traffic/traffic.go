@@ -1,0 +1,208 @@
+// Package traffic puts load on a grid and records every order and every read
+// with the time it was asked and the time it was answered.
+//
+// Orders are created by a clock, whatever the grid does (an open loop), and go
+// to all partitions in turn, each over several sessions of the Go client, which
+// finds a new primary by itself. Beside it, an insider at every node asks that
+// node alone, confirmed reads and a few orders, and takes no hint: a node that
+// believes to be primary and is not would answer one.
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/pacer"
+)
+
+// Config of the traffic. Client is the caller's, and stays so.
+type Config struct {
+	Client     *client.Client
+	Grid       string
+	Partitions []wire.PartitionID
+	Rate       int // orders per second, all partitions together
+	Sessions   int // of each partition
+	Reads      int // confirmed reads per second at every node
+	Orders     int // orders per second at every node, beside Rate
+	Seed       uint64
+}
+
+// Traffic that is under way.
+type Traffic struct {
+	cfg     Config
+	run     uint64
+	streams []*records
+	writers []*writer // partition by partition
+	tally   tally
+	ticker  *ticker
+
+	stopped atomic.Bool
+	created chan struct{} // closed when the creator has ended
+	err     error         // of the creator
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+
+	mu       sync.Mutex
+	nodes    []history.Node
+	insiders map[string]*insider // by address
+	extra    []*records          // streams of insiders
+}
+
+// Start opens the sessions and begins to create orders.
+func Start(ctx context.Context, cfg Config) (*Traffic, error) {
+	t := &Traffic{cfg: cfg, run: fixorder.NewRun(), created: make(chan struct{}), insiders: map[string]*insider{}}
+	for i, p := range cfg.Partitions {
+		r := &records{id: fixorder.ID{Run: t.run, Probe: i}, partition: p, node: -1, sessions: cfg.Sessions}
+		t.streams = append(t.streams, r)
+		for n := range cfg.Sessions {
+			w := &writer{rec: r, thread: uint8(n), tally: &t.tally, wake: make(chan struct{}, 1)}
+			var err error
+			if w.maker, err = fixorder.NewMaker(fixorder.FIX42, r.id); err != nil {
+				return nil, err
+			}
+			if w.s, err = cfg.Client.OpenSession(ctx, p); err != nil {
+				return nil, err
+			}
+			t.writers = append(t.writers, w)
+		}
+	}
+	// The creator and the ticker sleep in system calls that keep their scheduler
+	// slot; everything else needs slots of its own.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), runtime.NumCPU()+2))
+	steady, err := pacer.NewSteady(cfg.Rate, 0)
+	if err != nil {
+		return nil, err
+	}
+	var background context.Context
+	background, t.cancel = context.WithCancel(context.Background())
+	for _, w := range t.writers {
+		t.wg.Go(func() { w.drain(background) })
+	}
+	t.ticker = startTicker()
+	go t.create(steady)
+	return t, nil
+}
+
+func (t *Traffic) create(steady pacer.Schedule) {
+	defer close(t.created)
+	if t.err = clock.Thread(); t.err != nil {
+		return
+	}
+	const forever = 1 << 60
+	parts := int64(len(t.streams))
+	pacer.Run(steady, clock.Now(), forever, &t.stopped, func(i, t1 int64) {
+		p := i % parts
+		index, o := t.streams[p].add()
+		o.T1 = t1
+		t.tally.created.Add(1)
+		t.writers[p*int64(t.cfg.Sessions)+(i/parts)%int64(t.cfg.Sessions)].put(index)
+	})
+}
+
+// Watch makes sure that there is an insider at each of the nodes. Insiders at
+// nodes that are not named any more stay.
+func (t *Traffic) Watch(nodes ...history.Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range nodes {
+		if t.insiders[n.Address] != nil || n.Address == "" || len(t.cfg.Partitions)+len(t.extra)+len(t.cfg.Partitions) > fixorder.MaxProbes {
+			continue
+		}
+		number := len(t.nodes)
+		t.nodes = append(t.nodes, n)
+		in := newInsider(t, number, n)
+		t.insiders[n.Address] = in
+		t.extra = append(t.extra, in.streams...)
+		in.start()
+	}
+}
+
+// Served is the creation time of the youngest order that the slowest session of
+// the partitions has had acknowledged: everything of it older than that has gone
+// through.
+func (t *Traffic) Served(partitions []wire.PartitionID) int64 {
+	oldest := clock.Now()
+	t.each(partitions, func(w *writer) { oldest = min(oldest, w.served.Load()) })
+	return oldest
+}
+
+// Gap is the longest time that a session of the partitions was without an
+// acknowledgement since ResetGap, the present one included.
+func (t *Traffic) Gap(partitions []wire.PartitionID) time.Duration {
+	longest, now := int64(0), clock.Now()
+	t.each(partitions, func(w *writer) { longest = max(longest, w.gap.Load(), now-w.lastAck.Load()) })
+	return time.Duration(longest)
+}
+
+// ResetGap begins anew for Gap.
+func (t *Traffic) ResetGap() {
+	for _, w := range t.writers {
+		w.gap.Store(0)
+	}
+}
+
+func (t *Traffic) each(partitions []wire.PartitionID, f func(*writer)) {
+	for _, w := range t.writers {
+		for _, p := range partitions {
+			if w.rec.partition == p {
+				f(w)
+			}
+		}
+	}
+}
+
+// Counts are outcomes so far.
+type Counts struct{ Created, Acked, Rejected, Unknown int64 }
+
+// Counts of the sessions; insiders not included.
+func (t *Traffic) Counts() Counts {
+	return Counts{t.tally.created.Load(), t.tally.acked.Load(), t.tally.rejected.Load(), t.tally.unknown.Load()}
+}
+
+// Stop ends creation, waits for the answers and puts the record into h.
+func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
+	t.stopped.Store(true)
+	<-t.created
+	err := t.err
+	// What waits in a backlog goes out as answers make room; an order has the
+	// client's RequestTimeout from there.
+	for _, w := range t.writers {
+		for w.waiting.Load() > 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		if e := w.s.Drain(ctx); e != nil {
+			err = errors.Join(err, fmt.Errorf("drain %s: %w", w.rec.partition, e))
+		}
+	}
+	t.cancel()
+	t.wg.Wait()
+	for _, w := range t.writers {
+		err = errors.Join(err, w.s.Close())
+	}
+	h.Stalls, h.Host.Ticks = t.ticker.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, in := range t.insiders {
+		in.stop()
+		h.Reads = append(h.Reads, in.reads...)
+		h.Refused += in.refused
+	}
+	h.Nodes = t.nodes
+	for _, r := range append(t.streams, t.extra...) {
+		h.Streams = append(h.Streams, r.stream())
+	}
+	if e := t.tally.example; e != nil {
+		h.Notes = append(h.Notes, "first order that was not acknowledged: "+e.Error())
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// writer sends the orders of one session of a stream. Orders that the session's
+// window has no room for wait here: the traffic is an open loop, so an outage of
+// the grid must not hold up the creation of orders.
+type writer struct {
+	rec    *records
+	s      *client.Session
+	thread uint8
+	tally  *tally
+
+	mu      sync.Mutex // guards sending; never held by callbacks
+	maker   *fixorder.Maker
+	msgSeq  int64
+	backlog []int64
+	waiting atomic.Int64 // len(backlog), for callbacks
+	wake    chan struct{}
+
+	// What repetitions watch while the traffic runs. Times of clock.Now.
+	lastAck atomic.Int64 // when the last acknowledgement came
+	served  atomic.Int64 // when the youngest order acknowledged so far was created
+	gap     atomic.Int64 // longest time between two acknowledgements since Reset
+}
+
+// tally counts outcomes of all writers while the traffic runs.
+type tally struct {
+	created, acked, rejected, unknown atomic.Int64
+	mu                                sync.Mutex
+	example                           error
+}
+
+func (t *tally) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.example == nil {
+		t.example = err
+	}
+}
+
+// put takes an order that was just created.
+func (w *writer) put(index int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.backlog) > 0 || !w.send(index) {
+		w.backlog = append(w.backlog, index)
+		w.waiting.Store(int64(len(w.backlog)))
+	}
+}
+
+// send hands one order to the session; false: there is no room in its window.
+func (w *writer) send(index int64) bool {
+	o := w.rec.at(index)
+	w.msgSeq = w.msgSeq%fixorder.MaxSeqNum + 1
+	o.Thread = w.thread
+	o.T2 = clock.Now()
+	fix := w.maker.Make(index, w.msgSeq, clock.Wall(o.T1), clock.Wall(o.T2))
+	err := w.s.SubmitAsync(fix, func(r client.Receipt, err error) { w.done(index, o, r, err) })
+	if errors.Is(err, client.ErrWindowFull) {
+		o.T2 = 0
+		return false
+	}
+	if err != nil {
+		w.done(index, o, client.Receipt{}, err)
+	}
+	return true
+}
+
+// done runs once for every order, possibly inside send.
+func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
+	now := clock.Now()
+	o.T3 = now
+	switch client.FateOf(err) {
+	case client.FateAccepted:
+		o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, load.Acked
+		w.rec.noteAcked(index)
+		w.tally.acked.Add(1)
+		if last := w.lastAck.Swap(now); last != 0 && now-last > w.gap.Load() {
+			w.gap.Store(now - last)
+		}
+		if o.T1 > w.served.Load() {
+			w.served.Store(o.T1)
+		}
+	case client.FateRefused:
+		o.Fate = load.Rejected
+		w.tally.rejected.Add(1)
+		w.tally.fail(fmt.Errorf("order %s: %w", w.rec.id.ClOrdID(index), err))
+	case client.FateUnknown:
+		o.Fate = load.Unknown
+		w.tally.unknown.Add(1)
+		w.tally.fail(fmt.Errorf("order %s: %w", w.rec.id.ClOrdID(index), err))
+	}
+	if w.waiting.Load() > 0 {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain sends what waits whenever answers have made room, until ctx ends.
+func (w *writer) drain(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		}
+		w.mu.Lock()
+		for len(w.backlog) > 0 && w.send(w.backlog[0]) {
+			w.backlog = w.backlog[1:]
+		}
+		w.waiting.Store(int64(len(w.backlog)))
+		w.mu.Unlock()
+	}
+}

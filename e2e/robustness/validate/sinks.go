@@ -1,0 +1,78 @@
+package validate
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// sinks puts the files of a partition together as a reader downstream does, by
+// sequence number, and holds the result against the log and the ledger. Every
+// pod that was primary has a file; around a failover two files have the same
+// entries.
+func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log, out *Partition) {
+	merged := make([]history.Entry, len(log.Entries))
+	files := 0
+	for i := range h.Sinks {
+		f := &h.Sinks[i]
+		if f.Partition != p {
+			continue
+		}
+		files++
+		if f.Error != "" {
+			r.Unread = append(r.Unread, fmt.Sprintf("%s: sink %s: %s", p, f.Where, f.Error))
+		}
+		r.say(ordered(p, f)...)
+		var wrong []string
+		for _, e := range f.Entries {
+			switch at := e.Seq - 1; {
+			case e.Seq == 0 || at >= uint64(len(merged)):
+				wrong = append(wrong, fmt.Sprintf("%s: sink %s has entry %d, the log ends at %d", p, f.Where, e.Seq, len(merged)))
+			case e.Hash != log.Entries[at].Hash:
+				wrong = append(wrong, fmt.Sprintf("%s: sink %s: entry %d has hash %016x, the log's has %016x", p, f.Where, e.Seq, e.Hash, log.Entries[at].Hash))
+			case merged[at].Seq != 0:
+				out.Repeats++
+			default:
+				merged[at] = e
+				if e.Stream != history.NoOrder {
+					out.Downstream++
+				}
+			}
+		}
+		r.say(wrong...)
+	}
+	if files == 0 {
+		if len(h.Sinks) > 0 {
+			r.Unread = append(r.Unread, fmt.Sprintf("%s: there is no sink file of it", p))
+		}
+		return
+	}
+	dense := merged[:0]
+	for _, e := range merged {
+		if e.Seq != 0 {
+			dense = append(dense, e)
+		}
+	}
+	for i := range dense { // lines carry no previous hash; the log's chain was checked
+		dense[i].Prev = 0
+		if i > 0 {
+			dense[i].Prev = dense[i-1].Hash
+		}
+	}
+	c := r.ledger(h, p, "downstream", dense, true)
+	out.LostSunk = c.Lost
+	out.Gaps, out.Duplicates = max(out.Gaps, c.Gaps), max(out.Duplicates, c.Duplicates)
+	out.Control = out.Control && c.control
+}
+
+// ordered: the lines of one file are dense and never go back an epoch or lineage.
+func ordered(p wire.PartitionID, f *history.Log) (out []string) {
+	for i := 1; i < len(f.Entries); i++ {
+		a, b := f.Entries[i-1], f.Entries[i]
+		if b.Seq != a.Seq+1 || b.Lineage < a.Lineage || b.Epoch < a.Epoch {
+			out = append(out, fmt.Sprintf("%s: sink %s: {lineage %d, epoch %d, seq %d} follows {%d, %d, %d}", p, f.Where, b.Lineage, b.Epoch, b.Seq, a.Lineage, a.Epoch, a.Seq))
+		}
+	}
+	return out
+}
