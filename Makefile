@@ -15,6 +15,10 @@ PKG      ?= ./...
 FUZZTIME ?= 60s
 CASES    ?= .
 ROUNDS   ?= 3
+TARGET   ?= dev
+SCENARIO ?= kill-primary
+REPEAT   ?= 0
+RATE     ?= 3000
 
 export CLUSTER DEMO
 GO        := go
@@ -78,6 +82,10 @@ sim: ## Replicas under a seeded hostile network (SEEDS=n seeds, or SEED=s to rep
 .PHONY: bench
 bench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
+
+.PHONY: robustness
+robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
+	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
 .PHONY: e2e
 e2e: ## Run a suite against the real cluster (SUITE=smoke)

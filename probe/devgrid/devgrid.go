@@ -27,11 +27,14 @@ type Options struct {
 	Shards, Replicas int
 	// MemoryMiB is the memory limit of each node.
 	MemoryMiB int64
+	// Args are more arguments of grid-node dev.
+	Args []string
 }
 
 // Grid is a grid that runs.
 type Grid struct {
 	Endpoints []string
+	Arbiter   string   // base URL of the arbiter and of the grid's controls
 	HTTP      []string // base URLs of the nodes' metrics
 	PIDs      []int    // of the nodes
 
@@ -83,6 +86,7 @@ func Start(ctx context.Context, o Options) (*Grid, error) {
 func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	cmd := exec.Command(program, "dev", "--json", "--port", "0", "--http-port", "0",
 		"--shards", strconv.Itoa(o.Shards), "--replicas", strconv.Itoa(o.Replicas), "--memory-limit", fmt.Sprintf("%dMi", o.MemoryMiB))
+	cmd.Args = append(cmd.Args, o.Args...)
 	var trouble tail
 	cmd.Stderr = &trouble
 	// Ctrl-C on the terminal must reach the probe only, which then stops the
@@ -170,6 +174,7 @@ var errEnded = errors.New("ended before it was ready")
 func parse(b []byte) (*Grid, error) {
 	var info struct {
 		Endpoints []string `json:"endpoints"`
+		Arbiter   string   `json:"arbiter"`
 		HTTP      []string `json:"http"`
 		PIDs      []int    `json:"pids"`
 	}
@@ -182,7 +187,7 @@ func parse(b []byte) (*Grid, error) {
 	if len(info.Endpoints) == 0 {
 		return nil, fmt.Errorf("first line is %.200q: no endpoints", b)
 	}
-	return &Grid{Endpoints: info.Endpoints, HTTP: info.HTTP, PIDs: info.PIDs}, nil
+	return &Grid{Endpoints: info.Endpoints, Arbiter: info.Arbiter, HTTP: info.HTTP, PIDs: info.PIDs}, nil
 }
 
 // tail keeps the end of what a process wrote to its standard error.

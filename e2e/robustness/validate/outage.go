@@ -159,7 +159,14 @@ func (t *Timeline) Latency(span history.Span) (Latency, int64) {
 // to exceed to be one.
 func (t *Timeline) Noise() (out []time.Duration) {
 	for _, s := range t.h.Calm {
-		out = append(out, length(t.Worst(t.h.Partitions, s)))
+		longest := time.Duration(0)
+		for _, p := range t.h.Partitions {
+			for _, acks := range t.sessions[p] {
+				// Both ends in the span: the next one may be the fault's.
+				longest = max(longest, length(gap(acks[:sort.Search(len(acks), func(i int) bool { return acks[i] >= s.To })], s)))
+			}
+		}
+		out = append(out, longest)
 	}
 	slices.Sort(out)
 	return out

@@ -1,0 +1,230 @@
+// Package report turns a judged history into a verdict, a table for people and
+// JSON for programs.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/e2e/robustness/validate"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// Verdict of a run.
+type Verdict string
+
+// Verdicts.
+const (
+	Pass     Verdict = "PASS"     // nothing broken, goals met
+	Violated Verdict = "VIOLATED" // a promise about orders was broken
+	Missed   Verdict = "MISSED"   // nothing broken, but slower than promised, or orders failed
+	Invalid  Verdict = "INVALID"  // the machine or the run does not allow a verdict
+)
+
+// Exit codes of the command.
+const (
+	ExitPass        = 0
+	ExitViolated    = 1 // Violated or Missed
+	ExitUsage       = 2
+	ExitEnvironment = 3 // Invalid, or the environment does not allow a run
+)
+
+// Report of one run.
+type Report struct {
+	Scenario string    `json:"scenario"`
+	Target   string    `json:"target"`
+	Started  time.Time `json:"started"`
+	Seed     uint64    `json:"seed"`
+	Rate     int       `json:"rate"`
+	Verdict  Verdict   `json:"verdict"`
+	Reasons  []string  `json:"reasons"` // why it is not PASS
+
+	Orders     validate.Orders      `json:"orders"`
+	Reads      int                  `json:"reads"`   // confirmed reads answered
+	Refused    int64                `json:"refused"` // confirmed reads refused by nodes that are not primary
+	Partitions []validate.Partition `json:"partitions"`
+	Violations []string             `json:"violations"`
+	Unread     []string             `json:"unread"`
+
+	Outage      Spread        `json:"outage"`    // worst session, per repetition
+	FirstServed Spread        `json:"first"`     // partition as a whole
+	Rejoin      Spread        `json:"rejoin"`    // worst session after service was back
+	Redundant   Spread        `json:"redundant"` // until all copies were in sync
+	Noise       Spread        `json:"noise"`     // worst session, per calm second
+	Before      Spread        `json:"before"`    // p99 of orders, per repetition
+	During      Spread        `json:"during"`
+	After       Spread        `json:"after"`
+	Reps        []Repetition  `json:"repetitions"`
+	Stalls      Spread        `json:"stalls"` // of the recording process
+	Host        history.Host  `json:"host"`
+	Notes       []string      `json:"notes"`
+	Goals       string        `json:"goals"`
+	Took        time.Duration `json:"tookNanoseconds"`
+}
+
+// Repetition with what clients saw of it.
+type Repetition struct {
+	Number     int             `json:"number"`
+	What       string          `json:"what"`
+	Outage     validate.Outage `json:"outage"`
+	Failed     string          `json:"failed,omitempty"`
+	Disturbed  bool            `json:"disturbed"`
+	SilentAcks int64           `json:"silentAcks"` // acknowledged while nothing may be
+}
+
+// Spread of a quantity over repetitions; p99 by nearest rank, so with fewer than
+// 100 values it is the greatest.
+type Spread struct {
+	N   int           `json:"n"`
+	P50 time.Duration `json:"p50Nanoseconds"`
+	P99 time.Duration `json:"p99Nanoseconds"`
+	Max time.Duration `json:"maxNanoseconds"`
+}
+
+func spread(values []time.Duration) Spread {
+	slices.Sort(values)
+	return Spread{N: len(values), P50: validate.Quantile(values, 0.5), P99: validate.Quantile(values, 0.99), Max: validate.Quantile(values, 1)}
+}
+
+// New judges a history.
+func New(h *history.History) (*Report, *validate.Result, error) {
+	s, err := scenarios.Find(h.Scenario)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, timeline := validate.Check(h), validate.NewTimeline(h)
+	r := &Report{Scenario: h.Scenario, Target: h.Target, Started: h.Started, Seed: h.Seed, Rate: h.Rate, Goals: s.Goals.String(),
+		Orders: result.Orders, Reads: result.Model.Reads, Refused: h.Refused, Partitions: result.Partitions,
+		Violations: result.Violations, Unread: result.Unread, Host: h.Host, Notes: h.Notes, Noise: spread(timeline.Noise())}
+	var outage, first, rejoin, redundant, before, during, after, stalls []time.Duration
+	for i := range h.Reps {
+		rep := &h.Reps[i]
+		o := timeline.Outage(rep)
+		r.Reps = append(r.Reps, Repetition{Number: rep.Number, What: rep.What, Outage: o, Failed: rep.Failed, Disturbed: o.Disturbed(), SilentAcks: silentAcks(h, rep, s.Goals)})
+		outage, first, rejoin, redundant = append(outage, o.Worst), append(first, o.First), append(rejoin, o.Rejoin), append(redundant, o.Redundant)
+		before, during, after = append(before, o.Before.P99), append(during, o.During.P99), append(after, o.After.P99)
+	}
+	for _, st := range h.Stalls {
+		stalls = append(stalls, time.Duration(st.Len))
+	}
+	r.Outage, r.FirstServed, r.Rejoin, r.Redundant = spread(outage), spread(first), spread(rejoin), spread(redundant)
+	r.Before, r.During, r.After, r.Stalls = spread(before), spread(during), spread(after), spread(stalls)
+	r.judge(s.Goals, result)
+	return r, result, nil
+}
+
+// silentAcks counts orders sent after the fault and acknowledged before it was
+// healed, where there must be none.
+func silentAcks(h *history.History, rep *history.Rep, g scenarios.Goals) (n int64) {
+	if !g.Silent || rep.Healed == 0 {
+		return 0
+	}
+	for i := range h.Streams {
+		s := &h.Streams[i]
+		if !slices.Contains(rep.Partitions, s.Partition) {
+			continue
+		}
+		for j := range s.Orders {
+			if o := &s.Orders[j]; o.Fate == load.Acked && o.T2 > rep.To && o.T3 < rep.Healed {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// tooDisturbed is the part of repetitions, one of so many, in which the recording
+// process itself may have been kept from running before figures mean nothing.
+const tooDisturbed = 5
+
+func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
+	say := func(v Verdict, format string, args ...any) {
+		if rank(v) > rank(r.Verdict) {
+			r.Verdict = v
+		}
+		r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+	}
+	r.Verdict = Pass
+	if len(result.Violations) > 0 {
+		say(Violated, "%d promises about orders were broken, see VIOLATIONS", len(result.Violations))
+	}
+	if len(result.Unread) > 0 {
+		say(Invalid, "not everything could be read: %s", result.Unread[0])
+	}
+	if len(r.Reps) == 0 {
+		say(Invalid, "no repetition was made")
+	}
+	disturbed := 0
+	for i := range r.Reps {
+		rep := &r.Reps[i]
+		if rep.Disturbed {
+			disturbed++
+		}
+		if rep.Failed != "" {
+			say(Missed, "repetition %d: %s", rep.Number, rep.Failed)
+		}
+		if rep.SilentAcks > 0 {
+			say(Violated, "repetition %d: %d orders were acknowledged while nobody may acknowledge", rep.Number, rep.SilentAcks)
+		}
+		if g.Steady {
+			r.steady(say, &rep.Outage)
+		}
+	}
+	if g.NoFailed && r.Orders.Failed() > 0 {
+		say(Missed, "%d of %d orders were not acknowledged (refused %d, unknown %d, never sent %d)", r.Orders.Failed(), r.Orders.Created, r.Orders.Refused, r.Orders.Unknown, r.Orders.Unsent)
+	}
+	if g.Outage == 0 || len(r.Reps) == 0 || r.Outage.P99 <= g.Outage {
+		return
+	}
+	// An outage is one only beyond what the same run shows without any fault.
+	switch {
+	case disturbed*tooDisturbed > len(r.Reps):
+		say(Invalid, "outage %s at p99, wanted %s; but in %d of %d repetitions the recording process itself was kept from running: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), disturbed, len(r.Reps))
+	case r.Noise.P99 > g.Outage/2:
+		say(Invalid, "outage %s at p99, wanted %s; but without a fault the longest gap is already %s: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
+	default:
+		say(Missed, "outage %s at p99, wanted at most %s (without a fault: %s)", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
+	}
+}
+
+// steadySlack keeps a comparison of two small figures from being one of noise.
+const steadySlack = time.Millisecond
+
+func (r *Report) steady(say func(Verdict, string, ...any), o *validate.Outage) {
+	if o.During.P99 > 2*o.Before.P99+steadySlack {
+		say(Missed, "p99 of orders was %s during the fault, %s before", ms(o.During.P99), ms(o.Before.P99))
+	}
+}
+
+func rank(v Verdict) int { return slices.Index([]Verdict{Pass, Missed, Invalid, Violated}, v) }
+
+// ExitCode is what the command ends with.
+func (r *Report) ExitCode() int {
+	switch r.Verdict {
+	case Pass:
+		return ExitPass
+	case Invalid:
+		return ExitEnvironment
+	}
+	return ExitViolated
+}
+
+// WriteJSON prints the report as one indented object; times are nanoseconds.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Counts over all partitions.
+func (r *Report) counts() (lost, duplicates, gaps, lostSunk, repeats int64) {
+	for _, p := range r.Partitions {
+		lost, duplicates, gaps, lostSunk, repeats = lost+p.Lost, duplicates+p.Duplicates, gaps+p.Gaps, lostSunk+p.LostSunk, repeats+p.Repeats
+	}
+	return
+}

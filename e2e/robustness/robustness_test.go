@@ -1,0 +1,132 @@
+// Package robustness holds the tests of the suite; the suite is in the packages
+// below, the command in cmd/robustness, and docs/robustness.md says how to use it.
+package robustness_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/e2e/robustness/report"
+	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+)
+
+// program is the grid-node of this checkout.
+func program(t *testing.T) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "grid-node")
+	cmd := exec.Command("go", "build", "-o", exe, "./cmd/grid-node")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build ./cmd/grid-node: %v\n%s", err, out)
+	}
+	return exe
+}
+
+// play runs a scenario on a grid of processes and judges what was recorded, as
+// it is and as it comes back from a file.
+func play(t *testing.T, exe, name string, change func(*scenarios.Options)) (*history.History, *report.Report) {
+	t.Helper()
+	s, err := scenarios.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	target, err := faults.StartDev(ctx, faults.DevOptions{Program: exe, Replicas: 2, MemoryMiB: 512, Dir: filepath.Join(t.TempDir(), "sinks"), Args: s.NodeArgs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := target.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	o := scenarios.Defaults()
+	// A slow machine under the race detector has to come through too.
+	o.Seed, o.Rate, o.Calm, o.Patience, o.RequestTimeout, o.Progress = 1, 500, 200*time.Millisecond, 2*time.Minute, 2*time.Minute, t.Logf
+	change(&o)
+	h, err := scenarios.Run(ctx, s, target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "history.gz")
+	if err := h.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := history.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := report.New(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text.String())
+	return h, r
+}
+
+// TestKills is the gate: safety is judged, times are not.
+func TestKills(t *testing.T) {
+	exe := program(t)
+	for _, name := range []string{"kill-both-in-turn", "kill-backup"} {
+		t.Run(name, func(t *testing.T) {
+			_, r := play(t, exe, name, func(o *scenarios.Options) { o.Repeat = 2 })
+			sound(t, r)
+			if r.Orders.Acked < 100 || r.Reads == 0 {
+				t.Errorf("%d orders acknowledged, %d reads answered: the traffic did not flow", r.Orders.Acked, r.Reads)
+			}
+		})
+	}
+}
+
+// TestArbiterAway: a kill without an arbiter stops writes, and they come back.
+func TestArbiterAway(t *testing.T) {
+	_, r := play(t, program(t), "api-outage-then-kill", func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
+	sound(t, r)
+	if rep := r.Reps[0]; rep.SilentAcks != 0 || rep.Outage.Worst < time.Second {
+		t.Errorf("%d orders acknowledged without an arbiter, outage %s", rep.SilentAcks, rep.Outage.Worst)
+	}
+}
+
+func sound(t *testing.T, r *report.Report) {
+	t.Helper()
+	if len(r.Violations) > 0 || len(r.Unread) > 0 || r.Verdict == report.Violated {
+		t.Fatalf("verdict %s: %v %v", r.Verdict, r.Violations, r.Unread)
+	}
+	for _, rep := range r.Reps {
+		if rep.Failed != "" {
+			t.Errorf("repetition %d: %s", rep.Number, rep.Failed)
+		}
+	}
+	for _, p := range r.Partitions {
+		if p.Copies != 2 || !p.Control || p.Downstream == 0 {
+			t.Errorf("partition %s was not looked at as a whole: %+v", p.ID, p)
+		}
+	}
+}
+
+// TestNothingIsLeft: whatever a run broke, nothing of it is on this machine.
+func TestNothingIsLeft(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("packets can be dropped by root only")
+	}
+	left, err := faults.Leftovers(t.Context())
+	if err != nil {
+		t.Skipf("no packet filter here: %v", err)
+	}
+	if len(left) > 0 {
+		t.Errorf("rules of runs that have ended: %s", fmt.Sprint(left))
+	}
+}
