@@ -95,7 +95,7 @@ func TestLint(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	objects := render(t)
 	want := []string{
-		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
+		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
 		"CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Role/og-ordergrid-leader", "RoleBinding/og-ordergrid-leader", "Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid",
 	}
@@ -167,6 +167,13 @@ func TestRights(t *testing.T) {
 		if slices.Contains(rule.Resources, "gridpartitions") {
 			t.Error("an editor of a namespace may change GridPartitions")
 		}
+	}
+	operate := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-operate")
+	if operate.Labels["rbac.authorization.k8s.io/aggregate-to-edit"] != "" || operate.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "true" {
+		t.Errorf("who may change GridPartitions: %v", operate.Labels)
+	}
+	if r := operate.Rules; len(r) != 1 || !slices.Equal(r[0].Resources, []string{"gridpartitions"}) || !slices.Equal(r[0].Verbs, []string{"patch"}) {
+		t.Errorf("rules %+v; the status of a GridPartition is for grid nodes", r)
 	}
 	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {
 		t.Error("userRoles=false still renders the roles")

@@ -51,7 +51,7 @@ func rootCommand() *cobra.Command {
 	var k kubeFlags
 	root := &cobra.Command{
 		Use:           "kubectl-ordergrid",
-		Short:         "Look at and check OrderGrids",
+		Short:         "Look at, check and operate OrderGrids",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl ordergrid"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -61,7 +61,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(statusCommand(&k), verifyCommand(&k))
+	root.AddCommand(statusCommand(&k), verifyCommand(&k), handoverCommand(&k), recoverCommand(&k))
 	return root
 }
 
