@@ -1,0 +1,171 @@
+// Package frametext says in words what a frame is: for the traces of the
+// simulator and of the scripted cases of grid-node/replica.
+package frametext
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Peer is a frame between replicas. short may shorten member ids; nil keeps them.
+func Peer(frame []byte, short func(string) string) string {
+	if short == nil {
+		short = func(s string) string { return s }
+	}
+	t := wire.FrameType(frame)
+	switch t {
+	case wire.TypePrepare:
+		var p wire.Prepare
+		if err := wire.DecodePrepare(frame, &p); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Prepare epoch %d %s commit %d%s", p.Epoch, entries(p.Entries), p.CommitSeq, learner(p.Flags))
+	case wire.TypePrepareAck, wire.TypeBeaconAck:
+		var a wire.PeerAck
+		if err := wire.DecodePeerAck(frame, t, &a); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("%s epoch %d stored %d", t, a.Epoch, a.StoredSeq)
+	case wire.TypeNack:
+		var a wire.Nack
+		if err := wire.DecodeNack(frame, &a); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Nack epoch %d expects %d", a.Epoch, a.Expected)
+	case wire.TypeJoin:
+		var j wire.Join
+		if err := wire.DecodeJoin(frame, &j); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Join %s has %d", short(string(j.Member)), j.LastSeq)
+	case wire.TypeJoinReply:
+		var j wire.JoinReply
+		if err := wire.DecodeJoinReply(frame, &j); err != nil {
+			return err.Error()
+		}
+		if j.Code != wire.JoinAccepted {
+			return fmt.Sprintf("JoinReply refused (%d): %s", j.Code, short(string(j.Text)))
+		}
+		return fmt.Sprintf("JoinReply accepted, from %d", j.FromSeq)
+	case wire.TypeNewConfig:
+		var c wire.NewConfig
+		if err := wire.DecodeNewConfig(frame, &c); err != nil {
+			return err.Error()
+		}
+		var ids []string
+		for _, mb := range c.Members[:c.N] {
+			ids = append(ids, short(string(mb.Member)))
+		}
+		return fmt.Sprintf("NewConfig epoch %d [%s]", c.Epoch, strings.Join(ids, " "))
+	}
+	return t.String()
+}
+
+// Quiet says whether a frame between replicas is of no news: a beacon, unless it
+// asks for an answer.
+func Quiet(frame []byte) bool {
+	t := wire.FrameType(frame)
+	return t == wire.TypeBeaconAck || t == wire.TypeBeacon && wire.FrameFlags(frame)&wire.FlagWantAck == 0
+}
+
+func learner(flags uint8) string {
+	if flags&wire.FlagLearner != 0 {
+		return " (learner)"
+	}
+	return ""
+}
+
+func entries(b []byte) string {
+	var first, last uint64
+	for len(b) > 0 {
+		var e order.Entry
+		_, rest, err := order.NextEntry(b, &e)
+		if err != nil {
+			return err.Error()
+		}
+		if first == 0 {
+			first = e.Seq
+		}
+		last, b = e.Seq, rest
+	}
+	if first == last {
+		return fmt.Sprintf("entry %d", first)
+	}
+	return fmt.Sprintf("entries %d..%d", first, last)
+}
+
+// Request is a frame of a client.
+func Request(frame []byte) string {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeOpenSession:
+		var m wire.OpenSession
+		_ = wire.DecodeOpenSession(frame, &m)
+		return fmt.Sprintf("OpenSession %d: id %x-%x", m.ReqID, m.IDHi, m.IDLo)
+	case wire.TypeSubmit:
+		var m wire.Submit
+		_ = wire.DecodeSubmit(frame, &m)
+		return fmt.Sprintf("Submit slot %d clientSeq %d: %s", m.Slot, m.ClientSeq, clOrdID(m.Payload))
+	case wire.TypeGet:
+		var m wire.Get
+		_ = wire.DecodeGet(frame, &m)
+		mode := [...]string{"?", "confirmed", "leased", "backup"}[m.Mode&3]
+		return fmt.Sprintf("Get %d %s: %s", m.ReqID, mode, m.Key)
+	default:
+		return t.String()
+	}
+}
+
+// clOrdID of a FIX message that may be anything.
+func clOrdID(fix []byte) string {
+	_, rest, ok := strings.Cut(string(fix), "\x0111=")
+	if !ok {
+		return "no ClOrdID"
+	}
+	id, _, _ := strings.Cut(rest, "\x01")
+	return id
+}
+
+// Reply is a frame to a client.
+func Reply(frame []byte) string {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeAck:
+		var m wire.Ack
+		_ = wire.DecodeAck(frame, &m)
+		dup := ""
+		if m.Flags&wire.AckDup != 0 {
+			dup = " (already applied)"
+		}
+		return fmt.Sprintf("Ack clientSeq %d: seq %d epoch %d copies %d%s", m.ClientSeq, m.Seq, m.Epoch, m.Copies, dup)
+	case wire.TypeReject:
+		var m wire.Reject
+		_ = wire.DecodeReject(frame, &m)
+		return fmt.Sprintf("Reject %d: %s tag %d detail %d: %s", m.RequestID, m.Code, m.Tag, m.Detail, m.Text)
+	case wire.TypeNotPrimary:
+		var m wire.NotPrimary
+		_ = wire.DecodeNotPrimary(frame, &m)
+		return fmt.Sprintf("NotPrimary %d (%s): epoch %d, ask %q", m.RequestID, m.ForType, m.Epoch, m.Address)
+	case wire.TypeSessionOpened:
+		var m wire.SessionOpened
+		_ = wire.DecodeSessionOpened(frame, &m)
+		return fmt.Sprintf("SessionOpened slot %d generation %d window %d last %d", m.Slot, m.Generation, m.Window, m.LastClientSeq)
+	case wire.TypeGetReply:
+		var m wire.GetReply
+		_ = wire.DecodeGetReply(frame, &m)
+		if m.Status == wire.GetNotFound {
+			return fmt.Sprintf("GetReply %d: not found, commit %d", m.ReqID, m.CommitSeq)
+		}
+		return fmt.Sprintf("GetReply %d: seq %d ClOrdID %s, commit %d", m.ReqID, order.Seq(m.Entry), order.ClOrdID(m.Entry), m.CommitSeq)
+	case wire.TypeLogChunk:
+		var m wire.LogChunk
+		_ = wire.DecodeLogChunk(frame, &m)
+		if len(m.Entries) == 0 {
+			return fmt.Sprintf("LogChunk %d: nothing from %d, commit %d", m.ReqID, m.FirstSeq, m.CommitSeq)
+		}
+		return fmt.Sprintf("LogChunk %d: %s, commit %d last %d", m.ReqID, entries(m.Entries), m.CommitSeq, m.LastSeq)
+	default:
+		return t.String()
+	}
+}

@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// apiServer holds the one record of the partition: compare-and-swap by version,
+// the transition rules of the CRD (arbiter.CheckTransition, the same code as the
+// node's), a watch per process, and the ways in which all of these go wrong.
+type apiServer struct {
+	w         *world
+	rec       replica.Config
+	version   int
+	changes   int // counts what watches tell of; versions come again after a rewind
+	mode      apiMode
+	slow      int64            // added to every call
+	puts      []*apiPut        // sent and not yet arrived or given up
+	history   []replica.Config // every record that ever stood, in order
+	silent    map[*pod]bool    // whose watch says nothing
+	rewound   bool             // shows an older record than it once held
+	regressed bool             // did so once
+	lost      replica.Config   // what it held before
+}
+
+// apiMode is what happens to calls that arrive now.
+type apiMode uint8
+
+const (
+	apiOK      apiMode = iota
+	apiAway            // connection refused or timed out
+	apiCommits         // changes are made, the answer is lost
+	apiLate            // changes are made later; the proposer hears of a timeout first
+)
+
+type apiPut struct {
+	from *process
+	c    *replica.Config
+}
+
+// callTimeout is when a process gives up on a call, as the node does.
+const callTimeout = 2 * second
+
+func (a *apiServer) init(w *world) {
+	a.w = w
+	a.silent = map[*pod]bool{}
+	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync}
+	a.stamp()
+}
+
+// stamp gives the record its next version.
+func (a *apiServer) stamp() {
+	a.version++
+	a.changes++
+	a.rec.Version = strconv.Itoa(a.version)
+	a.history = append(a.history, a.rec)
+}
+
+func (a *apiServer) way() int64 {
+	return a.w.between(300*microsecond, 3*millisecond) + a.w.between(a.slow/2, a.slow)
+}
+
+// get reads the record for a process: from the arbiter itself, but the answer
+// may be old when it arrives.
+func (a *apiServer) get(p *process) {
+	w := a.w
+	w.after(a.way(), func() {
+		if a.mode == apiAway {
+			w.faults.hit(faultOutage)
+			return
+		}
+		c := a.rec
+		back := a.way()
+		if !w.healing && w.chance(w.profile.odds.lateGet) {
+			back += w.between(20*millisecond, 1500*millisecond)
+			w.faults.hit(faultLateGet)
+		}
+		w.after(back, func() {
+			if p.alive {
+				p.deliver(func() { p.step(&replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &c}) })
+			}
+		})
+	})
+}
+
+// propose carries a process's compare-and-swap.
+func (a *apiServer) propose(p *process, c *replica.Config) {
+	w := a.w
+	w.logf("%s proposes %s on version %s", p.name, w.configText(c), c.Version)
+	put := &apiPut{from: p, c: c}
+	a.puts = append(a.puts, put)
+	mode, arrives := a.mode, a.way()
+	if mode == apiLate {
+		w.faults.hit(faultLatePut)
+		w.after(w.between(5*millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
+		w.after(w.between(10*millisecond, 3*second), func() {
+			outcome, _ := a.land(put)
+			w.logf("api: late proposal of %s, %s: %s", p.name, w.configText(c), outcomeText(outcome))
+		})
+		return
+	}
+	w.after(arrives, func() {
+		if a.mode == apiAway {
+			w.faults.hit(faultOutage)
+			a.forget(put)
+			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "connection refused", nil) })
+			return
+		}
+		outcome, text := a.land(put)
+		if a.mode == apiCommits || !w.healing && w.chance(w.profile.odds.lostAnswer) {
+			w.faults.hit(faultCommitTimeout)
+			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
+			return
+		}
+		stands := a.rec
+		w.after(a.way(), func() { a.answer(p, c, outcome, text, &stands) })
+	})
+}
+
+// answer tells the proposer, if it still lives.
+func (a *apiServer) answer(p *process, c *replica.Config, outcome replica.Outcome, text string, stands *replica.Config) {
+	if !p.alive {
+		return
+	}
+	a.w.logf("api: %s hears of %s: %s %s", p.name, a.w.configText(c), outcomeText(outcome), text)
+	ev := replica.Event{Kind: replica.EventCASResult, ChangeID: c.ChangeID, Outcome: outcome, Text: text}
+	if outcome == replica.OutcomeOK {
+		ev.Config = stands
+	}
+	p.deliver(func() { p.step(&ev) })
+}
+
+// land carries out a compare-and-swap that arrived.
+func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
+	a.forget(put)
+	if put.c.Version != a.rec.Version {
+		a.w.faults.hit(faultConflict)
+		return replica.OutcomeConflict, "the record has another version"
+	}
+	next := *put.c
+	next.Replicas, next.MinInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.PreferredPod
+	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
+		return replica.OutcomeRefused, err.Error()
+	}
+	before := a.rec
+	a.rec = next
+	a.stamp()
+	a.w.logf("api: version %s is %s", a.rec.Version, a.w.configText(&a.rec))
+	a.w.recordChanged(&before, put.from)
+	a.notify()
+	return replica.OutcomeOK, ""
+}
+
+func (a *apiServer) forget(put *apiPut) {
+	for i := range a.puts {
+		if a.puts[i] == put {
+			a.puts = append(a.puts[:i], a.puts[i+1:]...)
+			return
+		}
+	}
+}
+
+// notify sends the record to every watch that is not silent.
+func (a *apiServer) notify() {
+	for p := range a.w.up {
+		a.watch(p)
+	}
+}
+
+// watch brings the record as it is now to one process, a while later. Watch
+// events come in order; some are left out.
+func (a *apiServer) watch(p *process) {
+	w := a.w
+	if a.silent[p.pod] || a.mode == apiAway {
+		w.faults.hit(faultWatchSilent)
+		return
+	}
+	c, change := a.rec, a.changes
+	lag := w.between(millisecond, 15*millisecond)
+	if !w.healing && w.chance(w.profile.odds.lateWatch) {
+		lag += w.between(50*millisecond, second)
+		w.faults.hit(faultLateWatch)
+	}
+	p.watchAt = max(p.watchAt+1, w.now+lag)
+	w.events.push(p.watchAt, func() {
+		if p.alive && change > p.watchSeen {
+			p.watchSeen = change
+			p.deliver(func() { p.step(&replica.Event{Kind: replica.EventConfig, Config: &c}) })
+		}
+	})
+}
+
+// touch is an edit of the record by somebody else: version up, content as it was.
+func (a *apiServer) touch(edit func(*replica.Config)) {
+	if edit != nil {
+		edit(&a.rec)
+	}
+	a.stamp()
+	a.notify()
+}
+
+func recordOf(c *replica.Config) arbiter.Record {
+	r := arbiter.Record{Name: "sim", Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary)}
+	for _, m := range c.InSync {
+		r.InSync = append(r.InSync, memberOf(m))
+	}
+	return r
+}
+
+func memberOf(m replica.Member) arbiter.Member {
+	if m.Boot == 0 {
+		return arbiter.Member{}
+	}
+	pod := m.Pod()
+	return arbiter.Member{ID: m.ID, PodName: pod, BootID: m.ID[len(pod)+1:], Address: m.Address}
+}
+
+func outcomeText(o replica.Outcome) string {
+	return [...]string{"?", "ok", "conflict", "refused", "unknown"}[o]
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	Invariant string // "I1".."I13", "linearizable", "order", or what else was broken
+	At        int64  // true time, nanoseconds
+	Text      string
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s at %.3f ms: %s", v.Invariant, float64(v.At)/1e6, v.Text)
+}
+
+// violation ends the run: what comes after a broken invariant shows nothing.
+func (w *world) violation(invariant, format string, args ...any) {
+	if w.stopped {
+		return
+	}
+	w.stopped = true
+	w.check.found = &Violation{Invariant: invariant, At: w.now, Text: w.short(fmt.Sprintf(format, args...))}
+	w.logf("VIOLATION of %v", w.check.found)
+}
+
+// checker is what the whole world agreed on, as far as anybody outside could
+// have seen it.
+type checker struct {
+	found      *Violation
+	history    []linear.Op       // of the order that Porcupine refuses
+	committers []uint64          // boot id of the primary, by epoch
+	made       map[uint64]uint64 // (epoch, seq) -> hash of the entry made there
+	timelines  []*timeline       // by lineage
+	superseded []int64           // by epoch: when the record went beyond it
+}
+
+// timeline is the committed log of one lineage.
+type timeline struct {
+	hashes   []uint64
+	orders   map[string]uint64     // ClOrdID -> seq
+	applied  map[appliedKey]uint64 // -> seq
+	sessions []uint32              // generation by slot
+	base     int                   // entries it began with: what survived of the lineage before
+}
+
+type appliedKey struct {
+	slot, generation uint32
+	clientSeq        uint64
+}
+
+// logView is what is known of a process's log; it outlives the process.
+type logView struct {
+	hashes []uint64
+	epochs []uint32
+	floor  uint64 // what it took over as a primary
+}
+
+// holds says whether the log has entry seq with this hash.
+func (l *logView) holds(seq, hash uint64) bool {
+	return seq == 0 || seq <= uint64(len(l.hashes)) && l.hashes[seq-1] == hash
+}
+
+func (w *world) timeline(lineage uint64) *timeline {
+	for uint64(len(w.check.timelines)) <= lineage {
+		w.check.timelines = append(w.check.timelines, &timeline{orders: map[string]uint64{}, applied: map[appliedKey]uint64{}})
+	}
+	return w.check.timelines[lineage]
+}
+
+// checkStep looks at a process after every step. It only looks at what changed.
+func (w *world) checkStep(p *process) {
+	st := p.r.Status()
+	if uint64(len(p.log.hashes)) != st.LastSeq {
+		w.checkNewEntries(p, st.LastSeq)
+	}
+	if st.Role != p.status.Role || st.Config != p.status.Config {
+		w.checkI1Process(p, &st)
+		if st.Role == replica.RolePrimary && p.status.Role != replica.RolePrimary {
+			p.log.floor = p.status.LastSeq
+		}
+	}
+	if st.CommitSeq != p.status.CommitSeq {
+		w.checkCommit(p, &st)
+	}
+	before := p.status
+	p.status = st
+	if st.Role == replica.RolePrimary || before.Role == replica.RolePrimary {
+		p.followStatus(&st)
+	}
+}
+
+// checkNewEntries takes in what the process stored, and asserts one half of I6:
+// the primary of an epoch gives out every sequence number once, so two logs that
+// hold an entry of the same epoch and number hold the same entry, committed or not.
+func (w *world) checkNewEntries(p *process, last uint64) {
+	if last < uint64(len(p.log.hashes)) {
+		w.violation("I6", "%s held %d entries and holds %d: a log never shrinks", p.name, len(p.log.hashes), last)
+		return
+	}
+	for seq := uint64(len(p.log.hashes)) + 1; seq <= last; seq++ {
+		hash := p.st.HashAt(seq)
+		entry := p.st.Get(seq)
+		epoch := epochOf(entry)
+		key := uint64(epoch)<<40 | seq
+		if known, ok := w.check.made[key]; ok && known != hash {
+			w.violation("I6", "%s stores entry %d of epoch %d with hash %016x, another has %016x", p.name, seq, epoch, hash, known)
+			return
+		}
+		w.check.made[key] = hash
+		p.log.hashes = append(p.log.hashes, hash)
+		p.log.epochs = append(p.log.epochs, epoch)
+	}
+}
+
+// checkCommit looks at a committed prefix that moved.
+func (w *world) checkCommit(p *process, st *replica.Status) {
+	from, to := p.status.CommitSeq+1, st.CommitSeq
+	if to < from {
+		w.violation("I2", "%s had committed %d and goes back to %d", p.name, from-1, to)
+		return
+	}
+	t := w.timeline(st.Config.Lineage)
+	for seq := from; seq <= to && !w.stopped; seq++ {
+		w.checkI6(p, t, seq)
+		if seq <= uint64(len(t.hashes)) {
+			continue
+		}
+		if st.Role != replica.RolePrimary {
+			w.violation("I2", "%s, a %s, commits entry %d, which no primary has committed", p.name, st.Role, seq)
+			return
+		}
+		w.checkMinInSync(p, st, seq)
+		t.hashes = append(t.hashes, p.log.hashes[seq-1])
+		w.checkI7(p, t, p.st.Get(seq))
+	}
+	if st.Role == replica.RolePrimary && !w.stopped {
+		w.checkI2(p, st)
+		w.checkI3(p, st)
+	}
+}
+
+func epochOf(entry []byte) uint32 {
+	return uint32(entry[24]) | uint32(entry[25])<<8 | uint32(entry[26])<<16 | uint32(entry[27])<<24
+}
+
+// checkI6: equal seq means equal history. An entry's hash covers the hash of the
+// one before, so equal hashes at equal seq are equal logs, and equal logs are
+// equal states. What is committed at a number is committed there for ever.
+func (w *world) checkI6(p *process, t *timeline, seq uint64) {
+	if seq <= uint64(len(t.hashes)) && p.log.hashes[seq-1] != t.hashes[seq-1] {
+		w.violation("I6", "%s commits entry %d with hash %016x, it was committed with %016x", p.name, seq, p.log.hashes[seq-1], t.hashes[seq-1])
+	}
+}
+
+// checkI7: each (session, clientSeq) is applied once, and so is each ClOrdID.
+// That its reply is stable is seen where clients get it (acknowledged).
+func (w *world) checkI7(p *process, t *timeline, entry []byte) {
+	var e order.Entry
+	if _, err := order.DecodeEntry(entry, &e); err != nil {
+		w.violation("I6", "%s commits what is no entry: %v", p.name, err)
+		return
+	}
+	switch e.Kind {
+	case order.KindSessionOpen:
+		for int(e.Session) >= len(t.sessions) {
+			t.sessions = append(t.sessions, 0)
+		}
+		t.sessions[e.Session] = uint32(e.ClientSeq)
+	case order.KindOrder:
+		if int(e.Session) >= len(t.sessions) || t.sessions[e.Session] == 0 {
+			w.violation("I7", "entry %d is of session %d, which is not open", e.Seq, e.Session)
+			return
+		}
+		key := appliedKey{slot: e.Session, generation: t.sessions[e.Session], clientSeq: e.ClientSeq}
+		if before, ok := t.applied[key]; ok {
+			w.violation("I7", "clientSeq %d of session %d/%d is applied at %d and again at %d", e.ClientSeq, key.slot, key.generation, before, e.Seq)
+			return
+		}
+		t.applied[key] = e.Seq
+		id := string(order.ClOrdID(entry))
+		if before, ok := t.orders[id]; ok {
+			w.violation("I7", "order %s is applied at %d and again at %d", id, before, e.Seq)
+			return
+		}
+		t.orders[id] = e.Seq
+	}
+}
+
+// checkMinInSync: with fewer in-sync members than minInSync nothing new is
+// committed, except what a new primary took over.
+func (w *world) checkMinInSync(p *process, st *replica.Status, seq uint64) {
+	if seq > p.log.floor && len(st.Config.InSync) < w.profile.minInSync {
+		w.violation("minInSync", "%s commits entry %d with %d members in sync; minInSync is %d", p.name, seq, len(st.Config.InSync), w.profile.minInSync)
+	}
+}

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// checkReply looks at an answer as it leaves a process, and returns the lineage
+// it was given in.
+func (w *world) checkReply(p *process, c *conn, frame []byte) uint64 {
+	if p.status.Config == nil {
+		return 0
+	}
+	lineage := p.status.Config.Lineage
+	switch wire.FrameType(frame) {
+	case wire.TypeAck:
+		var m wire.Ack
+		_ = wire.DecodeAck(frame, &m)
+		w.checkI5(p, &m, lineage)
+		if m.Flags&wire.AckDup == 0 { // a stored reply is true whoever gives it
+			w.checkI4(p, "acknowledges entry", m.Seq)
+		}
+	case wire.TypeGetReply:
+		var m wire.GetReply
+		_ = wire.DecodeGetReply(frame, &m)
+		w.checkRead(p, &m, lineage)
+		if !c.stale(m.ReqID) {
+			w.checkI4(p, "answers a read with commit", m.CommitSeq)
+		}
+	}
+	return lineage
+}
+
+// stale says whether a request asked for what a backup knows.
+func (c *conn) stale(reqID uint64) bool {
+	r, ok := c.user.(*reader)
+	return !ok || r.asks[reqID].mode == wire.ModeBackup || r.asks[reqID].mode == 0
+}
+
+// checkI4: nothing succeeds after supersession unless it linearizes before it.
+// That it linearizes is Porcupine's to say. Beyond that, a process that was
+// stopped for longer than half the grace, and was replaced meanwhile, answers
+// nothing out of its old epoch: it lets a fresh round of answers come in first.
+func (w *world) checkI4(p *process, what string, seq uint64) {
+	if p.wokenAt == 0 || p.staleClock != 0 {
+		return
+	}
+	epoch := p.status.Config.Epoch
+	if epoch >= uint64(len(w.check.superseded)) {
+		return
+	}
+	if at := w.check.superseded[epoch]; at != 0 && at < p.wokenAt {
+		w.violation("I4", "%s %s %d in epoch %d, which ended %d ms before it woke", p.name, what, seq, epoch, (p.wokenAt-at)/millisecond)
+	}
+}
+
+// checkI5: an acknowledged order is in the committed log, at the number that is
+// acknowledged; the log of a lineage never loses one (I6, I10).
+func (w *world) checkI5(p *process, m *wire.Ack, lineage uint64) {
+	if t := w.timeline(lineage); m.Seq == 0 || m.Seq > uint64(len(t.hashes)) {
+		w.violation("I5", "%s acknowledges entry %d; %d are committed", p.name, m.Seq, len(t.hashes))
+	}
+}
+
+// checkRead: whatever the mode, only committed orders are shown, as they are.
+func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
+	if m.Status != wire.GetFound {
+		return
+	}
+	t, seq := w.timeline(lineage), order.Seq(m.Entry)
+	if seq > uint64(len(t.hashes)) || t.hashes[seq-1] != order.Hash(m.Entry) {
+		w.violation("I2", "%s shows entry %d to a reader; the committed log has %d entries and not this one", p.name, seq, len(t.hashes))
+	}
+}
+
+// checkI8: a subscriber sees the committed log without gaps, whoever serves it.
+func (w *world) checkI8(s *subscriber, e *order.Entry, entry []byte, lineage uint64) bool {
+	t := w.timeline(lineage)
+	switch {
+	case e.Seq != s.next:
+		w.violation("I8", "a subscriber wants entry %d and gets %d", s.next, e.Seq)
+	case e.PrevHash != s.hash && len(w.check.timelines) <= 2:
+		w.violation("I8", "a subscriber gets entry %d, which does not follow the one it had before", e.Seq)
+	case e.Seq > uint64(len(t.hashes)) || order.Hash(entry) != t.hashes[e.Seq-1]:
+		w.violation("I8", "a subscriber gets entry %d, which is not the committed one", e.Seq)
+	}
+	return !w.stopped
+}
+
+// checkI9: the sink never goes back an epoch (it refuses a writer of an older
+// one), sees no gap, and the same entries again only after a new writer or a crash.
+func (w *world) checkI9(b *sinkBatch) bool {
+	s, t := &w.sink, w.timeline(b.lineage)
+	held := uint64(len(s.hashes))
+	switch to := b.from + uint64(len(b.hashes)) - 1; {
+	case b.from > held+1:
+		w.violation("I9", "the sink holds %d entries and %s goes on with %d: the replicated cursor is ahead", held, b.name, b.from)
+	case b.from <= held && !s.repeats:
+		w.violation("I9", "the sink holds %d entries and %s repeats from %d for no reason", held, b.name, b.from)
+	case to > uint64(len(t.hashes)):
+		w.violation("I9", "%s writes entry %d; %d are committed", b.name, to, len(t.hashes))
+	}
+	for i, hash := range b.hashes {
+		seq := b.from + uint64(i)
+		if seq <= held && s.hashes[seq-1] != hash {
+			w.violation("I9", "the sink holds another entry %d than %s writes", seq, b.name)
+		}
+		if uint64(b.epochs[i]) > b.epoch || i > 0 && b.epochs[i] < b.epochs[i-1] {
+			w.violation("I9", "%s, writer of epoch %d, writes entry %d of epoch %d", b.name, b.epoch, seq, b.epochs[i])
+		}
+	}
+	return !w.stopped
+}
+
+// acknowledged is an acknowledgement that reached its client: the other half of
+// I7, replies are stable, and of I5, for the order itself.
+func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64) {
+	w.stats.Acked++
+	t := w.timeline(lineage)
+	if at := t.orders[r.key]; at != m.Seq {
+		w.violation("I5", "client %d hears that order %s is at %d; the committed log has it at %d", c.id, r.key, m.Seq, at)
+	}
+	w.history.acked(r.op, w.now, m.Seq, lineage)
+}
+
+// duplicate is a refusal because the ClOrdID is there: it tells where. Either
+// somebody else sent it, or this order was applied on an earlier session.
+func (w *world) duplicate(c *client, r *request, m *wire.Reject, lineage uint64) {
+	w.stats.Duplicates++
+	t := w.timeline(lineage)
+	if at := t.orders[r.key]; at != m.Detail {
+		w.violation("I5", "client %d hears that order %s was there before, at %d; the committed log has it at %d", c.id, r.key, m.Detail, at)
+	}
+	w.history.refused(r.op, w.now, m.Detail, lineage)
+}

@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// checkI1Process: at most one process is ever the primary of an epoch, and the
+// epochs a process goes through only rise.
+func (w *world) checkI1Process(p *process, st *replica.Status) {
+	if st.Config == nil {
+		return
+	}
+	epoch := st.Config.Epoch
+	if before := p.status.Config; before != nil && epoch < before.Epoch {
+		w.violation("I1", "%s goes back from epoch %d to %d", p.name, before.Epoch, epoch)
+		return
+	}
+	if st.Role != replica.RolePrimary {
+		return
+	}
+	for uint64(len(w.check.committers)) <= epoch {
+		w.check.committers = append(w.check.committers, 0)
+	}
+	switch c := &w.check.committers[epoch]; {
+	case *c == 0:
+		*c = p.self.Boot
+	case *c != p.self.Boot:
+		w.violation("I1", "%s is the primary of epoch %d, and so was %s", p.name, epoch, w.name(*c))
+	}
+	if !w.stood(st.Config) {
+		w.violation("I1", "%s is the primary of %s, which the API server never held", p.name, st.Config)
+	}
+}
+
+// stood says whether the API server ever held this configuration.
+func (w *world) stood(c *replica.Config) bool {
+	for i := len(w.api.history) - 1; i >= 0; i-- {
+		if h := &w.api.history[i]; h.Epoch == c.Epoch && h.ChangeID == c.ChangeID {
+			return true
+		}
+	}
+	return false
+}
+
+// recordChanged looks at a change of the record that the API server has let through.
+func (w *world) recordChanged(before *replica.Config, by *process) {
+	now := &w.api.rec
+	for uint64(len(w.check.superseded)) <= now.Epoch {
+		w.check.superseded = append(w.check.superseded, 0)
+	}
+	if e := before.Epoch; w.check.superseded[e] == 0 && now.Primary.Boot != before.Primary.Boot {
+		w.check.superseded[e] = w.now
+	}
+	w.stats.Changes++
+	if before.Epoch > 0 && now.Primary.Boot != before.Primary.Boot {
+		w.stats.Failovers++
+	}
+	if now.Lineage != before.Lineage {
+		w.newLineage(before, by)
+		return
+	}
+	w.checkI10(now, by)
+}
+
+// checkI10: nobody without the full log is electable. Whoever is in inSync may
+// be the next primary, so at the moment it gets there it holds everything that
+// was committed. (From then on I2 watches it.)
+func (w *world) checkI10(c *replica.Config, by *process) {
+	t := w.timeline(c.Lineage)
+	last := uint64(len(t.hashes))
+	if last == 0 {
+		return
+	}
+	for i := range c.InSync {
+		m := w.incarnation(c.InSync[i].Boot)
+		if !m.log.holds(last, t.hashes[last-1]) {
+			w.violation("I10", "%s puts %s in sync, which holds %d entries; %d are committed", by.name, m.name, len(m.log.hashes), last)
+			return
+		}
+	}
+}
+
+// checkI2: the committed prefix is in the log of every in-sync member: of those
+// the primary knows of, and of those the record names by now (a change may have
+// happened that it has not heard of).
+func (w *world) checkI2(p *process, st *replica.Status) {
+	w.checkHolders(p, st, st.Config, "I2")
+}
+
+// checkI3: inSync is a subset of the ack set. Seen from outside: nothing is
+// committed that a member of the record, however it came there, does not store.
+func (w *world) checkI3(p *process, st *replica.Status) {
+	if w.api.rec.Lineage == st.Config.Lineage && w.api.rec.Epoch >= st.Config.Epoch {
+		w.checkHolders(p, st, &w.api.rec, "I3")
+	}
+}
+
+func (w *world) checkHolders(p *process, st *replica.Status, c *replica.Config, invariant string) {
+	seq := st.CommitSeq
+	for i := range c.InSync {
+		m := w.incarnation(c.InSync[i].Boot)
+		if !m.log.holds(seq, p.log.hashes[seq-1]) {
+			w.violation(invariant, "%s commits entry %d in epoch %d; %s, in sync in epoch %d, holds %d entries without it",
+				p.name, seq, st.Config.Epoch, m.name, c.Epoch, len(m.log.hashes))
+			return
+		}
+	}
+}
+
+// newLineage begins another history: what its first primary holds is what
+// survived. It is only right when a person has accepted the loss.
+func (w *world) newLineage(before *replica.Config, by *process) {
+	now := &w.api.rec
+	if before.Epoch == 0 {
+		return
+	}
+	old, t := w.timeline(before.Lineage), w.timeline(now.Lineage)
+	st := by.r.Status()
+	t.base = int(st.LastSeq)
+	for seq := uint64(1); seq <= st.CommitSeq && !w.stopped; seq++ {
+		t.hashes = append(t.hashes, by.log.hashes[seq-1])
+		w.checkI7(by, t, by.st.Get(seq))
+	}
+	w.stats.Losses++
+	w.logf("lineage %d begins with %d entries; %d were committed", now.Lineage, st.LastSeq, len(old.hashes))
+}
+
+// checkDiscard: a process throws its log away only when nobody counts on it.
+func (w *world) checkDiscard(p *process, why string) {
+	if w.isMember(p) && !w.api.rewound {
+		w.violation("I10", "%s is in sync (%s) and throws its log away: %s", p.name, w.configText(&w.api.rec), why)
+	}
+}
+
+// checkAlarm: some alarms mean that something impossible has happened.
+func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
+	switch kind {
+	case replica.AlarmInvariant, replica.AlarmDiverged, replica.AlarmBadFrame, replica.AlarmBadConfig, replica.AlarmCapacity:
+		w.violation("alarm", "%s: %s: %s", p.name, kind, text)
+	case replica.AlarmRegressed:
+		if !w.api.rewound && !w.api.regressed {
+			w.violation("alarm", "%s says that the record went back, which it never did: %s", p.name, text)
+		}
+	}
+}

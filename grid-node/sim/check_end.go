@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"bytes"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+// How long a healed world may take, in true time. The slowest thing is a
+// process that learns late of everything: watch, joins, retries of proposals.
+const (
+	healLimit   = 20 * second
+	healTraffic = 300 * millisecond // clients go on for so long after everything healed
+	outageLong  = 700 * millisecond
+	answerLimit = 150 * millisecond // an order in a world without faults
+)
+
+// checkI13: healed faults end in a full inSync, with every order answered and
+// every log complete.
+func (w *world) checkI13() {
+	w.runUntil(w.now+healTraffic, nil)
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	next := w.now
+	w.runUntil(w.now+healLimit, func() bool {
+		if w.now < next {
+			return false
+		}
+		next = w.now + 10*millisecond
+		return w.converged() == ""
+	})
+	if why := w.converged(); why != "" && !w.stopped {
+		w.violation("I13", "%d s after all faults ended %s", healLimit/second, why)
+	}
+}
+
+// converged says what is still missing, "" if nothing is.
+func (w *world) converged() string {
+	rec := &w.api.rec
+	if len(rec.InSync) != len(w.pods) {
+		return "the record is " + w.configText(rec)
+	}
+	primary := w.processOf(rec.Primary.Boot)
+	if primary == nil {
+		return "the primary of the record is dead: " + w.configText(rec)
+	}
+	for _, p := range w.pods {
+		switch s := &p.proc.status; {
+		case !rec.Has(p.proc.self.Boot):
+			return p.proc.name + " is not in sync: " + w.configText(rec)
+		case s.Config == nil || s.Config.Epoch != rec.Epoch:
+			return p.proc.name + " has not heard of " + w.configText(rec)
+		case (s.Role == replica.RolePrimary) != (p.proc == primary) || s.Suspended:
+			return p.proc.name + " is " + w.statusText(p.proc)
+		case s.CommitSeq != s.LastSeq || s.LastSeq != primary.status.LastSeq:
+			return p.proc.name + " is behind: " + w.statusText(p.proc)
+		}
+	}
+	for _, c := range w.clients {
+		if len(c.open) > 0 {
+			return "an order was never answered: " + c.open[0].key
+		}
+	}
+	return ""
+}
+
+// checkI11: an API outage costs a healthy set of members no availability. The
+// API server goes away, the clients go on, every order and read is answered in
+// time, and nothing of the configuration moves.
+func (w *world) checkI11() {
+	if w.stopped {
+		return
+	}
+	w.phase = phaseOutage
+	w.logf("api: AWAY, and nobody may notice")
+	w.api.mode = apiAway
+	for _, p := range w.pods {
+		w.api.silent[p] = true
+	}
+	for _, c := range w.clients {
+		c.mode = clientBusy
+	}
+	first, epoch, acked := len(w.history.ops), w.api.rec.Epoch, w.stats.Acked
+	w.runUntil(w.now+outageLong, nil)
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	w.runUntil(w.now+answerLimit+50*millisecond, nil)
+	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && o.Return-o.Call > answerLimit {
+			w.violation("I11", "with all members well and the API server away an order was not answered within %d ms: %v", answerLimit/millisecond, o.Op)
+		}
+	}
+	for p := range w.up {
+		if p.status.Config.Epoch != epoch {
+			w.violation("I11", "the configuration moved in an outage of the API server: %s is %s", p.name, w.statusText(p))
+		}
+	}
+	if w.stats.Acked == acked {
+		w.violation("I11", "not one order was acknowledged while the API server was away")
+	}
+}
+
+// checkEnd: the logs of all replicas are byte for byte the same, and every
+// acknowledged order is there exactly once, at the number it was acknowledged at.
+func (w *world) checkEnd() {
+	if w.stopped {
+		return
+	}
+	w.runUntil(w.now+100*millisecond, nil) // the last cursor entry comes to rest
+	first := w.pods[0].proc
+	last, _ := first.st.Last()
+	t := w.timeline(w.api.rec.Lineage)
+	for _, p := range w.pods {
+		if l, _ := p.proc.st.Last(); l != last || uint64(len(t.hashes)) != last {
+			w.violation("end", "%s holds %d entries, %s %d, committed are %d", p.proc.name, l, first.name, last, len(t.hashes))
+			return
+		}
+		for seq := uint64(1); seq <= last; seq++ {
+			if !bytes.Equal(p.proc.st.Get(seq), first.st.Get(seq)) {
+				w.violation("end", "entry %d of %s is not that of %s", seq, p.proc.name, first.name)
+				return
+			}
+		}
+	}
+	for i := range w.history.ops {
+		o := &w.history.ops[i]
+		if o.Kind != linear.Submit || o.Return == linear.Never || o.lineage != w.api.rec.Lineage {
+			continue
+		}
+		if seq, ok := first.st.FindClOrdID([]byte(o.Key)); !ok || seq != o.Seq || t.orders[o.Key] != o.Seq {
+			w.violation("I5", "order %s was acknowledged at %d and is at %d (there: %t)", o.Key, o.Seq, seq, ok)
+			return
+		}
+	}
+	if w.stats.Acked == 0 {
+		w.violation("end", "no order was ever acknowledged: this run shows nothing")
+	}
+}
+
+// checkNobodyPromoted: with no member of inSync alive nobody serves, however
+// long it takes: what was acknowledged is lost, and only a person may say so.
+func (w *world) checkNobodyPromoted() {
+	rec := w.api.rec
+	w.faults.hit(faultAllDead)
+	w.runUntil(w.now+3*second, nil)
+	if w.stopped {
+		return
+	}
+	if w.api.rec.Epoch != rec.Epoch {
+		w.violation("I10", "all members of %s are dead, and the record became %s", w.configText(&rec), w.configText(&w.api.rec))
+	}
+	for p := range w.up {
+		if p.status.Role == replica.RolePrimary || p.status.Role == replica.RoleBackup {
+			w.violation("I10", "all members of %s are dead, and %s is %s", w.configText(&rec), p.name, w.statusText(p))
+		}
+	}
+	w.checkHistory()
+}

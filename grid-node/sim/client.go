@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// client is a program that submits orders on one session, sends again what was
+// not answered under the same clientSeq, follows redirects, and reads.
+type client struct {
+	w    *world
+	id   int
+	pod  *pod  // it turns to this one
+	conn *conn // nil: not connected
+
+	session  [2]uint64
+	sessions uint64 // it had so far
+	opened   bool   // over this connection
+	askedAt  int64  // when the session was last asked for
+	asked    int    // in vain, in a row
+	slot     uint32
+	gen      uint32
+	next     uint64
+	open     []*request // sent and not answered, by clientSeq
+	reqID    uint64
+
+	readers map[*pod]*reader
+	mode    clientMode
+}
+
+// clientMode is what a client still does.
+type clientMode uint8
+
+const (
+	clientBusy      clientMode = iota
+	clientFinishing            // nothing new; what is open gets its answer
+)
+
+// request is an order that was sent.
+type request struct {
+	key       string
+	clientSeq uint64
+	sentAt    int64
+	op        int // in the history
+}
+
+const clientWindow = 10 // orders under way per session
+
+func (w *world) addClient(i int) {
+	c := &client{w: w, id: i, readers: map[*pod]*reader{}}
+	c.pod = w.anyPod()
+	c.newSession()
+	w.clients = append(w.clients, c)
+	c.schedule()
+}
+
+func (c *client) schedule() {
+	c.w.after(c.w.between(c.w.profile.pace/4, c.w.profile.pace*7/4), func() {
+		c.act()
+		c.schedule()
+	})
+}
+
+// newSession gives the old one up: what is open on it stays open for ever.
+func (c *client) newSession() {
+	c.sessions++
+	c.session = [2]uint64{uint64(c.id + 1), c.sessions}
+	c.opened, c.next, c.open = false, 1, nil
+	c.slot, c.gen = 0, 0
+}
+
+// act does one thing.
+func (c *client) act() {
+	w := c.w
+	switch {
+	case c.conn == nil:
+		c.connect()
+		return
+	case !c.opened:
+		c.openSession()
+		return
+	}
+	n := w.rng.IntN(100)
+	switch {
+	case c.mode == clientFinishing:
+		c.repeat()
+	case n < 62 && len(c.open) < clientWindow:
+		c.submit()
+	case n < 85:
+		c.read()
+	default:
+		c.repeat()
+	}
+}
+
+func (c *client) connect() {
+	if c.conn = c.w.net.dial(c, c.pod); c.conn == nil {
+		c.pod = c.w.anyPod()
+		return
+	}
+	c.opened, c.asked, c.askedAt = false, 0, 0
+	c.openSession()
+}
+
+// openSession asks for the session, and elsewhere when nobody answers.
+func (c *client) openSession() {
+	w := c.w
+	if c.askedAt != 0 && w.now-c.askedAt < 120*millisecond {
+		return
+	}
+	if c.asked++; c.asked > 2 {
+		c.turnTo(w.anyPod())
+		return
+	}
+	c.askedAt = w.now
+	c.reqID++
+	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1]}))
+}
+
+// submit sends a new order.
+func (c *client) submit() {
+	w := c.w
+	r := &request{key: fmt.Sprintf("c%d-%d-%d", c.id, c.sessions, c.next), clientSeq: c.next}
+	if w.chance(8) {
+		r.key = fmt.Sprintf("shared-%d", w.rng.IntN(20)) // another client may send it too
+	}
+	c.next++
+	r.op = w.history.submit(c.id, r.key, w.now)
+	c.open = append(c.open, r)
+	c.send(r)
+}
+
+func (c *client) send(r *request) {
+	r.sentAt = c.w.now
+	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: fixOrder(r.key)}))
+}
+
+// repeat sends everything open again when the oldest has waited for long, here or
+// at another pod.
+func (c *client) repeat() {
+	w := c.w
+	if len(c.open) == 0 || w.now-c.open[0].sentAt < 150*millisecond {
+		return
+	}
+	if w.rng.IntN(2) == 0 {
+		c.turnTo(w.anyPod())
+		return
+	}
+	c.sendOpen()
+}
+
+func (c *client) sendOpen() {
+	for _, r := range c.open {
+		c.send(r)
+	}
+}
+
+// turnTo goes to another pod. The old connection is only left: what is on it may
+// still arrive there, long after.
+func (c *client) turnTo(p *pod) {
+	if c.conn != nil {
+		c.conn.gaveUp = true
+		c.conn = nil
+	}
+	c.pod = p
+}
+
+// leave gives the connection up for no reason, sometimes the session too.
+func (c *client) leave() {
+	w := c.w
+	if c.conn == nil {
+		return
+	}
+	w.faults.hit(faultClientLost)
+	if w.rng.IntN(6) == 0 {
+		w.logf("client %d ends, another begins", c.id)
+		c.newSession()
+	}
+	c.turnTo(w.anyPod())
+}
+
+func (c *client) closed(cn *conn) {
+	if c.conn == cn {
+		c.conn = nil
+	}
+}
+
+// got is what a node answered.
+func (c *client) got(cn *conn, frame []byte, lineage uint64) {
+	if cn != c.conn {
+		return
+	}
+	switch wire.FrameType(frame) {
+	case wire.TypeSessionOpened:
+		var m wire.SessionOpened
+		_ = wire.DecodeSessionOpened(frame, &m)
+		if m.ReqID == c.reqID {
+			c.slot, c.gen, c.opened, c.asked = m.Slot, m.Generation, true, 0
+			c.sendOpen()
+		}
+	case wire.TypeAck:
+		var m wire.Ack
+		_ = wire.DecodeAck(frame, &m)
+		if m.Slot == c.slot {
+			c.acked(&m, lineage)
+		}
+	case wire.TypeReject:
+		var m wire.Reject
+		_ = wire.DecodeReject(frame, &m)
+		c.rejected(&m, lineage)
+	case wire.TypeNotPrimary:
+		var m wire.NotPrimary
+		_ = wire.DecodeNotPrimary(frame, &m)
+		if p := c.w.podAt(string(m.Address)); p != nil {
+			c.turnTo(p)
+		} else {
+			c.turnTo(c.w.anyPod())
+		}
+	}
+}
+
+// take removes the request with this number, nil if it has its answer.
+func (c *client) take(clientSeq uint64) *request {
+	for i, r := range c.open {
+		if r.clientSeq == clientSeq {
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			return r
+		}
+	}
+	return nil
+}
+
+func (c *client) acked(m *wire.Ack, lineage uint64) {
+	if r := c.take(m.ClientSeq); r != nil {
+		c.w.acknowledged(c, r, m, lineage)
+	}
+}
+
+func (c *client) rejected(m *wire.Reject, lineage uint64) {
+	w := c.w
+	switch m.Code {
+	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining, wire.CodeSequenceGap:
+		// The same number again later (repeat), or after the ones before it.
+	case wire.CodeDuplicateClOrdID:
+		if r := c.take(m.RequestID); r != nil {
+			w.duplicate(c, r, m, lineage)
+		}
+	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
+		w.logf("client %d: its session is gone, it begins another", c.id)
+		c.newSession()
+		c.turnTo(c.pod)
+	default:
+		w.violation("wire", "client %d is refused with code %d: %s", c.id, m.Code, m.Text)
+	}
+}
+
+// fixOrder is a valid FIX 4.4 order with this ClOrdID.
+func fixOrder(clOrdID string) []byte {
+	const before = "35=D\x0149=P\x0156=G\x0134=1\x0152=20071115-14:30:00.123\x0111="
+	const after = "\x0155=IBM\x0154=1\x0160=20071115-14:30:00.123\x0138=100\x0140=2\x0144=104.25\x01"
+	b := make([]byte, 0, 192)
+	b = fmt.Appendf(b, "8=FIX.4.4\x019=%d\x01", len(before)+len(clOrdID)+len(after))
+	b = append(append(append(b, before...), clOrdID...), after...)
+	b = append(b, "10=000\x01"...)
+	if !order.Seal(b) {
+		panic("order has no trailer")
+	}
+	return b
+}

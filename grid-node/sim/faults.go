@@ -1,0 +1,272 @@
+package sim
+
+import "github.com/ordergrid/ordergrid/grid-node/replica"
+
+// faultKind is a thing that goes wrong. Every run counts how often each did; a
+// long run in which one never did fails, it would show less than it says.
+type faultKind uint8
+
+const (
+	faultDrop faultKind = iota
+	faultDuplicate
+	faultReorder
+	faultLateFrame
+	faultCut
+	faultIsolate
+	faultSlowLink
+	faultReset
+	faultPause
+	faultStaleClock
+	faultCrash
+	faultWallJump
+	faultOutage
+	faultCommitTimeout
+	faultLatePut
+	faultConflict
+	faultSlowAPI
+	faultLateGet
+	faultWatchSilent
+	faultLateWatch
+	faultTouch
+	faultRewind
+	faultSinkCrash
+	faultClientLost
+	faultClientStalled
+	faultAllDead
+	faultKinds
+)
+
+var faultNames = [faultKinds]string{
+	faultDrop: "frames lost", faultDuplicate: "frames doubled", faultReorder: "frames overtaken", faultLateFrame: "frames seconds late",
+	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultSlowLink: "slow links", faultReset: "connections reset",
+	faultPause: "processes paused", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
+	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
+	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
+	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound",
+	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
+	faultAllDead: "all in-sync members dead",
+}
+
+func (k faultKind) String() string { return faultNames[k] }
+
+// faultCounts of one run or of many.
+type faultCounts [faultKinds]uint64
+
+func (c *faultCounts) hit(k faultKind) { c[k]++ }
+
+// makers of the faults that come and go. Each ends by itself, at the latest when
+// the world heals.
+var makers = [faultKinds]func(*world){
+	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
+	faultPause: (*world).makePause, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
+	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
+	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
+	faultSinkCrash: (*world).makeSinkCrash, faultClientLost: (*world).makeClientLost, faultClientStalled: (*world).makeClientStall,
+}
+
+// scheduleFault draws the next fault and when it comes.
+func (w *world) scheduleFault() {
+	d := int64(w.rng.ExpFloat64() * float64(w.profile.every))
+	w.after(min(d, 5*w.profile.every), func() {
+		if w.healing {
+			return
+		}
+		total := 0
+		for _, n := range w.profile.weights {
+			total += n
+		}
+		n := w.rng.IntN(total)
+		for k, weight := range w.profile.weights {
+			if n -= weight; n < 0 {
+				makers[k](w)
+				break
+			}
+		}
+		w.scheduleFault()
+	})
+}
+
+// until ends a fault after a while, unless the world heals first.
+func (w *world) until(from, to int64, end func()) {
+	w.after(w.between(from, to), func() {
+		if !w.healing {
+			end()
+		}
+	})
+}
+
+func (w *world) anyPod() *pod { return w.pods[w.rng.IntN(len(w.pods))] }
+
+// somePod is mostly the primary's: faults there show most.
+func (w *world) somePod() *pod {
+	if w.rng.IntN(2) == 0 {
+		if p := w.podAt(w.api.rec.Primary.Address); p != nil {
+			return p
+		}
+	}
+	return w.anyPod()
+}
+
+func (w *world) someLink() *link {
+	a := w.somePod()
+	b := w.anyPod()
+	for b == a {
+		b = w.anyPod()
+	}
+	if w.rng.IntN(2) == 0 {
+		a, b = b, a
+	}
+	return w.net.link(a, b)
+}
+
+func (w *world) makeCut() {
+	l := w.someLink()
+	w.faults.hit(faultCut)
+	w.net.cutOff(l, true)
+	w.until(20*millisecond, 1200*millisecond, func() { w.net.cutOff(l, false) })
+}
+
+func (w *world) makeIsolation() {
+	p := w.somePod()
+	w.faults.hit(faultIsolate)
+	set := func(cut bool) {
+		for _, o := range w.pods {
+			if o != p {
+				w.net.cutOff(w.net.link(p, o), cut)
+				w.net.cutOff(w.net.link(o, p), cut)
+			}
+		}
+	}
+	set(true)
+	w.until(50*millisecond, 1500*millisecond, func() { set(false) })
+}
+
+func (w *world) makeSlowLink() {
+	l := w.someLink()
+	w.faults.hit(faultSlowLink)
+	l.slow = w.between(millisecond, 150*millisecond)
+	w.logf("network: %s -> %s takes %d ms more", l.from.name, l.to.name, l.slow/millisecond)
+	w.until(50*millisecond, 1500*millisecond, func() { l.slow = 0 })
+}
+
+func (w *world) makeReset() {
+	l := w.someLink()
+	w.net.reset(l.from, l.to)
+}
+
+func (w *world) makePause() {
+	p := w.somePod().proc
+	if p == nil || p.paused {
+		return
+	}
+	w.faults.hit(faultPause)
+	p.pause()
+	long := []int64{100 * millisecond, 250 * millisecond, 500 * millisecond, 2 * second}[w.rng.IntN(4)]
+	w.until(20*millisecond, long, func() {
+		if p.alive && p.paused {
+			p.resume()
+		}
+	})
+}
+
+// makeCrash ends a process, and starts an empty one in its place after a while.
+func (w *world) makeCrash() {
+	pod := w.somePod()
+	p := pod.proc
+	if p == nil || !w.mayEnd(p) {
+		return
+	}
+	w.faults.hit(faultCrash)
+	p.crash(w.rng.IntN(3) > 0)
+	if w.noneLeft() {
+		w.faults.hit(faultAllDead)
+	}
+	w.until(5*millisecond, 1500*millisecond, func() { w.restart(pod) })
+}
+
+func (w *world) restart(p *pod) {
+	if p.proc == nil {
+		p.start()
+		w.net.processStarted(p)
+	}
+}
+
+// mayEnd says whether the memory of an in-sync member survives the end of p,
+// whichever of the changes under way happens.
+func (w *world) mayEnd(p *process) bool {
+	if w.profile.mayLose {
+		return true
+	}
+	if !w.survives(&w.api.rec, p) {
+		return false
+	}
+	for _, put := range w.api.puts {
+		if !w.survives(put.c, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) survives(c *replica.Config, without *process) bool {
+	if c.Epoch == 0 {
+		return true
+	}
+	for i := range c.InSync {
+		if p := w.processOf(c.InSync[i].Boot); p != nil && p != without {
+			return true
+		}
+	}
+	return false
+}
+
+// noneLeft says that no in-sync member of the record lives.
+func (w *world) noneLeft() bool { return !w.survives(&w.api.rec, nil) }
+
+func (w *world) makeWallJump() {
+	p := w.anyPod()
+	w.faults.hit(faultWallJump)
+	p.clock.wall += w.between(-3600*second, 3600*second)
+	w.logf("%s: wall clock jumps", p.name)
+}
+
+func (w *world) makeSinkCrash() {
+	w.faults.hit(faultSinkCrash)
+	w.sink.crash()
+}
+
+func (w *world) makeClientLost() {
+	w.clients[w.rng.IntN(len(w.clients))].leave()
+}
+
+func (w *world) makeClientStall() {
+	c := w.clients[w.rng.IntN(len(w.clients))]
+	if c.conn != nil {
+		w.faults.hit(faultClientStalled)
+		c.conn.stalled = w.now + w.between(50*millisecond, 1500*millisecond)
+		w.logf("connection %d of client %d stalls", c.conn.id, c.id)
+	}
+}
+
+// heal ends every fault.
+func (w *world) heal() {
+	w.logf("EVERYTHING HEALS")
+	w.healing = true
+	w.phase = phaseHeal
+	w.net.each(func(l *link) {
+		w.net.cutOff(l, false)
+		l.slow = 0
+	})
+	w.api.heal()
+	for _, p := range w.pods {
+		if p.proc != nil && p.proc.paused {
+			p.proc.resume()
+		}
+		w.restart(p)
+	}
+	for i, a := range w.pods {
+		for _, b := range w.pods[:i] {
+			w.net.connect(a, b)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package sim
+
+import "strconv"
+
+// Faults of the API server.
+
+func (w *world) makeOutage()         { w.apiMode(apiAway, 100*millisecond, 1500*millisecond) }
+func (w *world) makeCommitTimeouts() { w.apiMode(apiCommits, 100*millisecond, 800*millisecond) }
+func (w *world) makeLatePuts()       { w.apiMode(apiLate, 100*millisecond, 800*millisecond) }
+
+func (w *world) apiMode(m apiMode, from, to int64) {
+	w.api.mode = m
+	w.logf("api: %s", [...]string{"well", "AWAY", "makes changes, ANSWERS ARE LOST", "makes changes LATE"}[m])
+	w.until(from, to, func() {
+		if w.api.mode == m {
+			w.api.mode = apiOK
+			w.logf("api: well")
+		}
+	})
+}
+
+func (w *world) makeSlowAPI() {
+	w.faults.hit(faultSlowAPI)
+	w.api.slow = w.between(10*millisecond, 400*millisecond)
+	w.logf("api: calls take %d ms more", w.api.slow/millisecond)
+	w.until(100*millisecond, 1000*millisecond, func() { w.api.slow = 0 })
+}
+
+func (w *world) makeSilentWatch() {
+	p := w.anyPod()
+	w.api.silent[p] = true
+	w.logf("api: the watch of %s is SILENT", p.name)
+	w.until(50*millisecond, 1500*millisecond, func() {
+		w.api.silent[p] = false
+		if p.proc != nil {
+			w.api.watch(p.proc) // a new watch begins with the record as it is
+		}
+	})
+}
+
+func (w *world) makeTouch() {
+	w.faults.hit(faultTouch)
+	w.logf("api: somebody edits the record")
+	w.api.touch(nil)
+}
+
+// makeRewind restores the record of some changes ago, version included, as a
+// restored etcd does. It happens only when everybody named in it is either dead
+// or knows better: a process that missed the changes cannot know that it did,
+// and no protocol that trusts the arbiter could save it.
+func (w *world) makeRewind() {
+	a := &w.api
+	if a.rewound || len(a.history) < 3 || a.rec.Epoch < 2 {
+		return
+	}
+	old := a.history[len(a.history)-1-w.rng.IntN(min(3, len(a.history)-1))]
+	if old.Epoch == 0 || old.Epoch == a.rec.Epoch || !w.allKnow(a.rec.Epoch) || len(a.puts) > 0 {
+		return
+	}
+	w.faults.hit(faultRewind)
+	w.logf("api: REWOUND to version %s, %s", old.Version, w.configText(&old))
+	a.lost, a.rewound = a.rec, true
+	a.rec = old
+	a.version, _ = strconv.Atoi(old.Version)
+	a.changes++
+	a.notify()
+	w.until(300*millisecond, 2*second, a.rollForward)
+}
+
+// allKnow says whether every process that lives has seen this epoch.
+func (w *world) allKnow(epoch uint64) bool {
+	for p := range w.up {
+		if p.status.Config == nil || p.status.Config.Epoch < epoch {
+			return false
+		}
+	}
+	return true
+}
+
+// rollForward is a person who puts the true record back.
+func (a *apiServer) rollForward() {
+	if !a.rewound {
+		return
+	}
+	a.rewound, a.regressed = false, true
+	a.version += 1000 // versions that were never seen
+	a.rec = a.lost
+	a.stamp()
+	a.w.logf("api: a person puts the record back: %s", a.w.configText(&a.rec))
+	a.notify()
+}
+
+// heal makes the API server well.
+func (a *apiServer) heal() {
+	a.mode, a.slow = apiOK, 0
+	a.rollForward()
+	for _, p := range a.w.pods {
+		a.silent[p] = false
+		if p.proc != nil {
+			a.watch(p.proc)
+		}
+	}
+}

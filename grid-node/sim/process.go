@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// pod is a place where processes run, one after the other. Name and address
+// stay; every process has a boot id of its own.
+type pod struct {
+	w       *world
+	index   int
+	name    string
+	address string
+	clock   clock
+	proc    *process   // the one that runs, nil if none does
+	all     []*process // all there ever were
+	cleared int64      // when the address was last taken by a new process
+}
+
+// process is one incarnation: a replica, its store, and what the simulation
+// knows of it. When a replica discards itself the process goes on with a new
+// one; here that is a new process which keeps the connections.
+type process struct {
+	w     *world
+	pod   *pod
+	name  string // a1, a2, ... in traces
+	self  replica.Member
+	alive bool
+	st    *store.Store
+	r     *replica.Replica
+	out   replica.Outbox
+
+	paused     bool
+	pausedAt   int64
+	wokenAt    int64    // end of the last pause that was longer than half the grace, 0 if none
+	queue      []func() // what arrived while it was paused
+	staleClock int64    // Mono of a wake-up that was cut in two by the pause, 0 otherwise
+	flushDue   bool
+	draining   bool
+	drained    bool
+	watchAt    int64 // no watch event is delivered before: they come in order
+	watchSeen  int   // apiServer.changes of the last one delivered
+
+	log    logView
+	status replica.Status // as of the last step
+	writer sinkWriter
+}
+
+func (w *world) addPod(i int) {
+	p := &pod{w: w, index: i, name: string(rune('a' + i)), address: fmt.Sprintf("10.0.0.%d:7400", i+1)}
+	p.clock = w.newClock()
+	w.pods = append(w.pods, p)
+}
+
+// start runs an empty process in the pod.
+func (p *pod) start() *process {
+	w := p.w
+	n := len(p.all) + 1
+	boot := uint64(p.index+0xa)<<16 | uint64(n)
+	self, err := replica.NewMember(wire.FormatMemberID(p.name, boot), p.address)
+	if err != nil {
+		panic(err) // a mistake in this package
+	}
+	st, err := store.New(store.Options{})
+	if err != nil {
+		panic(err) // no memory left on this machine
+	}
+	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d", p.name, n), self: self, alive: true, st: st}
+	opt := replica.Options{
+		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
+		Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
+	}
+	if w.profile.leases {
+		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
+	}
+	if proc.r, err = replica.New(opt); err != nil {
+		panic(err)
+	}
+	p.proc, p.cleared = proc, w.now
+	p.all = append(p.all, proc)
+	w.logf("%s starts", proc.name)
+	w.api.get(proc) // a watch begins with the record as it is
+	proc.scheduleTick()
+	return proc
+}
+
+// scheduleTick makes the process tick, a little late now and then.
+func (p *process) scheduleTick() {
+	w := p.w
+	every := int64(w.profile.beacon()) / 2
+	w.after(every-w.between(0, every/10), func() {
+		if !p.alive {
+			return
+		}
+		if !p.paused {
+			p.step(&replica.Event{Kind: replica.EventTick})
+		}
+		p.scheduleTick()
+	})
+}
+
+// time is what the process reads from its clocks.
+func (p *process) time() replica.Time {
+	t := p.pod.clock.time(p.w.now)
+	if p.staleClock != 0 {
+		t.Mono = p.staleClock
+	}
+	return t
+}
+
+// deliver gives the process something that arrived; while it is paused it waits.
+func (p *process) deliver(do func()) {
+	if p.paused {
+		p.queue = append(p.queue, do)
+		return
+	}
+	do()
+}
+
+// step gives the replica one event. Most wake-ups end here with a flush; some
+// bring more events first.
+func (p *process) step(ev *replica.Event) {
+	if !p.alive || p.w.stopped {
+		return
+	}
+	w := p.w
+	w.steps++
+	p.r.Step(p.time(), ev, &p.out)
+	w.checkStep(p)
+	if p.flushDue {
+		return
+	}
+	if !w.healing && w.chance(w.profile.lateFlush) {
+		p.flushDue = true
+		w.after(w.between(0, 2*millisecond), func() {
+			p.deliver(func() {
+				p.flushDue = false
+				p.flush()
+			})
+		})
+		return
+	}
+	p.flush()
+}
+
+// flush ends a wake-up: what the replica wants is carried out.
+func (p *process) flush() {
+	if !p.alive || p.w.stopped {
+		return
+	}
+	p.w.steps++
+	p.r.Step(p.time(), &flushEvent, &p.out)
+	p.w.checkStep(p)
+	p.act()
+}
+
+// act carries out what the replica asked for, in its order.
+func (p *process) act() {
+	w := p.w
+	restart := ""
+	for i := range p.out.Actions {
+		a := &p.out.Actions[i]
+		switch a.Kind {
+		case replica.ActionReply:
+			w.net.reply(p, a.Conn, joined(p.out.Head(a), a.Tail))
+		case replica.ActionSend:
+			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), a.Liveness)
+		case replica.ActionPropose:
+			w.api.propose(p, a.Config)
+		case replica.ActionReadConfig:
+			w.api.get(p)
+		case replica.ActionAlarm:
+			p.alarm(a.Alarm, a.Text)
+		case replica.ActionCloseConn:
+			w.violation("wire", "%s closes connection %d: %s", p.name, a.Conn, a.Text)
+		case replica.ActionDrained:
+			p.drained = true
+			w.logf("%s drained", p.name)
+		case replica.ActionStatus:
+			w.logf("%s is %s", p.name, w.statusText(p))
+		case replica.ActionRestart:
+			restart = a.Text
+		}
+	}
+	p.out.Reset()
+	if restart != "" {
+		p.discard(restart)
+	}
+}
+
+// discard ends an incarnation by its own wish; the process makes a new one.
+func (p *process) discard(why string) {
+	w := p.w
+	w.logf("%s discards itself: %s", p.name, w.short(why))
+	w.stats.Discards++
+	w.checkDiscard(p, why)
+	p.end()
+	next := p.pod.start()
+	next.draining = p.draining
+	w.net.inherit(p, next)
+}
+
+// end frees what the incarnation held; its log is remembered by hashes only.
+func (p *process) end() {
+	p.alive = false
+	p.queue = nil
+	if p.pod.proc == p {
+		p.pod.proc = nil
+	}
+	p.st.Close()
+}
+
+// alarm is a fact for an operator of the grid; some must never be.
+func (p *process) alarm(kind replica.AlarmKind, text string) {
+	p.w.logf("%s ALARM %s: %s", p.name, kind, p.w.short(text))
+	p.w.checkAlarm(p, kind, text)
+}
+
+// crash ends the process. With reset the machine lives and says so to whoever
+// has a connection; without it just falls silent.
+func (p *process) crash(reset bool) {
+	p.w.logf("%s CRASHES (connections reset: %t)", p.name, reset)
+	p.end()
+	p.w.net.processGone(p, reset)
+}
+
+// pause is SIGSTOP; resume is SIGCONT. Ticks do not happen meanwhile, frames and
+// answers wait in the kernel.
+func (p *process) pause() {
+	p.paused, p.pausedAt = true, p.w.now
+	p.w.logf("%s PAUSED", p.name)
+}
+
+func (p *process) resume() {
+	w := p.w
+	slept := w.now - p.pausedAt
+	w.logf("%s RESUMED after %d ms, %d events wait", p.name, slept/millisecond, len(p.queue))
+	p.paused = false
+	queue := p.queue
+	p.queue = nil
+	if slept > int64(w.profile.grace())/2+10*millisecond {
+		p.wokenAt = w.now
+	}
+	// The signal may have come after the wake-up read the clock and before it read
+	// its sockets: the first of what waited is then seen with the old time.
+	stale := 0
+	if len(queue) > 0 && w.chance(300) {
+		stale = 1 + w.rng.IntN(min(len(queue), 8))
+		p.staleClock = p.pod.clock.mono(p.pausedAt)
+		w.faults.hit(faultStaleClock)
+	} else if w.chance(500) {
+		p.step(&replica.Event{Kind: replica.EventTick})
+	}
+	for i, do := range queue {
+		if i == stale {
+			p.staleClock = 0
+		}
+		if p.alive {
+			do()
+		}
+	}
+	p.staleClock = 0
+}
+
+func joined(head, tail []byte) []byte {
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}

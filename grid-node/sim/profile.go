@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// profile is the kind of world a seed gets.
+type profile struct {
+	name      string
+	replicas  int
+	minInSync int
+	leases    bool // half the reads are leased; clocks then run within 200 ppm
+	hostile   bool // the network keeps no order and loses single frames
+	mayLose   bool // every process may die: what was acknowledged can be lost
+	rewinds   bool // the API server may go back to an older record
+	maxPPM    int64
+	limits    replica.Limits
+	timing    replica.Timing
+	odds      odds
+	lateFlush int   // of 1000 wake-ups that bring more events before they act
+	clients   int   // sessions
+	pace      int64 // mean time between two things a client does
+	every     int64 // mean time between two faults
+	chaos     int64 // how long faults come
+	weights   weights
+}
+
+// odds of single events, of 1000.
+type odds struct {
+	drop, duplicate, reorder, late int // a frame in a hostile world
+	lateGet, lateWatch, lostAnswer int // a call to the API server
+}
+
+// weights of the faults that come and go: how often each is drawn.
+type weights [faultKinds]int
+
+func (p *profile) beacon() time.Duration { return orDefault(p.timing.Beacon, 20*time.Millisecond) }
+func (p *profile) grace() time.Duration  { return orDefault(p.timing.Grace, 300*time.Millisecond) }
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
+
+// shape sets what is special about a profile.
+type shape struct {
+	name string
+	set  func(p *profile)
+}
+
+// shapes in the order in which seeds go through them, so that few seeds already
+// see all of them.
+var shapes = []shape{
+	{"mixed", func(*profile) {}},
+	{"hostile", hostile},
+	{"pauses", pauses},
+	{"api", apiTrouble},
+	{"restarts", restarts},
+	{"cuts", cuts},
+	{"mixed", func(*profile) {}},
+	{"drift", drift},
+	{"hostile", hostile},
+	{"doom", doom},
+	{"api", apiTrouble},
+	{"rewind", rewind},
+}
+
+func hostile(p *profile) {
+	p.hostile = true
+	p.odds.drop, p.odds.duplicate, p.odds.reorder, p.odds.late = 12, 20, 60, 6
+}
+
+func pauses(p *profile) {
+	p.weights[faultPause] = 60
+	p.weights[faultCut], p.weights[faultSlowLink] = 20, 20
+}
+
+func apiTrouble(p *profile) {
+	for _, k := range []faultKind{faultOutage, faultCommitTimeout, faultLatePut, faultSlowAPI, faultWatchSilent, faultTouch} {
+		p.weights[k] *= 4
+	}
+	p.odds.lostAnswer, p.odds.lateGet, p.odds.lateWatch = 100, 100, 100
+}
+
+func restarts(p *profile) {
+	p.weights[faultCrash], p.weights[faultReset] = 60, 20
+	p.limits.JoinBound = 8
+}
+
+func cuts(p *profile) {
+	p.weights[faultCut], p.weights[faultIsolate], p.weights[faultReset] = 60, 30, 20
+}
+
+func drift(p *profile) {
+	p.maxPPM, p.leases = 40000, false
+	p.weights[faultWallJump] = 30
+}
+
+func doom(p *profile) {
+	p.mayLose = true
+	p.weights[faultCrash] = 40
+}
+
+func rewind(p *profile) {
+	p.rewinds = true
+	p.weights[faultRewind] = 25
+	p.weights[faultLatePut] = 25
+}
+
+// newProfile is the world of a seed.
+func newProfile(seed uint64, rng *rand.Rand) *profile {
+	p := &profile{
+		replicas:  2 + int(seed/uint64(len(shapes)))%2,
+		minInSync: 1,
+		leases:    rng.IntN(2) == 0,
+		maxPPM:    200,
+		limits:    replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
+		timing:    replica.Timing{ClaimDelay: 400 * time.Millisecond},
+		odds:      odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
+		lateFlush: rng.IntN(300),
+		clients:   3,
+		pace:      8 * millisecond,
+		every:     int64(80+rng.IntN(400)) * millisecond,
+		chaos:     int64(2500+rng.IntN(3500)) * millisecond,
+		weights: weights{
+			faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultCrash: 15, faultWallJump: 3,
+			faultOutage: 6, faultCommitTimeout: 6, faultLatePut: 6, faultSlowAPI: 6, faultWatchSilent: 6, faultTouch: 8,
+			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10,
+		},
+	}
+	if rng.IntN(4) == 0 {
+		p.minInSync = 2
+	}
+	s := shapes[seed%uint64(len(shapes))]
+	p.name = s.name
+	s.set(p)
+	return p
+}
+
+func (p *profile) String() string {
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.every/millisecond, p.chaos/millisecond)
+}
+
+// newClock is that of one more machine.
+func (w *world) newClock() clock {
+	ppm := w.profile.maxPPM
+	return clock{base: w.between(second, 1000*second), ppm: w.between(-ppm, ppm), wall: w.between(-2*second, 2*second)}
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+// Stats of one run, or of many added up.
+type Stats struct {
+	Steps      uint64 // of replicas
+	Acked      uint64 // orders whose acknowledgement reached a client
+	Duplicates uint64 // orders refused because their ClOrdID was there
+	Ops        uint64 // operations that Porcupine looked at
+	Changes    uint64 // of the configuration
+	Failovers  uint64 // of those, to another primary
+	Losses     uint64 // of those, with data loss accepted
+	Discards   uint64 // replicas that discarded themselves
+	Delivered  uint64 // entries that reached a subscriber
+	SinkFenced uint64 // writes the sink refused as of an older epoch
+	Simulated  int64  // nanoseconds
+}
+
+func (s *Stats) add(o *Stats) {
+	s.Steps += o.Steps
+	s.Acked += o.Acked
+	s.Duplicates += o.Duplicates
+	s.Ops += o.Ops
+	s.Changes += o.Changes
+	s.Failovers += o.Failovers
+	s.Losses += o.Losses
+	s.Discards += o.Discards
+	s.Delivered += o.Delivered
+	s.SinkFenced += o.SinkFenced
+	s.Simulated += o.Simulated
+}
+
+// Result of one seed.
+type Result struct {
+	Seed      uint64
+	Profile   string
+	Violation *Violation  // nil: everything held
+	History   []linear.Op // of the order at fault, when Porcupine found it
+	Stats     Stats
+	Faults    faultCounts
+}
+
+// Run plays one seed; a trace is written when trace is not nil.
+func Run(seed uint64, trace io.Writer) (res Result) {
+	w := newWorld(seed, trace)
+	defer func() {
+		if r := recover(); r != nil { // a panic of the core is a finding like any other
+			w.violation("panic", "%v\n%s", r, debug.Stack())
+		}
+		w.stats.Steps, w.stats.Simulated = w.steps, w.now
+		res = Result{Seed: seed, Profile: w.profile.name, Violation: w.check.found, History: w.check.history, Stats: w.stats, Faults: w.faults}
+		w.close()
+	}()
+	w.run()
+	return res
+}
+
+func newWorld(seed uint64, trace io.Writer) *world {
+	w := &world{seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x6f72646572))}
+	w.profile = newProfile(seed, w.rng)
+	w.check.made = map[uint64]uint64{}
+	w.sink.w = w
+	w.logf("seed %d, %v", seed, w.profile)
+	for i := range w.profile.replicas {
+		w.addPod(i)
+	}
+	w.net.init(w)
+	w.api.init(w)
+	for _, p := range w.pods {
+		p.start()
+	}
+	for i := range w.profile.clients {
+		w.addClient(i)
+	}
+	w.addSubscriber()
+	return w
+}
+
+func (w *world) close() {
+	for _, p := range w.pods {
+		if p.proc != nil {
+			p.proc.st.Close()
+		}
+	}
+}
+
+// run is the whole life of a world.
+func (w *world) run() {
+	w.scheduleFault()
+	w.runUntil(w.profile.chaos, nil)
+	if w.stopped {
+		return
+	}
+	w.heal()
+	if w.noneLeft() {
+		w.checkNobodyPromoted()
+		return
+	}
+	w.checkI13()
+	w.checkI11()
+	w.checkEnd()
+	w.checkHistory()
+	w.logf("the end: %d orders acknowledged", w.stats.Acked)
+}
+
+// Describe is the world of a seed in one line.
+func Describe(seed uint64) string {
+	return fmt.Sprintf("seed %d: %v", seed, newProfile(seed, rand.New(rand.NewPCG(seed, 0x6f72646572))))
+}

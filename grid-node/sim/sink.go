@@ -1,0 +1,128 @@
+package sim
+
+import "github.com/ordergrid/ordergrid/grid-node/replica"
+
+// sink is what stands behind the grid: it takes committed entries and refuses a
+// writer of an older epoch than it has seen.
+type sink struct {
+	w       *world
+	crashes int
+	epoch   uint64 // highest of a writer
+	lineage uint64
+	writer  uint64   // boot id of the last writer
+	hashes  []uint64 // what it holds
+	repeats bool     // entries may come again: a new writer, or a crash
+}
+
+// sinkWriter is the write-behind of one process. It lives on threads of its own
+// but stops with the process.
+type sinkWriter struct {
+	active  bool
+	busy    bool
+	pos     uint64
+	epoch   uint64
+	lineage uint64
+}
+
+func (s *sink) crash() {
+	s.crashes++
+	s.repeats = true
+	s.w.logf("sink CRASHES and restarts")
+}
+
+// followStatus starts and stops the writer with the role.
+func (p *process) followStatus(st *replica.Status) {
+	wr := &p.writer
+	if st.Role != replica.RolePrimary {
+		wr.active = false
+		return
+	}
+	wr.epoch, wr.lineage = st.Config.Epoch, st.Config.Lineage
+	if !wr.active {
+		wr.active, wr.pos = true, st.CursorSeq
+	}
+	p.writeSoon()
+}
+
+// writeSoon lets the writer look for committed entries.
+func (p *process) writeSoon() {
+	if !p.writer.active || p.writer.busy {
+		return
+	}
+	p.writer.busy = true
+	w := p.w
+	w.after(w.between(200*microsecond, 4*millisecond), func() {
+		p.deliver(p.writeBatch)
+	})
+}
+
+// writeBatch sends what is committed and not written.
+func (p *process) writeBatch() {
+	w, wr := p.w, &p.writer
+	wr.busy = false
+	from, to := wr.pos+1, min(p.status.CommitSeq, wr.pos+64)
+	if !p.alive || !wr.active || from > to {
+		return
+	}
+	wr.busy = true
+	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: wr.epoch, lineage: wr.lineage, from: from, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
+	crashes := w.sink.crashes
+	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
+		ok := w.sink.accept(&batch)
+		lost := w.sink.crashes != crashes
+		w.after(w.between(100*microsecond, 2*millisecond), func() {
+			p.deliver(func() { p.written(to, ok, lost) })
+		})
+	})
+}
+
+// written is the sink's answer.
+func (p *process) written(to uint64, ok, lost bool) {
+	wr := &p.writer
+	wr.busy = false
+	if !p.alive || !wr.active {
+		return
+	}
+	switch {
+	case lost: // the answer went with the sink: go on where the log says it is safe
+		wr.pos = p.status.CursorSeq
+	case ok:
+		wr.pos = to
+		p.step(&replica.Event{Kind: replica.EventCursor, Seq: to})
+	default:
+		return // a newer writer is there; the next change of the configuration tells
+	}
+	p.writeSoon()
+}
+
+type sinkBatch struct {
+	boot, epoch, lineage, from uint64
+	name                       string
+	hashes                     []uint64
+	epochs                     []uint32
+}
+
+// accept takes a batch, unless its writer was replaced.
+func (s *sink) accept(b *sinkBatch) bool {
+	if b.epoch < s.epoch {
+		s.w.logf("sink refuses %s of epoch %d, it has seen %d", b.name, b.epoch, s.epoch)
+		s.w.stats.SinkFenced++
+		return false
+	}
+	if b.boot != s.writer {
+		s.repeats = true
+	}
+	if b.lineage > s.lineage { // another history from here on
+		s.lineage, s.repeats = b.lineage, true
+		s.hashes = s.hashes[:min(len(s.hashes), int(b.from-1))]
+	}
+	if !s.w.checkI9(b) {
+		return false
+	}
+	s.epoch, s.writer = b.epoch, b.boot
+	if int(b.from)+len(b.hashes)-1 > len(s.hashes) {
+		s.hashes = append(s.hashes[:b.from-1], b.hashes...)
+		s.repeats = false // it is beyond what it had
+	}
+	return true
+}
