@@ -63,12 +63,18 @@ func (a *apiServer) way() int64 {
 }
 
 // get reads the record for a process: from the arbiter itself, but the answer
-// may be old when it arrives.
+// may be old when it arrives. A process has one read under way at a time, as the
+// node does.
 func (a *apiServer) get(p *process) {
 	w := a.w
+	if p.reading {
+		return
+	}
+	p.reading = true
 	w.after(a.way(), func() {
 		if a.mode == apiAway {
 			w.faults.hit(faultOutage)
+			w.after(w.between(millisecond, callTimeout), func() { p.reading = false })
 			return
 		}
 		c := a.rec
@@ -79,7 +85,10 @@ func (a *apiServer) get(p *process) {
 		}
 		w.after(back, func() {
 			if p.alive {
-				p.deliver(func() { p.step(&replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &c}) })
+				p.deliver(func() {
+					p.reading = false
+					p.step(&replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &c})
+				})
 			}
 		})
 	})

@@ -37,6 +37,7 @@ type checker struct {
 	committers []uint64          // boot id of the primary, by epoch
 	made       map[uint64]uint64 // (epoch, seq) -> hash of the entry made there
 	timelines  []*timeline       // by lineage
+	refused    map[string]int    // ClOrdIDs: how many writers gave them up
 	superseded []int64           // by epoch: when the record went beyond it
 }
 
@@ -189,6 +190,7 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 			return
 		}
 		t.orders[id] = e.Seq
+		w.checkRefused(p, id, e.Seq)
 	}
 }
 

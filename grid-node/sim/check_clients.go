@@ -123,6 +123,27 @@ func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64)
 	w.history.acked(r.op, w.now, m.Seq, lineage)
 }
 
+// refused is an order that its client was told is not applied: from here on no
+// copy of it, wherever it is stuck, may be.
+func (w *world) refused(c *client, r *request) {
+	w.stats.Refused++
+	w.logf("client %d gives %s up", c.id, r.key)
+	w.check.refused[r.key]++
+	for lineage := range w.check.timelines {
+		if seq := w.check.timelines[lineage].orders[r.key]; seq != 0 && w.history.writers[r.key] == w.check.refused[r.key] {
+			w.violation("I7", "client %d is told that order %s was not applied; it is at %d", c.id, r.key, seq)
+		}
+	}
+	w.history.drop(r.op)
+}
+
+// checkRefused: what was refused stays refused.
+func (w *world) checkRefused(p *process, id string, seq uint64) {
+	if n := w.check.refused[id]; n > 0 && n == w.history.writers[id] {
+		w.violation("I7", "%s commits order %s at %d; its client was told that it was not applied", p.name, id, seq)
+	}
+}
+
 // duplicate is a refusal because the ClOrdID is there: it tells where. Either
 // somebody else sent it, or this order was applied on an earlier session.
 func (w *world) duplicate(c *client, r *request, m *wire.Reject, lineage uint64) {

@@ -16,10 +16,14 @@ type client struct {
 	conn *conn // nil: not connected
 
 	session  [2]uint64
-	sessions uint64 // it had so far
-	opened   bool   // over this connection
-	askedAt  int64  // when the session was last asked for
-	asked    int    // in vain, in a row
+	sessions uint64          // it had so far
+	attempt  uint64          // of opening it: one more for every connection
+	highest  uint64          // clientSeq with an answer
+	given    map[uint64]bool // clientSeqs given up after a refusal
+	fill     uint64          // one of those that a new primary does not know of, 0 for none
+	opened   bool            // over this connection
+	askedAt  int64           // when the session was last asked for
+	asked    int             // in vain, in a row
 	slot     uint32
 	gen      uint32
 	next     uint64
@@ -42,6 +46,7 @@ const (
 type request struct {
 	key       string
 	clientSeq uint64
+	conn      *conn // on which it waits for an answer; nil: it is to be sent
 	sentAt    int64
 	op        int // in the history
 }
@@ -68,7 +73,8 @@ func (c *client) newSession() {
 	c.sessions++
 	c.session = [2]uint64{uint64(c.id + 1), c.sessions}
 	c.opened, c.next, c.open = false, 1, nil
-	c.slot, c.gen = 0, 0
+	c.slot, c.gen, c.attempt, c.highest, c.fill = 0, 0, 0, 0, 0
+	c.given = map[uint64]bool{}
 }
 
 // act does one thing.
@@ -84,9 +90,12 @@ func (c *client) act() {
 	}
 	n := w.rng.IntN(100)
 	switch {
+	case c.fill != 0: // an empty frame uses the number up
+		c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: c.fill}))
+		c.fill = 0
 	case c.mode == clientFinishing:
 		c.repeat()
-	case n < 62 && len(c.open) < clientWindow:
+	case n < 62 && c.next < c.lowest()+clientWindow:
 		c.submit()
 	case n < 85:
 		c.read()
@@ -101,6 +110,7 @@ func (c *client) connect() {
 		return
 	}
 	c.opened, c.asked, c.askedAt = false, 0, 0
+	c.attempt++
 	c.openSession()
 }
 
@@ -116,7 +126,7 @@ func (c *client) openSession() {
 	}
 	c.askedAt = w.now
 	c.reqID++
-	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1]}))
+	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt}))
 }
 
 // submit sends a new order.
@@ -133,27 +143,34 @@ func (c *client) submit() {
 }
 
 func (c *client) send(r *request) {
-	r.sentAt = c.w.now
+	r.sentAt, r.conn = c.w.now, c.conn
 	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: fixOrder(r.key)}))
 }
 
-// repeat sends everything open again when the oldest has waited for long, here or
-// at another pod.
+// lowest clientSeq without an answer.
+func (c *client) lowest() uint64 {
+	if len(c.open) > 0 {
+		return c.open[0].clientSeq
+	}
+	return c.next
+}
+
+// repeat sends what was refused for now again, and turns to another connection
+// when the oldest has waited for long. Two copies never go over one connection:
+// each would get an answer.
 func (c *client) repeat() {
 	w := c.w
-	if len(c.open) == 0 || w.now-c.open[0].sentAt < 150*millisecond {
-		return
-	}
-	if w.rng.IntN(2) == 0 {
-		c.turnTo(w.anyPod())
-		return
-	}
 	c.sendOpen()
+	if len(c.open) > 0 && w.now-c.open[0].sentAt > 150*millisecond {
+		c.turnTo([]*pod{c.pod, w.anyPod()}[w.rng.IntN(2)])
+	}
 }
 
 func (c *client) sendOpen() {
 	for _, r := range c.open {
-		c.send(r)
+		if r.conn != c.conn {
+			c.send(r)
+		}
 	}
 }
 
@@ -234,6 +251,7 @@ func (c *client) take(clientSeq uint64) *request {
 
 func (c *client) acked(m *wire.Ack, lineage uint64) {
 	if r := c.take(m.ClientSeq); r != nil {
+		c.highest = max(c.highest, m.ClientSeq)
 		c.w.acknowledged(c, r, m, lineage)
 	}
 }
@@ -241,19 +259,61 @@ func (c *client) acked(m *wire.Ack, lineage uint64) {
 func (c *client) rejected(m *wire.Reject, lineage uint64) {
 	w := c.w
 	switch m.Code {
-	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining, wire.CodeSequenceGap:
-		// The same number again later (repeat), or after the ones before it.
+	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining:
+		if m.ForType == wire.TypeSubmit {
+			c.refused(m.RequestID)
+		}
+	case wire.CodeSequenceGap:
+		if r := c.find(m.RequestID); r != nil {
+			r.conn = nil // again, after the ones before it
+		}
+		if c.given[m.Detail] {
+			c.fill = m.Detail
+		}
 	case wire.CodeDuplicateClOrdID:
 		if r := c.take(m.RequestID); r != nil {
+			c.given[m.RequestID] = true
 			w.duplicate(c, r, m, lineage)
 		}
+	case wire.CodeSessionMoved:
+		c.turnTo(c.pod)
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
 		w.logf("client %d: its session is gone, it begins another", c.id)
 		c.newSession()
 		c.turnTo(c.pod)
+	case wire.CodeBadFIX:
+		if !c.given[m.RequestID] {
+			w.violation("wire", "client %d is told that order %d is no order: %s", c.id, m.RequestID, m.Text)
+		}
 	default:
 		w.violation("wire", "client %d is refused with code %d: %s", c.id, m.Code, m.Text)
 	}
+}
+
+// refused is for an order that was not taken now. Sometimes the client takes no
+// for an answer: it was told that the order was not applied, and so it must stay.
+// Not for too many in a row, the window of a new primary begins at what was
+// applied.
+func (c *client) refused(clientSeq uint64) {
+	r := c.find(clientSeq)
+	if r == nil {
+		return
+	}
+	r.conn = nil
+	if c.w.rng.IntN(2) == 0 && clientSeq < c.highest+8 {
+		c.take(clientSeq)
+		c.given[clientSeq] = true
+		c.w.refused(c, r)
+	}
+}
+
+func (c *client) find(clientSeq uint64) *request {
+	for _, r := range c.open {
+		if r.clientSeq == clientSeq {
+			return r
+		}
+	}
+	return nil
 }
 
 // fixOrder is a valid FIX 4.4 order with this ClOrdID.

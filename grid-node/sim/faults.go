@@ -16,6 +16,7 @@ const (
 	faultSlowLink
 	faultReset
 	faultPause
+	faultStall
 	faultStaleClock
 	faultCrash
 	faultWallJump
@@ -39,7 +40,7 @@ const (
 var faultNames = [faultKinds]string{
 	faultDrop: "frames lost", faultDuplicate: "frames doubled", faultReorder: "frames overtaken", faultLateFrame: "frames seconds late",
 	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultSlowLink: "slow links", faultReset: "connections reset",
-	faultPause: "processes paused", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
+	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
 	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound",
@@ -58,7 +59,7 @@ func (c *faultCounts) hit(k faultKind) { c[k]++ }
 // the world heals.
 var makers = [faultKinds]func(*world){
 	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
-	faultPause: (*world).makePause, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
+	faultPause: (*world).makePause, faultStall: (*world).makeStall, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
 	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
 	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
 	faultSinkCrash: (*world).makeSinkCrash, faultClientLost: (*world).makeClientLost, faultClientStalled: (*world).makeClientStall,
@@ -156,7 +157,7 @@ func (w *world) makeReset() {
 
 func (w *world) makePause() {
 	p := w.somePod().proc
-	if p == nil || p.paused {
+	if p == nil || p.paused || p.stalled {
 		return
 	}
 	w.faults.hit(faultPause)
@@ -164,6 +165,20 @@ func (w *world) makePause() {
 	long := []int64{100 * millisecond, 250 * millisecond, 500 * millisecond, 2 * second}[w.rng.IntN(4)]
 	w.until(20*millisecond, long, func() {
 		if p.alive && p.paused {
+			p.resume()
+		}
+	})
+}
+
+func (w *world) makeStall() {
+	p := w.somePod().proc
+	if p == nil || p.paused || p.stalled || p.vitals == nil {
+		return
+	}
+	w.faults.hit(faultStall)
+	p.stall()
+	w.until(20*millisecond, []int64{200 * millisecond, 800 * millisecond, 5 * second}[w.rng.IntN(3)], func() {
+		if p.alive && p.stalled {
 			p.resume()
 		}
 	})
@@ -259,7 +274,7 @@ func (w *world) heal() {
 	})
 	w.api.heal()
 	for _, p := range w.pods {
-		if p.proc != nil && p.proc.paused {
+		if p.proc != nil && (p.proc.paused || p.proc.stalled) {
 			p.proc.resume()
 		}
 		w.restart(p)

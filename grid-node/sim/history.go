@@ -7,17 +7,20 @@ import (
 // history is what the clients saw: every order with when it was sent and where
 // it was acknowledged, every read that was answered.
 type history struct {
-	ops   []histOp
-	known []string // ClOrdIDs as their acknowledgements came in
+	ops     []histOp
+	known   []string       // ClOrdIDs as their acknowledgements came in
+	writers map[string]int // orders submitted, by ClOrdID
 }
 
 type histOp struct {
 	linear.Op
 	lineage uint64 // of the answer, 0 without one
+	dropped bool   // refused: it never happened
 }
 
 func (h *history) submit(client int, key string, at int64) int {
 	h.ops = append(h.ops, histOp{Op: linear.Op{Client: client, Kind: linear.Submit, Key: key, Call: at, Return: linear.Never}})
+	h.writers[key]++
 	return len(h.ops) - 1
 }
 
@@ -26,6 +29,9 @@ func (h *history) acked(op int, at int64, seq, lineage uint64) {
 	o.Return, o.Seq, o.lineage = at, seq, lineage
 	h.known = append(h.known, o.Key)
 }
+
+// drop takes a write out that was refused.
+func (h *history) drop(op int) { h.ops[op].dropped = true }
 
 // refused turns a write into a read: its ClOrdID was there already, at seq.
 func (h *history) refused(op int, at int64, seq, lineage uint64) {
@@ -48,6 +54,8 @@ func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 	for i := range h.ops {
 		o := h.ops[i]
 		switch {
+		case o.dropped:
+			continue
 		case o.lineage == lineage:
 		case o.Kind == linear.Get:
 			continue

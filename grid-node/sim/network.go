@@ -59,7 +59,7 @@ func (n *network) send(p *process, address string, frame []byte, liveness bool) 
 	}
 	l := n.link(p.pod, to)
 	if n.w.profile.hostile && !n.w.healing {
-		n.sendHostile(p, l, frame)
+		n.sendHostile(p, l, frame, liveness)
 		return
 	}
 	if !l.up {
@@ -75,7 +75,7 @@ func (n *network) send(p *process, address string, frame []byte, liveness bool) 
 	gen := l.gen
 	arrive := func() {
 		if l.gen == gen {
-			n.arrive(p, l, frame)
+			n.arrive(p, l, frame, liveness)
 		}
 	}
 	n.w.events.push(at, func() {
@@ -88,7 +88,7 @@ func (n *network) send(p *process, address string, frame []byte, liveness bool) 
 }
 
 // sendHostile is a network that keeps no order and loses what it likes.
-func (n *network) sendHostile(p *process, l *link, frame []byte) {
+func (n *network) sendHostile(p *process, l *link, frame []byte, liveness bool) {
 	w, odds := n.w, &n.w.profile.odds
 	if l.cut || w.chance(odds.drop) {
 		if !l.cut {
@@ -112,7 +112,7 @@ func (n *network) sendHostile(p *process, l *link, frame []byte) {
 			d += w.between(50*millisecond, 2*second)
 			w.faults.hit(faultLateFrame)
 		}
-		w.after(d, func() { n.arrive(p, l, frame) })
+		w.after(d, func() { n.arrive(p, l, frame, liveness) })
 	}
 }
 
@@ -129,9 +129,13 @@ func (n *network) latency(l *link) int64 {
 }
 
 // arrive hands a frame to whatever process the pod runs.
-func (n *network) arrive(from *process, l *link, frame []byte) {
+func (n *network) arrive(from *process, l *link, frame []byte, liveness bool) {
 	p := l.to.proc
 	if p == nil {
+		return
+	}
+	if liveness && p.vitals != nil {
+		p.hear(frame)
 		return
 	}
 	n.w.traceFrame(from, l.to, frame, "")

@@ -34,6 +34,11 @@ type process struct {
 	r     *replica.Replica
 	out   replica.Outbox
 
+	vitals  *replica.Vitals // driven by the process's second thread; nil in worlds of one thread
+	vout    replica.Outbox
+	vqueue  []func()
+	stalled bool // the loop hangs, the second thread does not
+
 	paused     bool
 	pausedAt   int64
 	wokenAt    int64    // end of the last pause that was longer than half the grace, 0 if none
@@ -42,6 +47,7 @@ type process struct {
 	flushDue   bool
 	draining   bool
 	drained    bool
+	reading    bool  // a read of the record is under way
 	watchAt    int64 // no watch event is delivered before: they come in order
 	watchSeen  int   // apiServer.changes of the last one delivered
 
@@ -77,6 +83,10 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
+	if !w.profile.oneThread {
+		opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
+		proc.vitals = opt.Vitals
+	}
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}
@@ -85,6 +95,9 @@ func (p *pod) start() *process {
 	w.logf("%s starts", proc.name)
 	w.api.get(proc) // a watch begins with the record as it is
 	proc.scheduleTick()
+	if proc.vitals != nil {
+		proc.scheduleBeat()
+	}
 	return proc
 }
 
@@ -96,7 +109,7 @@ func (p *process) scheduleTick() {
 		if !p.alive {
 			return
 		}
-		if !p.paused {
+		if !p.paused && !p.stalled {
 			p.step(&replica.Event{Kind: replica.EventTick})
 		}
 		p.scheduleTick()
@@ -114,11 +127,48 @@ func (p *process) time() replica.Time {
 
 // deliver gives the process something that arrived; while it is paused it waits.
 func (p *process) deliver(do func()) {
-	if p.paused {
+	if p.paused || p.stalled {
 		p.queue = append(p.queue, do)
 		return
 	}
 	do()
+}
+
+// scheduleBeat makes the second thread tick.
+func (p *process) scheduleBeat() {
+	w := p.w
+	every := int64(w.profile.beacon()) / 2
+	w.after(every-w.between(0, every/10), func() {
+		if !p.alive || w.stopped {
+			return
+		}
+		if !p.paused {
+			p.vitals.Tick(p.pod.clock.time(w.now), &p.vout)
+			p.sendVitals()
+		}
+		p.scheduleBeat()
+	})
+}
+
+// hear gives the second thread a frame.
+func (p *process) hear(frame []byte) {
+	if p.paused {
+		p.vqueue = append(p.vqueue, func() { p.hear(frame) })
+		return
+	}
+	if !p.alive || p.w.stopped {
+		return
+	}
+	p.vitals.Receive(p.pod.clock.time(p.w.now), frame, &p.vout)
+	p.sendVitals()
+}
+
+func (p *process) sendVitals() {
+	for i := range p.vout.Actions {
+		a := &p.vout.Actions[i]
+		p.w.net.send(p, a.Address, joined(p.vout.Head(a), nil), true)
+	}
+	p.vout.Reset()
 }
 
 // step gives the replica one event. Most wake-ups end here with a flush; some
@@ -207,7 +257,7 @@ func (p *process) discard(why string) {
 // end frees what the incarnation held; its log is remembered by hashes only.
 func (p *process) end() {
 	p.alive = false
-	p.queue = nil
+	p.queue, p.vqueue = nil, nil
 	if p.pod.proc == p {
 		p.pod.proc = nil
 	}
@@ -235,18 +285,40 @@ func (p *process) pause() {
 	p.w.logf("%s PAUSED", p.name)
 }
 
+// stall hangs the loop alone: a long garbage collection, a snapshot, a debugger.
+func (p *process) stall() {
+	p.stalled, p.pausedAt = true, p.w.now
+	p.w.logf("the loop of %s HANGS", p.name)
+}
+
 func (p *process) resume() {
 	w := p.w
 	slept := w.now - p.pausedAt
 	w.logf("%s RESUMED after %d ms, %d events wait", p.name, slept/millisecond, len(p.queue))
-	p.paused = false
-	queue := p.queue
-	p.queue = nil
-	if slept > int64(w.profile.grace())/2+10*millisecond {
+	p.paused, p.stalled = false, false
+	queue, vqueue := p.queue, p.vqueue
+	p.queue, p.vqueue = nil, nil
+	if slept > int64(w.profile.grace())/2+20*millisecond {
 		p.wokenAt = w.now
 	}
-	// The signal may have come after the wake-up read the clock and before it read
-	// its sockets: the first of what waited is then seen with the old time.
+	hear := func() {
+		for _, do := range vqueue {
+			do()
+		}
+		vqueue = nil
+	}
+	if w.rng.IntN(2) == 0 { // either thread runs first
+		hear()
+	}
+	p.catchUp(queue)
+	hear()
+}
+
+// catchUp lets the loop see what waited for it. The signal may have come after
+// the wake-up read the clock and before it read its sockets: the first of what
+// waited is then seen with the old time.
+func (p *process) catchUp(queue []func()) {
+	w := p.w
 	stale := 0
 	if len(queue) > 0 && w.chance(300) {
 		stale = 1 + w.rng.IntN(min(len(queue), 8))

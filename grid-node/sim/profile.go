@@ -15,6 +15,7 @@ type profile struct {
 	minInSync int
 	leases    bool // half the reads are leased; clocks then run within 200 ppm
 	hostile   bool // the network keeps no order and loses single frames
+	oneThread bool // no thread of its own for beacons: the replica drives its vitals
 	mayLose   bool // every process may die: what was acknowledged can be lost
 	rewinds   bool // the API server may go back to an older record
 	maxPPM    int64
@@ -77,7 +78,7 @@ func hostile(p *profile) {
 }
 
 func pauses(p *profile) {
-	p.weights[faultPause] = 60
+	p.weights[faultPause], p.weights[faultStall] = 60, 25
 	p.weights[faultCut], p.weights[faultSlowLink] = 20, 20
 }
 
@@ -119,6 +120,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		replicas:  2 + int(seed/uint64(len(shapes)))%2,
 		minInSync: 1,
 		leases:    rng.IntN(2) == 0,
+		oneThread: rng.IntN(6) == 0,
 		maxPPM:    200,
 		limits:    replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
 		timing:    replica.Timing{ClaimDelay: 400 * time.Millisecond},
@@ -129,7 +131,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		every:     int64(80+rng.IntN(400)) * millisecond,
 		chaos:     int64(2500+rng.IntN(3500)) * millisecond,
 		weights: weights{
-			faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultCrash: 15, faultWallJump: 3,
+			faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
 			faultOutage: 6, faultCommitTimeout: 6, faultLatePut: 6, faultSlowAPI: 6, faultWatchSilent: 6, faultTouch: 8,
 			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10,
 		},

@@ -14,6 +14,7 @@ type Stats struct {
 	Steps      uint64 // of replicas
 	Acked      uint64 // orders whose acknowledgement reached a client
 	Duplicates uint64 // orders refused because their ClOrdID was there
+	Refused    uint64 // orders refused for now and given up by their client
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
@@ -28,6 +29,7 @@ func (s *Stats) add(o *Stats) {
 	s.Steps += o.Steps
 	s.Acked += o.Acked
 	s.Duplicates += o.Duplicates
+	s.Refused += o.Refused
 	s.Ops += o.Ops
 	s.Changes += o.Changes
 	s.Failovers += o.Failovers
@@ -67,6 +69,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	w := &world{seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x6f72646572))}
 	w.profile = newProfile(seed, w.rng)
 	w.check.made = map[uint64]uint64{}
+	w.check.refused, w.history.writers = map[string]int{}, map[string]int{}
 	w.sink.w = w
 	w.logf("seed %d, %v", seed, w.profile)
 	for i := range w.profile.replicas {

@@ -68,8 +68,9 @@ func (p *process) writeBatch() {
 	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: wr.epoch, lineage: wr.lineage, from: from, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
 	crashes := w.sink.crashes
 	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
-		ok := w.sink.accept(&batch)
 		lost := w.sink.crashes != crashes
+		ok := !(lost && w.chance(500)) && w.sink.accept(&batch)
+		w.sink.repeats = w.sink.repeats || lost // it may have been written, its writer does not know
 		w.after(w.between(100*microsecond, 2*millisecond), func() {
 			p.deliver(func() { p.written(to, ok, lost) })
 		})
