@@ -150,6 +150,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	}
 	next := *put.c
 	next.Replicas, next.MinInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.PreferredPod
+	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()
 	}
@@ -211,7 +212,8 @@ func (a *apiServer) touch(edit func(*replica.Config)) {
 }
 
 func recordOf(c *replica.Config) arbiter.Record {
-	r := arbiter.Record{Name: "sim", Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary)}
+	r := arbiter.Record{Name: "sim", Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
+		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID}}
 	for _, m := range c.InSync {
 		r.InSync = append(r.InSync, memberOf(m))
 	}

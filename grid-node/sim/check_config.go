@@ -52,6 +52,7 @@ func (w *world) recordChanged(before *replica.Config, by *process) {
 		w.check.superseded[e] = w.now
 	}
 	w.stats.Changes++
+	w.checkI12Record(before, now)
 	if before.Epoch > 0 && now.Primary.Boot != before.Primary.Boot {
 		w.stats.Failovers++
 	}
@@ -115,14 +116,42 @@ func (w *world) newLineage(before *replica.Config, by *process) {
 		return
 	}
 	old, t := w.timeline(before.Lineage), w.timeline(now.Lineage)
-	st := by.r.Status()
-	t.base = int(st.LastSeq)
-	for seq := uint64(1); seq <= st.CommitSeq && !w.stopped; seq++ {
-		t.hashes = append(t.hashes, by.log.hashes[seq-1])
-		w.checkI7(by, t, by.st.Get(seq))
+	if before.AcceptLossEpoch != before.Epoch && before.ReassertChangeID == "" {
+		w.violation("I5", "%s begins lineage %d, and nobody has accepted a loss", by.name, now.Lineage)
+		return
+	}
+	t.base = len(by.log.hashes)
+	if by.alive {
+		for seq := uint64(1); seq <= by.status.CommitSeq && !w.stopped; seq++ {
+			t.hashes = append(t.hashes, by.log.hashes[seq-1])
+			w.checkI7(by, t, by.st.Get(seq))
+		}
 	}
 	w.stats.Losses++
-	w.logf("lineage %d begins with %d entries; %d were committed", now.Lineage, st.LastSeq, len(old.hashes))
+	w.logf("lineage %d begins with %d entries; %d were committed", now.Lineage, t.base, len(old.hashes))
+}
+
+// checkI12Record: in a planned roll no change of the record leaves more than one
+// member out, and a new primary comes with all that were in sync before it.
+func (w *world) checkI12Record(before, now *replica.Config) {
+	if w.phase != phaseRoll {
+		return
+	}
+	if len(now.InSync) < len(w.pods)-1 {
+		w.violation("I12", "in a planned roll the record becomes %s", w.configText(now))
+	}
+	if now.Primary.Boot != before.Primary.Boot && len(now.InSync) != len(before.InSync) {
+		w.violation("I12", "in a planned roll the primary is lost, not handed over: %s", w.configText(now))
+	}
+}
+
+// checkMayEnd: a process that was told to leave in good order says that it may
+// end only when nothing is lost with it. (Half of I12: a planned stop never
+// costs the last copy.)
+func (w *world) checkMayEnd(p *process) {
+	if !w.profile.mayLose && !w.mayEnd(p) {
+		w.violation("I12", "%s says that it may end, and the record is, or may become, one without another member that lives: %s", p.name, w.configText(&w.api.rec))
+	}
 }
 
 // checkDiscard: a process throws its log away only when nobody counts on it.

@@ -14,6 +14,7 @@ const (
 	healTraffic = 300 * millisecond // clients go on for so long after everything healed
 	outageLong  = 700 * millisecond
 	answerLimit = 150 * millisecond // an order in a world without faults
+	rollLimit   = 250 * millisecond // an order in a planned roll: a round trip and a change of the record, twice if it is unlucky
 )
 
 // checkI13: healed faults end in a full inSync, with every order answered and
@@ -38,6 +39,24 @@ func (w *world) checkI13() {
 
 // converged says what is still missing, "" if nothing is.
 func (w *world) converged() string {
+	if why := w.redundant(); why != "" {
+		return why
+	}
+	for _, p := range w.pods {
+		if s := &p.proc.status; s.CommitSeq != s.LastSeq || s.LastSeq != w.pods[0].proc.status.LastSeq {
+			return p.proc.name + " is behind: " + w.statusText(p.proc)
+		}
+	}
+	for _, c := range w.clients {
+		if len(c.open) > 0 {
+			return "an order was never answered: " + c.open[0].key
+		}
+	}
+	return ""
+}
+
+// redundant says which member is not there, or not where the record has it.
+func (w *world) redundant() string {
 	rec := &w.api.rec
 	if len(rec.InSync) != len(w.pods) {
 		return "the record is " + w.configText(rec)
@@ -47,6 +66,9 @@ func (w *world) converged() string {
 		return "the primary of the record is dead: " + w.configText(rec)
 	}
 	for _, p := range w.pods {
+		if p.proc == nil {
+			return "nothing runs in pod " + p.name
+		}
 		switch s := &p.proc.status; {
 		case !rec.Has(p.proc.self.Boot):
 			return p.proc.name + " is not in sync: " + w.configText(rec)
@@ -54,13 +76,8 @@ func (w *world) converged() string {
 			return p.proc.name + " has not heard of " + w.configText(rec)
 		case (s.Role == replica.RolePrimary) != (p.proc == primary) || s.Suspended:
 			return p.proc.name + " is " + w.statusText(p.proc)
-		case s.CommitSeq != s.LastSeq || s.LastSeq != primary.status.LastSeq:
-			return p.proc.name + " is behind: " + w.statusText(p.proc)
-		}
-	}
-	for _, c := range w.clients {
-		if len(c.open) > 0 {
-			return "an order was never answered: " + c.open[0].key
+		case p.proc.leaving:
+			return p.proc.name + " is leaving"
 		}
 	}
 	return ""
@@ -100,6 +117,63 @@ func (w *world) checkI11() {
 	}
 	if w.stats.Acked == acked {
 		w.violation("I11", "not one order was acknowledged while the API server was away")
+	}
+}
+
+// checkI12: a planned roll never starts below full redundancy, and costs nothing.
+// One pod after the other is told to leave, each when all members are in sync, as
+// the operator does it. No order is refused, none is slow, nobody takes over by
+// himself, at no time is more than one member missing, and in the end none is.
+func (w *world) checkI12() {
+	if w.stopped {
+		return
+	}
+	w.phase = phaseRoll
+	w.logf("api: well; a roll begins")
+	w.api.heal()
+	for _, c := range w.clients {
+		c.mode = clientBusy
+	}
+	first, refused := len(w.history.ops), w.stats.Refusals
+	for i := len(w.pods) - 1; i >= 0 && !w.stopped; i-- {
+		w.settle("before the roll of pod " + w.pods[i].name)
+		if old := w.pods[i].proc; !w.stopped {
+			w.logf("%s is told to leave in good order", old.name)
+			old.leave(false)
+			w.runUntil(w.now+healLimit, func() bool { return w.pods[i].proc != nil && w.pods[i].proc != old })
+		}
+	}
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	w.settle("after the roll")
+	if w.stopped || len(w.pods)-1 < w.profile.minInSync {
+		return // with a member missing it refuses, as it was told to
+	}
+	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
+			w.violation("I12", "in a planned roll an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
+		}
+	}
+	if w.stats.Refusals != refused {
+		w.violation("I12", "%d orders were refused in a planned roll", w.stats.Refusals-refused)
+	}
+}
+
+// settle waits until everything that is not an open order is well.
+func (w *world) settle(when string) {
+	next := w.now
+	why := ""
+	w.runUntil(w.now+healLimit, func() bool {
+		if w.now < next {
+			return false
+		}
+		next = w.now + 10*millisecond
+		why = w.redundant()
+		return why == ""
+	})
+	if why != "" && !w.stopped {
+		w.violation("I13", "%s, after %d s without faults, %s", when, healLimit/second, why)
 	}
 }
 
@@ -144,8 +218,11 @@ func (w *world) checkEnd() {
 // long it takes: what was acknowledged is lost, and only a person may say so.
 func (w *world) checkNobodyPromoted() {
 	rec := w.api.rec
+	if rec.AcceptLossEpoch == rec.Epoch {
+		return // a person has given it up already
+	}
 	w.faults.hit(faultAllDead)
-	w.runUntil(w.now+3*second, nil)
+	w.runUntil(w.now+2*second, nil)
 	if w.stopped {
 		return
 	}
@@ -157,5 +234,4 @@ func (w *world) checkNobodyPromoted() {
 			w.violation("I10", "all members of %s are dead, and %s is %s", w.configText(&rec), p.name, w.statusText(p))
 		}
 	}
-	w.checkHistory()
 }

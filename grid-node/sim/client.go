@@ -261,6 +261,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 	switch m.Code {
 	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining:
 		if m.ForType == wire.TypeSubmit {
+			w.stats.Refusals++
 			c.refused(m.RequestID)
 		}
 	case wire.CodeSequenceGap:

@@ -33,7 +33,11 @@ const (
 	faultSinkCrash
 	faultClientLost
 	faultClientStalled
+	faultDrain
+	faultStop
+	faultPrefer
 	faultAllDead
+	faultLossAccepted
 	faultKinds
 )
 
@@ -45,7 +49,8 @@ var faultNames = [faultKinds]string{
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
 	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
-	faultAllDead: "all in-sync members dead",
+	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
+	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -63,6 +68,7 @@ var makers = [faultKinds]func(*world){
 	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
 	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
 	faultSinkCrash: (*world).makeSinkCrash, faultClientLost: (*world).makeClientLost, faultClientStalled: (*world).makeClientStall,
+	faultDrain: (*world).makeDrain, faultStop: (*world).makeStop, faultPrefer: (*world).makePreference, faultLossAccepted: (*world).acceptLoss,
 }
 
 // scheduleFault draws the next fault and when it comes.
@@ -228,21 +234,65 @@ func (w *world) survives(c *replica.Config, without *process) bool {
 		return true
 	}
 	for i := range c.InSync {
-		if p := w.processOf(c.InSync[i].Boot); p != nil && p != without {
+		if p := w.processOf(c.InSync[i].Boot); p != nil && p != without && !p.drained {
 			return true
 		}
 	}
 	return false
 }
 
-// noneLeft says that no in-sync member of the record lives.
-func (w *world) noneLeft() bool { return !w.survives(&w.api.rec, nil) }
+// noneLeft says that no in-sync member of the record lives, nor of what it may
+// still become.
+func (w *world) noneLeft() bool {
+	for _, put := range w.api.puts {
+		if w.survives(put.c, nil) {
+			return false
+		}
+	}
+	return !w.survives(&w.api.rec, nil)
+}
 
 func (w *world) makeWallJump() {
 	p := w.anyPod()
 	w.faults.hit(faultWallJump)
 	p.clock.wall += w.between(-3600*second, 3600*second)
 	w.logf("%s: wall clock jumps", p.name)
+}
+
+// makeDrain is a planned stop: kubectl delete pod, a node drain.
+func (w *world) makeDrain() {
+	if p := w.somePod().proc; p != nil && !p.leaving {
+		w.faults.hit(faultDrain)
+		w.logf("%s is told to leave in good order", p.name)
+		p.leave(false)
+	}
+}
+
+// makeStop is the end of the patience with a planned stop.
+func (w *world) makeStop() {
+	if p := w.somePod().proc; p != nil && !p.stopping && w.mayEnd(p) {
+		w.faults.hit(faultStop)
+		w.logf("%s is told to stop", p.name)
+		p.leave(true)
+	}
+}
+
+func (w *world) makePreference() {
+	pod := w.anyPod()
+	w.faults.hit(faultPrefer)
+	w.logf("api: pod %s is preferred", pod.name)
+	w.api.touch(func(c *replica.Config) { c.PreferredPod = pod.name })
+}
+
+// acceptLoss is a person who gives up what only the in-sync members held. Done
+// while they live, it is a mistake that costs data, but never consistency.
+func (w *world) acceptLoss() {
+	if w.api.rec.Epoch == 0 || w.api.rewound {
+		return
+	}
+	w.faults.hit(faultLossAccepted)
+	w.logf("api: a person accepts the loss of epoch %d", w.api.rec.Epoch)
+	w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = c.Epoch })
 }
 
 func (w *world) makeSinkCrash() {

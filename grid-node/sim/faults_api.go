@@ -1,6 +1,10 @@
 package sim
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
 
 // Faults of the API server.
 
@@ -64,7 +68,7 @@ func (w *world) makeRewind() {
 	a.version, _ = strconv.Atoi(old.Version)
 	a.changes++
 	a.notify()
-	w.until(300*millisecond, 2*second, a.rollForward)
+	w.until(300*millisecond, 2*second, a.putRight)
 }
 
 // allKnow says whether every process that lives has seen this epoch.
@@ -77,9 +81,16 @@ func (w *world) allKnow(epoch uint64) bool {
 	return true
 }
 
-// rollForward is a person who puts the true record back.
-func (a *apiServer) rollForward() {
+// putRight is a person who says which configuration is the true one: that of the
+// primary that everybody saw last. Without a living primary it puts the record back.
+func (a *apiServer) putRight() {
 	if !a.rewound {
+		return
+	}
+	if p := a.w.processOf(a.lost.Primary.Boot); p != nil && p.status.Config.Epoch == a.lost.Epoch && a.w.rng.IntN(3) > 0 {
+		a.w.logf("api: a person says that %s is the true configuration", a.w.configText(&a.lost))
+		a.rewound, a.regressed = false, true
+		a.touch(func(c *replica.Config) { c.ReassertChangeID = a.lost.ChangeID })
 		return
 	}
 	a.rewound, a.regressed = false, true
@@ -93,7 +104,7 @@ func (a *apiServer) rollForward() {
 // heal makes the API server well.
 func (a *apiServer) heal() {
 	a.mode, a.slow = apiOK, 0
-	a.rollForward()
+	a.putRight()
 	for _, p := range a.w.pods {
 		a.silent[p] = false
 		if p.proc != nil {

@@ -45,8 +45,9 @@ type process struct {
 	queue      []func() // what arrived while it was paused
 	staleClock int64    // Mono of a wake-up that was cut in two by the pause, 0 otherwise
 	flushDue   bool
-	draining   bool
-	drained    bool
+	leaving    bool  // told to leave in good order
+	stopping   bool  // told to stop
+	drained    bool  // may end, by its own word
 	reading    bool  // a read of the record is under way
 	watchAt    int64 // no watch event is delivered before: they come in order
 	watchSeen  int   // apiServer.changes of the last one delivered
@@ -229,7 +230,8 @@ func (p *process) act() {
 			w.violation("wire", "%s closes connection %d: %s", p.name, a.Conn, a.Text)
 		case replica.ActionDrained:
 			p.drained = true
-			w.logf("%s drained", p.name)
+			w.logf("%s is done and may end", p.name)
+			w.after(w.between(0, 20*millisecond), p.exit)
 		case replica.ActionStatus:
 			w.logf("%s is %s", p.name, w.statusText(p))
 		case replica.ActionRestart:
@@ -250,8 +252,38 @@ func (p *process) discard(why string) {
 	w.checkDiscard(p, why)
 	p.end()
 	next := p.pod.start()
-	next.draining = p.draining
 	w.net.inherit(p, next)
+	if p.leaving || p.stopping { // the process was told; its next incarnation hears it too
+		next.leave(p.stopping)
+	}
+}
+
+// leave tells the process to leave in good order, or to stop now.
+func (p *process) leave(now bool) {
+	ev := replica.Event{Kind: replica.EventDrain}
+	if now {
+		ev.Kind = replica.EventStop
+	}
+	p.leaving, p.stopping = true, now
+	p.deliver(func() { p.step(&ev) })
+}
+
+// exit is the end of a process that said it may end.
+func (p *process) exit() {
+	w := p.w
+	if !p.alive || w.stopped {
+		return
+	}
+	if !p.stopping {
+		w.checkMayEnd(p)
+	} else if !w.mayEnd(p) { // it was made to stop; this world loses nothing
+		w.after(20*millisecond, p.exit)
+		return
+	}
+	w.logf("%s ends", p.name)
+	p.end()
+	w.net.processGone(p, true)
+	w.after(w.between(5*millisecond, 300*millisecond), func() { w.restart(p.pod) })
 }
 
 // end frees what the incarnation held; its log is remembered by hashes only.

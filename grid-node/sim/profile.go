@@ -70,6 +70,7 @@ var shapes = []shape{
 	{"doom", doom},
 	{"api", apiTrouble},
 	{"rewind", rewind},
+	{"rolls", rolls},
 }
 
 func hostile(p *profile) {
@@ -105,13 +106,17 @@ func drift(p *profile) {
 
 func doom(p *profile) {
 	p.mayLose = true
-	p.weights[faultCrash] = 40
+	p.weights[faultCrash], p.weights[faultLossAccepted] = 40, 6
 }
 
 func rewind(p *profile) {
 	p.rewinds = true
 	p.weights[faultRewind] = 25
 	p.weights[faultLatePut] = 25
+}
+
+func rolls(p *profile) {
+	p.weights[faultDrain], p.weights[faultPrefer], p.weights[faultStop] = 50, 30, 10
 }
 
 // newProfile is the world of a seed.
@@ -123,7 +128,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		oneThread: rng.IntN(6) == 0,
 		maxPPM:    200,
 		limits:    replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
-		timing:    replica.Timing{ClaimDelay: 400 * time.Millisecond},
+		timing:    replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},
 		odds:      odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
 		lateFlush: rng.IntN(300),
 		clients:   3,
@@ -133,7 +138,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		weights: weights{
 			faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
 			faultOutage: 6, faultCommitTimeout: 6, faultLatePut: 6, faultSlowAPI: 6, faultWatchSilent: 6, faultTouch: 8,
-			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10,
+			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10, faultDrain: 8, faultStop: 3, faultPrefer: 8,
 		},
 	}
 	if rng.IntN(4) == 0 {

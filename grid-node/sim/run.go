@@ -14,6 +14,7 @@ type Stats struct {
 	Steps      uint64 // of replicas
 	Acked      uint64 // orders whose acknowledgement reached a client
 	Duplicates uint64 // orders refused because their ClOrdID was there
+	Refusals   uint64 // answers that refuse an order for now
 	Refused    uint64 // orders refused for now and given up by their client
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
@@ -29,6 +30,7 @@ func (s *Stats) add(o *Stats) {
 	s.Steps += o.Steps
 	s.Acked += o.Acked
 	s.Duplicates += o.Duplicates
+	s.Refusals += o.Refusals
 	s.Refused += o.Refused
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -105,10 +107,11 @@ func (w *world) run() {
 	w.heal()
 	if w.noneLeft() {
 		w.checkNobodyPromoted()
-		return
+		w.acceptLoss()
 	}
 	w.checkI13()
 	w.checkI11()
+	w.checkI12()
 	w.checkEnd()
 	w.checkHistory()
 	w.logf("the end: %d orders acknowledged", w.stats.Acked)

@@ -19,6 +19,7 @@ type sink struct {
 type sinkWriter struct {
 	active  bool
 	busy    bool
+	begins  bool // its next batch is the first since it became active
 	pos     uint64
 	epoch   uint64
 	lineage uint64
@@ -39,7 +40,7 @@ func (p *process) followStatus(st *replica.Status) {
 	}
 	wr.epoch, wr.lineage = st.Config.Epoch, st.Config.Lineage
 	if !wr.active {
-		wr.active, wr.pos = true, st.CursorSeq
+		wr.active, wr.begins, wr.pos = true, true, st.CursorSeq
 	}
 	p.writeSoon()
 }
@@ -65,7 +66,9 @@ func (p *process) writeBatch() {
 		return
 	}
 	wr.busy = true
-	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: wr.epoch, lineage: wr.lineage, from: from, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
+	begins := wr.begins
+	wr.begins = false
+	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: wr.epoch, lineage: wr.lineage, from: from, begins: begins, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
 	crashes := w.sink.crashes
 	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
 		lost := w.sink.crashes != crashes
@@ -99,6 +102,7 @@ func (p *process) written(to uint64, ok, lost bool) {
 type sinkBatch struct {
 	boot, epoch, lineage, from uint64
 	name                       string
+	begins                     bool
 	hashes                     []uint64
 	epochs                     []uint32
 }
@@ -110,7 +114,7 @@ func (s *sink) accept(b *sinkBatch) bool {
 		s.w.stats.SinkFenced++
 		return false
 	}
-	if b.boot != s.writer {
+	if b.boot != s.writer || b.begins {
 		s.repeats = true
 	}
 	if b.lineage > s.lineage { // another history from here on
