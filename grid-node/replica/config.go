@@ -35,6 +35,10 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		return
 	}
 	r.observeSpec(c)
+	if fresh {
+		r.freshAt = r.now.Mono
+		r.considerHandOver()
+	}
 	if fresh && c.Version != r.cfg.Version {
 		same := *r.cfg
 		same.Version = c.Version
@@ -52,6 +56,11 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 		return
 	}
 	if r.prop.purpose != purposeReassert {
+		if r.doubted != r.epoch { // a read that began before this epoch was known says nothing: ask again
+			r.doubted = r.epoch
+			r.askConfig()
+			return
+		}
 		r.count.ConfigRegressed++
 		r.alarm(AlarmRegressed, fmt.Sprintf("the arbiter shows epoch %d change %q; this replica has seen epoch %d change %q and keeps to it", c.Epoch, c.ChangeID, r.epoch, r.cfg.ChangeID))
 	}
@@ -241,9 +250,11 @@ func (r *Replica) newConfig(frame []byte) error {
 		c.InSync = append(c.InSync, member)
 	}
 	c.Primary = c.InSync[0]
-	handedOver := r.role == RoleBackup && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
+	handedOver := (r.role == RoleBackup || r.role == RoleFenced) && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
 	if c.Primary.Boot != m.From && !handedOver {
-		return &wire.FrameError{Type: wire.TypeNewConfig, Field: "from", Value: m.From, Allowed: "the boot id of the first member, or of the primary of the epoch before"}
+		r.count.StaleFrames++ // it speaks of a change that this replica missed the one before: the arbiter tells
+		r.readConfig()
+		return nil
 	}
 	r.observe(c, false)
 	return nil

@@ -35,11 +35,22 @@ func (r *Replica) considerHandOver() {
 		return
 	}
 	p := r.handOverTarget()
-	if p == nil {
+	if p == nil || !r.arbiterAnswers() {
 		return
 	}
 	h.to = p.Boot
 	r.alarm(AlarmHandOver, fmt.Sprintf("handing over to %s, proposing epoch %d", p.ID, r.epoch+1))
+}
+
+// arbiterAnswers says whether the arbiter has shown the record just now. While it
+// is away a hand-over would only stop the orders: once the proposal is out they
+// wait until it is decided.
+func (r *Replica) arbiterAnswers() bool {
+	if r.freshAt != 0 && r.now.Mono-r.freshAt <= int64(r.opt.Timing.Retry) {
+		return true
+	}
+	r.readConfig()
+	return false
 }
 
 // handOverTarget is who should have the partition instead of this primary.

@@ -25,6 +25,8 @@ type Replica struct {
 	prop     proposal
 	commit   uint64 // committed prefix
 	changes  uint64 // proposals made, for change ids
+	doubted  uint64 // the epoch in which a fresh read first showed an older record
+	freshAt  int64  // when the arbiter last showed the record as this replica knows it
 	readAt   int64  // when the configuration was last asked for
 	statusAt Status // what the last ActionStatus was about
 	moved    bool   // commit moved since the last flush

@@ -255,6 +255,9 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	case "arbiter":
 		s.arbiter(d)
 	case "drain":
+		if w.arb.mode != arbiterDown { // a hand-over begins only while the arbiter answers
+			w.node(pods[0]).step(replica.Event{Kind: replica.EventConfig, Fresh: true, Config: w.arb.copy()})
+		}
 		w.node(pods[0]).step(replica.Event{Kind: replica.EventDrain})
 		if !d.HasArg("hold") {
 			w.deliver()
