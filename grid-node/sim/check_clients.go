@@ -42,7 +42,7 @@ func (c *conn) stale(reqID uint64) bool {
 // stopped for longer than half the grace, and was replaced meanwhile, answers
 // nothing out of its old epoch: it lets a fresh round of answers come in first.
 func (w *world) checkI4(p *process, what string, seq uint64) {
-	if p.wokenAt == 0 || p.staleClock != 0 {
+	if p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
 		return
 	}
 	epoch := p.status.Config.Epoch

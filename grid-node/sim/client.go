@@ -213,7 +213,11 @@ func (c *client) got(cn *conn, frame []byte, lineage uint64) {
 	case wire.TypeSessionOpened:
 		var m wire.SessionOpened
 		_ = wire.DecodeSessionOpened(frame, &m)
-		if m.ReqID == c.reqID {
+		if m.ReqID == c.reqID && m.LastClientSeq < c.highest {
+			c.w.logf("client %d: the session has lost its memory, and orders with it; it begins another", c.id)
+			c.newSession()
+			c.turnTo(c.pod)
+		} else if m.ReqID == c.reqID {
 			c.slot, c.gen, c.opened, c.asked = m.Slot, m.Generation, true, 0
 			c.sendOpen()
 		}

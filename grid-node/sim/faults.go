@@ -222,7 +222,7 @@ func (w *world) mayEnd(p *process) bool {
 		return false
 	}
 	for _, put := range w.api.puts {
-		if !w.survives(put.c, p) {
+		if put.c.Version == w.api.rec.Version && !w.survives(put.c, p) { // on another version it cannot happen
 			return false
 		}
 	}
@@ -245,7 +245,7 @@ func (w *world) survives(c *replica.Config, without *process) bool {
 // still become.
 func (w *world) noneLeft() bool {
 	for _, put := range w.api.puts {
-		if w.survives(put.c, nil) {
+		if put.c.Version == w.api.rec.Version && w.survives(put.c, nil) {
 			return false
 		}
 	}

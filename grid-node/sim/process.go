@@ -39,18 +39,20 @@ type process struct {
 	vqueue  []func()
 	stalled bool // the loop hangs, the second thread does not
 
-	paused     bool
-	pausedAt   int64
-	wokenAt    int64    // end of the last pause that was longer than half the grace, 0 if none
-	queue      []func() // what arrived while it was paused
-	staleClock int64    // Mono of a wake-up that was cut in two by the pause, 0 otherwise
-	flushDue   bool
-	leaving    bool  // told to leave in good order
-	stopping   bool  // told to stop
-	drained    bool  // may end, by its own word
-	reading    bool  // a read of the record is under way
-	watchAt    int64 // no watch event is delivered before: they come in order
-	watchSeen  int   // apiServer.changes of the last one delivered
+	paused    bool
+	pausedAt  int64
+	wokenAt   int64    // end of the last pause that was longer than half the grace, 0 if none
+	queue     []func() // what arrived while it was paused
+	flushDue  bool
+	awake     bool         // in a wake-up: its clock is read once
+	clock     replica.Time // as the wake-up read it
+	clockAt   int64        // true time of that
+	leaving   bool         // told to leave in good order
+	stopping  bool         // told to stop
+	drained   bool         // may end, by its own word
+	reading   bool         // a read of the record is under way
+	watchAt   int64        // no watch event is delivered before: they come in order
+	watchSeen int          // apiServer.changes of the last one delivered
 
 	log    logView
 	status replica.Status // as of the last step
@@ -117,13 +119,13 @@ func (p *process) scheduleTick() {
 	})
 }
 
-// time is what the process reads from its clocks.
-func (p *process) time() replica.Time {
-	t := p.pod.clock.time(p.w.now)
-	if p.staleClock != 0 {
-		t.Mono = p.staleClock
+// wakeUp begins a wake-up, unless one is going on, and returns its time: the loop
+// reads its clock once and steps everything that arrived with it.
+func (p *process) wakeUp() replica.Time {
+	if !p.awake {
+		p.awake, p.clock, p.clockAt = true, p.pod.clock.time(p.w.now), p.w.now
 	}
-	return t
+	return p.clock
 }
 
 // deliver gives the process something that arrived; while it is paused it waits.
@@ -180,7 +182,7 @@ func (p *process) step(ev *replica.Event) {
 	}
 	w := p.w
 	w.steps++
-	p.r.Step(p.time(), ev, &p.out)
+	p.r.Step(p.wakeUp(), ev, &p.out)
 	w.checkStep(p)
 	if p.flushDue {
 		return
@@ -204,9 +206,10 @@ func (p *process) flush() {
 		return
 	}
 	p.w.steps++
-	p.r.Step(p.time(), &flushEvent, &p.out)
+	p.r.Step(p.wakeUp(), &flushEvent, &p.out)
 	p.w.checkStep(p)
 	p.act()
+	p.awake = false
 }
 
 // act carries out what the replica asked for, in its order.
@@ -347,27 +350,27 @@ func (p *process) resume() {
 }
 
 // catchUp lets the loop see what waited for it. The signal may have come after
-// the wake-up read the clock and before it read its sockets: the first of what
-// waited is then seen with the old time.
+// a wake-up read its clock and before it read its sockets: the first of what
+// waited is then stepped with the old time.
 func (p *process) catchUp(queue []func()) {
 	w := p.w
-	stale := 0
-	if len(queue) > 0 && w.chance(300) {
-		stale = 1 + w.rng.IntN(min(len(queue), 8))
-		p.staleClock = p.pod.clock.mono(p.pausedAt)
+	if len(queue) > 0 && !p.awake && w.chance(300) {
 		w.faults.hit(faultStaleClock)
+		p.awake, p.clock, p.clockAt = true, p.pod.clock.time(p.pausedAt), p.pausedAt
+		p.flushDue = true
+		n := 1 + w.rng.IntN(min(len(queue), 8))
+		for _, do := range queue[:n] {
+			do()
+		}
+		queue = queue[n:]
+		p.flushDue = false
+		p.flush()
 	} else if w.chance(500) {
 		p.step(&replica.Event{Kind: replica.EventTick})
 	}
-	for i, do := range queue {
-		if i == stale {
-			p.staleClock = 0
-		}
-		if p.alive {
-			do()
-		}
+	for _, do := range queue {
+		do()
 	}
-	p.staleClock = 0
 }
 
 func joined(head, tail []byte) []byte {
