@@ -43,11 +43,20 @@ type Partition struct {
 	OldestNs int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all
 }
 
+// Liveness is what the liveness thread counts.
+type Liveness struct {
+	Links     int    // liveness connections, dialled and accepted
+	Dials     uint64 // attempts to connect
+	Dropped   uint64 // beacons dropped for want of a connection
+	BadFrames uint64 // connections closed for a frame that cannot be
+}
+
 // Snapshot is everything the loop knows at one moment.
 type Snapshot struct {
 	Node        NodeCounters
 	Loop        LoopHistograms
 	Transport   transport.Stats
+	Liveness    Liveness
 	Clients     int
 	Peers       int // nodes connected to
 	Partitions  []Partition

@@ -14,9 +14,11 @@ func (p *partition) carryOut() {
 		case replica.ActionReply:
 			p.reply(a)
 		case replica.ActionSend:
-			// Liveness actions take the same way as data until beacons have a
-			// connection and a thread of their own; the replica tells them apart.
-			n.send(a.Address, p.out.Head(a), a.Tail)
+			if a.Bulk {
+				n.sendBulk(a.Address, p.out.Head(a), a.Tail)
+			} else {
+				n.send(a.Address, p.out.Head(a), a.Tail)
+			}
 		case replica.ActionCloseConn:
 			if l := n.clients[a.Conn]; l != nil && l.conn.Open() {
 				n.counters.BadFrames++

@@ -45,6 +45,13 @@ type Config struct {
 	ClaimDelay   time.Duration // default 10 s
 	DrainTimeout time.Duration // default 20 s
 
+	// HandOverDelay is how long the preferred pod of a partition has to be in sync
+	// before the primary hands over to it; default 5 s.
+	HandOverDelay time.Duration
+	// LearnerRate bounds what this node sends to nodes that catch up, all its
+	// partitions together, in bytes a second; default 256 MiB.
+	LearnerRate int64
+
 	Sink    string // "hold" (default) or "file"
 	SinkDir string // with "file"
 
@@ -56,8 +63,11 @@ type Config struct {
 }
 
 const (
-	minMemory   = 64 << 20
-	maxReplicas = wire.MaxMembers
+	minMemory = 64 << 20
+	// Below, a learner of a busy grid never catches up; above is no limit at all.
+	minLearnerRate = 1 << 20
+	maxLearnerRate = 16 << 30
+	maxReplicas    = wire.MaxMembers
 )
 
 // fill sets defaults and checks every field; the error names all that is wrong.
@@ -73,6 +83,8 @@ func (c *Config) fill() error {
 	setDefault(&c.Grace, 300*time.Millisecond)
 	setDefault(&c.ClaimDelay, 10*time.Second)
 	setDefault(&c.DrainTimeout, 20*time.Second)
+	setDefault(&c.HandOverDelay, 5*time.Second)
+	setDefault(&c.LearnerRate, 256<<20)
 	setDefault(&c.Sink, SinkHold)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -113,6 +125,12 @@ func (c *Config) fill() error {
 	}
 	if c.Grace <= c.Lease {
 		bad("grace", c.Grace, fmt.Sprintf("more than --lease (%v)", c.Lease))
+	}
+	if c.HandOverDelay < 0 {
+		bad("hand-over-delay", c.HandOverDelay, "a duration of 1ns or more, such as 5s")
+	}
+	if c.LearnerRate < minLearnerRate || c.LearnerRate > maxLearnerRate {
+		bad("learner-rate", c.LearnerRate, "1Mi to 16Gi, bytes a second")
 	}
 	switch c.Sink {
 	case SinkHold:

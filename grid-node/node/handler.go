@@ -57,7 +57,7 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 // frame handles one frame of a connection that said Hello.
 func (n *Node) frame(l *link, frame []byte) error {
 	t := wire.FrameType(frame)
-	if l.role == wire.RolePeer {
+	if l.role.IsNode() {
 		return n.peerFrame(l, t, frame)
 	}
 	switch t {
@@ -134,14 +134,17 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 	if l.state != ready {
 		n.awaiting.remove(l)
 	}
-	if l.role == wire.RolePeer {
+	switch l.role {
+	case wire.RolePeer:
 		n.warmed(l, "")
 		n.peerLinkClosed(l, err)
-		return
+	case wire.RoleBulk:
+		n.bulkClosed(l, err)
+	default:
+		// Replies to a connection that is gone are dropped by its id: nothing to tell
+		// the replicas.
+		delete(n.clients, c.ID())
 	}
-	// Replies to a connection that is gone are dropped by its id: nothing to tell
-	// the replicas.
-	delete(n.clients, c.ID())
 }
 
 // OnTick implements transport.Handler.

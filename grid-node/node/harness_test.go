@@ -39,7 +39,7 @@ type running struct {
 
 func TestMain(m *testing.M) {
 	// Every loop of this process keeps a P of its own.
-	if err := transport.TuneScheduler(6); err != nil {
+	if err := transport.TuneScheduler(8); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

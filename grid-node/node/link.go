@@ -11,8 +11,8 @@ import (
 type link struct {
 	conn    *transport.Conn
 	state   linkState
-	role    wire.Role // of the dialler; RolePeer for our own dials
-	peer    *peer     // set for links between nodes
+	role    wire.Role // of the dialler
+	peer    *peer     // set for peer links, and for bulk links that we dialled
 	boot    uint64    // boot id of the other process, peers only
 	helloBy int64     // Mono until when Hello or Welcome has to arrive
 	name    string    // member id of the other node, or what a client calls itself
@@ -58,7 +58,7 @@ func (n *Node) goaway(l *link, code uint16, text string) error {
 
 func (n *Node) sendHello(l *link) {
 	l.conn.SetOut(wire.AppendHello(l.conn.Out(), &wire.Hello{
-		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RolePeer, BootID: n.boot,
+		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: l.role, BootID: n.boot,
 		Grid: []byte(n.cfg.Grid), Member: []byte(n.self), Address: []byte(n.cfg.Advertise),
 	}))
 }
@@ -72,35 +72,44 @@ func (n *Node) hello(l *link, frame []byte) error {
 	if err := wire.DecodeHello(frame, &m); err != nil {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
-	version := wire.Negotiate(&m)
 	switch {
-	case version == 0:
+	case wire.Negotiate(&m) == 0:
 		return n.goaway(l, wire.GoawayVersion, fmt.Sprintf("versions %d..%d, this node speaks %d..%d",
 			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
-	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role == wire.RolePeer): // a client may take the grid that answers
+	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role.IsNode()): // a client may take the grid that answers
 		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
-	case m.Role != wire.RolePeer && n.stopping:
+	case !m.Role.IsNode() && n.stopping:
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
 	}
 	l.role, l.name, l.boot = m.Role, string(m.Member), m.BootID
-	if m.Role == wire.RolePeer {
+	if m.Role.IsNode() {
 		if _, boot, err := wire.ParseMemberID(l.name); err != nil || boot != m.BootID || len(m.Address) == 0 {
-			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("peer %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
+			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("node %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
 				m.Member, m.BootID, m.Address))
 		}
 	}
-	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), &wire.Welcome{
-		Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(n.cfg.Grid), Member: []byte(n.self),
-	}))
+	if m.Role == wire.RoleLiveness { // its thread says Welcome
+		return l.conn.HandOver(n.live.loop, &pulse{state: ready})
+	}
+	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self)))
 	n.awaiting.remove(l)
 	l.state = ready
-	if m.Role == wire.RolePeer {
+	switch m.Role {
+	case wire.RolePeer:
 		l.conn.SetLimits(0, peerHardOut)
 		return n.peerReady(l, string(m.Address))
+	case wire.RoleBulk: // frames come, nothing goes
+		return nil
 	}
 	l.conn.SetLimits(clientSoftOut, clientHardOut)
 	n.clients[l.conn.ID()] = l
 	return nil
+}
+
+// welcomeOf is what a node says to everybody. There is one version so far, so
+// the one negotiated is the one spoken.
+func welcomeOf(cfg *Config, self string) *wire.Welcome {
+	return &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(cfg.Grid), Member: []byte(self)}
 }
 
 // welcome ends the handshake of a connection we dialled.
@@ -118,6 +127,10 @@ func (n *Node) welcome(l *link, frame []byte) error {
 	}
 	n.awaiting.remove(l)
 	l.state, l.boot, l.name = ready, boot, string(m.Member)
+	if l.role == wire.RoleBulk {
+		n.bulkReady(l)
+		return nil
+	}
 	l.conn.SetLimits(0, peerHardOut)
 	addr := l.conn.Remote()
 	if boot == n.boot {

@@ -32,6 +32,7 @@ type Node struct {
 	self   string // member id
 	boot   uint64
 	loop   transport.Loop
+	live   *liveness
 	budget *store.Budget
 	parts  []*partition
 
@@ -73,6 +74,9 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n.live, err = newLiveness(n); err != nil {
+		return nil, err
+	}
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.snapshot})
 	n.budget = store.NewBudget(storeLimit(cfg.MemoryLimit))
 	for i := range cfg.Partitions {
@@ -98,7 +102,7 @@ func (n *Node) Member() string { return n.self }
 // returns nil after an orderly end.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.close()
-	if err := transport.TuneScheduler(1); err != nil {
+	if err := transport.TuneScheduler(2); err != nil {
 		return err
 	}
 	addr, err := n.loop.Listen(n.cfg.Listen)
@@ -112,6 +116,12 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.log.Info("node starts", "grid", n.cfg.Grid, "shard", n.cfg.Shard, "listen", addr.String(), "advertise", n.cfg.Advertise,
 		"partitions", len(n.parts), "memoryLimitBytes", n.cfg.MemoryLimit, "orderLimitBytes", n.budget.Limit())
+	n.wg.Go(func() {
+		if err := n.live.loop.Run(); err != nil {
+			n.log.Error("the liveness thread ended; the node stops, others take over", "reason", err)
+			n.loop.Stop()
+		}
+	})
 	for _, p := range n.parts {
 		n.wg.Go(func() { n.watch(p) })
 	}
@@ -130,6 +140,7 @@ func (n *Node) Run(ctx context.Context) error {
 // close gives everything back once the loop has ended.
 func (n *Node) close() {
 	n.cancel()
+	n.live.loop.Stop()
 	n.wg.Wait()
 	for _, p := range n.parts {
 		p.inc.close()

@@ -92,6 +92,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 		s.Node.Alarms = maps.Clone(n.counters.Alarms)
 		s.Loop = n.loopStat
 		s.Transport = n.loop.Stats()
+		s.Liveness = n.live.snapshot()
 		s.Clients = len(n.clients)
 		for _, p := range n.peers {
 			if p.out != nil {

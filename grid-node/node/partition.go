@@ -81,14 +81,16 @@ func (p *partition) incarnate(boot uint64) error {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
 	self := replica.Member{ID: wire.FormatMemberID(n.cfg.Pod, boot), Boot: boot, Address: n.cfg.Advertise}
+	timing := replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay,
+		HandOverDelay: n.cfg.HandOverDelay,
+		// Connections lose nothing, and a new one makes the replica send again at
+		// once. A repetition by time would only add to the load of a slow moment.
+		Resend: n.cfg.Lease}
 	opt := replica.Options{
+		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Timing: replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay,
-			// Connections lose nothing, and a new one makes the replica send again at
-			// once. A repetition by time would only add to the load of a slow moment.
-			Resend: n.cfg.Lease},
 		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: min(16<<20, inFlightBytes/n.cfg.Partitions),
-			LearnerBytes: min(4<<20, learnerBytes/n.cfg.Partitions)},
+			LearnerBytes: min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
 	}
 	if n.cfg.LeasedReads {
 		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }
@@ -101,6 +103,7 @@ func (p *partition) incarnate(boot uint64) error {
 	ctx, cancel := context.WithCancel(n.ctx)
 	inc := &incarnation{self: self, store: st, cancel: cancel}
 	p.inc, p.store, p.replica = inc, st, r
+	n.live.vitals[p.id.Index()].Store(opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	inc.wg.Go(func() { prefault(ctx, st) })
 	p.startSink(ctx, inc)

@@ -25,6 +25,7 @@ type peer struct {
 	suspect  bool  // its last connection ended and it has not answered since
 	dialAt   int64 // Mono before which it is not dialled again
 	backoff  time.Duration
+	bulk     bulkLink
 }
 
 const (
@@ -72,11 +73,11 @@ func (n *Node) dialPeer(p *peer) {
 	p.dialling = true
 	p.dialAt = now + int64(p.backoff)
 	p.backoff = min(2*p.backoff, maxDialBackoff)
-	n.dial(p.addr, &link{peer: p})
+	n.dial(p.addr, &link{peer: p, role: wire.RolePeer})
 }
 
 func (n *Node) dial(addr string, l *link) {
-	l.state, l.role = awaitWelcome, wire.RolePeer
+	l.state = awaitWelcome
 	l.helloBy = n.loop.Clock().Mono() + int64(helloTimeout+transportDialTimeout)
 	n.awaiting = append(n.awaiting, l)
 	l.conn = n.loop.Dial(addr, l)
@@ -113,6 +114,10 @@ func (n *Node) peerReady(l *link, address string) error {
 
 // forgetIncarnation drops what is left of an earlier process at the address.
 func (n *Node) forgetIncarnation(p *peer) {
+	if b := &p.bulk; b.link != nil {
+		b.link.conn.Close(errNewIncarnation)
+		b.link, b.dialAt = nil, 0
+	}
 	if len(p.links) == 0 {
 		return
 	}
@@ -188,13 +193,14 @@ func (n *Node) warmUp(now int64) {
 		return
 	}
 	n.warmAt = now + int64(maxDialBackoff)
+	n.closeIdleBulk(now)
 	for _, name := range n.cfg.Peers {
 		addr, known := n.warm[name]
 		if known && (addr == n.cfg.Advertise || addr == "" || (n.peers[addr] != nil && n.peers[addr].out != nil)) {
 			continue
 		}
 		n.warm[name] = "" // being dialled
-		n.dial(name, &link{warm: name})
+		n.dial(name, &link{warm: name, role: wire.RolePeer})
 	}
 }
 

@@ -6,19 +6,24 @@ type Role uint8
 // Roles. They share one port; a node answers frames that do not belong to the
 // connection's role with Goaway.
 const (
-	RoleClient Role = 1
-	RolePeer   Role = 2
-	RoleAdmin  Role = 3
+	RoleClient   Role = 1
+	RolePeer     Role = 2
+	RoleAdmin    Role = 3
+	RoleLiveness Role = 4 // of a node: Beacon and BeaconAck only, on a thread of their own
+	RoleBulk     Role = 5 // of a node: what it feeds to learners
 )
+
+// IsNode says whether the dialler is another node of the shard.
+func (r Role) IsNode() bool { return r == RolePeer || r == RoleLiveness || r == RoleBulk }
 
 // Hello is the first frame of a connection, from the dialler.
 type Hello struct {
 	MinVersion, MaxVersion uint16
 	Role                   Role
-	BootID                 uint64 // of the dialling process; 0 for clients
+	BootID                 uint64 // of the dialling process; 0 for clients and tools
 	Grid                   []byte // name of the grid the dialler wants
-	Member                 []byte // "<pod>/<bootID>" of a peer, a free name of a client
-	Address                []byte // "ip:port" a peer is reached at, empty for clients
+	Member                 []byte // "<pod>/<bootID>" of a node, a free name of a client
+	Address                []byte // "ip:port" a node is reached at, empty for clients
 }
 
 const helloFixed = HeaderSize + 20
@@ -49,8 +54,8 @@ func DecodeHello(f []byte, m *Hello) (err error) {
 		return &FrameError{Type: TypeHello, Field: "minVersion", Value: uint64(m.MinVersion), Allowed: "at most maxVersion"}
 	}
 	m.Role = Role(f[16])
-	if m.Role < RoleClient || m.Role > RoleAdmin {
-		return &FrameError{Type: TypeHello, Field: "role", Value: uint64(f[16]), Allowed: "1 client, 2 peer, 3 admin"}
+	if m.Role < RoleClient || m.Role > RoleBulk {
+		return &FrameError{Type: TypeHello, Field: "role", Value: uint64(f[16]), Allowed: "1 client, 2 peer, 3 admin, 4 liveness, 5 bulk"}
 	}
 	m.BootID = le.Uint64(f[20:])
 	b := f[28:]

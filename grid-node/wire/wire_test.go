@@ -103,7 +103,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypePing, func(f []byte) []byte { return grow(f, 1) }, "frame Ping: length is 17, allowed: exactly 16 bytes"},
 		{TypeHello, func(f []byte) []byte { f[8] = 'X'; return f }, `frame Hello: magic is 827475800, allowed: the bytes "OGR1"`},
 		{TypeHello, func(f []byte) []byte { f[12] = 9; return f }, "frame Hello: minVersion is 9, allowed: at most maxVersion"},
-		{TypeHello, func(f []byte) []byte { f[16] = 0; return f }, "frame Hello: role is 0, allowed: 1 client, 2 peer, 3 admin"},
+		{TypeHello, func(f []byte) []byte { f[16] = 0; return f }, "frame Hello: role is 0, allowed: 1 client, 2 peer, 3 admin, 4 liveness, 5 bulk"},
 		{TypeHello, func(f []byte) []byte { f[28] = 255; return f }, "frame Hello: gridLen is 255, allowed: no more than the bytes that follow"},
 		{TypeHello, func(f []byte) []byte { return grow(f, 3) }, "frame Hello: tail is 3, allowed: no bytes after the last field"},
 		{TypeGoaway, func(f []byte) []byte { f[10] = 200; return f }, "frame Goaway: textLen is 200, allowed: the bytes that follow, at most 1024"},

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// What a learner is fed takes a connection of its own, so that megabytes for one
+// never queue before an order for another. It is dialled when there is something
+// to feed and closed when there was nothing for a while; frames go one way.
+const (
+	// bulkHardOut is what all partitions may have on the way to a learner, and some.
+	// A learner that stops reading is closed there, or by the write stall limit.
+	bulkHardOut = learnerBytes + 1<<20
+	bulkIdle    = 5 * time.Second
+)
+
+var errBulkIdle = errors.New("nothing to feed on the bulk connection")
+
+// bulkLink is a peer's bulk connection as the node that feeds sees it.
+type bulkLink struct {
+	link    *link // nil: none, not even being dialled
+	usedAt  int64
+	dialAt  int64 // Mono before which it is not dialled again
+	backoff time.Duration
+}
+
+// sendBulk writes to the node at address, or begins to connect. What cannot be
+// sent is dropped: EventPeerUp makes the replica send it again.
+func (n *Node) sendBulk(address string, head, tail []byte) {
+	p := n.peerAt(address)
+	if p == nil {
+		return
+	}
+	b := &p.bulk
+	b.usedAt = n.loop.Clock().Mono()
+	if b.link == nil || b.link.state != ready {
+		n.counters.PeerFramesDropped++
+		n.dialBulk(p)
+		return
+	}
+	b.link.conn.SetOut(append(append(b.link.conn.Out(), head...), tail...))
+}
+
+func (n *Node) dialBulk(p *peer) {
+	now := n.loop.Clock().Mono()
+	b := &p.bulk
+	if b.link != nil || now < b.dialAt || p.addr == n.cfg.Advertise {
+		return
+	}
+	b.backoff = min(max(2*b.backoff, minDialBackoff), maxDialBackoff)
+	b.dialAt = now + int64(b.backoff)
+	b.link = &link{peer: p, role: wire.RoleBulk}
+	n.dial(p.addr, b.link)
+}
+
+// bulkReady begins to feed, again from what was acknowledged.
+func (n *Node) bulkReady(l *link) {
+	l.conn.SetLimits(0, bulkHardOut)
+	if l.peer == nil || l.peer.bulk.link != l {
+		return // of a process that is gone
+	}
+	l.peer.bulk.backoff = 0
+	n.stepAll(&replica.Event{Kind: replica.EventPeerUp, Address: l.peer.addr, Bulk: true})
+}
+
+func (n *Node) bulkClosed(l *link, err error) {
+	if l.peer != nil && l.peer.bulk.link == l {
+		l.peer.bulk.link = nil
+		if l.state == ready && !errors.Is(err, errBulkIdle) {
+			n.log.Warn("bulk connection closed", "peer", l.name, "address", l.peer.addr, "reason", err)
+		}
+	}
+}
+
+// closeIdleBulk is called now and then.
+func (n *Node) closeIdleBulk(now int64) {
+	for _, p := range n.peers {
+		if b := &p.bulk; b.link != nil && b.link.conn.Open() && now-b.usedAt > int64(bulkIdle) {
+			b.link.conn.CloseAfterFlush(errBulkIdle)
+		}
+	}
+}

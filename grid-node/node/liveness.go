@@ -1,0 +1,246 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// liveness carries the vitals of all partitions: a loop on a thread of its own,
+// with connections of its own, so that a data loop that is busy is not taken for a
+// dead process. It shares nothing with the data loop but the vitals, which have a
+// mutex, and a few atomics.
+//
+// A node dials one connection to every node that it sends beacons to, and answers
+// on the connection that a beacon came on. The data loop accepts, reads the Hello,
+// and hands the connection over (hello in link.go).
+type liveness struct {
+	cfg  *Config
+	log  *slog.Logger
+	self string
+	boot uint64
+	loop transport.Loop
+
+	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
+	pulses map[string]*pulse                                          // dialled, by address
+	out    replica.Outbox
+
+	badFrames, dropped, dials atomic.Uint64
+	links                     atomic.Int64
+}
+
+// pulse is one liveness connection.
+type pulse struct {
+	addr    string
+	conn    *transport.Conn // nil: a dialled one that is not there
+	state   linkState
+	helloBy int64
+	usedAt  int64 // when something was last to be sent on it
+	heardAt int64 // when something last came
+	dialAt  int64 // before which it is not dialled again
+	backoff time.Duration
+}
+
+const (
+	maxLivenessConns = 512
+	livenessHardOut  = 64 << 10
+	// A connection that brings no answer for so long is dialled anew: after a cut, the
+	// kernel's own repetition may be seconds away.
+	livenessSilence = time.Second
+	livenessIdle    = 5 * time.Second // one that nothing is sent on is closed
+)
+
+var (
+	errLivenessSilent = errors.New("no answer on the liveness connection")
+	errLivenessIdle   = errors.New("nothing to send on the liveness connection")
+)
+
+func newLiveness(n *Node) (*liveness, error) {
+	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{}}
+	var err error
+	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
+		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxHello, HardOut: livenessHardOut, MaxMemory: 32 << 20,
+		Tick: n.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: n.cfg.Source(),
+	}, l)
+	return l, err
+}
+
+// now reads the clock: vitals want the time after a frame was received, not that
+// of the wake-up, in between which the process may have slept.
+func (l *liveness) now() replica.Time { return replica.Time{Mono: l.loop.Clock().Exact()} }
+
+// OnTick implements transport.Handler.
+func (l *liveness) OnTick() {
+	now := l.now()
+	for i := range l.vitals {
+		if v := l.vitals[i].Load(); v != nil {
+			v.Tick(now, &l.out)
+		}
+	}
+	for i := range l.out.Actions {
+		a := &l.out.Actions[i]
+		l.send(now.Mono, a.Address, l.out.Head(a))
+	}
+	l.out.Reset()
+	l.tidy(now.Mono)
+}
+
+// send writes a beacon to the node at address, or begins to connect. What cannot
+// be sent is dropped: the next one is due soon.
+func (l *liveness) send(now int64, address string, frame []byte) {
+	p := l.pulses[address]
+	if p == nil {
+		if len(l.pulses) >= maxPeers {
+			l.dropped.Add(1)
+			return
+		}
+		p = &pulse{addr: address, backoff: minDialBackoff}
+		l.pulses[address] = p
+	}
+	p.usedAt = now
+	switch {
+	case p.conn == nil:
+		l.dropped.Add(1)
+		l.dial(p, now)
+	case p.state != ready:
+		l.dropped.Add(1)
+	case now-p.heardAt > int64(livenessSilence):
+		l.dropped.Add(1)
+		p.conn.Close(errLivenessSilent)
+	default:
+		p.conn.SetOut(append(p.conn.Out(), frame...))
+	}
+}
+
+func (l *liveness) dial(p *pulse, now int64) {
+	if now < p.dialAt || p.addr == l.cfg.Advertise {
+		return
+	}
+	p.dialAt = now + int64(p.backoff)
+	p.backoff = min(2*p.backoff, maxDialBackoff)
+	p.state, p.helloBy = awaitWelcome, now+int64(helloTimeout+transportDialTimeout)
+	l.dials.Add(1)
+	p.conn = l.loop.Dial(p.addr, p)
+}
+
+// tidy closes connections that nobody needs, and those that never said Welcome.
+func (l *liveness) tidy(now int64) {
+	for addr, p := range l.pulses {
+		switch idle := now-p.usedAt > int64(livenessIdle); {
+		case p.conn == nil && idle:
+			delete(l.pulses, addr)
+		case p.conn == nil || !p.conn.Open():
+		case idle:
+			p.conn.CloseAfterFlush(errLivenessIdle)
+		case p.state == awaitWelcome && now > p.helloBy:
+			p.conn.Close(transport.ErrDialTimeout)
+		}
+	}
+}
+
+// OnOpen implements transport.Handler.
+func (l *liveness) OnOpen(c *transport.Conn) {
+	c.SetLimits(0, livenessHardOut)
+	if c.Dialled() {
+		c.SetOut(wire.AppendHello(c.Out(), &wire.Hello{
+			MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleLiveness, BootID: l.boot,
+			Grid: []byte(l.cfg.Grid), Member: []byte(l.self), Address: []byte(l.cfg.Advertise),
+		}))
+		return
+	}
+	l.links.Add(1)
+	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self)))
+}
+
+// OnFrames implements transport.Handler.
+func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
+	p := c.Tag.(*pulse)
+	rest := buf
+	for !c.Backlogged() {
+		frame, after, err := wire.Split(rest)
+		if err == nil && frame == nil {
+			if wire.Need(rest) > maxHello {
+				err = fmt.Errorf("liveness: frame of %d bytes, allowed: at most %d", wire.Need(rest), maxHello)
+			} else {
+				break
+			}
+		}
+		if err == nil {
+			err = l.frame(p, c, frame)
+		}
+		if err != nil {
+			return len(buf) - len(rest), err
+		}
+		rest = after
+	}
+	return len(buf) - len(rest), nil
+}
+
+func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
+	now := l.now()
+	switch t := wire.FrameType(frame); {
+	case t == wire.TypeGoaway:
+		return saidGoaway(frame)
+	case p.state == awaitWelcome:
+		var m wire.Welcome
+		if err := wire.DecodeWelcome(frame, &m); err != nil {
+			l.badFrames.Add(1)
+			return err
+		}
+		p.state, p.heardAt = ready, now.Mono
+		l.links.Add(1)
+		return nil
+	case t == wire.TypeBeacon, t == wire.TypeBeaconAck:
+		p.heardAt, p.backoff = now.Mono, minDialBackoff
+		if v := l.vitalsOf(wire.FramePartition(frame)); v != nil {
+			v.Receive(now, frame, &l.out)
+			for i := range l.out.Actions {
+				c.SetOut(append(c.Out(), l.out.Head(&l.out.Actions[i])...))
+			}
+			l.out.Reset()
+		}
+		return nil
+	default:
+		l.badFrames.Add(1)
+		c.SetOut(wire.AppendGoaway(c.Out(), &wire.Goaway{Code: wire.GoawayRole,
+			Text: fmt.Appendf(nil, "frame type %v, allowed on a liveness connection: Beacon, BeaconAck", t)}))
+		return fmt.Errorf("liveness: frame type %v", t)
+	}
+}
+
+// vitalsOf is nil for a partition that this node does not hold.
+func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
+	if id.Shard() != l.cfg.Shard {
+		return nil
+	}
+	return l.vitals[id.Index()].Load()
+}
+
+// OnClose implements transport.Handler. The end of a connection is no sign of
+// death, that is for the data connection to tell; it is dialled again with the
+// next beacon.
+func (l *liveness) OnClose(c *transport.Conn, err error) {
+	p := c.Tag.(*pulse)
+	if p.state == ready {
+		l.links.Add(-1)
+	}
+	if p.conn != nil { // dialled
+		p.conn, p.state = nil, awaitWelcome
+	}
+	l.log.Debug("liveness connection closed", "remote", c.Remote(), "dialled", c.Dialled(), "reason", err)
+}
+
+// OnWakeEnd implements transport.Handler.
+func (l *liveness) OnWakeEnd() {}
+
+// snapshot is for metrics; from any thread.
+func (l *liveness) snapshot() metrics.Liveness {
+	return metrics.Liveness{Links: int(l.links.Load()), BadFrames: l.badFrames.Load(), Dropped: l.dropped.Load(), Dials: l.dials.Load()}
+}
