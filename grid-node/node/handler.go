@@ -94,7 +94,7 @@ func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
 			n.counters.PeerFramesDropped++ // a node of another shard, or of another partition count
 			return nil
 		}
-		if t == wire.TypePrepareAck || t == wire.TypeBeaconAck {
+		if t == wire.TypePrepareAck {
 			n.observeAck(t, frame)
 		}
 		n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}

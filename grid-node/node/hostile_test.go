@@ -86,6 +86,8 @@ func TestHostileFrames(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	asClient := hello(wire.RoleClient, 0, "hostile", "")
 	asPeer := hello(wire.RolePeer, 0xbad, "g-s0-9/0000000000000bad", "127.0.0.1:1")
+	asLiveness := hello(wire.RoleLiveness, 0xbad, "g-s0-9/0000000000000bad", "127.0.0.1:1")
+	asBulk := hello(wire.RoleBulk, 0xbad, "g-s0-9/0000000000000bad", "127.0.0.1:1")
 	after := func(first []byte, frames ...[]byte) []byte {
 		return bytes.Join(append([][]byte{first}, frames...), nil)
 	}
@@ -123,6 +125,13 @@ func TestHostileFrames(t *testing.T) {
 		"Submit that calls itself ReadLog": {after(asClient, bad(submit, 4, byte(wire.TypeReadLog))), "frame ReadLog: length"},
 		"peer sends Submit":                {after(asPeer, submit), "frame type Submit, allowed between nodes"},
 		"peer sends garbage entries":       {after(asPeer, prepare), ""},
+		"liveness without a member id":     {hello(wire.RoleLiveness, 5, "nobody", "127.0.0.1:1"), "allowed: a member id"},
+		"liveness sends Prepare":           {after(asLiveness, prepare), "frame type Prepare, allowed on a liveness connection: Beacon, BeaconAck"},
+		"liveness sends a large frame":     {after(asLiveness, header(1<<20, byte(wire.TypeBeacon)), make([]byte, 4000)), "frame of 1048576 bytes"},
+		"liveness sends what is no frame":  {after(asLiveness, bytes.Repeat([]byte{0xff}, 64)), "length is 4294967295"},
+		"liveness sends a short Beacon":    {after(asLiveness, header(12, byte(wire.TypeBeacon)), []byte("xxxx")), ""},
+		"bulk sends Submit":                {after(asBulk, submit), "frame type Submit, allowed between nodes"},
+		"bulk sends garbage entries":       {after(asBulk, prepare), ""},
 		"half a frame, then silence":       {after(asClient, submit[:40]), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

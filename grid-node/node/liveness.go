@@ -167,7 +167,7 @@ func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 		frame, after, err := wire.Split(rest)
 		if err == nil && frame == nil {
 			if wire.Need(rest) > maxHello {
-				err = fmt.Errorf("liveness: frame of %d bytes, allowed: at most %d", wire.Need(rest), maxHello)
+				err = fmt.Errorf("frame of %d bytes, allowed: at most %d", wire.Need(rest), maxHello)
 			} else {
 				break
 			}
@@ -176,11 +176,21 @@ func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			err = l.frame(p, c, frame)
 		}
 		if err != nil {
+			l.goaway(c, err)
 			return len(buf) - len(rest), err
 		}
 		rest = after
 	}
 	return len(buf) - len(rest), nil
+}
+
+// goaway says why the connection ends, unless it was the other side who said so.
+func (l *liveness) goaway(c *transport.Conn, err error) {
+	if errors.Is(err, transport.ErrPeerClosed) {
+		return
+	}
+	l.badFrames.Add(1)
+	c.SetOut(wire.AppendGoaway(c.Out(), &wire.Goaway{Code: wire.GoawayProtocol, Text: []byte(err.Error())}))
 }
 
 func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
@@ -191,7 +201,6 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 	case p.state == awaitWelcome:
 		var m wire.Welcome
 		if err := wire.DecodeWelcome(frame, &m); err != nil {
-			l.badFrames.Add(1)
 			return err
 		}
 		p.state, p.heardAt = ready, now.Mono
@@ -208,10 +217,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 		}
 		return nil
 	default:
-		l.badFrames.Add(1)
-		c.SetOut(wire.AppendGoaway(c.Out(), &wire.Goaway{Code: wire.GoawayRole,
-			Text: fmt.Appendf(nil, "frame type %v, allowed on a liveness connection: Beacon, BeaconAck", t)}))
-		return fmt.Errorf("liveness: frame type %v", t)
+		return fmt.Errorf("frame type %v, allowed on a liveness connection: Beacon, BeaconAck", t)
 	}
 }
 

@@ -1,0 +1,168 @@
+package node
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// stall blocks the data loop of node i until the function returned is called.
+func (g *grid) stall(i int) (resume func()) {
+	g.t.Helper()
+	began, release := make(chan struct{}), make(chan struct{})
+	g.nodes[i].loop.Post(func() { close(began); <-release })
+	await(g.t, began)
+	var once atomic.Bool
+	resume = func() {
+		if once.CompareAndSwap(false, true) {
+			close(release)
+		}
+	}
+	g.t.Cleanup(resume) // before the node is killed
+	return resume
+}
+
+func (r *running) vitals(partition int) replica.VitalsCounters {
+	return r.live.vitals[partition].Load().Counters()
+}
+
+func (g *grid) records() (recs []arbiter.Record) {
+	for i := range g.base.Partitions {
+		rec, err := g.store.Get(g.t.Context(), PartitionName("g", 0, i))
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		recs = append(recs, rec)
+	}
+	return recs
+}
+
+// A loop that is busy for twice the grace is not dead: nobody takes over from it,
+// and nobody drops it.
+func TestStalledLoopIsNotDead(t *testing.T) {
+	g := newGrid(t, 2, 2)
+	g.base.Lease, g.base.Grace = 300*time.Millisecond, 400*time.Millisecond // stuck for good after 4 s
+	g.up()
+	c := g.client()
+	submit(t, c, "before", 10)
+	before := g.records()
+	if before[0].Primary.PodName != "g-s0-0" || before[1].Primary.PodName != "g-s0-1" {
+		t.Fatalf("primaries %+v", before)
+	}
+	// A liveness connection is accepted by the data loop: both have to stand.
+	g.until(func() bool { return g.nodes[0].vitals(0).Answered > 0 && g.nodes[0].vitals(1).Heard > 0 }, "no beacons")
+	resume := g.stall(0)
+	led, heard := g.nodes[0].vitals(0).Answered, g.nodes[0].vitals(1).Heard
+	const graces = 2 * 400 / 20
+	g.until(func() bool {
+		return g.nodes[0].vitals(0).Answered > led+graces && g.nodes[0].vitals(1).Heard > heard+graces
+	}, "the liveness thread stops with the loop: %+v", func() any { return []any{g.nodes[0].vitals(0), g.nodes[0].vitals(1), g.nodes[1].vitals(1)} })
+	resume()
+	submit(t, c, "after", 10)
+	for i, now := range g.records() {
+		if now.Epoch != before[i].Epoch {
+			t.Errorf("partition %d: epoch %d, was %d: a busy loop was taken for a dead process", i, now.Epoch, before[i].Epoch)
+		}
+	}
+	g.verify("")
+}
+
+// A loop that hangs for good is replaced although its liveness thread lives.
+func TestHungLoopIsReplaced(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	g.base.Beacon, g.base.Lease, g.base.Grace = 10*time.Millisecond, 60*time.Millisecond, 100*time.Millisecond
+	g.up()
+	c := g.client()
+	submit(t, c, "before", 10)
+	resume := g.stall(0)
+	g.until(func() bool { return g.records()[0].Primary.PodName == "g-s0-1" }, "nobody took over: %+v", func() any { return g.records() })
+	submit(t, c, "during", 10)
+	resume()
+	g.ready()
+	submit(t, c, "after", 10)
+	if res := g.verify(""); res.Orders != 30 {
+		t.Fatalf("%d orders, want 30", res.Orders)
+	}
+}
+
+// Liveness connections that break are dialled again, and nobody is suspected.
+func TestLivenessConnectionsComeBack(t *testing.T) {
+	g := newGrid(t, 2, 2).up()
+	before := g.records()
+	for round := range 5 {
+		for i, r := range g.nodes {
+			answered := r.vitals(i).Answered
+			done := make(chan struct{})
+			r.live.loop.Post(func() {
+				for _, p := range r.live.pulses {
+					if p.conn != nil {
+						p.conn.Close(nil)
+					}
+				}
+				close(done)
+			})
+			await(t, done)
+			g.until(func() bool { return r.vitals(i).Answered > answered+2 }, "round %d, node %d: no beacon is answered", round, i)
+		}
+	}
+	for i, now := range g.records() {
+		if now.Epoch != before[i].Epoch {
+			t.Errorf("partition %d: epoch %d, was %d", i, now.Epoch, before[i].Epoch)
+		}
+	}
+	s, err := g.nodes[0].snapshot()
+	if err != nil || s.Liveness.Links != 2 || s.Liveness.Dials < 5 {
+		t.Fatalf("%+v, %v: want a link each way, and one attempt a round", s.Liveness, err)
+	}
+}
+
+// While a learner with much to catch up on does not read, the orders of its
+// primary flow, and what waits for it stays within the window.
+func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	g.base.Grace = 2 * time.Second // the learner's loop stands still meanwhile
+	g.up()
+	g.kill(1)
+	f := newFastClient(t, g, 40_000)
+	for range 40_000 / 500 {
+		f.batch(500)
+	}
+	g.start(1)
+	primary := g.nodes[0]
+	fed := func() (n uint64) {
+		_ = primary.onLoop(func() { n = primary.parts[0].replica.Counters().LearnerBytes })
+		return n
+	}
+	g.until(func() bool { return fed() > 0 }, "nothing is fed")
+	resume := g.stall(1)
+	// Everything until the window is full; its loop reads nothing.
+	g.until(func() bool {
+		before := fed()
+		time.Sleep(50 * time.Millisecond)
+		return fed() == before
+	}, "the feed does not stop")
+	var held int
+	_ = primary.onLoop(func() {
+		if l := primary.peers[g.addrs[1]].bulk.link; l != nil {
+			held = l.conn.Buffered()
+		}
+	})
+	if held > bulkHardOut {
+		t.Errorf("%d bytes wait for the learner, allowed %d", held, bulkHardOut)
+	}
+	for i := range 1000 {
+		f.msgs = append(f.msgs, fix(fmt.Sprintf("beside-%d", i)))
+	}
+	for range 100 {
+		f.batch(10)
+	}
+	resume()
+	g.ready()
+	if res := g.verify(""); res.Orders != 41_000 {
+		t.Fatalf("%d orders, want 41000", res.Orders)
+	}
+}
