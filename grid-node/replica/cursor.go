@@ -21,7 +21,7 @@ func (r *Replica) logCursor() {
 	if reached <= c.logged || c.dataSeq <= c.logged || c.entrySeq > r.commit {
 		return
 	}
-	if r.primary.hand.to != 0 {
+	if r.parking() {
 		return // the target has it all: one entry more, and this log would not be a prefix of the new primary's
 	}
 	if last, _ := r.store.Last(); last-r.commit >= uint64(r.opt.Limits.InFlight) {

@@ -10,8 +10,14 @@ import (
 // new order, lets what it accepted commit, proposes the target, and sends its
 // clients there once the target speaks. Orders that arrive meanwhile are parked:
 // never refused, and few, since it takes a round trip and one compare-and-swap.
+// The arbiter must have answered just before, so that its absence delays nobody.
+// Should it go away in between, the primary admits orders again although its
+// proposal may yet be accepted: they need the target's acknowledgement in this
+// epoch, which the target stops to give when it takes over.
 type handOver struct {
 	to         uint64 // boot id of the target, 0 while none is under way
+	since      int64  // when parking began
+	reopened   bool   // it took too long: nothing is parked any more
 	notBefore  int64  // after a refusal
 	toldNobody bool   // that nobody can take over was said
 }
@@ -38,7 +44,7 @@ func (r *Replica) considerHandOver() {
 	if p == nil || !r.arbiterAnswers() {
 		return
 	}
-	h.to = p.Boot
+	h.to, h.since = p.Boot, r.now.Mono
 	r.alarm(AlarmHandOver, fmt.Sprintf("handing over to %s, proposing epoch %d", p.ID, r.epoch+1))
 }
 
@@ -51,6 +57,26 @@ func (r *Replica) arbiterAnswers() bool {
 	}
 	r.readConfig()
 	return false
+}
+
+// parking says whether new orders wait for the end of a hand-over.
+func (r *Replica) parking() bool {
+	return r.primary.hand.to != 0 && !r.primary.hand.reopened && !r.stopping
+}
+
+// limitParking ends the wait of those who are parked when the members or the
+// arbiter take too long.
+func (r *Replica) limitParking() {
+	h := &r.primary.hand
+	if h.to == 0 || h.reopened || r.now.Mono-h.since <= int64(r.opt.Timing.Lease) {
+		return
+	}
+	if !r.prop.active() {
+		r.endHandOver()
+		return
+	}
+	h.reopened = true
+	r.unpark()
 }
 
 // handOverTarget is who should have the partition instead of this primary.
@@ -113,8 +139,7 @@ func (r *Replica) progressHandOver() {
 
 // endHandOver goes on as before. The parked requests are sent here again.
 func (r *Replica) endHandOver() {
-	r.primary.hand.to = 0
-	r.primary.hand.notBefore = r.now.Mono + 10*int64(r.opt.Timing.Retry)
+	r.primary.hand = handOver{notBefore: r.now.Mono + 10*int64(r.opt.Timing.Retry), toldNobody: r.primary.hand.toldNobody}
 	r.unpark()
 }
 
@@ -125,6 +150,10 @@ func (r *Replica) handedOver() {
 	if p := r.peer(r.cfg.Primary.Boot); p != nil {
 		r.sendConfig(p)
 		r.backup.primaryDown, r.backup.downAt = p.down, r.now.Mono // it died meanwhile
+	}
+	if last, _ := r.store.Last(); last != r.commit { // admitted after the proposal: the target may not have it
+		r.failPending()
+		return
 	}
 	r.backup.redirectAt = r.now.Mono + 2*int64(r.opt.Timing.Beacon)
 }

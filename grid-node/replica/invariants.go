@@ -65,7 +65,7 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 			text = "a member is to be dropped while orders are acknowledged"
 		}
 	case purposeAdmit: // I3, I10
-		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks || p.stored < r.commit {
+		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks || p.stored < r.mustHave() {
 			text = "a learner that is not in the ack set, or lacks committed entries"
 		}
 	case purposeHandOver:

@@ -160,6 +160,11 @@ func (r *Replica) joinReply(frame []byte) error {
 	return nil
 }
 
+// mustHave is how much of the log whoever is electable has to hold: what may have
+// been acknowledged. A new primary does not know how much of what it took over
+// was, so all of it counts.
+func (r *Replica) mustHave() uint64 { return max(r.commit, r.primary.floor) }
+
 // progressLearner moves a learner on: close enough, it enters the ack set; with
 // everything stored that was committed, it is proposed for inSync. In this
 // order nothing can be committed without it after it became electable.
@@ -170,7 +175,7 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.acks && p.knowsEpoch {
 		r.settle(p)
 	}
-	if !p.acks || p.stored < r.commit || r.prop.active() || r.now.Mono < r.primary.admitAt {
+	if !p.acks || p.stored < r.mustHave() || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return
 	}
 	members := []Member{r.self}

@@ -243,6 +243,7 @@ func (r *Replica) tick() {
 		r.tickPeers()
 		r.retireDraining()
 		r.considerHandOver()
+		r.limitParking()
 		r.reassertConfig()
 	case RoleFenced:
 		r.reassertConfig()

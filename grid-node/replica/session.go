@@ -165,7 +165,7 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 		r.reopen(conn, &m, slot)
 		return nil
 	}
-	if r.primary.hand.to != 0 && !r.stopping && r.park(conn, m.ReqID, 0, wire.TypeOpenSession) {
+	if r.parking() && r.park(conn, m.ReqID, 0, wire.TypeOpenSession) {
 		return nil
 	}
 	last, _ := r.store.Last()
@@ -175,7 +175,7 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeDraining, 0, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeInsufficientInSync, 0, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry later")
-	case !ok || r.primary.hand.to != 0 || last-r.commit >= uint64(r.opt.Limits.InFlight):
+	case !ok || r.parking() || last-r.commit >= uint64(r.opt.Limits.InFlight):
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
 	default:
 		r.logSession(conn, &m, slot, evict)

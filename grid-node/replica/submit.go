@@ -75,11 +75,11 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *session) bool {
 func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	last, _ := r.store.Last()
 	l := &r.opt.Limits
-	if r.primary.hand.to != 0 && !r.stopping && r.park(conn, m.ClientSeq, m.Slot, wire.TypeSubmit) {
+	if r.parking() && r.park(conn, m.ClientSeq, m.Slot, wire.TypeSubmit) {
 		return false
 	}
 	switch {
-	case r.primary.hand.to != 0 && !r.stopping:
+	case r.parking():
 		r.rejectSubmit(conn, m, wire.CodeOverloaded, uint64(len(r.parked)), "too many orders wait for the end of a hand-over; retry")
 	case r.stopping:
 		r.rejectSubmit(conn, m, wire.CodeDraining, 0, "the node is stopping; retry")
