@@ -66,7 +66,7 @@ func (k *caller) dial() {
 	defer cancel()
 	// Requests of many goroutines share the connection and are rarely waited
 	// for by its only user: the net package serves that best.
-	conn, _, err := k.client.dialNode(ctx, IONet, k.addr)
+	conn, _, err := k.client.dialNode(ctx, IONet, k.addr, nil)
 	if err != nil {
 		k.err = err
 		k.client.dropCaller(k)

@@ -19,6 +19,7 @@ import (
 type Client struct {
 	cfg    Config
 	table  atomic.Pointer[table]
+	gates  gates
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
@@ -32,6 +33,7 @@ type Client struct {
 	callers  map[string]*caller
 	sessions map[*Session]struct{}
 	past     Stats // of sessions that were closed
+	outages  outageLog
 }
 
 // Dial learns the partition table from the first endpoint that answers. It
@@ -48,10 +50,15 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	c.shared.Store(&map[wire.PartitionID]*Session{})
 	ctx, cancel := context.WithTimeout(ctx, cfg.DialTimeout)
 	defer cancel()
-	var pace pacer
-	for pace.wait(ctx.Done(), cfg.RetryMax, 0, 0) {
+	var back backoff
+	for back.wait(ctx.Done(), cfg.RetryMax) {
 		targets := appendNew(slices.Clone(cfg.Endpoints), c.table.Load().seeds)
-		now := c.ask(ctx, targets, func(*wire.Table) bool { return c.incomplete() == nil })
+		now := c.ask(ctx, targets, len(targets), func(*wire.Table) verdict {
+			if c.incomplete() == nil {
+				return enough
+			}
+			return useless
+		})
 		if now == nil {
 			return c, nil
 		}

@@ -79,6 +79,9 @@ type Config struct {
 	// tunnel. address is "host:port": an endpoint, or what the table says.
 	// Anything but a *net.TCPConn is used as with IONet.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// OnOutage is called after every outage of a session, on a goroutine of its
+	// own. Default: nothing is called; Outages() has the last ones.
+	OnOutage func(Outage)
 	// Logger gets reconnects (Info) and violations of the protocol (Error).
 	// Default: nothing is logged.
 	Logger *slog.Logger

@@ -64,6 +64,7 @@ type RejectError struct {
 	Tag       uint32 // FIX tag at fault, 0 if none
 	Detail    uint64 // meaning depends on Code, see package wire
 	Text      string // the node's words
+	from      string // its address, where that matters
 }
 
 func (e *RejectError) Error() string {

@@ -144,19 +144,19 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
 		defer cancel()
 	}
-	var pace pacer
+	var back backoff
 	var last error
-	hint := ""
-	for began := nanotime(); pace.wait(ctx.Done(), c.cfg.RetryMax, began, 0); {
+	began, known, hint := nanotime(), c.epochOf(p), ""
+	for back.wait(ctx.Done(), c.cfg.RetryMax) {
 		addr := hint
 		if addr == "" {
-			addr = c.replica(p, backup, pace.attempts)
+			addr = c.replica(p, backup, back.attempts)
 		}
 		hint = ""
 		if addr == "" {
 			last = fmt.Errorf("%s has no primary at epoch %d", p, c.epochOf(p))
 		} else {
-			attempt, cancel := context.WithTimeout(ctx, c.attemptTimeout(2*pace.spent()))
+			attempt, cancel := context.WithTimeout(ctx, c.attemptTimeout(2*time.Duration(nanotime()-began)))
 			last = request(attempt, addr)
 			cancel()
 		}
@@ -168,7 +168,9 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 		case errors.Is(last, ErrClosed) || permanent(last) || errors.As(last, &reject) && !passing(reject.Code):
 			return "", last
 		case errors.As(last, &not) && not.hint != "" && not.hint != addr:
-			hint = not.hint
+			if hint = not.hint; not.epoch > known {
+				known, back = not.epoch, backoff{} // news: at once
+			}
 			continue
 		}
 		refresh, cancel := context.WithTimeout(ctx, c.attemptTimeout(0))

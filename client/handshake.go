@@ -10,8 +10,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// dialNode connects to a node and exchanges Hello and Welcome.
-func (c *Client) dialNode(ctx context.Context, mode IO, addr string) (*conn, string, error) {
+// dialNode connects to a node and exchanges Hello and Welcome. more is sent right
+// behind the Hello, to save a round trip; the answer to it is left unread.
+func (c *Client) dialNode(ctx context.Context, mode IO, addr string, more []byte) (*conn, string, error) {
 	st, err := dialStream(ctx, &c.cfg, mode, addr)
 	if err != nil {
 		return nil, "", err
@@ -23,7 +24,7 @@ func (c *Client) dialNode(ctx context.Context, mode IO, addr string) (*conn, str
 		Grid: []byte(c.cfg.Grid), Member: []byte(c.cfg.Name),
 	})
 	var m wire.Welcome
-	frame, err := k.exchange(hello, until)
+	frame, err := k.exchange(append(hello, more...), until)
 	if err == nil {
 		err = c.checkWelcome(k, frame, &m)
 	}
@@ -100,12 +101,17 @@ func (k *conn) checkGoaway(frame []byte) ([]byte, error) {
 // an older one can be applied.
 func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt uint64) (*conn, string, wire.SessionOpened, error) {
 	var m wire.SessionOpened
-	k, member, err := s.client.dialNode(ctx, s.io, addr)
+	leave, err := s.client.gates.enter(ctx, addr)
+	if err != nil {
+		return nil, "", m, fmt.Errorf("%s: %d sessions are being opened there: %w", addr, openAtOnce, err)
+	}
+	defer leave()
+	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt})
+	k, member, err := s.client.dialNode(ctx, s.io, addr, request)
 	if err != nil {
 		return nil, "", m, err
 	}
-	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt})
-	frame, err := k.exchange(request, s.client.deadline(ctx, nanotime()))
+	frame, err := k.exchange(nil, s.client.deadline(ctx, nanotime()))
 	if err == nil {
 		err = s.checkOpened(k, frame, &m)
 	}
@@ -137,7 +143,7 @@ func (s *Session) checkOpened(k *conn, frame []byte, m *wire.SessionOpened) erro
 		if err := wire.DecodeReject(frame, &r); err != nil {
 			return &ProtocolError{Address: k.addr, What: "reject", Cause: err}
 		}
-		return &RejectError{Partition: s.partition, Code: r.Code, Detail: r.Detail, Text: printable(r.Text)}
+		return &RejectError{Partition: s.partition, Code: r.Code, Detail: r.Detail, Text: printable(r.Text), from: k.addr}
 	default:
 		return &ProtocolError{Address: k.addr, What: fmt.Sprintf("answer to OpenSession is a %s, allowed: SessionOpened, NotPrimary, Reject, Goaway", t)}
 	}

@@ -38,17 +38,20 @@ type pumpOwner interface {
 // conn is one connection of a pump. Buffers belong to it, so that a reader of a
 // connection that is gone cannot disturb the next one.
 type conn struct {
-	st      stream
-	addr    string
-	in      []byte // in[r:w] is read and not handled yet
-	r, w    int
-	reading bool // somebody leads
-	writing bool
-	stalled bool   // the peer did not read for a tick
-	out     []byte // frames waiting for a writer
-	rest    []byte // what the last write left, goes before out
-	whole   []byte // the buffer rest is the end of
-	spare   []byte // an empty buffer to become out
+	st       stream
+	addr     string
+	in       []byte // in[r:w] is read and not handled yet
+	r, w     int
+	reading  bool // somebody leads
+	writing  bool
+	stalled  bool   // the peer did not read for a tick
+	heard    bool   // something came since heardAt was set
+	heardAt  int64  // about when something came last
+	pingedAt int64  // when a sign of life was last asked for
+	out      []byte // frames waiting for a writer
+	rest     []byte // what the last write left, goes before out
+	whole    []byte // the buffer rest is the end of
+	spare    []byte // an empty buffer to become out
 }
 
 const (
@@ -160,6 +163,7 @@ func (p *pump) lead(c *conn, until int64) {
 		switch {
 		case err == nil:
 			c.w += n
+			c.heard = true
 			p.handle(c)
 		case !errors.Is(err, errTick):
 			p.fail(c, err)

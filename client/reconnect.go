@@ -10,14 +10,34 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
+// hint is where a node said that the primary is, and since which epoch.
+type hint struct {
+	address string // "" for none
+	epoch   uint64
+}
+
+// hintOf takes the hint out of an error. One that names the node that gave it is
+// to be followed as well: it lost its place and has it again.
+func hintOf(err error) hint {
+	var not *notPrimaryError
+	var reject *RejectError
+	switch {
+	case errors.As(err, &not):
+		return hint{not.hint, not.epoch}
+	case errors.As(err, &reject) && reject.Code == wire.CodeSessionMoved:
+		return hint{address: reject.from}
+	}
+	return hint{}
+}
+
 // connect makes sure that somebody works on a connection.
-func (s *Session) connect() { s.startRecovery("", "") }
+func (s *Session) connect() { s.startRecovery(hint{}, "") }
 
 // reconnect after a loss: only if an order or a goroutine waits. An idle
 // session connects again at its next use.
-func (s *Session) reconnect(hint, failed string) {
+func (s *Session) reconnect(h hint, failed string) {
 	if s.wanted() {
-		s.startRecovery(hint, failed)
+		s.startRecovery(h, failed)
 	}
 }
 
@@ -33,36 +53,36 @@ func (s *Session) wanted() bool {
 	return false
 }
 
-func (s *Session) startRecovery(hint, failed string) {
+func (s *Session) startRecovery(h hint, failed string) {
 	if s.recovering || s.closed || s.p.conn != nil {
 		return
 	}
 	now := nanotime()
-	if t := &s.trouble.since; *t != 0 && now-max(*t, s.lastAttempt) > 4*int64(s.client.cfg.RetryMax) {
-		*t = now // nobody has tried since: the old trouble must not slow this attempt
+	if t := &s.trouble; t.since != 0 && now-max(t.since, t.triedAt) > 4*int64(s.client.cfg.RetryMax) {
+		t.back = backoff{} // nobody has tried since: the old trouble must not slow this attempt
 	}
 	s.recovering, s.broken = true, nil
-	go s.recover(hint, failed)
+	go s.recover(h, failed)
 }
 
 // recover connects to the primary, opens the session there and sends what is
 // unanswered. It tries until that succeeds or nobody waits any more.
-func (s *Session) recover(hint, failed string) {
+func (s *Session) recover(h hint, failed string) {
 	done := make(chan struct{})
 	defer close(done)
 	go s.sweepWhileBroken(done)
-	var pace pacer
-	for {
-		since, last := s.troubleSince()
-		if !pace.wait(s.stop, s.client.cfg.RetryMax, since, last) {
+	began := nanotime()
+	for first := true; ; first = false {
+		var open bool
+		if h, open = s.nextTurn(h); !open {
 			return
 		}
-		addr, err := s.primary(hint, failed, pace.attempts)
+		addr, err := s.primary(h.address, failed, first)
 		var c *conn
 		var member string
 		var opened wire.SessionOpened
 		if err == nil {
-			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(pace.spent()))
+			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(time.Duration(nanotime()-began)))
 			epoch, attempt := s.nextAttempt()
 			c, member, opened, err = s.openSession(ctx, addr, epoch, attempt)
 			cancel()
@@ -73,16 +93,14 @@ func (s *Session) recover(hint, failed string) {
 			s.p.mu.Unlock()
 			return
 		}
-		s.trouble.begin(nanotime(), 0, err)
-		s.lastAttempt = nanotime()
+		s.troubled(nanotime(), 0, err)
+		s.trouble.triedAt = nanotime()
 		var reject *RejectError
 		if errors.As(err, &reject) && reject.Code == wire.CodeSessionMoved {
 			s.attempt = max(s.attempt, reject.Detail)
 		}
-		var not *notPrimaryError
-		hint, failed = "", addr
-		if errors.As(err, &not) && not.hint != addr {
-			hint = not.hint
+		if h, failed = hintOf(err), addr; h.address == addr {
+			h = hint{}
 		}
 		if s.closed || !s.wanted() || permanent(err) {
 			s.endRecovery(err)
@@ -91,6 +109,43 @@ func (s *Session) recover(hint, failed string) {
 		}
 		s.p.mu.Unlock()
 	}
+}
+
+// nextTurn waits until it is time for an attempt and says where to; false: the
+// session was closed. News of a later epoch is followed without a pause, whether
+// a node gave it as a hint or the table has it by now; each epoch once.
+func (s *Session) nextTurn(h hint) (hint, bool) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	pause := s.trouble.back.pause(s.client.cfg.RetryMax, rand.Int64N)
+	known := max(s.epoch, s.followed)
+	switch {
+	case h.epoch > known && h.address != "":
+		s.followed = h.epoch
+		return h, true
+	case h.epoch != 0 && h.epoch < known:
+		h = hint{} // of a node that is behind
+	}
+	news := func() (bool, <-chan struct{}) {
+		t := s.client.table.Load()
+		p, ok := t.find(s.partition)
+		if ok && p.Epoch > known && p.Primary.Address != "" {
+			h = hint{p.Primary.Address, p.Epoch}
+			return true, nil
+		}
+		return false, t.changed
+	}
+	yes, changed := news()
+	if !yes && pause > 0 {
+		s.p.mu.Unlock()
+		ok := sleep(pause, s.stop, changed, news)
+		s.p.mu.Lock()
+		if !ok {
+			return h, false
+		}
+	}
+	s.followed = max(s.followed, h.epoch)
+	return h, true
 }
 
 // permanent says that no retry can help: the caller has to change something.
@@ -124,20 +179,14 @@ func (s *Session) nextAttempt() (epoch, attempt uint64) {
 	return max(s.epoch, s.client.epochOf(s.partition)), s.attempt
 }
 
-func (s *Session) troubleSince() (since, last int64) {
-	s.p.mu.Lock()
-	defer s.p.mu.Unlock()
-	return s.trouble.since, s.lastAttempt
-}
-
 // primary is the hint, or what the table says after asking for a new one if the
 // old one has just proved wrong.
-func (s *Session) primary(hint, failed string, attempt int) (string, error) {
+func (s *Session) primary(hint, failed string, first bool) (string, error) {
 	if hint != "" {
 		return hint, nil
 	}
 	var err error
-	if failed != "" || attempt > 1 || s.client.addressOf(s.partition) == "" {
+	if failed != "" || !first || s.client.addressOf(s.partition) == "" {
 		ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
 		err = s.client.refresh(ctx, s.partition.Shard(), failed)
 		cancel()
@@ -235,7 +284,7 @@ func (s *Session) startOver(c *conn, m *wire.SessionOpened) {
 		"applied", m.LastClientSeq, "next", s.win.head, "window", m.Window)
 	c.st.Close() //nolint:errcheck // not used for anything yet
 	s.id, s.opened = randomID(), false
-	s.startRecovery(c.addr, "")
+	s.startRecovery(hint{address: c.addr}, "")
 }
 
 // renumber moves the session to fresh numbers above last. What was sent under
@@ -261,39 +310,4 @@ func (s *Session) renumber(last uint64) {
 		s.win.add(o)
 	}
 	s.room()
-}
-
-// pacer spaces attempts: the first at once, then an eighth of the time the
-// trouble has lasted, with jitter, so that many clients of a lost node do not
-// come back in step.
-type pacer struct {
-	attempts int
-	started  int64
-}
-
-func (p *pacer) spent() time.Duration { return time.Duration(nanotime() - p.started) }
-
-// wait returns false if stop was closed.
-func (p *pacer) wait(stop <-chan struct{}, most time.Duration, since, last int64) bool {
-	p.attempts++
-	now := nanotime()
-	if p.attempts == 1 {
-		p.started = now
-	}
-	if since == 0 {
-		since = now
-	}
-	if p.attempts == 1 && (last == 0 || now-last > int64(most)) {
-		return true
-	}
-	pause := min(max(time.Duration(now-since)/8, time.Millisecond), most)
-	pause = pause/2 + rand.N(pause)
-	t := time.NewTimer(pause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-stop:
-		return false
-	}
 }

@@ -15,8 +15,10 @@ type flight struct {
 	err  error
 }
 
-// refresh asks for the table of a shard. Concurrent calls for one shard are one
-// question to the grid, however many sessions lost their primary.
+// refresh asks for the table of a shard; avoid is an address that is most likely
+// not the primary any more. Concurrent calls for one shard are one question to
+// the grid, however many sessions lost their primary, and so are calls within
+// flightGap: a grid without a primary is not to be kept busy by those who wait.
 func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
 	c.mu.Lock()
 	f := c.flights[shard]
@@ -26,12 +28,13 @@ func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
 		go func() {
 			ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
 			defer cancel()
-			targets := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
-			f.err = c.ask(ctx, targets, func(m *wire.Table) bool { return hasShard(m, shard) })
+			targets, own := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
+			f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict { return judge(m, shard, avoid) })
+			close(f.done)
+			sleep(flightGap, c.ctx.Done(), nil, nil)
 			c.mu.Lock()
 			delete(c.flights, shard)
 			c.mu.Unlock()
-			close(f.done)
 		}()
 	}
 	c.mu.Unlock()
@@ -43,13 +46,32 @@ func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
 	}
 }
 
-func hasShard(m *wire.Table, shard int) bool {
+const flightGap = 2 * time.Millisecond
+
+// verdict is what a node's table is worth to whoever asked.
+type verdict uint8
+
+const (
+	useless verdict = iota
+	stale           // better than nothing: the other members of the shard are asked as well
+	enough
+)
+
+// judge: a member that still takes avoid for a primary, or knows none, may not
+// have heard yet.
+func judge(m *wire.Table, shard int, avoid string) verdict {
+	v := useless
 	for i := range m.Parts {
-		if m.Parts[i].Partition.Shard() == shard {
-			return true
+		p := &m.Parts[i]
+		if p.Partition.Shard() != shard {
+			continue
 		}
+		if int(p.Primary) >= len(p.Members) || string(p.Members[p.Primary].Address) == avoid {
+			return stale
+		}
+		v = enough
 	}
-	return false
+	return v
 }
 
 // hedge is how long one node may take to say its table before the next is asked
@@ -57,8 +79,9 @@ func hasShard(m *wire.Table, shard int) bool {
 const hedge = 50 * time.Millisecond
 
 // ask fetches tables from targets, the next one when one fails or is slow, and
-// merges what it gets until enough is satisfied. Seeds it learns are asked too.
-func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Table) bool) error {
+// merges what it gets until a table is enough, or the first own targets were
+// asked and one that is stale is all there is. Seeds it learns are asked too.
+func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(*wire.Table) verdict) error {
 	type answer struct {
 		m    *wire.Table
 		addr string
@@ -67,7 +90,7 @@ func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Ta
 	answers := make(chan answer) // every sender also looks at ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asked, open, errs := 0, 0, []error(nil)
+	asked, open, answered, errs := 0, 0, false, []error(nil)
 	start := func() {
 		addr := targets[asked]
 		asked, open = asked+1, open+1
@@ -83,6 +106,9 @@ func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Ta
 	defer timer.Stop()
 	for {
 		if open == 0 {
+			if answered && asked >= own {
+				return nil
+			}
 			if asked == len(targets) {
 				return fmt.Errorf("no node gave the partition table: %w", join(append(errs, c.incomplete())...))
 			}
@@ -98,11 +124,18 @@ func (c *Client) ask(ctx context.Context, targets []string, enough func(*wire.Ta
 				errs = append(errs, fmt.Errorf("%s: %w", a.addr, a.err))
 				continue
 			}
-			if enough(a.m) {
+			switch judge(a.m) {
+			case enough:
 				return nil
+			case stale:
+				answered = true
+			case useless:
 			}
 			targets = appendNew(targets, c.table.Load().seeds)
 		case <-timer.C:
+			if answered && asked >= own {
+				return nil
+			}
 			if asked < len(targets) {
 				start()
 			}
@@ -129,11 +162,15 @@ next:
 func (c *Client) learn(m *wire.Table) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next, err := c.table.Load().merge(m)
+	old := c.table.Load()
+	next, err := old.merge(m)
 	if err != nil {
 		return err
 	}
 	c.table.Store(next)
+	if next.changed != old.changed && old.changed != nil {
+		close(old.changed)
+	}
 	return nil
 }
 

@@ -48,13 +48,13 @@ type Session struct {
 	lastSeq   uint64 // and the place in the log it got
 	lastOK    int64  // monotonic time of the last answer
 	lastSweep int64
-	suspected int64 // when the table was last asked out of suspicion
-	// lastAttempt is when a connection was last tried in vain, or broke.
-	lastAttempt int64
-	member      string // member id of the node connected to
-	broken      error  // permanent: no node will ever take this session
-	trouble     trouble
-	stats       Stats
+	suspected int64  // when the table was last asked out of suspicion
+	member    string // member id of the node connected to
+	broken    error  // permanent: no node will ever take this session
+	followed  uint64 // highest epoch of which news was followed without a pause
+	trouble   trouble
+	stats     Stats
+	outages   outageLog
 }
 
 func newSession(c *Client, partition wire.PartitionID, auto IO) *Session {
@@ -202,7 +202,7 @@ func (s *Session) send(o *pending) {
 		return
 	}
 	if s.opened {
-		s.trouble.begin(o.submitted, o.submitted, nil)
+		s.troubled(o.submitted, o.submitted, nil)
 	}
 	s.connect()
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -81,14 +80,6 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	return nil
 }
 
-// good notes an answer from a serving primary.
-func (s *Session) good() {
-	s.lastOK = nanotime()
-	if s.trouble.since|s.trouble.outage != 0 {
-		s.trouble.end(s.lastOK, &s.stats)
-	}
-}
-
 func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
@@ -99,12 +90,16 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if !s.win.holds(m.RequestID) || s.win.at(m.RequestID).isSettled() || !s.win.at(m.RequestID).sent {
 		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
 	}
-	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text)}
+	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr}
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
-	case wire.CodeDraining, wire.CodeSessionMoved:
+	case wire.CodeSessionMoved:
+		// Of an earlier copy it says nothing: the session is looked at first.
+		cell.sent = cell.resent
+		return reject
+	case wire.CodeDraining:
 		cell.refused()
-		return reject // the same number again, at the next primary or over a connection that opens the session anew
+		return reject // the same number again, at the next primary
 	case wire.CodeSequenceGap:
 		// Number and order go out again, from the oldest unanswered one on.
 		cell.refused()
@@ -122,8 +117,8 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	switch {
 	case o == nil:
 		s.stats.LateRefused++
-	case m.Code == wire.CodeSessionWindow, resent && !final(m.Code):
-		// The first copy may have been taken before the connection broke.
+	case m.Code == wire.CodeSessionWindow, m.Code == wire.CodeUnsupported && resent:
+		// The node did not look whether a copy was applied, or no longer can tell.
 		s.stats.Unknown++
 		s.finish(o, Receipt{}, &UnknownOutcomeError{
 			Partition: s.partition, ClientSeq: m.RequestID, Waited: time.Duration(nanotime() - submitted), Cause: reject})
@@ -132,11 +127,6 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 		s.finish(o, Receipt{}, reject)
 	}
 	return nil
-}
-
-// final says that the same bytes get the same answer whenever they arrive.
-func final(code wire.Code) bool {
-	return code == wire.CodeBadFIX || code == wire.CodeTooLarge || code == wire.CodeDuplicateClOrdID
 }
 
 // errEvicted ends the connection of a session that the grid has forgotten.
@@ -179,16 +169,11 @@ func (s *Session) onBroken(c *conn, cause error) {
 		}
 	}
 	if s.trouble.since != 0 {
-		s.lastAttempt = nanotime() // again, and no good answer in between: pace the next attempt
+		s.trouble.triedAt = nanotime() // again, and no good answer in between
 	}
-	s.trouble.begin(nanotime(), waiting, cause)
+	s.troubled(nanotime(), waiting, cause)
 	s.client.cfg.Logger.Info("connection lost", "partition", s.partition.String(), "peer", c.addr, "cause", cause, "unanswered", s.win.inFlight())
-	var not *notPrimaryError
-	hint := ""
-	if errors.As(cause, &not) {
-		hint = not.hint
-	}
-	s.reconnect(hint, c.addr)
+	s.reconnect(hintOf(cause), c.addr)
 }
 
 // onPause looks at deadlines about once a tick, and runs callbacks.

@@ -266,20 +266,26 @@ func TestTypedRejects(t *testing.T) {
 	}
 }
 
-// rejectWith answers the next n Submits with code, then serves.
+// rejectWith answers the next n Submits with code, then serves. As a node does,
+// it looks first whether the session is bound to the connection and whether the
+// order was applied before.
 func rejectWith(code wire.Code, n int64) func(c *fakeConn, frame []byte) bool {
 	var left atomic.Int64
 	left.Store(n)
 	return func(c *fakeConn, frame []byte) bool {
-		if wire.FrameType(frame) != wire.TypeSubmit || left.Add(-1) < 0 {
+		if wire.FrameType(frame) != wire.TypeSubmit || left.Load() <= 0 {
 			return false
 		}
 		var m wire.Submit
 		wire.DecodeSubmit(frame, &m)
-		c.expected = m.ClientSeq + 1
-		c.node.grid.mu.Lock()
-		c.session.expected = c.expected
-		c.node.grid.mu.Unlock()
+		g, s := c.node.grid, c.session
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if s.conn != c || s.epoch != g.epoch || g.primary != c.node || s.applied[m.ClientSeq] != 0 || left.Add(-1) < 0 {
+			return false // handle takes the lock when this one is gone
+		}
+		c.expected = max(c.expected, m.ClientSeq+1)
+		s.expected = c.expected
 		c.Write(wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Tag: 55, Detail: 7, Text: []byte("as told\x00")}))
 		return true
 	}

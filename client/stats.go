@@ -24,21 +24,37 @@ type Stats struct {
 	Gaps       uint64 // acks that skipped an order, and SequenceGap answers of the node
 	Violations uint64 // all breaches of the protocol by the peer, Gaps included
 
-	// An outage lasts from the last answer before trouble (or from the first
-	// order without one, if that was later) to the next answer.
+	// Outages of all sessions; the last ones in full are in Outages().
 	Outages       uint64
 	LastOutage    Outage
 	LongestOutage Outage
 	OutageTotal   time.Duration
+	// OutageCounts[i] counts the outages of at most OutageBounds[i] that are
+	// longer than the bound before; the last place counts those above all bounds.
+	OutageCounts [len(OutageBounds) + 1]uint64
 }
 
-// Outage is a time without answers, as this client saw it.
-type Outage struct {
-	From, To time.Time
+// OutageBounds are the upper bounds of Stats.OutageCounts.
+var OutageBounds = [...]time.Duration{
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
 }
 
-// Duration of the outage.
-func (o Outage) Duration() time.Duration { return o.To.Sub(o.From) }
+// outage counts one.
+func (s *Stats) outage(o Outage) {
+	d := o.Duration()
+	s.Outages++
+	s.LastOutage = o
+	s.OutageTotal += d
+	if d > s.LongestOutage.Duration() {
+		s.LongestOutage = o
+	}
+	i := 0
+	for i < len(OutageBounds) && d > OutageBounds[i] {
+		i++
+	}
+	s.OutageCounts[i]++
+}
 
 func (s *Stats) add(t *Stats) {
 	s.Submitted += t.Submitted
@@ -57,46 +73,15 @@ func (s *Stats) add(t *Stats) {
 	s.Violations += t.Violations
 	s.Outages += t.Outages
 	s.OutageTotal += t.OutageTotal
+	for i := range s.OutageCounts {
+		s.OutageCounts[i] += t.OutageCounts[i]
+	}
 	if t.LastOutage.To.After(s.LastOutage.To) {
 		s.LastOutage = t.LastOutage
 	}
 	if t.LongestOutage.Duration() > s.LongestOutage.Duration() {
 		s.LongestOutage = t.LongestOutage
 	}
-}
-
-// trouble is what went wrong since the last good answer.
-type trouble struct {
-	since  int64 // first failure; paces the reconnects
-	outage int64 // since when an order waits for its answer because of it; 0 none
-	last   error
-}
-
-// begin notes a failure. waitingSince is 0 if no order waits.
-func (t *trouble) begin(now, waitingSince int64, cause error) {
-	if t.since == 0 {
-		t.since = now
-	}
-	if t.outage == 0 {
-		t.outage = waitingSince
-	}
-	if cause != nil {
-		t.last = cause
-	}
-}
-
-// end notes a good answer.
-func (t *trouble) end(now int64, s *Stats) {
-	if t.outage != 0 {
-		o := Outage{From: timeOf(t.outage), To: timeOf(now)}
-		s.Outages++
-		s.LastOutage = o
-		s.OutageTotal += o.Duration()
-		if o.Duration() > s.LongestOutage.Duration() {
-			s.LongestOutage = o
-		}
-	}
-	*t = trouble{}
 }
 
 func randomID() [2]uint64 {

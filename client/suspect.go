@@ -4,32 +4,60 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// suspect asks other nodes who the primary is when the present one owes an
-// answer for long: a node that is cut off silently closes no connection.
+// suspect looks at a connection over which an answer is owed for long: a node
+// that is cut off silently closes no connection. It asks other nodes who the
+// primary is, and leaves the present one only for a successor; a slow primary is
+// waited for. It asks the node itself for a sign of life too: a connection over
+// which not even that comes (a firewall forgot it) is replaced.
 func (s *Session) suspect(c *conn, now int64) {
+	if c.heard {
+		c.heard, c.heardAt = false, now
+	}
 	limit := int64(s.client.cfg.SuspectAfter)
-	if s.suspecting || s.win.inFlight() == 0 || now-s.suspected < limit {
+	if s.win.inFlight() == 0 {
 		return
 	}
-	if cell := s.win.at(s.win.head); now-max(cell.submitted, s.lastOK) < limit {
+	owed := now - max(s.win.at(s.win.head).submitted, s.lastOK)
+	if owed < limit {
+		return
+	}
+	if now-c.pingedAt >= limit && c.heardAt >= c.pingedAt {
+		c.pingedAt = now
+		c.out = wire.AppendRequest(c.out, wire.TypePing, &wire.Request{ReqID: 1})
+	} else if c.heardAt < c.pingedAt && now-c.pingedAt >= deafAfter*limit {
+		s.p.fail(c, &silentError{c.addr, time.Duration(owed), "and did not answer a ping"})
+		return
+	}
+	if s.suspecting || now-s.suspected < limit/askAgain {
 		return
 	}
 	s.suspecting, s.suspected = true, now
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
-		err := s.client.refresh(ctx, s.partition.Shard(), c.addr)
-		cancel()
-		s.p.mu.Lock()
-		defer s.p.mu.Unlock()
-		s.suspecting = false
-		if err != nil || s.p.conn != c {
-			return
-		}
-		if info, ok := s.client.partition(s.partition); ok && info.Epoch > s.epoch && info.Primary.ID != "" && info.Primary.ID != s.member {
-			s.p.fail(c, fmt.Errorf("%s owed an answer for %s and %s is the primary since epoch %d",
-				c.addr, time.Duration(nanotime()-s.lastOK).Round(time.Millisecond), info.Primary.Address, info.Epoch))
-		}
-	}()
+	go s.askOthers(c)
+}
+
+const (
+	// askAgain: while an answer is owed the others are asked so many times per
+	// SuspectAfter. All sessions of a client share the questions.
+	askAgain = 4
+	// deafAfter, in units of SuspectAfter, is for a node that is only very busy.
+	deafAfter = 5
+)
+
+func (s *Session) askOthers(c *conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
+	err := s.client.refresh(ctx, s.partition.Shard(), c.addr)
+	cancel()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.suspecting = false
+	if err != nil || s.p.conn != c {
+		return
+	}
+	if info, ok := s.client.partition(s.partition); ok && info.Epoch > s.epoch && info.Primary.ID != "" && info.Primary.ID != s.member {
+		s.p.fail(c, &silentError{c.addr, time.Duration(nanotime() - s.lastOK), fmt.Sprintf("and %s is the primary since epoch %d", info.Primary.Address, info.Epoch)})
+	}
 }

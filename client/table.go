@@ -30,6 +30,7 @@ type table struct {
 	parts   []PartitionInfo // sorted by ID: the order that routing counts in
 	seeds   []string        // addresses of nodes of other shards
 	missing []int           // shards of which no partition is known
+	changed chan struct{}   // closed when a table with another epoch of a partition replaces this one
 }
 
 func (t *table) find(id wire.PartitionID) (*PartitionInfo, bool) {
@@ -47,7 +48,7 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 	if m.NShards == 0 || m.NShards > wire.MaxShards {
 		return nil, &wire.FrameError{Type: wire.TypeTable, Field: "nShards", Value: uint64(m.NShards), Allowed: fmt.Sprintf("1..%d", wire.MaxShards)}
 	}
-	next := &table{shards: int(m.NShards)}
+	next := &table{shards: int(m.NShards), changed: t.changed}
 	known := make(map[wire.PartitionID]PartitionInfo, len(t.parts)+len(m.Parts))
 	for _, p := range t.parts {
 		known[p.ID] = p
@@ -55,6 +56,9 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 	for i := range m.Parts {
 		p := infoOf(&m.Parts[i])
 		if old, ok := known[p.ID]; !ok || p.Epoch >= old.Epoch {
+			if p.Epoch != old.Epoch && next.changed == t.changed {
+				next.changed = make(chan struct{})
+			}
 			known[p.ID] = p
 		}
 	}
@@ -93,9 +97,9 @@ func infoOf(p *wire.TablePart) PartitionInfo {
 	return info
 }
 
-// targets lists the addresses to ask about a shard, best first: its members,
+// targets lists the addresses to ask about a shard, best first: its n members,
 // then everybody else; avoid, which has just failed, comes last.
-func (t *table) targets(shard int, avoid string, endpoints []string) []string {
+func (t *table) targets(shard int, avoid string, endpoints []string) (out []string, n int) {
 	var own, other []string
 	for i := range t.parts {
 		for _, m := range t.parts[i].Members {
@@ -108,16 +112,18 @@ func (t *table) targets(shard int, avoid string, endpoints []string) []string {
 	}
 	const most = 16 // a refresh must not become a scan of a large grid
 	other = append(append([]string(nil), t.seeds...), other...)
-	var out []string
-	for _, list := range [][]string{own, endpoints, other} {
+	for i, list := range [][]string{own, endpoints, other} {
 		for _, a := range list {
 			if a != "" && a != avoid && len(out) < most && !slices.Contains(out, a) {
 				out = append(out, a)
 			}
 		}
+		if i == 0 {
+			n = len(out)
+		}
 	}
 	if avoid != "" {
 		out = append(out, avoid)
 	}
-	return out
+	return out, n
 }

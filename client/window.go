@@ -20,7 +20,7 @@ type pending struct {
 type cell struct {
 	ord       *pending // nil once answered or given up
 	sent      bool     // it was handed to a connection
-	resent    bool     // … to more than one: a refusal now does not tell about the first
+	resent    bool     // … to more than one
 	submitted int64
 }
 
@@ -81,8 +81,9 @@ func (c cell) settled() cell { return cell{sent: true, resent: true, submitted: 
 
 func (c cell) isSettled() bool { return c.submitted == settledMark }
 
-// refused notes that the node answered and applied nothing. If no other copy is
-// under way, the order counts as not sent.
-func (c *cell) refused() { c.sent = c.resent }
+// refused notes that the node applied nothing. Copies on earlier connections do
+// not count: it had looked whether one was applied, and takes none since this
+// connection opened the session. So the order counts as not sent.
+func (c *cell) refused() { c.sent, c.resent = false, false }
 
 const settledMark = -1
