@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -34,6 +35,7 @@ func TestChaosKeepsExactlyOnce(t *testing.T) {
 		g.window = 32
 		c := g.dial(t, io, func(c *Config) {
 			c.RequestTimeout, c.SuspectAfter, c.RetryMax = 20*time.Second, 10*time.Millisecond, 20*time.Millisecond
+			c.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 		})
 		own := openTest(t, c)
 		var outcomes sync.Map // payload -> error

@@ -61,7 +61,11 @@ type fakeConn struct {
 	node     *fakeNode
 	expected uint64 // next clientSeq on this connection, 0 = anything
 	session  *fakeSession
+	mute     bool // it swallowed an answer: to give a later one would be a gap
 }
+
+// CloseWrite ends the connection for the client; what was read can be handled later.
+func (c *fakeConn) CloseWrite() { c.Conn.(*net.TCPConn).CloseWrite() } //nolint:errcheck // a test's connection
 
 const testPartition wire.PartitionID = 0
 
@@ -184,7 +188,9 @@ func (c *fakeConn) run() {
 		hook := c.node.hook
 		c.node.mu.Unlock()
 		if hook == nil || !hook(c, frame) {
-			c.handle(frame)
+			if !c.mute || !dropAnswers(c, frame) {
+				c.handle(frame)
+			}
 		}
 		buf = rest
 	}
@@ -222,6 +228,10 @@ func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 			return g.notPrimary(m.ClientSeq, wire.TypeSubmit)
 		}
 		return c.submit(g, &m)
+	case wire.TypePing:
+		var m wire.Request
+		wire.DecodeRequest(frame, wire.TypePing, &m)
+		return wire.AppendRequest(nil, wire.TypePong, &m)
 	case wire.TypeGet:
 		var m wire.Get
 		wire.DecodeGet(frame, &m)
@@ -309,7 +319,8 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 	return ack(g.seq, 0)
 }
 
-// dropAnswers makes a node handle Submit frames but swallow the answers.
+// dropAnswers makes a node handle Submit frames but swallow the answers, from now
+// on until the connection ends.
 func dropAnswers(c *fakeConn, frame []byte) bool {
 	if wire.FrameType(frame) != wire.TypeSubmit {
 		return false
@@ -317,6 +328,7 @@ func dropAnswers(c *fakeConn, frame []byte) bool {
 	c.node.grid.mu.Lock()
 	c.answer(c.node.grid, frame)
 	c.node.grid.mu.Unlock()
+	c.mute = true
 	return true
 }
 

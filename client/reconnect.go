@@ -246,6 +246,9 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	}
 	s.slot, s.gen, s.epoch, s.opened, s.evicting = m.Slot, m.Generation, m.Epoch, true, false
 	s.win.limit = uint64(min(s.client.cfg.MaxInFlight, int(min(m.Window, maxWindow))))
+	if s.trouble.since == 0 {
+		s.trouble = trouble{} // nothing had been wrong: the attempt just made is not to slow a later one
+	}
 	s.member = member
 	s.stats.Connects++
 	s.p.conn = c
