@@ -39,6 +39,7 @@ type Grid struct {
 	PIDs      []int    // of the nodes
 
 	stop func() error
+	log  func() string
 }
 
 const (
@@ -116,7 +117,7 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s dev: %w\n%s", program, err, trouble.String()), stop())
 		}
-		g.stop = stop
+		g.stop, g.log = stop, trouble.String
 		return g, nil
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), stop())
@@ -166,6 +167,9 @@ func stop(cmd *exec.Cmd, exited chan struct{}) error {
 
 // Stop ends all processes of the grid.
 func (g *Grid) Stop() error { return g.stop() }
+
+// Log is the end of what the processes wrote to standard error.
+func (g *Grid) Log() string { return g.log() }
 
 // errEnded: the program ended without a word on its standard output.
 var errEnded = errors.New("ended before it was ready")

@@ -1,32 +1,30 @@
-// Package devgrid starts `grid-node dev` for tests: the real node, as the real
-// processes, built from this checkout.
+// Package devgrid starts `grid-node dev` for tests of the client: the real node,
+// as the real processes, built from this checkout.
 package devgrid
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 // Grid is a running `grid-node dev`.
-type Grid struct {
-	Endpoints []string `json:"endpoints"`
-	PIDs      []int    `json:"pids"`
-	cmd       *exec.Cmd
-	stderr    *syncBuffer
-}
+type Grid struct{ *devgrid.Grid }
 
 var built string // directory of the program, once it is built
 
@@ -54,43 +52,19 @@ func Clean() {
 	}
 }
 
-// Start builds grid-node and starts a grid with more arguments for `grid-node dev`.
+// Start builds grid-node and starts a grid of one shard with two nodes; args are
+// more arguments for `grid-node dev` and come last.
 func Start(args ...string) (*Grid, error) {
 	exe, err := build()
 	if err != nil {
 		return nil, err
 	}
-	g := &Grid{stderr: &syncBuffer{}}
-	g.cmd = exec.Command(exe, append([]string{"dev", "--json", "--port", "0", "--http-port", "0"}, args...)...)
-	g.cmd.Stderr = g.stderr
-	out, err := g.cmd.StdoutPipe()
+	g, err := devgrid.Start(context.Background(), devgrid.Options{Program: exe, Shards: 1, Replicas: 2, MemoryMiB: 2048, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	if err := g.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, g)
-	}
-	if err != nil {
-		g.Stop()
-		return nil, fmt.Errorf("grid-node dev said %q: %w\n%s", line, err, g.Log())
-	}
-	return g, nil
+	return &Grid{g}, nil
 }
-
-// Stop ends all processes of the grid.
-func (g *Grid) Stop() {
-	g.cmd.Process.Signal(os.Interrupt) //nolint:errcheck // it may be gone
-	dead := time.AfterFunc(30*time.Second, func() { g.cmd.Process.Kill() })
-	g.cmd.Wait() //nolint:errcheck // its exit code is not what is tested
-	dead.Stop()
-}
-
-// Log is what the nodes wrote to standard error.
-func (g *Grid) Log() string { return g.stderr.String() }
 
 // Run is Start and Stop for a test.
 func Run(t testing.TB, args ...string) *Grid {
@@ -100,29 +74,14 @@ func Run(t testing.TB, args ...string) *Grid {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		g.Stop()
+		if err := g.Stop(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
 			t.Logf("grid-node dev:\n%s", g.Log())
 		}
 	})
 	return g
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // Order is a FIX 4.2 NewOrderSingle with this ClOrdID, padded with tag 58 to
@@ -136,32 +95,57 @@ func Order(clOrdID string, size int) []byte {
 	return fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))
 }
 
-// PIDOf is the process that listens on address now; a node that was killed is
-// started again under a new id.
-func (g *Grid) PIDOf(address string) (int, error) {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0, err
-	}
-	for _, pid := range g.children() {
-		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && bytes.Contains(cmdline, []byte(":"+port+"\x00")) {
-			return pid, nil
-		}
-	}
-	return 0, fmt.Errorf("no process of the grid listens on %s", address)
+// Node is one process, as the grid lists it.
+type Node struct {
+	Pod     string
+	Address string
+	PID     int
 }
 
-// children of any thread of the grid's first process.
-func (g *Grid) children() (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.cmd.Process.Pid))
-	for _, list := range lists {
-		b, _ := os.ReadFile(list) // a thread may have ended
-		for _, f := range bytes.Fields(b) {
-			if pid, err := strconv.Atoi(string(f)); err == nil {
-				pids = append(pids, pid)
-			}
+// Nodes are the present processes; one that was killed is started again.
+func (g *Grid) Nodes() (nodes []Node, err error) {
+	return nodes, g.control(http.MethodGet, "/v1/nodes", "", &nodes)
+}
+
+// PIDOf is the process that listens on address now.
+func (g *Grid) PIDOf(address string) (int, error) {
+	nodes, err := g.Nodes()
+	for _, n := range nodes {
+		if n.Address == address && n.PID != 0 {
+			return n.PID, nil
 		}
 	}
-	return pids
+	return 0, fmt.Errorf("no process of the grid listens on %s: %w", address, err)
+}
+
+// SetSpec changes fields of a partition's spec, for example {"preferredPod":
+// "dev-s0-1"}. name is the record's, for example dev-s0p1.
+func (g *Grid) SetSpec(name, fields string) error {
+	return g.control(http.MethodPut, "/v1/partitions/"+name+"/spec", fields, nil)
+}
+
+// control talks to the arbiter's address, where the grid's switches are.
+func (g *Grid) control(method, path, body string, into any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, g.Arbiter+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: status %s: %s", method, path, resp.Status, bytes.TrimSpace(text))
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(text, into)
 }
