@@ -152,7 +152,7 @@ func TestGridManySessionsFailOver(t *testing.T) {
 // TestGridHandOver hands the partition over back and forth under load: no order
 // fails, none is lost or there twice. The pauses are printed, not judged.
 func TestGridHandOver(t *testing.T) {
-	g := devgrid.Run(t, "--", "--hand-over-delay", "100ms")
+	g := devgrid.Run(t)
 	var outages collector
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout, c.OnOutage = 30*time.Second, outages.add })
 	waitForRedundancy(t, c)
@@ -171,10 +171,10 @@ func TestGridHandOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.pipeline(s)
-	const turns = 10
+	const turns = 2
 	for range turns {
 		handOver(t, c, g, part)
-		time.Sleep(150 * time.Millisecond) // in sync for longer than the delay
+		time.Sleep(5500 * time.Millisecond) // in sync for longer than the delay
 	}
 	l.end()
 	waitForRedundancy(t, c)

@@ -67,9 +67,15 @@ type Sink struct {
 	Last    uint64   `json:"last"`
 	Orders  uint64   `json:"orders"`  // orders of the log up to Common that are in the sink
 	Missing uint64   `json:"missing"` // entries between First and Last that are in no file
-	Repeats uint64   `json:"repeats"` // entries that two files have, equal: written by two primaries around a failover
-	Behind  uint64   `json:"behind"`  // entries up to Common that the sink does not have yet
-	Error   string   `json:"error,omitempty"`
+	// Repeats are entries that several files have, equal, because a primary of a
+	// later epoch goes on where its own file ends: allowed.
+	Repeats uint64 `json:"repeats"`
+	// Duplicates are entries twice in one file, or in more files than there were
+	// primaries since; OutOfOrder are lines that go back. Both are problems.
+	Duplicates uint64 `json:"duplicates"`
+	OutOfOrder uint64 `json:"outOfOrder"`
+	Behind     uint64 `json:"behind"` // entries up to Common that the sink does not have yet
+	Error      string `json:"error,omitempty"`
 }
 
 func (p *Partition) problem(format string, args ...any) {
@@ -152,7 +158,7 @@ func (p *Partition) text(out *printer) {
 		out.printf("\n")
 	}
 	if s := p.Sink; s != nil {
-		out.printf("  sink     %d files, entries %d..%d, orders %d, missing %d, repeats %d, behind %d", len(s.Files), s.First, s.Last, s.Orders, s.Missing, s.Repeats, s.Behind)
+		out.printf("  sink     %d files, entries %d..%d, orders %d, missing %d, repeats around failovers %d, duplicates %d, out of order %d, behind %d", len(s.Files), s.First, s.Last, s.Orders, s.Missing, s.Repeats, s.Duplicates, s.OutOfOrder, s.Behind)
 		if s.Error != "" {
 			out.printf("  NOT READ: %s", s.Error)
 		}

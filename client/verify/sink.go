@@ -3,6 +3,7 @@ package verify
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,26 @@ import (
 
 // sinkFiles are the files of one partition: each pod that was its primary has
 // one, and each must be dense by itself. They are read in step with the log.
+//
+// A pod that becomes the primary goes on where its own file ends, so it writes
+// what others wrote before it: an entry of epoch e may be in the file of the
+// primary of e and in one file more for every epoch after e. In more files than
+// that, or twice in one, it was written by somebody who had no business to.
 type sinkFiles struct {
-	p     *Partition
-	files []*sinkFile
-	top   uint64 // last seq of the log compared
+	p       *Partition
+	files   []*sinkFile
+	top     uint64 // last seq of the log compared
+	lineage uint64 // of the entries compared now
+	epochs  []uint64
+	repeats []epochRepeats
+}
+
+// epochRepeats is what several files have of one epoch.
+type epochRepeats struct {
+	epoch, entries uint64
+	most           int    // files that have one and the same entry
+	seq            uint64 // such an entry
+	paths          []string
 }
 
 // openSink opens <dir>/<name> and <dir>/*/<name>.
@@ -73,30 +90,25 @@ func (s *sinkFiles) close() {
 // entry compares the lines that the files have for one entry of the log.
 func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 	s.top = e.Seq
+	s.enter(e)
 	sink, found := s.p.Sink, 0
 	for _, f := range s.files {
 		for s.advance(f) && f.line.seq < e.Seq {
-			// Only a file that begins again or goes back has such a line.
-			s.p.problem("sink %s line %d: sequence %d, allowed: %d or more; an entry is there twice or out of order", f.path, f.number, f.line.seq, e.Seq)
+			s.goesBack(f)
 			f.have = false
 		}
 		if !f.have || f.line.seq != e.Seq {
 			continue
 		}
 		f.have = false
-		if found++; f.line.hash != hash || f.line.kind != e.Kind.String() {
-			s.p.problem("sink %s line %d: entry %d is a %s with hash %016x, the log has a %s with %016x", f.path, f.number, e.Seq, f.line.kind, f.line.hash, e.Kind, hash)
-			continue
-		}
-		if e.Kind == order.KindOrder && !bytes.Equal(f.line.fix, sinkText(order.Payload(e.Bytes))) {
-			s.p.problem("sink %s line %d: entry %d: the FIX message is not the log's", f.path, f.number, e.Seq)
-		}
+		found++
+		s.compare(f, e, hash)
 	}
 	switch {
 	case found == 0:
 		return
 	case found > 1:
-		sink.Repeats++
+		s.repeated(e, found)
 	}
 	if sink.First == 0 {
 		sink.First = e.Seq
@@ -111,27 +123,109 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 	}
 }
 
+// enter notes the lineage and the epoch that e begins.
+func (s *sinkFiles) enter(e *client.LogEntry) {
+	if payload := order.Payload(e.Bytes); e.Kind == order.KindNoop && len(payload) >= 8 {
+		s.lineage = binary.LittleEndian.Uint64(payload)
+	}
+	if n := len(s.epochs); n == 0 || s.epochs[n-1] != uint64(e.Epoch) {
+		s.epochs = append(s.epochs, uint64(e.Epoch))
+	}
+}
+
+// goesBack: only a file that begins again has a line below what was compared.
+func (s *sinkFiles) goesBack(f *sinkFile) {
+	if f.line.seq >= f.first {
+		s.p.Sink.Duplicates++
+		s.p.problem("sink %s line %d: entry %d of epoch %d is in this file twice", f.path, f.number, f.line.seq, f.line.epoch)
+		return
+	}
+	s.p.Sink.OutOfOrder++
+	s.p.problem("sink %s line %d: entry %d comes after later ones, the file begins with %d", f.path, f.number, f.line.seq, f.first)
+}
+
+// compare holds a line against the entry of the log that it stands for.
+func (s *sinkFiles) compare(f *sinkFile, e *client.LogEntry, hash uint64) {
+	l := &f.line
+	switch {
+	case l.hash != hash || l.kind != e.Kind.String():
+		s.p.problem("sink %s line %d: entry %d is a %s with hash %016x, the log has a %s with %016x", f.path, f.number, e.Seq, l.kind, l.hash, e.Kind, hash)
+	case l.epoch != uint64(e.Epoch) || l.lineage != s.lineage:
+		s.p.problem("sink %s line %d: entry %d is of lineage %d epoch %d, in the log it is of lineage %d epoch %d", f.path, f.number, e.Seq, l.lineage, l.epoch, s.lineage, e.Epoch)
+	case e.Kind == order.KindOrder && !bytes.Equal(l.fix, sinkText(order.Payload(e.Bytes))):
+		s.p.problem("sink %s line %d: entry %d: the FIX message is not the log's", f.path, f.number, e.Seq)
+	}
+}
+
+// repeated counts an entry that n files have; finish judges.
+func (s *sinkFiles) repeated(e *client.LogEntry, n int) {
+	if k := len(s.repeats); k == 0 || s.repeats[k-1].epoch != uint64(e.Epoch) {
+		s.repeats = append(s.repeats, epochRepeats{epoch: uint64(e.Epoch)})
+	}
+	r := &s.repeats[len(s.repeats)-1]
+	r.entries++
+	if n > r.most {
+		r.most, r.seq, r.paths = n, e.Seq, nil
+		for _, f := range s.files {
+			if f.line.seq == e.Seq {
+				r.paths = append(r.paths, filepath.Base(filepath.Dir(f.path)))
+			}
+		}
+	}
+}
+
+// judge tells repeats around failovers from entries that two wrote at a time.
+func (s *sinkFiles) judge() {
+	for i := range s.repeats {
+		r := &s.repeats[i]
+		later := 0
+		for _, e := range s.epochs {
+			if e > r.epoch {
+				later++
+			}
+		}
+		if s.p.Epoch > s.epochs[len(s.epochs)-1] {
+			later++ // it has just begun, or what it began with is not compared
+		}
+		if r.most-1 <= later {
+			s.p.Sink.Repeats += r.entries
+			continue
+		}
+		s.p.Sink.Duplicates += r.entries
+		s.p.problem("sink: entry %d of epoch %d is in %d files %v, allowed: %d, one and one more for each of the %d epochs after it; %d entries of that epoch are in several files",
+			r.seq, r.epoch, r.most, r.paths, later+1, later, r.entries)
+	}
+}
+
 // advance makes sure that f.line is the next line not used yet.
 func (s *sinkFiles) advance(f *sinkFile) bool {
 	if f.have || f.over {
 		return f.have
 	}
-	last := f.line.seq
+	last := f.line
 	err := f.read()
+	now := &f.line
 	switch {
 	case err != nil:
 		f.over = true
 		if !errors.Is(err, io.EOF) {
 			s.p.problem("sink %s line %d: %v", f.path, f.number, err)
 		}
-	case last != 0 && f.line.seq != last+1:
-		s.p.problem("sink %s line %d: sequence %d follows %d, allowed: %d", f.path, f.number, f.line.seq, last, last+1)
+	case last.seq == 0:
+		f.first = now.seq
+	case now.seq > last.seq+1:
+		s.p.problem("sink %s line %d: sequence %d follows %d, allowed: %d", f.path, f.number, now.seq, last.seq, last.seq+1)
+	case now.seq == last.seq+1 && (now.epoch < last.epoch || now.lineage < last.lineage):
+		s.p.Sink.OutOfOrder++
+		s.p.problem("sink %s line %d: entry %d goes back to lineage %d epoch %d, the one before it is of lineage %d epoch %d",
+			f.path, f.number, now.seq, now.lineage, now.epoch, last.lineage, last.epoch)
 	}
 	return f.have
 }
 
 // finish looks at what a file has beyond the log compared, and how far it lags.
 func (s *sinkFiles) finish() {
+	s.judge()
 	sink := s.p.Sink
 	if sink.First > 1 {
 		sink.Missing += sink.First - 1
@@ -148,6 +242,7 @@ type sinkFile struct {
 	f      *os.File
 	r      *bufio.Reader
 	number int // of the line read last
+	first  uint64
 	line   sinkLine
 	have   bool // line is not used yet
 	over   bool
@@ -155,9 +250,9 @@ type sinkFile struct {
 
 // sinkLine is what is compared of a line.
 type sinkLine struct {
-	seq, hash uint64
-	kind      string
-	fix       []byte
+	seq, epoch, lineage, hash uint64
+	kind                      string
+	fix                       []byte
 }
 
 // maxLine holds the largest order with every byte escaped, and the columns.
@@ -209,6 +304,12 @@ func parseSinkLine(b []byte) (l sinkLine, err error) {
 	}
 	if l.seq, err = strconv.ParseUint(string(f[0]), 10, 64); err != nil || l.seq == 0 {
 		return l, fmt.Errorf("column 1 (seq) is %.40q, allowed: a number of 1 or more", f[0])
+	}
+	if l.epoch, err = strconv.ParseUint(string(f[1]), 10, 64); err != nil || l.epoch == 0 {
+		return l, fmt.Errorf("column 2 (epoch) is %.40q, allowed: a number of 1 or more", f[1])
+	}
+	if l.lineage, err = strconv.ParseUint(string(f[2]), 10, 64); err != nil || l.lineage == 0 {
+		return l, fmt.Errorf("column 3 (lineage) is %.40q, allowed: a number of 1 or more", f[2])
 	}
 	if l.hash, err = strconv.ParseUint(string(f[7]), 16, 64); err != nil || len(f[7]) != 16 {
 		return l, fmt.Errorf("column 8 (hash) is %.40q, allowed: 16 hex digits", f[7])

@@ -75,20 +75,30 @@ func (l *fakeLog) Next(_ context.Context, fn func(client.LogEntry) error) (int, 
 }
 
 // goodLog is a session and n orders of it.
-func goodLog(n int) [][]byte {
+func goodLog(n int) [][]byte { return logOf(n, 0) }
+
+// logOf begins another epoch before every order whose number every divides.
+func logOf(n, every int) [][]byte {
 	var log [][]byte
 	var prev uint64
+	epoch := uint32(1)
 	add := func(e order.Entry, payload []byte) {
-		e.Size, e.Seq, e.PrevHash, e.Epoch = uint32(order.HeaderSize+len(payload)), uint64(len(log)+1), prev, 1
+		e.Size, e.Seq, e.PrevHash, e.Epoch = uint32(order.HeaderSize+len(payload)), uint64(len(log)+1), prev, epoch
 		b := make([]byte, order.HeaderSize, order.HeaderSize+len(payload))
 		e.Put(b)
 		b = append(b, payload...)
 		prev = order.Hash(b)
 		log = append(log, b)
 	}
-	add(order.Entry{Kind: order.KindNoop}, make([]byte, 16))
+	mark := make([]byte, 16)
+	mark[0] = 1 // lineage
+	add(order.Entry{Kind: order.KindNoop}, mark)
 	add(order.Entry{Kind: order.KindSessionOpen, ClientSeq: 1}, make([]byte, 16))
 	for i := range n {
+		if every > 0 && i > 0 && i%every == 0 {
+			epoch++
+			add(order.Entry{Kind: order.KindNoop}, mark)
+		}
 		fix := fmt.Appendf(nil, "8=FIX.4.2\x0111=ID%04d\x0158=a|b\\c\x01", i)
 		add(order.Entry{Kind: order.KindOrder, ClientSeq: uint64(i + 1), Fields: order.Fields{ClOrdIDOff: 13, ClOrdIDLen: 6}}, fix)
 	}
@@ -190,32 +200,60 @@ func sinkLines(log [][]byte) []string {
 		if e.Kind == order.KindOrder {
 			id, fix = string(order.ClOrdID(b)), string(sinkText(order.Payload(b)))
 		}
-		lines = append(lines, fmt.Sprintf("%d\t1\t1\t%s\t-\t%d\t0\t%016x\t%s\t%s", e.Seq, e.Kind, e.ClientSeq, order.Hash(b), id, fix))
+		lines = append(lines, fmt.Sprintf("%d\t%d\t1\t%s\t-\t%d\t0\t%016x\t%s\t%s", e.Seq, e.Epoch, e.Kind, e.ClientSeq, order.Hash(b), id, fix))
 	}
 	return lines
 }
 
+// TestSink: files of up to three pods against a log of two epochs: noop, session
+// and orders 3 to 7 of epoch 1; noop and orders 9 to 13 of epoch 2. The grid is
+// in epoch 3, which nothing of the log is of yet.
 func TestSink(t *testing.T) {
-	good := goodLog(10)
-	lines := sinkLines(good)
-	cut := func(from, to int) []string { return append(append([]string(nil), lines[:from]...), lines[to:]...) }
+	log := logOf(10, 5)
+	lines := sinkLines(log)
+	part := func(from, to int) []string { return append([]string{lines[0]}, lines[from:to+1]...) }
+	plus := func(a []string, more ...string) []string { return append(append([]string(nil), a...), more...) }
+	changed := func(i int, old, now string) []string {
+		l := strings.Replace(lines[i], old, now, 1)
+		if l == lines[i] {
+			t.Fatalf("%q is not in %q", old, l)
+		}
+		return plus(lines[:i], plus([]string{l}, lines[i+1:]...)...)
+	}
+	type files map[string][]string
 	for name, tc := range map[string]struct {
-		files map[string][]string
+		files files
 		exit  int
 		want  string
 	}{
-		"all":           {map[string][]string{"a": lines}, ExitEqual, "sink     1 files, entries 1..12, orders 10, missing 0, repeats 0, behind 0"},
-		"behind":        {map[string][]string{"a": lines[:6]}, ExitEqual, "entries 1..5, orders 3, missing 0, repeats 0, behind 7"},
-		"two pods":      {map[string][]string{"a": lines[:8], "b": lines}, ExitEqual, "2 files, entries 1..12, orders 10, missing 0, repeats 7, behind 0"},
-		"gap":           {map[string][]string{"a": cut(5, 7)}, ExitDifferent, "sequence 7 follows 4, allowed: 5"},
-		"gap in all":    {map[string][]string{"a": cut(5, 7)}, ExitDifferent, "entries 5..6 are in no file"},
-		"begins late":   {map[string][]string{"a": cut(1, 3)}, ExitDifferent, "entries 1..2 are in no file"},
-		"twice":         {map[string][]string{"a": append(append([]string(nil), lines[:5]...), lines[4:]...)}, ExitDifferent, "sequence 4 follows 4"},
-		"other hash":    {map[string][]string{"a": append(append([]string(nil), lines[:5]...), strings.Replace(lines[5], "\t0\t", "\t0\t0", 1))}, ExitDifferent, "column 8 (hash)"},
-		"other message": {map[string][]string{"a": append(append([]string(nil), lines[:12]...), strings.Replace(lines[12], "58=", "59=", 1))}, ExitDifferent, "the FIX message is not the log's"},
-		"columns":       {map[string][]string{"a": append(append([]string(nil), lines[:12]...), "12\t1")}, ExitDifferent, "it has 2 columns, allowed: 10"},
-		"no header":     {map[string][]string{"a": lines[1:]}, ExitIncomplete, "the first line is"},
-		"no file":       {nil, ExitIncomplete, "no file g-s0p0.log"},
+		"all":    {files{"a": lines}, ExitEqual, "1 files, entries 1..13, orders 10, missing 0, repeats around failovers 0, duplicates 0, out of order 0, behind 0"},
+		"behind": {files{"a": lines[:6]}, ExitEqual, "entries 1..5, orders 3, missing 0, repeats around failovers 0, duplicates 0, out of order 0, behind 8"},
+		// Failovers.
+		"the next pod goes on":     {files{"a": part(1, 8), "b": part(9, 13)}, ExitEqual, "2 files, entries 1..13, orders 10, missing 0, repeats around failovers 0"},
+		"the next pod repeats":     {files{"a": part(1, 7), "b": lines}, ExitEqual, "missing 0, repeats around failovers 7, duplicates 0"},
+		"the last epoch twice":     {files{"a": lines, "b": lines}, ExitEqual, "repeats around failovers 13"},
+		"one epoch by three":       {files{"a": part(1, 5), "b": part(1, 7), "c": lines}, ExitEqual, "repeats around failovers 7"},
+		"more writers than epochs": {files{"a": part(8, 13), "b": part(1, 11), "c": part(10, 13)}, ExitDifferent, "entry 10 of epoch 2 is in 3 files [a b c], allowed: 2, one and one more for each of the 1 epochs after it; 6 entries"},
+		"such are no repeats":      {files{"a": part(8, 13), "b": part(1, 11), "c": part(10, 13)}, ExitDifferent, "repeats around failovers 0, duplicates 6"},
+		"a hole between two":       {files{"a": part(1, 5), "b": part(9, 13)}, ExitDifferent, "entries 6..8 are in no file"},
+		"another history":          {files{"a": lines, "b": changed(9, fmt.Sprintf("%016x", order.Hash(log[8])), "00000000deadbeef")}, ExitDifferent, "entry 9 is a order with hash 00000000deadbeef"},
+		"another epoch":            {files{"a": changed(9, "9\t2\t", "9\t3\t")}, ExitDifferent, "entry 9 is of lineage 1 epoch 3, in the log it is of lineage 1 epoch 2"},
+		"another lineage":          {files{"a": changed(9, "\t2\t1\t", "\t2\t2\t")}, ExitDifferent, "entry 9 is of lineage 2 epoch 2, in the log it is of lineage 1 epoch 2"},
+		// One file.
+		"gap":                {files{"a": plus(lines[:5], lines[7:]...)}, ExitDifferent, "sequence 7 follows 4, allowed: 5"},
+		"gap in all":         {files{"a": plus(lines[:5], lines[7:]...)}, ExitDifferent, "entries 5..6 are in no file"},
+		"begins late":        {files{"a": part(3, 13)}, ExitDifferent, "entries 1..2 are in no file"},
+		"twice":              {files{"a": plus(lines[:5], lines[4:]...)}, ExitDifferent, "entry 4 of epoch 1 is in this file twice"},
+		"a block twice":      {files{"a": plus(lines[:8], lines[3:]...)}, ExitDifferent, "repeats around failovers 0, duplicates 5, out of order 0"},
+		"out of order":       {files{"a": plus(part(5, 8), lines[2:]...), "b": lines}, ExitDifferent, "entry 2 comes after later ones, the file begins with 5"},
+		"goes back an epoch": {files{"a": changed(10, "10\t2\t", "10\t1\t")}, ExitDifferent, "entry 10 goes back to lineage 1 epoch 1, the one before it is of lineage 1 epoch 2"},
+		"other hash":         {files{"a": changed(5, "\t0\t", "\t0\t0")}, ExitDifferent, "column 8 (hash)"},
+		"other message":      {files{"a": changed(13, "58=", "59=")}, ExitDifferent, "the FIX message is not the log's"},
+		"columns":            {files{"a": plus(lines[:12], "12\t1")}, ExitDifferent, "it has 2 columns, allowed: 10"},
+		"no epoch":           {files{"a": changed(5, "5\t1\t", "5\t0\t")}, ExitDifferent, "column 2 (epoch)"},
+		"no lineage":         {files{"a": changed(5, "5\t1\t1", "5\t1\t-")}, ExitDifferent, "column 3 (lineage)"},
+		"no header":          {files{"a": lines[1:]}, ExitIncomplete, "the first line is"},
+		"no file":            {nil, ExitIncomplete, "no file g-s0p0.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "s[i]nk*") // a name that a pattern would misread
@@ -228,7 +266,7 @@ func TestSink(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{good, good}}, Options{SinkDir: dir, Grid: "g"})
+			r, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{log, log}}, Options{SinkDir: dir, Grid: "g"})
 			if err != nil {
 				t.Fatal(err)
 			}
