@@ -16,6 +16,15 @@ type NodeCounters struct {
 	Restarts          uint64 // replicas discarded and made anew
 	ArbiterErrors     uint64
 	Alarms            map[string]uint64 // by kind, a bounded set
+	Drains            map[string]uint64 // partitions this process left, by outcome
+}
+
+// Drain counts one partition that this process left.
+func (c *NodeCounters) Drain(outcome string) {
+	if c.Drains == nil {
+		c.Drains = map[string]uint64{}
+	}
+	c.Drains[outcome]++
 }
 
 // Alarm counts one alarm.

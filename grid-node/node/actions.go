@@ -35,9 +35,12 @@ func (p *partition) carryOut() {
 		case replica.ActionAlarm:
 			n.alarm(p, a.Alarm, a.Text)
 		case replica.ActionRestart:
+			p.statusChanged()
+			p.ended = true
 			p.discard(a.Text)
 		case replica.ActionDrained:
-			p.drained = true
+			p.statusChanged()
+			p.drained, p.ended = true, p.status.Role == replica.RoleStopped
 		}
 	}
 	p.out.Reset()

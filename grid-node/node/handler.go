@@ -66,6 +66,9 @@ func (n *Node) frame(l *link, frame []byte) error {
 		if p == nil {
 			return n.notHere(l, t, frame)
 		}
+		if p.ended {
+			return n.notServed(l, p, t, frame)
+		}
 		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
 		if t == wire.TypeSubmit {
 			if n.submits++; n.submits%preprocessSample == 0 {

@@ -78,7 +78,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
 	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role.IsNode()): // a client may take the grid that answers
 		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
-	case !m.Role.IsNode() && n.stopping:
+	case !m.Role.IsNode() && n.closing():
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
 	}
 	l.role, l.name, l.boot = m.Role, string(m.Member), m.BootID

@@ -42,14 +42,16 @@ type Node struct {
 	warm     map[string]string
 	warmAt   int64
 
-	ev       replica.Event // reused: what a Step gets
-	dirty    []*partition  // stepped since their last flush
-	counters metrics.NodeCounters
-	loopStat metrics.LoopHistograms
-	alarms   alarmLog
-	stopping bool
-	registry *metrics.Registry
-	submits  uint64 // Submit frames seen, to time every preprocessSample-th
+	ev        replica.Event // reused: what a Step gets
+	dirty     []*partition  // stepped since their last flush
+	counters  metrics.NodeCounters
+	loopStat  metrics.LoopHistograms
+	alarms    alarmLog
+	stopping  bool          // a drain has begun
+	hurry     chan struct{} // closed: wait for nobody
+	hurryOnce sync.Once
+	registry  *metrics.Registry
+	submits   uint64 // Submit frames seen, to time every preprocessSample-th
 
 	ctx    context.Context // ends with the node: arbiter calls, write-behind
 	cancel context.CancelFunc
@@ -61,7 +63,7 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}}
+	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, hurry: make(chan struct{})}
 	n.boot = newBootID()
 	n.self = wire.FormatMemberID(cfg.Pod, n.boot)
 	n.log = cfg.Log.With("pod", cfg.Pod, "bootID", wire.FormatBootID(n.boot))

@@ -89,7 +89,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	s := &metrics.Snapshot{}
 	err := n.onLoop(func() {
 		s.Node = n.counters
-		s.Node.Alarms = maps.Clone(n.counters.Alarms)
+		s.Node.Alarms, s.Node.Drains = maps.Clone(n.counters.Alarms), maps.Clone(n.counters.Drains)
 		s.Loop = n.loopStat
 		s.Transport = n.loop.Stats()
 		s.Liveness = n.live.snapshot()

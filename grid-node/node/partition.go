@@ -30,6 +30,8 @@ type partition struct {
 	out       replica.Outbox
 	dirty     bool
 	drained   bool
+	ended     bool   // the replica takes nothing any more
+	stopped   bool   // EventStop was given, to this incarnation and those after it
 	committed uint64 // last ActionCommitted
 	status    replica.Status
 	reading   bool // a read of the record is under way
@@ -105,6 +107,7 @@ func (p *partition) incarnate(boot uint64) error {
 	p.inc, p.store, p.replica = inc, st, r
 	n.live.vitals[p.id.Index()].Store(opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
+	p.ended = false
 	inc.wg.Go(func() { prefault(ctx, st) })
 	p.startSink(ctx, inc)
 	return nil
@@ -142,9 +145,7 @@ func (p *partition) remake(now int64) {
 	p.remakeAt, p.remadeAt = 0, now
 	p.n.wg.Go(old.close) // its readers may be in the middle of a write
 	p.n.readConfig(p)
-	if p.n.stopping {
-		p.step(&replica.Event{Kind: replica.EventStop})
-	}
+	p.drainOne()
 }
 
 // startSink starts the write-behind queue. With the sink "hold" there is none:

@@ -53,12 +53,8 @@ func (p *partition) tablePart() wire.TablePart {
 	return part
 }
 
-// notHere answers a request for a partition that this node does not hold.
-func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
-	id := wire.FramePartition(frame)
-	var reqID uint64
-	var slot uint32
-	var err error
+// requestID takes a client's request apart as far as an answer needs it.
+func requestID(t wire.Type, frame []byte) (reqID uint64, slot uint32, err error) {
 	switch t {
 	case wire.TypeSubmit:
 		var m wire.Submit
@@ -77,6 +73,33 @@ func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
 		err = wire.DecodeReadLog(frame, &m)
 		reqID = m.ReqID
 	}
+	return reqID, slot, err
+}
+
+// notServed answers a request for a partition whose replica has ended: it was
+// retired, or is about to be made anew.
+func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
+	reqID, slot, err := requestID(t, frame)
+	if err != nil {
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	m := wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}
+	if c := p.status.Config; c != nil {
+		m.Epoch = c.Epoch
+		if c.Primary.Boot != p.inc.self.Boot {
+			m.Address, m.Member = []byte(c.Primary.Address), []byte(c.Primary.ID)
+		}
+	}
+	n.counters.Redirects++
+	l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), p.id, &m))
+	return nil
+}
+
+// notHere answers a request for a partition that this node does not hold.
+func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
+	id := wire.FramePartition(frame)
+	reqID, slot, err := requestID(t, frame)
 	if err != nil {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
