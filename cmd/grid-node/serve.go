@@ -6,7 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,7 +21,7 @@ import (
 
 // serveFlags are the flags that are not fields of node.Config as they are.
 type serveFlags struct {
-	arbiter, namespace, memory, logLevel, logFormat, io string
+	arbiter, namespace, memory, learnerRate, logLevel, logFormat, io string
 }
 
 func serveCommand() *cobra.Command {
@@ -28,7 +30,7 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one node of a grid",
-		Long: `Run one node of a grid until SIGTERM; then drain and exit 0.
+		Long: `Run one node of a grid until SIGTERM; then leave in good order and exit 0.
 
 A node holds a replica of every partition of its shard. Which replica is primary
 is kept by the arbiter: GridPartition objects of the API server ("kube"), or the
@@ -37,6 +39,12 @@ process that runs "grid-node dev" (http://host:port). It is not asked on the dat
 A replica that must not go on with what it holds (it was removed from inSync, or its
 log is another history) is discarded and joins anew, as a new member of its partition.
 
+Leaving in good order: every partition this node is primary of is handed over to a member in
+sync, the node is retired from the others, and only then it ends; no order fails. A node that
+holds the only copy serves on until another has caught up. It stops at once, after answering
+what it accepted, when the partition's record is gone (the grid is being deleted), with
+--replicas 1, at a second SIGTERM or a SIGINT, and when --drain-timeout is nearly over.
+
 Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,6 +52,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 			if err != nil {
 				return usageError{err}
 			}
+			defer stopAtSecondSignal(n)()
 			return n.Run(cmd.Context())
 		},
 	}
@@ -70,13 +79,36 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.DurationVar(&cfg.Lease, "lease", 0, "a member silent for so long is dropped by the primary; default 200ms")
 	fl.DurationVar(&cfg.Grace, "grace", 0, "a primary silent for so long is replaced, more than --lease; default 300ms")
 	fl.DurationVar(&cfg.ClaimDelay, "claim-delay", 0, "others than the preferred pod wait so long before they claim a fresh partition; default 10s")
-	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to finish accepted orders and the sink after SIGTERM; default 20s")
+	fl.DurationVar(&cfg.HandOverDelay, "hand-over-delay", 0, "a partition goes back to its preferred pod once that has been in sync for so long: long enough that a pod that keeps failing does not move it each time; default 5s")
+	fl.StringVar(&f.learnerRate, "learner-rate", "256Mi", "bytes a second this node may send to nodes that catch up, all partitions together: more is redundant sooner, less leaves more to the orders meanwhile")
+	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to hand over, finish accepted orders and the sink after SIGTERM; its last quarter, 5s at most, does not wait for others; default 20s")
 	fl.BoolVar(&cfg.LeasedReads, "leased-reads", false, "answer leased reads at once; a take-over then has to wait --lease out first")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	return cmd
+}
+
+// stopAtSecondSignal makes a second SIGTERM, or a SIGINT, wait for nobody. The
+// first SIGTERM ends the command's context. The function returned ends it.
+func stopAtSecondSignal(n *node.Node) (end func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case s := <-signals:
+				if s == os.Interrupt || !first {
+					n.StopNow()
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(done) }
 }
 
 func defaultAdvertise() string {
@@ -96,6 +128,12 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, fmt.Errorf("--memory-limit: value %q, allowed: a quantity such as 512Mi or 4Gi", f.memory)
 	}
 	cfg.MemoryLimit = q.Value()
+	if q, err = resource.ParseQuantity(f.learnerRate); err != nil {
+		return nil, fmt.Errorf("--learner-rate: value %q, allowed: a quantity of bytes a second such as 64Mi or 1Gi", f.learnerRate)
+	}
+	if cfg.LearnerRate = q.Value(); cfg.LearnerRate == 0 {
+		cfg.LearnerRate = -1 // 0 said on the command line is not the default
+	}
 	cfg.Transport = transport.Kind(f.io)
 	if err := setArbiter(ctx, &cfg, f); err != nil {
 		return nil, err

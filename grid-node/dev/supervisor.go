@@ -152,9 +152,10 @@ func (s *supervisor) keep() {
 	s.keeping = true
 }
 
-// stop ends the nodes: SIGTERM, patience, SIGKILL.
+// stop ends the nodes: SIGINT, since all go at once and none has anybody to hand
+// over to, then patience, then SIGKILL.
 func (s *supervisor) stop() {
-	s.signal(syscall.SIGTERM)
+	s.signal(syscall.SIGINT)
 	done := make(chan struct{})
 	go func() { s.wg.Wait(); close(done) }()
 	select {

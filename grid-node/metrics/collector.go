@@ -28,8 +28,10 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	orderLatency = desc("order_latency_seconds", "Time from receiving an order on the primary until every copy has it.")
-	roundTrip    = desc("replication_round_trip_seconds", "Time from sending entries or a beacon to another member until its acknowledgement.")
+	roundTrip    = desc("replication_round_trip_seconds", "Time from sending entries to another member until its acknowledgement.")
 	preprocess   = desc("preprocess_seconds", "Time to parse, check and store one order on the primary; one in 64 is measured.")
+
+	tickInterval = desc("loop_tick_interval_seconds", "Time between two ticks of the loop: half of --beacon, and as much more as something held the loop up.")
 
 	orders         = desc("orders_total", "Orders answered by this node as primary, by outcome.", "partition", "outcome")
 	rejects        = desc("rejects_total", "Requests refused, by reason.", "partition", "reason")
@@ -40,6 +42,8 @@ var (
 	evicted        = desc("sessions_evicted_total", "Client sessions closed to make room for others.", "partition")
 	resends        = desc("resends_total", "Times entries were sent to a member again.", "partition")
 	prepares       = desc("prepares_total", "Batches of entries sent to other members.", "partition")
+	beacons        = desc("beacons_total", "Signs of life, by what happened: sent and acknowledged as primary, answered as another member, late (answered, and more than three beacon times after the one before).", "partition", "event")
+	learnerBytes   = desc("learner_sent_bytes_total", "Bytes of the log sent to members that catch up.", "partition")
 	stored         = desc("entries_stored_total", "Log entries stored, of all kinds.", "partition")
 	staleFrames    = desc("stale_frames_total", "Frames of another epoch or of a former process, dropped.", "partition")
 	badPeerFrames  = desc("bad_peer_frames_total", "Frames between nodes that could not be decoded.", "partition")
@@ -78,6 +82,10 @@ var (
 	proposals     = desc("arbiter_proposals_total", "Changes of a configuration proposed to the arbiter.")
 	arbiterErrors = desc("arbiter_errors_total", "Reads and watches of the arbiter that failed.")
 	restarts      = desc("replica_restarts_total", "Replicas that were discarded, with their orders, and joined anew as a new member.")
+	drains        = desc("drains_total", "Partitions that this process has left since SIGTERM, by outcome: left (handed over, retired), stopped (waited for nobody), timed_out.", "outcome")
+	beaconDials   = desc("liveness_dials_total", "Attempts to open a liveness connection to another node.")
+	beaconDropped = desc("liveness_dropped_total", "Beacons dropped for want of a liveness connection; the next one is due soon.")
+	beaconBad     = desc("liveness_bad_frames_total", "Liveness connections closed because of a frame that cannot be right.")
 	loopError     = desc("loop_unresponsive", "The loop did not answer the scrape.")
 )
 
@@ -90,7 +98,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 var allDescs = []*prometheus.Desc{
-	orderLatency, roundTrip, preprocess, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
+	orderLatency, roundTrip, preprocess, tickInterval, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
 	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
@@ -117,6 +125,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- metric{orderLatency, &s.Loop.Order}
 	ch <- metric{roundTrip, &s.Loop.RoundTrip}
 	ch <- metric{preprocess, &s.Loop.Preprocess}
+	ch <- metric{tickInterval, &s.Loop.Tick}
 	e := emitter(ch)
 	for i := range s.Partitions {
 		e.partitionCounters(&s.Partitions[i])
@@ -150,8 +159,13 @@ func (e emitter) partitionCounters(p *Partition) {
 	e.counter(resends, c.Resends, p.Name)
 	e.counter(prepares, c.Prepares, p.Name)
 	e.counter(stored, c.EntriesStored, p.Name)
-	e.counter(staleFrames, c.StaleFrames, p.Name)
-	e.counter(badPeerFrames, c.BadFrames, p.Name)
+	e.counter(beacons, c.Vitals.Sent, p.Name, "sent")
+	e.counter(beacons, c.Vitals.Answered, p.Name, "acknowledged")
+	e.counter(beacons, c.Vitals.Heard, p.Name, "answered")
+	e.counter(beacons, c.Vitals.Late, p.Name, "late")
+	e.counter(learnerBytes, c.LearnerBytes, p.Name)
+	e.counter(staleFrames, c.StaleFrames+c.Vitals.Stale, p.Name)
+	e.counter(badPeerFrames, c.BadFrames+c.Vitals.Bad, p.Name)
 	e.counter(configChanges, c.ConfigChanges, p.Name)
 }
 
@@ -186,6 +200,13 @@ func (e emitter) node(s *Snapshot) {
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
 	e.gauge(connections, float64(s.Clients), "client")
 	e.gauge(connections, float64(s.Peers), "peer")
+	e.gauge(connections, float64(s.Liveness.Links), "liveness")
+	e.counter(beaconDials, s.Liveness.Dials)
+	e.counter(beaconDropped, s.Liveness.Dropped)
+	e.counter(beaconBad, s.Liveness.BadFrames)
+	for outcome, n := range s.Node.Drains {
+		e.counter(drains, n, outcome)
+	}
 	t := &s.Transport
 	e.counter(accepted, t.Accepted)
 	e.counter(refused, t.Refused)

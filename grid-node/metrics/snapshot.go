@@ -38,7 +38,8 @@ func (c *NodeCounters) Alarm(kind string) {
 // LoopHistograms belong to the node's loop.
 type LoopHistograms struct {
 	Order      Histogram // primary: order received to committed
-	RoundTrip  Histogram // primary: Prepare or beacon sent to its acknowledgement received
+	RoundTrip  Histogram // primary: Prepare sent to its acknowledgement received
+	Tick       Histogram // between two ticks
 	Preprocess Histogram // primary: one Submit parsed, checked, stored; a sample of them
 }
 

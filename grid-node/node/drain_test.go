@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ func (g *grid) load(c *client.Client) (acked *atomic.Int64, stop func() int64) {
 
 // alarms of a node; its loop may have ended.
 func (r *running) alarmCounts() (counts map[string]uint64) {
-	if r.onLoop(func() { counts = r.counters.Alarms }) != nil {
+	if r.onLoop(func() { counts = maps.Clone(r.counters.Alarms) }) != nil {
 		counts = r.counters.Alarms
 	}
 	return counts

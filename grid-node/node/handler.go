@@ -153,6 +153,10 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 // OnTick implements transport.Handler.
 func (n *Node) OnTick() {
 	now := n.loop.Clock().Mono()
+	if n.tickAt != 0 {
+		n.loopStat.Tick.Observe(now - n.tickAt)
+	}
+	n.tickAt = now
 	for i := len(n.awaiting) - 1; i >= 0; i-- {
 		if l := n.awaiting[i]; now > l.helloBy && l.conn.Open() {
 			n.counters.HelloTimeouts++

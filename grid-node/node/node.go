@@ -47,6 +47,7 @@ type Node struct {
 	counters  metrics.NodeCounters
 	loopStat  metrics.LoopHistograms
 	alarms    alarmLog
+	tickAt    int64         // Mono of the last tick
 	stopping  bool          // a drain has begun
 	hurry     chan struct{} // closed: wait for nobody
 	hurryOnce sync.Once
