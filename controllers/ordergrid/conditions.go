@@ -57,7 +57,7 @@ func judgeAvailable(o *observation) judgement {
 		switch {
 		case p.Status.Primary == nil:
 			unclaimed = append(unclaimed, p.Name)
-		case !o.ready(p.Status.Primary.PodName):
+		case !o.serves(p.Status.Primary.PodName):
 			away = append(away, fmt.Sprintf("%s on %s", p.Name, p.Status.Primary.PodName))
 		case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
 			short = append(short, fmt.Sprintf("%s has %d of %d", p.Name, len(p.Status.InSync), p.Spec.MinInSync))

@@ -67,7 +67,12 @@ func TestConditions(t *testing.T) {
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
 		}, "False/InsufficientInSync False/CopiesMissing False/Steady False/AsExpected", "rtd-s0-p0 has 1 of 2"},
 		{"pod being deleted", func(o *observation) { now := metav1.Now(); o.pods[0].DeletionTimestamp = &now },
-			"False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p0 on rtd-s0-0"},
+			"True/Serving False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p0 has 1 of 2, without rtd-s0-0"},
+		{"pod being deleted that does not answer any more", func(o *observation) {
+			now := metav1.Now()
+			o.pods[0].DeletionTimestamp = &now
+			notReady(o, 0)
+		}, "False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p0 on rtd-s0-0"},
 		{"pod not scheduled", func(o *observation) {
 			notReady(o, 0)
 			o.pods[0].Status.Conditions = append(o.pods[0].Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."})

@@ -137,7 +137,7 @@ func (o *observation) problem(p *api.GridPartition) string {
 		return api.ConditionDataLossSuspected
 	case p.Status.Primary == nil:
 		return reasonNotClaimed
-	case !o.ready(p.Status.Primary.PodName):
+	case !o.serves(p.Status.Primary.PodName):
 		return reasonPrimaryNotReady
 	case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
 		return reasonInsufficientInSync

@@ -34,6 +34,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--lease", spec.Timing.Lease.Duration.String(),
 		"--grace", spec.Timing.Grace.Duration.String(),
 		"--claim-delay", spec.Timing.ClaimDelay.Duration.String(),
+		"--hand-over-delay", spec.Timing.HandOverDelay.Duration.String(),
 		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
 		"--sink", strings.ToLower(string(spec.WriteBehind.Sink)),
 	}

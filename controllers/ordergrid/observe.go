@@ -63,10 +63,17 @@ func (o *observation) ready(podName string) bool {
 	return pod != nil && podReady(pod)
 }
 
+// serves reports whether the pod of that name answers. One that is being deleted does until it has handed over.
+func (o *observation) serves(podName string) bool {
+	pod := podNamed(o.pods, podName)
+	return pod != nil && readyCondition(pod)
+}
+
 func podReady(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil {
-		return false
-	}
+	return pod.DeletionTimestamp == nil && readyCondition(pod)
+}
+
+func readyCondition(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue

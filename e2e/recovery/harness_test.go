@@ -73,7 +73,7 @@ func runProcess(text string) int {
 	if err == nil {
 		var n *node.Node
 		n, err = node.New(node.Config{Grid: "rtd", Pod: p.Pod, Replicas: replicas, Listen: p.Data, Advertise: p.Data, HTTP: p.HTTP,
-			MemoryLimit: 256 << 20, Arbiter: a, Beacon: 50 * time.Millisecond, Lease: time.Second, Grace: 2 * time.Second, ClaimDelay: 20 * time.Second,
+			MemoryLimit: 256 << 20, Arbiter: a, Beacon: 50 * time.Millisecond, Lease: time.Second, Grace: 2 * time.Second, ClaimDelay: 20 * time.Second, HandOverDelay: time.Second,
 			Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		if err == nil {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -271,6 +271,16 @@ func (c *cluster) partition(i int) *api.GridPartition {
 	p := &api.GridPartition{}
 	c.must(c.kube.Get(c.t.Context(), kube.ObjectKey{Namespace: c.ns, Name: api.PartitionName("rtd", 0, int32(i))}, p))
 	return p
+}
+
+// spread reports whether every partition is complete and each pod primary of the one it should be: nothing is left to do.
+func (c *cluster) spread() bool {
+	for i := range replicas {
+		if s := c.partition(i).Status; s.Primary == nil || s.Primary.PodName != podName(i) || len(s.InSync) != replicas {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *cluster) annotate(i int, key, value string) {

@@ -65,7 +65,7 @@ func TestEtcdGoesBack(t *testing.T) {
 		return len(c.partition(0).Status.InSync) == 1 && len(c.partition(1).Status.InSync) == 1
 	})
 	c.start(1)
-	c.until("the pair is redundant again", func() bool { return c.is(api.ConditionRedundant, metav1.ConditionTrue) })
+	c.until("both are in sync again, and the primaries are spread", c.spread)
 	for i := range replicas {
 		epochs[i] = c.partition(i).Status.Epoch
 		backup[i].Restore(t)
@@ -102,9 +102,7 @@ func TestEtcdGoesBack(t *testing.T) {
 func TestHandOverOnRequest(t *testing.T) {
 	c := newCluster(t)
 	c.must(c.submit(20, time.Minute))
-	c.until("each pod is primary of one", func() bool {
-		return c.partition(0).Status.Primary.PodName == podName(0) && c.partition(1).Status.Primary.PodName == podName(1)
-	})
+	c.until("each pod is primary of one", c.spread)
 	epoch := c.partition(0).Status.Epoch
 	c.annotate(0, api.AnnotationPreferredPod, podName(1))
 	c.until("the primary has moved", func() bool { return c.partition(0).Status.Primary.PodName == podName(1) })
