@@ -214,6 +214,46 @@ func (c *cluster) kill(i int) {
 	_ = c.processes[i].Wait()
 }
 
+// stop asks a process to stop, as the kubelet does, and waits for its orderly end.
+func (c *cluster) stop(i int) {
+	c.t.Helper()
+	c.must(c.processes[i].Process.Signal(syscall.SIGTERM))
+	if err := c.processes[i].Wait(); err != nil {
+		c.t.Fatalf("%s: %v", podName(i), err)
+	}
+}
+
+// flow submits orders one after the other until end is called, which says how many were acknowledged and what failed.
+func (c *cluster) flow() (end func() (int, error)) {
+	c.t.Helper()
+	cl, err := client.Dial(c.t.Context(), client.Config{Endpoints: c.data[:], Grid: "rtd", RequestTimeout: time.Minute, IO: client.IONet})
+	c.must(err)
+	stop, done := make(chan struct{}), make(chan error, 1)
+	n := 0
+	go func() {
+		defer func() { _ = cl.Close() }()
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if _, err := cl.Submit(c.t.Context(), order(fmt.Sprint("flow-", n))); err != nil {
+				done <- err
+				return
+			}
+			n++
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return func() (int, error) {
+		close(stop)
+		err := <-done
+		return n, err
+	}
+}
+
 // kubelet keeps the Ready condition of the pods.
 func (c *cluster) kubelet(ctx context.Context) {
 	asker := &http.Client{Timeout: 2 * time.Second}

@@ -42,7 +42,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 		}
 		addr := freeAddr(t)
 		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Partitions: 1, Listen: addr, Advertise: addr,
-			MemoryLimit: 256 << 20, Arbiter: a})
+			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, Arbiter: a})
 		if err != nil {
 			t.Fatal(err)
 		}
