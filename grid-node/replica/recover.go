@@ -62,6 +62,10 @@ func (r *Replica) reassertConfig() {
 			return
 		}
 		members = p.members
+	case purposeAdmit, purposeRetire, purposeHandOver: // the same, and what they wanted can be proposed again
+		if r.primary.hand.to != 0 {
+			r.endHandOver()
+		}
 	default:
 		return
 	}

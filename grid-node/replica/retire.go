@@ -8,9 +8,10 @@ import (
 
 // retireDraining lets members go that are about to stop. They acknowledge until
 // the arbiter has accepted the configuration without them, so nothing waits: not
-// for a reset connection, not for a lease.
+// for a reset connection, not for a lease. One that is told to stop at once lets
+// nobody go: it may be the only one left then.
 func (r *Replica) retireDraining() {
-	if r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
+	if r.stopping || r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return
 	}
 	due := false

@@ -47,6 +47,7 @@ type timeline struct {
 	orders   map[string]uint64     // ClOrdID -> seq
 	applied  map[appliedKey]uint64 // -> seq
 	sessions []uint32              // generation by slot
+	begun    bool                  // its first primary is known
 	base     int                   // entries it began with: what survived of the lineage before
 }
 

@@ -18,6 +18,7 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 	if st.Role != replica.RolePrimary {
 		return
 	}
+	w.beginTimeline(p, st)
 	for uint64(len(w.check.committers)) <= epoch {
 		w.check.committers = append(w.check.committers, 0)
 	}
@@ -55,6 +56,9 @@ func (w *world) recordChanged(before *replica.Config, by *process) {
 	w.checkI12Record(before, now)
 	if before.Epoch > 0 && now.Primary.Boot != before.Primary.Boot {
 		w.stats.Failovers++
+		if by.self.Boot == before.Primary.Boot {
+			w.stats.HandOvers++
+		}
 	}
 	if now.Lineage != before.Lineage {
 		w.newLineage(before, by)
@@ -108,27 +112,31 @@ func (w *world) checkHolders(p *process, st *replica.Status, c *replica.Config, 
 	}
 }
 
-// newLineage begins another history: what its first primary holds is what
-// survived. It is only right when a person has accepted the loss.
+// newLineage looks at a record that begins another history. It is only right
+// when a person has accepted the loss, or has said which history is the true one.
 func (w *world) newLineage(before *replica.Config, by *process) {
-	now := &w.api.rec
 	if before.Epoch == 0 {
 		return
 	}
-	old, t := w.timeline(before.Lineage), w.timeline(now.Lineage)
+	w.stats.Losses++
 	if before.AcceptLossEpoch != before.Epoch && before.ReassertChangeID == "" {
-		w.violation("I5", "%s begins lineage %d, and nobody has accepted a loss", by.name, now.Lineage)
+		w.violation("I5", "%s begins lineage %d, and nobody has accepted a loss", by.name, w.api.rec.Lineage)
+	}
+}
+
+// beginTimeline: the committed log of a new lineage begins with what its first
+// primary holds.
+func (w *world) beginTimeline(p *process, st *replica.Status) {
+	t := w.timeline(st.Config.Lineage)
+	if t.begun || st.Config.Lineage < 2 {
 		return
 	}
-	t.base = len(by.log.hashes)
-	if by.alive {
-		for seq := uint64(1); seq <= by.status.CommitSeq && !w.stopped; seq++ {
-			t.hashes = append(t.hashes, by.log.hashes[seq-1])
-			w.checkI7(by, t, by.st.Get(seq))
-		}
+	t.begun, t.base = true, len(p.log.hashes)
+	for seq := uint64(1); seq <= p.status.CommitSeq && !w.stopped; seq++ {
+		t.hashes = append(t.hashes, p.log.hashes[seq-1])
+		w.checkI7(p, t, p.st.Get(seq))
 	}
-	w.stats.Losses++
-	w.logf("lineage %d begins with %d entries; %d were committed", now.Lineage, t.base, len(old.hashes))
+	w.logf("lineage %d begins with the %d entries of %s; %d were committed", st.Config.Lineage, t.base, p.name, len(w.timeline(st.Config.Lineage-1).hashes))
 }
 
 // checkI12Record: in a planned roll no change of the record leaves more than one
@@ -156,7 +164,7 @@ func (w *world) checkMayEnd(p *process) {
 
 // checkDiscard: a process throws its log away only when nobody counts on it.
 func (w *world) checkDiscard(p *process, why string) {
-	if w.isMember(p) && !w.api.rewound {
+	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch {
 		w.violation("I10", "%s is in sync (%s) and throws its log away: %s", p.name, w.configText(&w.api.rec), why)
 	}
 }

@@ -65,6 +65,9 @@ func (w *world) redundant() string {
 	if primary == nil {
 		return "the primary of the record is dead: " + w.configText(rec)
 	}
+	if pod := rec.PreferredPod; pod != "" && pod != rec.Primary.Pod() {
+		return "pod " + pod + " is preferred, and the record is " + w.configText(rec)
+	}
 	for _, p := range w.pods {
 		if p.proc == nil {
 			return "nothing runs in pod " + p.name
@@ -147,6 +150,7 @@ func (w *world) checkI12() {
 		c.mode = clientFinishing
 	}
 	w.settle("after the roll")
+	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
 	if w.stopped || len(w.pods)-1 < w.profile.minInSync {
 		return // with a member missing it refuses, as it was told to
 	}
@@ -226,7 +230,7 @@ func (w *world) checkNobodyPromoted() {
 	if w.stopped {
 		return
 	}
-	if w.api.rec.Epoch != rec.Epoch {
+	if w.survives(&w.api.rec, nil) { // a change that a dead process had proposed may still land
 		w.violation("I10", "all members of %s are dead, and the record became %s", w.configText(&rec), w.configText(&w.api.rec))
 	}
 	for p := range w.up {

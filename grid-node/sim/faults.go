@@ -229,12 +229,15 @@ func (w *world) mayEnd(p *process) bool {
 	return true
 }
 
+// survives says whether a member of c lives, apart from one process. One that
+// said it may end is not counted on; one that was made to stop is held here until
+// it is not needed (exit).
 func (w *world) survives(c *replica.Config, without *process) bool {
 	if c.Epoch == 0 {
 		return true
 	}
 	for i := range c.InSync {
-		if p := w.processOf(c.InSync[i].Boot); p != nil && p != without && !p.drained {
+		if p := w.processOf(c.InSync[i].Boot); p != nil && p != without && (!p.drained || p.stopping) {
 			return true
 		}
 	}

@@ -54,7 +54,7 @@ func (w *world) makeTouch() {
 // and no protocol that trusts the arbiter could save it.
 func (w *world) makeRewind() {
 	a := &w.api
-	if a.rewound || len(a.history) < 3 || a.rec.Epoch < 2 {
+	if a.rewound || a.regressed || len(a.history) < 3 || a.rec.Epoch < 2 {
 		return
 	}
 	old := a.history[len(a.history)-1-w.rng.IntN(min(3, len(a.history)-1))]

@@ -19,6 +19,7 @@ type Stats struct {
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
+	HandOvers  uint64 // of those, proposed by the primary itself
 	Losses     uint64 // of those, with data loss accepted
 	Discards   uint64 // replicas that discarded themselves
 	Delivered  uint64 // entries that reached a subscriber
@@ -35,6 +36,7 @@ func (s *Stats) add(o *Stats) {
 	s.Ops += o.Ops
 	s.Changes += o.Changes
 	s.Failovers += o.Failovers
+	s.HandOvers += o.HandOvers
 	s.Losses += o.Losses
 	s.Discards += o.Discards
 	s.Delivered += o.Delivered

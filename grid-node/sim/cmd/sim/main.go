@@ -1,0 +1,140 @@
+// Command sim runs the simulator of grid-node/sim: many seeds, or one with its
+// trace. Built with the tag mutants it also proves that deliberately broken
+// variants of the protocol are caught.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/grid-node/sim"
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+type options struct {
+	seeds, from uint64
+	seed        uint64
+	quiet       bool
+	workers     int
+	stopAfter   int
+	html        string
+	mutant      string
+}
+
+func main() {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "sim [--seeds n | --seed s]",
+		Short: "Run partitions under simulated faults and check every invariant after every step",
+		Long: `Runs whole partitions (the protocol core of the node) in simulated worlds: a network,
+clocks, processes, an API server, a sink and clients that fail in every way. Every
+invariant of docs/replication.md is checked after every step, and the clients' history
+by Porcupine. What happens depends on the seed alone.
+
+Ends with status 1 if an invariant did not hold, or if a long run did not see every
+kind of fault. docs/simulation.md tells how to read a trace.`,
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("seed") {
+				return one(&o)
+			}
+			return many(&o)
+		},
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&o.seeds, "seeds", 200, "run this many seeds")
+	f.Uint64Var(&o.from, "from", 0, "the first of them")
+	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
+	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
+	f.IntVar(&o.workers, "workers", 0, "worlds at a time (0: one per processor)")
+	f.IntVar(&o.stopAfter, "stop-after", 5, "stop after this many failed seeds (0: run all)")
+	f.StringVar(&o.html, "html", "out", "directory for Porcupine's picture of a history that is not linearizable")
+	mutantFlags(cmd, &o)
+	if err := cmd.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "sim:", err)
+		os.Exit(1)
+	}
+}
+
+// one replays a seed.
+func one(o *options) error {
+	if err := selectMutant(o.mutant); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<16)
+	var trace *bufio.Writer
+	if !o.quiet {
+		trace = out
+	}
+	fmt.Fprintln(out, sim.Describe(o.seed))
+	r := run(o.seed, trace)
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if r.Violation == nil {
+		fmt.Printf("seed %d: every invariant held; %d orders acknowledged, %d steps\n", r.Seed, r.Stats.Acked, r.Stats.Steps)
+		return nil
+	}
+	report(&r, o)
+	return fmt.Errorf("seed %d failed", r.Seed)
+}
+
+// run avoids a non-nil interface around a nil writer.
+func run(seed uint64, trace *bufio.Writer) sim.Result {
+	if trace == nil {
+		return sim.Run(seed, nil)
+	}
+	return sim.Run(seed, trace)
+}
+
+// many runs a range of seeds.
+func many(o *options) error {
+	if err := selectMutant(o.mutant); err != nil {
+		return err
+	}
+	sum := sim.Many{From: o.from, Seeds: o.seeds, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}.Run()
+	fmt.Print(sum.String())
+	for i := range sum.Failed {
+		report(&sum.Failed[i], o)
+	}
+	var errs []error
+	if n := len(sum.Failed); n > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d seeds failed", n, sum.Seeds))
+	}
+	if missing := sum.Missing(); len(missing) > 0 {
+		errs = append(errs, fmt.Errorf("faults that never happened in %d seeds, so that nothing is shown about them: %q", sum.Seeds, missing))
+	}
+	return errors.Join(errs...)
+}
+
+// report tells of a failed seed.
+func report(r *sim.Result, o *options) {
+	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, sim.Replay(r.Seed))
+	if len(r.History) == 0 || o.html == "" {
+		return
+	}
+	path, err := writeHistory(o.html, r)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sim: history:", err)
+		return
+	}
+	fmt.Printf("history: %s\n", path)
+}
+
+func writeHistory(dir string, r *sim.Result) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, fmt.Sprintf("sim-seed-%d.html", r.Seed))
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return path, linear.WriteHTML(f, r.History)
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Many is a range of seeds and how to run them.
+type Many struct {
+	From, Seeds uint64        // From, From+1, ... From+Seeds-1
+	Workers     int           // 0: one per processor
+	StopAfter   int           // failed seeds; 0: none, all are run
+	Progress    io.Writer     // a line now and then; nil: none
+	Every       time.Duration // between two of them; 0: 10 s
+}
+
+// Summary of many runs.
+type Summary struct {
+	Seeds    uint64 // that were run
+	Stats    Stats
+	Faults   faultCounts
+	Profiles map[string]uint64
+	Failed   []Result // by seed
+	Took     time.Duration
+}
+
+// Run plays all seeds, several at once; each world has one goroutine.
+func (m Many) Run() Summary {
+	workers := m.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var (
+		next  atomic.Uint64
+		stop  atomic.Bool
+		mu    sync.Mutex
+		wg    sync.WaitGroup
+		start = time.Now()
+		told  = start
+		sum   = Summary{Profiles: map[string]uint64{}}
+	)
+	every := orDefault(m.Every, 10*time.Second)
+	for range workers {
+		wg.Go(func() {
+			for !stop.Load() {
+				n := next.Add(1) - 1
+				if n >= m.Seeds {
+					return
+				}
+				r := Run(m.From+n, nil)
+				mu.Lock()
+				sum.take(&r)
+				if m.StopAfter > 0 && len(sum.Failed) >= m.StopAfter {
+					stop.Store(true)
+				}
+				if m.Progress != nil && time.Since(told) > every {
+					told = time.Now()
+					fmt.Fprintf(m.Progress, "%d of %d seeds, %d failed, %d orders acknowledged, %d fail-overs, %.0f s\n",
+						sum.Seeds, m.Seeds, len(sum.Failed), sum.Stats.Acked, sum.Stats.Failovers, time.Since(start).Seconds())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(sum.Failed, func(a, b Result) int { return int(a.Seed) - int(b.Seed) })
+	sum.Took = time.Since(start)
+	return sum
+}
+
+func (s *Summary) take(r *Result) {
+	s.Seeds++
+	s.Stats.add(&r.Stats)
+	for k := range r.Faults {
+		s.Faults[k] += r.Faults[k]
+	}
+	s.Profiles[r.Profile]++
+	if r.Violation != nil {
+		s.Failed = append(s.Failed, *r)
+	}
+}
+
+// enoughSeeds is how many seeds have to show every kind of fault: a run in which
+// one did not happen would prove less than it says.
+const enoughSeeds = 400
+
+// Missing are the kinds of faults that never happened, though they should have.
+func (s *Summary) Missing() []string {
+	if s.Seeds < enoughSeeds {
+		return nil
+	}
+	var names []string
+	for k, n := range s.Faults {
+		if n == 0 {
+			names = append(names, faultKind(k).String())
+		}
+	}
+	return names
+}
+
+// String says what happened, for people.
+func (s *Summary) String() string {
+	var b strings.Builder
+	st := &s.Stats
+	fmt.Fprintf(&b, "%d seeds in %.1f s (%.0f per second), %.0f s of simulated time, %d steps\n",
+		s.Seeds, s.Took.Seconds(), float64(s.Seeds)/s.Took.Seconds(), float64(st.Simulated)/1e9, st.Steps)
+	fmt.Fprintf(&b, "orders acknowledged %d, refused and given up %d, refused as duplicate %d; operations checked by Porcupine %d\n",
+		st.Acked, st.Refused, st.Duplicates, st.Ops)
+	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
+		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
+	fmt.Fprintf(&b, "entries to subscribers %d; sink writes refused as of an older epoch %d\n", st.Delivered, st.SinkFenced)
+	var names []string
+	for name, n := range s.Profiles {
+		names = append(names, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(names)
+	fmt.Fprintf(&b, "worlds: %s\n", strings.Join(names, ", "))
+	fmt.Fprintf(&b, "faults:\n")
+	for k, n := range s.Faults {
+		fmt.Fprintf(&b, "  %9d %s\n", n, faultKind(k))
+	}
+	return b.String()
+}
+
+// Replay is the command that shows a seed again.
+func Replay(seed uint64) string { return fmt.Sprintf("make sim SEED=%d", seed) }
