@@ -76,7 +76,7 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: sim
-sim: ## Replicas under a seeded hostile network (SEEDS=n seeds, or SEED=s to replay one with its trace)
+sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n, or SEED=s to replay one with its trace)
 	@hack/sim.sh "$(SEEDS)" "$(SEED)"
 
 .PHONY: bench

@@ -35,6 +35,7 @@ type checker struct {
 	found      *Violation
 	history    []linear.Op       // of the order that Porcupine refuses
 	committers []uint64          // boot id of the primary, by epoch
+	proposers  []uint64          // boot id of who changed the record, by epoch
 	made       map[uint64]uint64 // (epoch, seq) -> hash of the entry made there
 	timelines  []*timeline       // by lineage
 	refused    map[string]int    // ClOrdIDs: how many writers gave them up
@@ -48,7 +49,8 @@ type timeline struct {
 	applied  map[appliedKey]uint64 // -> seq
 	sessions []uint32              // generation by slot
 	begun    bool                  // its first primary is known
-	base     int                   // entries it began with: what survived of the lineage before
+	begunAt  int64
+	base     int // entries it began with: what survived of the lineage before
 }
 
 type appliedKey struct {

@@ -218,6 +218,19 @@ func (w *world) checkEnd() {
 	}
 }
 
+// recoverLoss is for worlds in which everything may die: a person looks, and
+// accepts the loss if nobody is left.
+func (w *world) recoverLoss() {
+	if !w.profile.mayLose {
+		return
+	}
+	w.runUntil(w.now+second, nil) // those who were told to stop have stopped
+	if !w.stopped && w.noneLeft() {
+		w.checkNobodyPromoted()
+		w.acceptLoss()
+	}
+}
+
 // checkNobodyPromoted: with no member of inSync alive nobody serves, however
 // long it takes: what was acknowledged is lost, and only a person may say so.
 func (w *world) checkNobodyPromoted() {

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/ordergrid/ordergrid/internal/linear"
 )
 
@@ -49,8 +47,8 @@ func (h *history) read(client int, key string, call, ret int64, seq, lineage uin
 }
 
 // of is the history of one lineage. What was acknowledged in an earlier one and
-// survived was there from the beginning; what was lost, or never answered, may
-// still come.
+// survived was there when it began, at the latest; what was lost, or never
+// answered, may still come.
 func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 	var ops []linear.Op
 	for i := range h.ops {
@@ -62,7 +60,7 @@ func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 		case o.Kind == linear.Get:
 			continue
 		case t.orders[o.Key] != 0 && t.orders[o.Key] <= uint64(t.base):
-			o.Call, o.Return, o.Seq = -2, -1, t.orders[o.Key]
+			o.Return, o.Seq = max(o.Call, t.begunAt), t.orders[o.Key]
 		default:
 			o.Return, o.Seq = linear.Never, 0
 		}
@@ -71,9 +69,15 @@ func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 	return ops
 }
 
-// measured leaves out what has no time of its own.
-func measured(ops []linear.Op) []linear.Op {
-	return slices.DeleteFunc(ops, func(o linear.Op) bool { return o.Call < 0 })
+// acknowledgedIn are the writes that were answered in a lineage.
+func (h *history) acknowledgedIn(lineage uint64) []linear.Op {
+	var ops []linear.Op
+	for i := range h.ops {
+		if o := &h.ops[i]; o.lineage == lineage && o.Kind == linear.Submit && !o.dropped {
+			ops = append(ops, o.Op)
+		}
+	}
+	return ops
 }
 
 // checkHistory hands every lineage's history to Porcupine, and checks the order
@@ -85,7 +89,7 @@ func (w *world) checkHistory() {
 		if v := linear.Check(ops); v != nil {
 			w.violation("linearizable", "lineage %d: %v", lineage, v)
 			w.check.history = v.Ops
-		} else if v := linear.CheckOrder(measured(ops)); v != nil {
+		} else if v := linear.CheckOrder(w.history.acknowledgedIn(uint64(lineage))); v != nil {
 			w.violation("order", "lineage %d: %v", lineage, v)
 			w.check.history = v.Ops
 		}

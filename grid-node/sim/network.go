@@ -20,12 +20,22 @@ type network struct {
 type link struct {
 	from, to *pod
 	up       bool
-	gen      int      // connections there have been; frames of an earlier one are lost
-	cut      bool     // nothing passes, silently
-	slow     int64    // added to every frame's way
-	last     [2]int64 // arrival of the last frame, of data and of beacons: each keeps its order
-	held     []func() // frames on the way, kept back by a cut
+	gen      int            // connections there have been; frames of an earlier one are lost
+	cut      bool           // nothing passes, silently
+	slow     int64          // added to every frame's way
+	last     [classes]int64 // arrival of the last frame: each connection keeps its order
+	held     []func()       // frames on the way, kept back by a cut
 }
+
+// class of a frame: each has a connection of its own.
+type class uint8
+
+const (
+	classData class = iota
+	classLiveness
+	classBulk
+	classes
+)
 
 func (n *network) init(w *world) {
 	n.w = w
@@ -52,30 +62,30 @@ func (n *network) each(f func(*link)) {
 }
 
 // send puts a frame of a replica on the way.
-func (n *network) send(p *process, address string, frame []byte, liveness bool) {
+func (n *network) send(p *process, address string, frame []byte, c class) {
 	to := n.w.podAt(address)
 	if to == nil || to == p.pod {
 		return
 	}
 	l := n.link(p.pod, to)
 	if n.w.profile.hostile && !n.w.healing {
-		n.sendHostile(p, l, frame, liveness)
+		n.sendHostile(p, l, frame, c)
 		return
 	}
 	if !l.up {
 		n.w.traceFrame(p, to, frame, "LOST (not connected)")
 		return
 	}
-	class := 0
-	if liveness {
-		class = 1
+	d := n.latency(l)
+	if c == classBulk {
+		d += n.w.between(0, 2*millisecond)
 	}
-	at := max(n.w.now+n.latency(l), l.last[class]+1)
-	l.last[class] = at
+	at := max(n.w.now+d, l.last[c]+1)
+	l.last[c] = at
 	gen := l.gen
 	arrive := func() {
 		if l.gen == gen {
-			n.arrive(p, l, frame, liveness)
+			n.arrive(p, l, frame, c)
 		}
 	}
 	n.w.events.push(at, func() {
@@ -88,7 +98,7 @@ func (n *network) send(p *process, address string, frame []byte, liveness bool) 
 }
 
 // sendHostile is a network that keeps no order and loses what it likes.
-func (n *network) sendHostile(p *process, l *link, frame []byte, liveness bool) {
+func (n *network) sendHostile(p *process, l *link, frame []byte, c class) {
 	w, odds := n.w, &n.w.profile.odds
 	if l.cut || w.chance(odds.drop) {
 		if !l.cut {
@@ -112,7 +122,7 @@ func (n *network) sendHostile(p *process, l *link, frame []byte, liveness bool) 
 			d += w.between(50*millisecond, 2*second)
 			w.faults.hit(faultLateFrame)
 		}
-		w.after(d, func() { n.arrive(p, l, frame, liveness) })
+		w.after(d, func() { n.arrive(p, l, frame, c) })
 	}
 }
 
@@ -129,12 +139,12 @@ func (n *network) latency(l *link) int64 {
 }
 
 // arrive hands a frame to whatever process the pod runs.
-func (n *network) arrive(from *process, l *link, frame []byte, liveness bool) {
+func (n *network) arrive(from *process, l *link, frame []byte, c class) {
 	p := l.to.proc
 	if p == nil {
 		return
 	}
-	if liveness && p.vitals != nil {
+	if c == classLiveness && p.vitals != nil {
 		p.hear(frame)
 		return
 	}
@@ -166,7 +176,7 @@ func (n *network) reset(a, b *pod) {
 	n.w.logf("network: connection of %s and %s RESET", a.name, b.name)
 	for _, l := range []*link{n.link(a, b), n.link(b, a)} {
 		n.breakLink(l)
-		n.tell(l.from, l.to, replica.EventPeerDown)
+		n.tell(l.from, l.to, replica.Event{Kind: replica.EventPeerDown})
 	}
 	n.w.after(n.w.between(5*millisecond, 60*millisecond), func() { n.connect(a, b) })
 }
@@ -190,20 +200,22 @@ func (n *network) connect(a, b *pod) {
 	for _, l := range []*link{ab, ba} {
 		if !l.up {
 			l.up = true
-			n.tell(l.from, l.to, replica.EventPeerUp)
+			n.tell(l.from, l.to, replica.Event{Kind: replica.EventPeerUp})
+			n.tell(l.from, l.to, replica.Event{Kind: replica.EventPeerUp, Bulk: true})
 		}
 	}
 }
 
 // tell gives a pod's process word of the connection to another pod.
-func (n *network) tell(at, about *pod, kind replica.EventKind) {
+func (n *network) tell(at, about *pod, ev replica.Event) {
+	ev.Address = about.address
 	n.w.after(n.w.between(10*microsecond, millisecond), func() {
 		if p := at.proc; p != nil {
-			if kind == replica.EventPeerDown {
+			if ev.Kind == replica.EventPeerDown {
 				n.w.faults.hit(faultReset)
 				n.w.logf("%s sees its connection to %s reset", p.name, about.name)
 			}
-			p.deliver(func() { p.step(&replica.Event{Kind: kind, Address: about.address}) })
+			p.deliver(func() { p.step(&ev) })
 		}
 	})
 }
@@ -218,7 +230,7 @@ func (n *network) processGone(p *process, reset bool) {
 		n.breakLink(out)
 		if reset && !out.cut {
 			n.breakLink(in)
-			n.tell(o, p.pod, replica.EventPeerDown)
+			n.tell(o, p.pod, replica.Event{Kind: replica.EventPeerDown})
 		}
 	}
 	for _, c := range n.conns {
@@ -241,7 +253,7 @@ func (n *network) processStarted(p *pod) {
 		in := n.link(o, p)
 		if in.up {
 			n.breakLink(in)
-			n.tell(o, p, replica.EventPeerDown)
+			n.tell(o, p, replica.Event{Kind: replica.EventPeerDown})
 		}
 		n.w.after(n.w.between(2*millisecond, 40*millisecond), func() { n.connect(p, o) })
 	}

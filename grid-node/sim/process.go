@@ -169,7 +169,7 @@ func (p *process) hear(frame []byte) {
 func (p *process) sendVitals() {
 	for i := range p.vout.Actions {
 		a := &p.vout.Actions[i]
-		p.w.net.send(p, a.Address, joined(p.vout.Head(a), nil), true)
+		p.w.net.send(p, a.Address, joined(p.vout.Head(a), nil), classLiveness)
 	}
 	p.vout.Reset()
 }
@@ -222,7 +222,7 @@ func (p *process) act() {
 		case replica.ActionReply:
 			w.net.reply(p, a.Conn, joined(p.out.Head(a), a.Tail))
 		case replica.ActionSend:
-			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), a.Liveness)
+			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), classOf(a))
 		case replica.ActionPropose:
 			w.api.propose(p, a.Config)
 		case replica.ActionReadConfig:
@@ -245,6 +245,16 @@ func (p *process) act() {
 	if restart != "" {
 		p.discard(restart)
 	}
+}
+
+func classOf(a *replica.Action) class {
+	switch {
+	case a.Liveness:
+		return classLiveness
+	case a.Bulk:
+		return classBulk
+	}
+	return classData
 }
 
 // discard ends an incarnation by its own wish; the process makes a new one.

@@ -107,10 +107,7 @@ func (w *world) run() {
 		return
 	}
 	w.heal()
-	if w.noneLeft() {
-		w.checkNobodyPromoted()
-		w.acceptLoss()
-	}
+	w.recoverLoss()
 	w.checkI13()
 	w.checkI11()
 	w.checkI12()

@@ -1,29 +1,77 @@
 package sim
 
 import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 )
 
-func TestTry(t *testing.T) {
-	from, to := uint64(0), uint64(24)
-	if s := os.Getenv("SEED"); s != "" {
-		n, _ := strconv.ParseUint(s, 10, 64)
-		r := Run(n, os.Stdout)
-		t.Logf("%v %+v", r.Violation, r.Stats)
-		return
+// shortSeeds is how many seeds the gate runs; `make sim` runs many more.
+const shortSeeds = 195 // every shape fifteen times
+
+func TestSeeds(t *testing.T) {
+	m := Many{Seeds: shortSeeds, StopAfter: 3}
+	if testing.Short() || raceEnabled {
+		m.Seeds = 39
 	}
-	if s := os.Getenv("SEEDS"); s != "" {
-		to, _ = strconv.ParseUint(s, 10, 64)
+	sum := m.Run()
+	for _, r := range sum.Failed {
+		t.Errorf("seed %d (%s): %v\nreplay: %s", r.Seed, r.Profile, r.Violation, Replay(r.Seed))
 	}
-	for seed := from; seed < to; seed++ {
-		r := Run(seed, nil)
-		if r.Violation != nil {
-			t.Logf("seed %d %s: %v", seed, r.Profile, r.Violation)
+	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 {
+		t.Errorf("nothing happened in %d seeds: %+v", sum.Seeds, sum.Stats)
+	}
+	t.Logf("\n%s", sum.String())
+}
+
+// TestPermanentSeeds runs the seeds that once found something.
+func TestPermanentSeeds(t *testing.T) {
+	f, err := os.Open("testdata/seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
 		}
-		if to < 30 {
-			t.Logf("seed %d %s: %+v", seed, r.Profile, r.Stats)
+		number, why, ok := strings.Cut(line, " ")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err != nil || !ok {
+			t.Fatalf("testdata/seeds.txt: %q, allowed: a seed, a space, and why it is kept", line)
+		}
+		n++
+		if r := Run(seed, nil); r.Violation != nil {
+			t.Errorf("seed %d (%s; kept for: %s): %v\nreplay: %s", seed, r.Profile, strings.TrimSpace(why), r.Violation, Replay(seed))
 		}
 	}
+	if n == 0 {
+		t.Error("testdata/seeds.txt names no seed")
+	}
+}
+
+// TestSameSeedSameTrace: without this nothing a seed finds could be looked at.
+func TestSameSeedSameTrace(t *testing.T) {
+	for seed := range uint64(len(shapes)) {
+		first, second := traceHash(seed), traceHash(seed)
+		if first != second {
+			t.Errorf("seed %d has two traces", seed)
+		}
+		if seed > 0 && first == traceHash(seed-1) {
+			t.Errorf("seeds %d and %d have the same trace", seed-1, seed)
+		}
+	}
+}
+
+func traceHash(seed uint64) string {
+	h := sha256.New()
+	r := Run(seed, h)
+	fmt.Fprintf(h, "%+v %v", r.Stats, r.Faults)
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
