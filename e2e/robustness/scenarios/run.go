@@ -27,13 +27,14 @@ type Options struct {
 	Away           time.Duration // how long the arbiter stays away
 	Patience       time.Duration // how long to wait for service and redundancy
 	RequestTimeout time.Duration // of an order, all retries included
+	Fill           int64         // bytes of log that rejoin puts into a partition first
 	Progress       func(format string, args ...any)
 }
 
 // Defaults of Options.
 func Defaults() Options {
 	return Options{Rate: 3000, Sessions: 4, Reads: 100, Orders: 20, Calm: time.Second, Stop: 5 * time.Second, Away: 2 * time.Minute,
-		Patience: time.Minute, RequestTimeout: 30 * time.Second, Progress: func(string, ...any) {}}
+		Patience: time.Minute, RequestTimeout: 30 * time.Second, Fill: 2 << 30, Progress: func(string, ...any) {}}
 }
 
 // Run plays a scenario against the target and returns what was recorded, whole

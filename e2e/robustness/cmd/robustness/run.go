@@ -26,7 +26,7 @@ type runFlags struct {
 	scenarios             []string
 	keep                  bool
 	replicas              int
-	memory                int64
+	memory, fill          int64
 }
 
 func runCommand() *cobra.Command {
@@ -60,6 +60,7 @@ What is broken is made whole at the end, after Ctrl-C and after a failure too.`,
 	fl.DurationVar(&f.Away, "away", f.Away, "how long the arbiter is away in api-outage")
 	fl.DurationVar(&f.Patience, "patience", f.Patience, "how long to wait for service and for redundancy")
 	fl.DurationVar(&f.RequestTimeout, "request-timeout", f.RequestTimeout, "after which an order without an answer has failed")
+	fl.Int64Var(&f.fill, "fill-mib", f.Fill>>20, "log that rejoin puts into one partition before its first repetition")
 	fl.IntVar(&f.replicas, "replicas", 2, "copies of each order: 2 or 3")
 	fl.Int64Var(&f.memory, "memory-mib", 2048, "memory of each node")
 	fl.StringVar(&f.gridNode, "grid-node", "", "program to run on dev; default: built from this checkout")
@@ -107,9 +108,12 @@ func (f *runFlags) check() (list []scenarios.Scenario, err error) {
 		return nil, fmt.Errorf("--reads and --insider-orders: values %d and %d, allowed: 0..10000", f.Reads, f.Orders)
 	case f.replicas < 2 || f.replicas > 3:
 		return nil, fmt.Errorf("--replicas: value %d, allowed: 2, 3", f.replicas)
+	case f.fill < 1 || f.fill > 1<<20:
+		return nil, fmt.Errorf("--fill-mib: value %d, allowed: 1..1048576", f.fill)
 	case f.memory < 128:
 		return nil, fmt.Errorf("--memory-mib: value %d, allowed: 128 or more", f.memory)
 	}
+	f.Fill = f.fill << 20
 	for name, d := range map[string]time.Duration{"calm": f.Calm, "stop": f.Stop, "away": f.Away, "patience": f.Patience, "request-timeout": f.RequestTimeout} {
 		if d < 100*time.Millisecond || d > time.Hour {
 			return nil, fmt.Errorf("--%s: value %s, allowed: 100ms..1h", name, d)
