@@ -15,6 +15,7 @@ func mapMemory(n int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("order store: mmap of %d bytes: %w", n, err)
 	}
+	adviseHuge(b)
 	return b, nil
 }
 

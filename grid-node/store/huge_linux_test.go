@@ -1,0 +1,50 @@
+package store
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// Whether the kernel has huge pages to give is its own matter; that they were
+// asked for shows in the flags of the mapping.
+func TestLargeSegmentsAskForHugePages(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		want bool
+	}{{1 << 20, false}, {hugeFrom, true}, {64 << 20, true}} {
+		mem, err := mapMemory(c.size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := vmFlags(t, uintptr(unsafe.Pointer(&mem[len(mem)/2])))
+		if got := strings.Contains(flags+" ", " hg "); got != c.want {
+			t.Errorf("%d bytes: flags %q, huge pages asked for: %t, want %t", c.size, flags, got, c.want)
+		}
+		unmapMemory(mem)
+	}
+}
+
+// vmFlags of the mapping that holds an address.
+func vmFlags(t *testing.T, at uintptr) string {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = f.Close() }()
+	inside := false
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(s.Text(), "%x-%x ", &from, &to); n == 2 {
+			inside = from <= at && at < to
+		}
+		if flags, ok := strings.CutPrefix(s.Text(), "VmFlags:"); ok && inside {
+			return flags
+		}
+	}
+	t.Skip("this kernel does not tell the flags of a mapping")
+	return ""
+}
