@@ -2,6 +2,7 @@ package charts
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -54,6 +56,19 @@ func TestRelease(t *testing.T) {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "rtd-s0"}, &appsv1.StatefulSet{})
 	})
 	serve(t, cl, grid)
+	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: api.PartitionName(grid.Name, 0, 0)}}
+	if err := cl.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"ordergrid.dev/preferred-pod":"nobody"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the operator, with the chart's rights, has answered an annotation", func(ctx context.Context) error {
+		if err := cl.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+			return err
+		}
+		if record.Annotations[api.AnnotationPreferredPod] != "" {
+			return errors.New("the annotation is still there")
+		}
+		return nil
+	})
 	probe := &api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: "pair", Namespace: "default"},
 		Spec: api.OrderProbeSpec{GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}}
 	if err := cl.Create(t.Context(), probe); err != nil {

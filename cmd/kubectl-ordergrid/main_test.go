@@ -68,7 +68,9 @@ func TestWriteStatus(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	og := &v1alpha1.OrderGrid{}
 	og.Status.Conditions = []metav1.Condition{{Type: "Available", Status: "True", Reason: "Serving", Message: "2 of 2 partitions serve", LastTransitionTime: metav1.NewTime(now.Add(-90 * time.Second))}}
+	og.Status.Partitions = []v1alpha1.PartitionSummary{{Name: "trades-s0-p0"}, {Name: "trades-s0-p1", Problem: "NotClaimed"}}
 	claimed, fresh := v1alpha1.GridPartition{}, v1alpha1.GridPartition{}
+	claimed.Name, fresh.Name = "trades-s0-p0", "trades-s0-p1"
 	claimed.Spec = v1alpha1.GridPartitionSpec{Shard: 0, Index: 0, Replicas: 2}
 	at := metav1.NewTime(now.Add(-time.Hour))
 	a := v1alpha1.Member{PodName: "trades-s0-0"}
@@ -81,9 +83,9 @@ func TestWriteStatus(t *testing.T) {
 	want := `CONDITION  STATUS  SINCE  REASON   MESSAGE
 Available  True    90s    Serving  2 of 2 partitions serve
 
-PARTITION  PRIMARY      IN SYNC                  WANTED  EPOCH  LINEAGE  CHANGED
-s0p0       trades-s0-0  trades-s0-0,trades-s0-1  2       4      1        60m ago
-s0p1       none                                  2       0      0        never
+PARTITION     PRIMARY      IN SYNC                  WANTED  EPOCH  LINEAGE  CHANGED  PROBLEM
+trades-s0-p0  trades-s0-0  trades-s0-0,trades-s0-1  2       4      1        60m ago  none
+trades-s0-p1  none                                  2       0      0        never    NotClaimed
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -46,7 +47,11 @@ func writeStatus(w io.Writer, og *v1alpha1.OrderGrid, parts []v1alpha1.GridParti
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(t, "\nPARTITION\tPRIMARY\tIN SYNC\tWANTED\tEPOCH\tLINEAGE\tCHANGED\n")
+	problems := map[string]string{}
+	for _, p := range og.Status.Partitions {
+		problems[p.Name] = p.Problem
+	}
+	fmt.Fprintf(t, "\nPARTITION\tPRIMARY\tIN SYNC\tWANTED\tEPOCH\tLINEAGE\tCHANGED\tPROBLEM\n")
 	for i := range parts {
 		p := &parts[i]
 		primary, changed := "none", "never"
@@ -60,7 +65,7 @@ func writeStatus(w io.Writer, og *v1alpha1.OrderGrid, parts []v1alpha1.GridParti
 		for _, m := range p.Status.InSync {
 			inSync = append(inSync, m.PodName)
 		}
-		fmt.Fprintf(t, "s%dp%d\t%s\t%s\t%d\t%d\t%d\t%s\n", p.Spec.Shard, p.Spec.Index, primary, strings.Join(inSync, ","), p.Spec.Replicas, p.Status.Epoch, p.Status.Lineage, changed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.Name, primary, strings.Join(inSync, ","), p.Spec.Replicas, p.Status.Epoch, p.Status.Lineage, changed, cmp.Or(problems[p.Name], "none"))
 	}
 	return t.Flush()
 }

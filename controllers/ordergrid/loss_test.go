@@ -209,6 +209,43 @@ func TestAcceptanceIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestAcceptanceIsWithdrawn: a person changes their mind in time.
+func TestAcceptanceIsWithdrawn(t *testing.T) {
+	b, grid := pairInTrouble(t)
+	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
+	for i := range int32(2) {
+		b.nodes.says(grid, i, secondBoot, "learner", p0, p1)
+	}
+	b.annotate(p0, api.AnnotationAcceptDataLoss, "2")
+	b.run(grid)
+	if b.partition(grid, 0, 0).Spec.AcceptDataLossEpoch != 2 {
+		t.Fatal("not accepted")
+	}
+	remove := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"ordergrid.dev/accept-data-loss":null}}}`))
+	if err := b.client.Patch(t.Context(), p0, remove); err != nil {
+		t.Fatal(err)
+	}
+	b.run(grid)
+	if got := b.partition(grid, 0, 0).Spec.AcceptDataLossEpoch; got != 0 {
+		t.Errorf("the loss of epoch %d is still accepted", got)
+	}
+}
+
+// TestPersonBypassesTheOperator: what a person wrote into spec by other means stays, and the operator is not in its way.
+func TestPersonBypassesTheOperator(t *testing.T) {
+	b, grid := pairInTrouble(t)
+	p0 := b.partition(grid, 0, 0)
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"acceptDataLossEpoch":2}}`))
+	if err := b.client.Patch(t.Context(), p0, patch, client.FieldOwner("kubectl-patch")); err != nil {
+		t.Fatal(err)
+	}
+	b.run(grid)
+	b.run(grid)
+	if got := b.partition(grid, 0, 0).Spec.AcceptDataLossEpoch; got != 2 {
+		t.Errorf("spec.acceptDataLossEpoch is %d", got)
+	}
+}
+
 // TestPodsThatAreGone: what the API server says about pods is proof as well.
 func TestPodsThatAreGone(t *testing.T) {
 	b, grid := pairInTrouble(t)

@@ -29,7 +29,7 @@ func (a *alarmLog) limited(now int64, key string, f func()) {
 func (n *Node) alarm(p *partition, kind replica.AlarmKind, text string) {
 	n.counters.Alarm(string(kind))
 	n.alarms.limited(n.loop.Clock().Mono(), p.name+string(kind), func() {
-		warning := kind != replica.AlarmTakeOver
+		warning := kind != replica.AlarmTakeOver && kind != replica.AlarmHandOver && kind != replica.AlarmRetired
 		if warning {
 			n.log.Warn("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
 		} else {
