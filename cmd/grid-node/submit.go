@@ -143,6 +143,9 @@ func submitAll(ctx context.Context, c *client.Client, orders [][]byte, out, errs
 		}
 		fmt.Fprintf(out, "%s  ClOrdID %s  %d bytes  %s\n", r, clOrdIDOf(o), len(o), time.Since(start).Round(time.Microsecond))
 	}
+	for _, o := range c.Outages() {
+		fmt.Fprintf(errs, "outage: %v\n", o)
+	}
 	if refused > 0 {
 		return fmt.Errorf("%d of %d orders were not accepted", refused, len(orders))
 	}

@@ -160,6 +160,17 @@ func (g *Grid) Open(ctx context.Context, p wire.PartitionID) (*Thread, error) {
 // Close ends the session.
 func (t *Thread) Close() error { return t.s.Close() }
 
+// Outages are those of any session that ended after since, one line each; at most
+// the last 64.
+func (g *Grid) Outages(since time.Time) (lines []string) {
+	for _, o := range g.c.Outages() {
+		if o.To.After(since) {
+			lines = append(lines, o.String())
+		}
+	}
+	return lines
+}
+
 // Submit implements load.Submitter.
 func (t *Thread) Submit(ctx context.Context, fix []byte) (load.Receipt, error) {
 	r, err := t.s.Submit(ctx, fix)

@@ -41,6 +41,9 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 	if err != nil {
 		return nil, err
 	}
+	for _, outage := range r.grid.Outages(clock.Wall(start)) {
+		r.cfg.Progress.Say(outage)
+	}
 	var steps []report.ProbeStep
 	for i := range shares {
 		sh := &shares[i]
