@@ -24,7 +24,7 @@ func (c *Client) dialNode(ctx context.Context, mode IO, addr string, more []byte
 		Grid: []byte(c.cfg.Grid), Member: []byte(c.cfg.Name),
 	})
 	var m wire.Welcome
-	frame, err := k.exchange(append(hello, more...), until)
+	frame, err := k.exchange(ctx, append(hello, more...), until)
 	if err == nil {
 		err = c.checkWelcome(k, frame, &m)
 	}
@@ -50,11 +50,11 @@ func (c *Client) checkWelcome(k *conn, frame []byte, m *wire.Welcome) error {
 
 // exchange writes a request and returns the next frame, on a connection that
 // nobody else uses yet. The frame is valid until the next call.
-func (k *conn) exchange(request []byte, until int64) ([]byte, error) {
+func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byte, error) {
 	for len(request) > 0 {
 		n, err := k.st.Write(request)
 		request = request[n:]
-		if err := keepWaiting(err, until, k.addr); err != nil {
+		if err := keepWaiting(ctx, err, until, k.addr); err != nil {
 			return nil, err
 		}
 	}
@@ -69,14 +69,17 @@ func (k *conn) exchange(request []byte, until int64) ([]byte, error) {
 		}
 		n, err := k.st.Read(k.space(), until)
 		k.w += n
-		if err := keepWaiting(err, until, k.addr); err != nil {
+		if err := keepWaiting(ctx, err, until, k.addr); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func keepWaiting(err error, until int64, addr string) error {
+func keepWaiting(ctx context.Context, err error, until int64, addr string) error {
 	if errors.Is(err, errTick) {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return fmt.Errorf("%s: %w", addr, context.Canceled)
+		}
 		if nanotime() < until {
 			return nil
 		}
@@ -111,7 +114,7 @@ func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt u
 	if err != nil {
 		return nil, "", m, err
 	}
-	frame, err := k.exchange(nil, s.client.deadline(ctx, nanotime()))
+	frame, err := k.exchange(ctx, nil, s.client.deadline(ctx, nanotime()))
 	if err == nil {
 		err = s.checkOpened(k, frame, &m)
 	}

@@ -395,14 +395,14 @@ func FuzzHandshake(f *testing.F) {
 		cfg, _ := Config{Endpoints: []string{"127.0.0.1:1"}, Grid: "g"}.withDefaults()
 		c := &Client{cfg: cfg}
 		k := newConn(&memStream{data: data, step: 1 << 20}, "fuzz")
-		frame, err := k.exchange(nil, never)
+		frame, err := k.exchange(t.Context(), nil, never)
 		if err != nil {
 			return
 		}
 		var w wire.Welcome
 		c.checkWelcome(k, frame, &w) //nolint:errcheck // it must not panic
 		for {
-			frame, err := k.exchange(nil, never)
+			frame, err := k.exchange(t.Context(), nil, never)
 			if err != nil {
 				return
 			}

@@ -84,6 +84,7 @@ func (s *Session) recover(h hint, failed string) {
 		if err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(time.Duration(nanotime()-began)))
 			epoch, attempt := s.nextAttempt()
+			go s.lookElsewhere(ctx, cancel, addr)
 			c, member, opened, err = s.openSession(ctx, addr, epoch, attempt)
 			cancel()
 		}
@@ -177,6 +178,23 @@ func (s *Session) nextAttempt() (epoch, attempt uint64) {
 	defer s.p.mu.Unlock()
 	s.attempt++
 	return max(s.epoch, s.client.epochOf(s.partition)), s.attempt
+}
+
+// lookElsewhere ends an attempt that hangs (the node is gone, and its address
+// with it) as soon as the grid names another primary.
+func (s *Session) lookElsewhere(ctx context.Context, cancel context.CancelFunc, addr string) {
+	for back := (backoff{longest: 10 * time.Millisecond, attempts: 1}); back.wait(ctx.Done(), s.client.cfg.RetryMax); {
+		if err := s.client.refresh(ctx, s.partition.Shard(), addr); err != nil {
+			continue
+		}
+		s.p.mu.Lock()
+		known := max(s.epoch, s.followed)
+		s.p.mu.Unlock()
+		if p, ok := s.client.partition(s.partition); ok && p.Epoch > known && p.Primary.Address != "" && p.Primary.Address != addr {
+			cancel()
+			return
+		}
+	}
 }
 
 // primary is the hint, or what the table says after asking for a new one if the

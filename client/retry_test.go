@@ -307,3 +307,34 @@ func TestManySessionsDoNotStampede(t *testing.T) {
 		t.Errorf("50 sessions asked for the table %d times: refreshes are not shared", asked)
 	}
 }
+
+// TestAcceptedLoss: a person accepted the loss of data; the new primary knows the
+// session, but less of it than was acknowledged. It is taken for evicted: nothing
+// waits for a gap to be filled, nothing is sent that could be there twice.
+func TestAcceptedLoss(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	s := openTest(t, g.dial(t))
+	for i := range 100 { // more than the window
+		if _, err := s.Submit(t.Context(), testOrder(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.mu.Lock()
+	for _, fs := range g.sessions {
+		fs.last, fs.applied = 3, map[uint64]uint64{1: 1, 2: 2, 3: 3}
+	}
+	g.orders = g.orders[:3]
+	old := g.primary
+	g.mu.Unlock()
+	g.promote(g.nodes[1])
+	old.kill()
+	for i := range 10 {
+		if _, err := s.Submit(t.Context(), testOrder(1000+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkOnce(t, g, 13)
+	if st := s.Stats(); st.Evictions != 1 || st.Gaps != 0 || st.Unknown != 0 {
+		t.Errorf("stats %+v", st)
+	}
+}

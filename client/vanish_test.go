@@ -145,6 +145,34 @@ func TestVanishedNode(t *testing.T) {
 	t.Logf("another primary serves 320 ms after the cut; %d sessions were without answers for %s to %s", len(took), took[0], took[len(took)-1])
 }
 
+// TestDeadAddressHoldsNobodyUp: the primary's connections are reset and its
+// address is gone with it, so that whoever dials it again hangs. Attempts may
+// last longer than orders here: they are ended by news of the next primary.
+func TestDeadAddressHoldsNobodyUp(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	k := newCable()
+	c := g.dial(t, func(c *Config) { c.Dial, c.SuspectAfter, c.DialTimeout = k.dial, 30*time.Second, 30*time.Second })
+	s := openTest(t, c)
+	if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
+		t.Fatal(err)
+	}
+	old := g.primary
+	k.mu.Lock()
+	k.cut[old.ln.Addr().String()] = true
+	k.mu.Unlock()
+	old.cut()
+	time.AfterFunc(50*time.Millisecond, func() { g.promote(g.nodes[1]) })
+	if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, g, 2)
+	o := s.Stats().LastOutage
+	t.Logf("another primary serves after 50 ms: %s", o)
+	if k.dialled[old.ln.Addr().String()] < 2 {
+		t.Error("the dead address was never dialled again: the test shows nothing")
+	}
+}
+
 // TestDeafConnection: a connection that the network has forgotten is replaced
 // although the primary is the same.
 func TestDeafConnection(t *testing.T) {
