@@ -20,6 +20,7 @@ type Client struct {
 	cfg    Config
 	table  atomic.Pointer[table]
 	gates  gates
+	aged   chan int        // shards of which the table is known to be old
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
@@ -44,7 +45,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}}
+	c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}, aged: make(chan int, 16)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.Store(&table{})
 	c.shared.Store(&map[wire.PartitionID]*Session{})
@@ -60,6 +61,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 			return useless
 		})
 		if now == nil {
+			go c.keepTable()
 			return c, nil
 		}
 		if err == nil || !errors.Is(now, context.DeadlineExceeded) {

@@ -71,6 +71,10 @@ type Config struct {
 	// SuspectAfter is how long a primary may owe an answer before other nodes
 	// are asked whether it still is the primary. Default 200 ms.
 	SuspectAfter time.Duration
+	// TableEvery is about how often the table is asked for while all is well, so
+	// that replicas at new addresses are known before they are needed. Default
+	// 10 s, shortly after a session sees a new epoch as well.
+	TableEvery time.Duration
 	// RetryMax bounds the pause between two attempts to reconnect. Default 250 ms.
 	RetryMax time.Duration
 	// IO is how sessions use their socket. Default IOAuto.
@@ -114,6 +118,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
 		{"SuspectAfter", &c.SuspectAfter, 200 * time.Millisecond},
 		{"RetryMax", &c.RetryMax, 250 * time.Millisecond},
+		{"TableEvery", &c.TableEvery, 10 * time.Second},
 	} {
 		if *d.value < 0 || *d.value > 0 && *d.value < time.Millisecond {
 			return c, fmt.Errorf("client: Config.%s is %s, allowed: 1 ms or more, or 0 for %s", d.name, *d.value, d.usual)

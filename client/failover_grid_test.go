@@ -152,7 +152,7 @@ func TestGridManySessionsFailOver(t *testing.T) {
 // TestGridHandOver hands the partition over back and forth under load: no order
 // fails, none is lost or there twice. The pauses are printed, not judged.
 func TestGridHandOver(t *testing.T) {
-	g := devgrid.Run(t)
+	g := devgrid.Run(t, "--", "--hand-over-delay", "100ms")
 	var outages collector
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout, c.OnOutage = 30*time.Second, outages.add })
 	waitForRedundancy(t, c)
@@ -163,7 +163,7 @@ func TestGridHandOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.submitter(fmt.Sprintf("HAND-%d", i), 0, func(fix []byte) (client.Receipt, error) { return s.Submit(t.Context(), fix) })
+		l.submitter(fmt.Sprintf("HAND-%d", i), 200*time.Microsecond, func(fix []byte) (client.Receipt, error) { return s.Submit(t.Context(), fix) })
 	}
 	l.submitter("SHARED", time.Millisecond, func(fix []byte) (client.Receipt, error) { return c.SubmitTo(t.Context(), part, fix) })
 	s, err := c.Session(part)
@@ -171,10 +171,10 @@ func TestGridHandOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.pipeline(s)
-	const turns = 2
+	const turns = 10
 	for range turns {
 		handOver(t, c, g, part)
-		time.Sleep(5500 * time.Millisecond) // in sync for longer than the delay
+		time.Sleep(150 * time.Millisecond) // in sync for longer than the delay
 	}
 	l.end()
 	waitForRedundancy(t, c)

@@ -263,6 +263,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.renumber(m.LastClientSeq)
 	}
 	s.slot, s.gen, s.epoch, s.opened, s.evicting = m.Slot, m.Generation, m.Epoch, true, false
+	s.client.sawEpoch(s.partition, m.Epoch)
 	s.win.limit = uint64(min(s.client.cfg.MaxInFlight, int(min(m.Window, maxWindow))))
 	if s.trouble.since == 0 {
 		s.trouble = trouble{} // nothing had been wrong: the attempt just made is not to slow a later one

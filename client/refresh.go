@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -43,6 +44,43 @@ func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
 		return f.err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// keepTable asks for the table of each shard now and then, and soon after a
+// session has seen an epoch that the table does not have. Random pauses keep
+// many clients apart.
+func (c *Client) keepTable() {
+	every := c.cfg.TableEvery
+	timer := time.NewTimer(every/2 + rand.N(every))
+	defer timer.Stop()
+	for {
+		first, end := 0, c.table.Load().shards
+		select {
+		case <-c.ctx.Done():
+			return
+		case first = <-c.aged:
+			end = first + 1
+			if !sleep(rand.N(min(time.Second, every)), c.ctx.Done(), nil, nil) {
+				return
+			}
+		case <-timer.C:
+			timer.Reset(every/2 + rand.N(every))
+		}
+		for shard := first; shard < end; shard++ {
+			c.refresh(c.ctx, shard, "") //nolint:errcheck // whoever needs the table asks again
+		}
+	}
+}
+
+// sawEpoch is told the epoch that a session is served in.
+func (c *Client) sawEpoch(p wire.PartitionID, epoch uint64) {
+	if epoch <= c.epochOf(p) {
+		return
+	}
+	select {
+	case c.aged <- p.Shard():
+	default: // enough is waiting
 	}
 }
 

@@ -62,7 +62,10 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 		return s.violation(c, fmt.Sprintf("ack of order %d has seq %d, allowed: more than %d", m.ClientSeq, m.Seq, s.lastSeq), nil)
 	}
 	s.lastAck, s.lastSeq = max(s.lastAck, m.ClientSeq), max(s.lastSeq, m.Seq)
-	s.epoch = max(s.epoch, m.Epoch)
+	if m.Epoch > s.epoch {
+		s.epoch = m.Epoch
+		s.client.sawEpoch(s.partition, m.Epoch)
+	}
 	s.good()
 	o := cell.ord
 	cell.ord = nil

@@ -273,6 +273,49 @@ func TestEveryKnownMemberIsGone(t *testing.T) {
 	checkOnce(t, g, 2)
 }
 
+// TestBackupThatMoved: the backup is replaced by one at a new address while all is
+// well. The client, which was given the first two addresses only, has to know it
+// before the primary goes away too.
+func TestBackupThatMoved(t *testing.T) {
+	for name, idle := range map[string]bool{"idle": true, "busy": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGrid(t, 3)
+			nodes := g.nodes
+			g.mu.Lock()
+			g.nodes = nodes[:2]
+			g.mu.Unlock()
+			c := g.dial(t, func(c *Config) {
+				if c.Endpoints = c.Endpoints[:2]; idle {
+					c.TableEvery = 20 * time.Millisecond
+				}
+			})
+			s := openTest(t, c)
+			if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
+				t.Fatal(err)
+			}
+			g.mu.Lock()
+			g.nodes = []*fakeNode{nodes[0], nodes[2]}
+			g.mu.Unlock()
+			g.promote(nodes[0])
+			nodes[1].kill()
+			if !idle {
+				if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			waitFor(t, func() bool { return c.Table()[0].Members[1].ID == nodes[2].name })
+			g.mu.Lock()
+			g.nodes = nodes[2:]
+			g.mu.Unlock()
+			g.promote(nodes[2])
+			nodes[0].kill()
+			if _, err := s.Submit(t.Context(), testOrder(2)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // TestStaleMemberIsNotBelieved: of three members one is cut off from the others
 // and goes on naming the old primary. The third one is asked as well.
 func TestStaleMemberIsNotBelieved(t *testing.T) {
