@@ -218,6 +218,15 @@ func (d *Dev) Prefer(ctx context.Context, p Partition, pod string) error {
 	return d.ask(ctx, http.MethodPut, "/v1/partitions/"+p.Name+"/spec", map[string]string{"preferredPod": pod}, nil)
 }
 
+// Quiet implements Target.
+func (d *Dev) Quiet(ctx context.Context) error {
+	parts, err := d.Partitions(ctx)
+	for _, p := range parts {
+		err = errors.Join(err, d.Prefer(ctx, p, ""))
+	}
+	return err
+}
+
 // Replace implements Target.
 func (d *Dev) Replace(ctx context.Context, n Node) error {
 	return d.ask(ctx, http.MethodPost, "/v1/nodes/"+n.Pod+"/replace", nil, nil)

@@ -64,6 +64,9 @@ type Target interface {
 	Back(ctx context.Context) error
 	// Prefer changes the pod that should be primary of a partition.
 	Prefer(ctx context.Context, p Partition, pod string) error
+	// Quiet keeps the grid from handing primaries back by itself, which would be a
+	// second event in the middle of another.
+	Quiet(ctx context.Context) error
 	// Replace makes another process under the pod's name, without ending the one
 	// there is.
 	Replace(ctx context.Context, n Node) error

@@ -58,7 +58,7 @@ func Run(ctx context.Context, s Scenario, target faults.Target, o Options) (*his
 		h.Partitions = append(h.Partitions, p.ID)
 	}
 	e := &Env{Options: o, target: target, watch: watch, h: h, rng: rand.New(rand.NewPCG(o.Seed, 1))}
-	if err := e.noPreference(ctx); err != nil {
+	if err := target.Quiet(ctx); err != nil {
 		return h, err
 	}
 	before, err := host.Take(target.CPU(ctx))
@@ -72,24 +72,6 @@ func Run(ctx context.Context, s Scenario, target faults.Target, o Options) (*his
 	}
 	err = e.repeat(ctx, s)
 	return h, errors.Join(err, e.finish(ctx, before))
-}
-
-// noPreference keeps the grid from handing primaries back by itself, which would
-// be a second event in a repetition about another.
-func (e *Env) noPreference(ctx context.Context) error {
-	parts, err := e.target.Partitions(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range parts {
-		if p.Preferred == "" {
-			continue
-		}
-		if err := e.target.Prefer(ctx, p, ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (e *Env) repeat(ctx context.Context, s Scenario) error {

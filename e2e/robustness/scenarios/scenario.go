@@ -37,6 +37,15 @@ type Goals struct {
 	Silent bool
 }
 
+// HandOverDelay is what a grid on a cluster is made with: see timing.handOverDelay
+// of an OrderGrid. Short only where hand-overs are what it is about.
+func (s Scenario) HandOverDelay() time.Duration {
+	if s.Name == "hand-over" {
+		return time.Second
+	}
+	return 10 * time.Minute // the longest there is
+}
+
 // String is for lists.
 func (g Goals) String() string {
 	var out []string

@@ -205,7 +205,7 @@ func (f *runFlags) judge(h *history.History, dir string) (int, error) {
 
 func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (faults.Target, error) {
 	if f.target == "cluster" {
-		return nil, fmt.Errorf("cluster: %w", faults.ErrUnsupported)
+		return faults.StartCluster(ctx, faults.ClusterOptions{Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), HandOverDelay: s.HandOverDelay(), Progress: f.Progress})
 	}
 	if left, err := faults.RemoveLeftovers(ctx); err == nil && len(left) > 0 {
 		fmt.Printf("removed packet filter rules that an earlier run left: %v\n", left)
