@@ -4,8 +4,6 @@ package robustness_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -114,19 +112,5 @@ func sound(t *testing.T, r *report.Report) {
 		if p.Copies != 2 || !p.Control || p.Downstream == 0 {
 			t.Errorf("partition %s was not looked at as a whole: %+v", p.ID, p)
 		}
-	}
-}
-
-// TestNothingIsLeft: whatever a run broke, nothing of it is on this machine.
-func TestNothingIsLeft(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("packets can be dropped by root only")
-	}
-	left, err := faults.Leftovers(t.Context())
-	if err != nil {
-		t.Skipf("no packet filter here: %v", err)
-	}
-	if len(left) > 0 {
-		t.Errorf("rules of runs that have ended: %s", fmt.Sprint(left))
 	}
 }

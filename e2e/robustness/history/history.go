@@ -79,7 +79,7 @@ type Rep struct {
 	Ready      int64              // the wait before the fault began: full redundancy
 	From, To   int64              // while the fault was being injected
 	Healed     int64              // when the fault was taken back; 0: there is nothing to take back
-	Served     int64              // all sessions had an order acknowledged that was created after To; 0: never
+	Served     int64              // seen: all sessions have had an order acknowledged that was created after To; 0: never
 	Redundant  int64              // every partition had all its copies in sync again; 0: never
 	Failed     string             // why the repetition could not be finished
 }

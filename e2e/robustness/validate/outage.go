@@ -107,14 +107,13 @@ const settle = int64(50 * time.Millisecond)
 // Outage of a repetition.
 func (t *Timeline) Outage(rep *history.Rep) Outage {
 	end := cmp.Or(rep.Redundant, rep.Served, rep.To)
-	// Served is the creation time of an order; its answer came a little later.
 	fault := history.Span{From: rep.From, To: min(end, max(rep.Served, rep.To)+settle)}
 	worst := t.Worst(rep.Partitions, fault)
 	o := Outage{Worst: length(worst), Stall: t.stall(worst)}
 	for _, p := range rep.Partitions {
 		o.First = max(o.First, length(gap(t.all[p], fault)))
 	}
-	o.Rejoin = length(t.Worst(rep.Partitions, history.Span{From: fault.To, To: end}))
+	o.Rejoin = t.inside(rep.Partitions, history.Span{From: fault.To, To: end})
 	if rep.Redundant > 0 {
 		o.Redundant = time.Duration(rep.Redundant - rep.From)
 	}
@@ -122,6 +121,20 @@ func (t *Timeline) Outage(rep *history.Rep) Outage {
 	o.During, o.Failed = t.Latency(history.Span{From: rep.From, To: end})
 	o.After, _ = t.Latency(history.Span{From: end, To: end + int64(time.Second)})
 	return o
+}
+
+// inside is the longest gap of any session of which both ends lie in the span.
+func (t *Timeline) inside(partitions []wire.PartitionID, s history.Span) (longest time.Duration) {
+	for _, p := range partitions {
+		for _, acks := range t.sessions[p] {
+			from := sort.Search(len(acks), func(i int) bool { return acks[i] >= s.From })
+			to := sort.Search(len(acks), func(i int) bool { return acks[i] >= s.To })
+			for i := from + 1; i < to; i++ {
+				longest = max(longest, time.Duration(acks[i]-acks[i-1]))
+			}
+		}
+	}
+	return longest
 }
 
 func length(s history.Span) time.Duration { return time.Duration(s.To - s.From) }
@@ -159,14 +172,7 @@ func (t *Timeline) Latency(span history.Span) (Latency, int64) {
 // to exceed to be one.
 func (t *Timeline) Noise() (out []time.Duration) {
 	for _, s := range t.h.Calm {
-		longest := time.Duration(0)
-		for _, p := range t.h.Partitions {
-			for _, acks := range t.sessions[p] {
-				// Both ends in the span: the next one may be the fault's.
-				longest = max(longest, length(gap(acks[:sort.Search(len(acks), func(i int) bool { return acks[i] >= s.To })], s)))
-			}
-		}
-		out = append(out, longest)
+		out = append(out, t.inside(t.h.Partitions, s))
 	}
 	slices.Sort(out)
 	return out
