@@ -44,6 +44,7 @@ type Cluster struct {
 	state    string // directory of the machines' disks
 	kube     kube.Cluster
 	helm     string
+	service  string // address of the Service for clients
 	api      client.Client
 
 	mu       sync.Mutex
@@ -72,16 +73,9 @@ func (c *Cluster) Grid() string { return clusterGrid }
 // Replicas implements Target.
 func (c *Cluster) Replicas() int { return c.o.Replicas }
 
-// Endpoints implements Target.
-func (c *Cluster) Endpoints() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	for _, n := range c.known {
-		out = append(out, n.Address)
-	}
-	return out
-}
+// Endpoints implements Target: the Service for clients, which leads to the pods
+// of every day; addresses of pods do not live as long as a run.
+func (c *Cluster) Endpoints() []string { return []string{c.service} }
 
 // Nodes implements Target. Without an API server, the pods are those of before;
 // their processes are looked up anew.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
@@ -110,6 +113,11 @@ func (c *Cluster) make(ctx context.Context, say func(string)) error {
 	if err != nil {
 		return err
 	}
+	var service corev1.Service
+	if err := c.api.Get(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: clusterGrid + "-client"}, &service); err != nil {
+		return err
+	}
+	c.service = net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(api.DataPort))
 	_, err = c.Nodes(ctx)
 	return err
 }
