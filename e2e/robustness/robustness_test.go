@@ -4,7 +4,6 @@ package robustness_test
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,11 +18,9 @@ import (
 // program is the grid-node of this checkout.
 func program(t *testing.T) string {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), "grid-node")
-	cmd := exec.Command("go", "build", "-o", exe, "./cmd/grid-node")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/grid-node: %v\n%s", err, out)
+	exe, err := faults.Build(t.Context(), t.TempDir(), "./cmd/grid-node")
+	if err != nil {
+		t.Fatal(err)
 	}
 	return exe
 }

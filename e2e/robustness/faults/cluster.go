@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ import (
 
 // ClusterOptions of a grid of pods.
 type ClusterOptions struct {
+	// Program is e2e/cluster/cmd/cluster: a machine's first process is a copy of
+	// the program that switched it on.
+	Program   string
 	Replicas  int
 	MemoryMiB int64
 	// HandOverDelay of the grid; long, so that primaries do not go back by
@@ -41,6 +45,7 @@ type ClusterOptions struct {
 type Cluster struct {
 	o        ClusterOptions
 	machines cluster.Machines
+	root     string // the checkout
 	state    string // directory of the machines' disks
 	kube     kube.Cluster
 	helm     string
@@ -238,8 +243,10 @@ func (c *Cluster) Away(ctx context.Context) error {
 
 // Back implements Target.
 func (c *Cluster) Back(ctx context.Context) error {
-	if err := c.machines.StartNode(ctx, controlPlane); err != nil {
-		return err
+	cmd := exec.CommandContext(ctx, c.o.Program, "node", "start", controlPlane)
+	cmd.Dir = c.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cluster node start %s: %w: %s", controlPlane, err, strings.TrimSpace(string(out)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

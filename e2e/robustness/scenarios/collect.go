@@ -34,14 +34,21 @@ func collect(ctx context.Context, target faults.Target, c *client.Client, h *his
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	ends := map[wire.PartitionID]uint64{}
+	acked := map[wire.PartitionID]uint64{}
+	for _, p := range h.Partitions {
+		acked[p] = lastAcked(h, p)
+	}
+	// Sinks first: a log may still grow by an entry of its own (a cursor), which
+	// would then be downstream and in no copy.
+	if err := readSinks(ctx, target, h, streams, acked); err != nil {
+		return err
+	}
 	for _, row := range c.Table() {
-		ends[row.ID] = lastAcked(h, row.ID)
 		for _, m := range row.Members {
-			h.Logs = append(h.Logs, readLog(ctx, c, row, m, streams, &ends))
+			h.Logs = append(h.Logs, readLog(ctx, c, row, m, streams, acked[row.ID]))
 		}
 	}
-	return readSinks(ctx, target, h, streams, ends)
+	return nil
 }
 
 func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
@@ -58,9 +65,8 @@ func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
 	return last
 }
 
-// readLog reads one copy up to what was acknowledged at least; ends becomes the
-// last order there is.
-func readLog(ctx context.Context, c *client.Client, row row, m client.Member, streams map[fixorder.ID]int, ends *map[wire.PartitionID]uint64) history.Log {
+// readLog reads one copy, up to what was acknowledged at least.
+func readLog(ctx context.Context, c *client.Client, row row, m client.Member, streams map[fixorder.ID]int, acked uint64) history.Log {
 	l := history.Log{Partition: row.ID, Where: m.ID + " at " + m.Address, InSync: m.InSync, Primary: m.ID == row.Primary.ID}
 	from := uint64(1)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -70,18 +76,17 @@ func readLog(ctx context.Context, c *client.Client, row row, m client.Member, st
 				fix := order.Payload(e.Bytes)
 				identify(&out, order.ClOrdID(e.Bytes), streams)
 				out.Corrupt = out.Stream >= 0 && fixorder.Check(fix) != nil
-				(*ends)[row.ID] = max((*ends)[row.ID], e.Seq)
 			}
 			l.Entries = append(l.Entries, out)
 			return nil
 		})
 		l.Committed, from = end.CommitSeq, end.NextSeq
-		if err == nil && l.Committed >= (*ends)[row.ID] {
+		if err == nil && l.Committed >= acked {
 			return l
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			if err == nil {
-				err = fmt.Errorf("its committed prefix is %d, acknowledged was %d", l.Committed, (*ends)[row.ID])
+				err = fmt.Errorf("its committed prefix is %d, acknowledged was %d", l.Committed, acked)
 			}
 			l.Error = err.Error()
 			return l
@@ -98,8 +103,8 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 	}
 }
 
-// readSinks waits until the files hold the last order of every partition.
-func readSinks(ctx context.Context, target faults.Target, h *history.History, streams map[fixorder.ID]int, ends map[wire.PartitionID]uint64) error {
+// readSinks waits until the files hold everything acknowledged.
+func readSinks(ctx context.Context, target faults.Target, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		files, err := target.SinkFiles(ctx)
 		if err != nil {
@@ -118,7 +123,7 @@ func readSinks(ctx context.Context, target faults.Target, h *history.History, st
 			h.Sinks = append(h.Sinks, l)
 		}
 		short := false
-		for p, end := range ends {
+		for p, end := range acked {
 			short = short || reached[p] < end
 		}
 		if !short || time.Now().After(deadline) || ctx.Err() != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
 	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
@@ -205,12 +204,19 @@ func (f *runFlags) judge(h *history.History, dir string) (int, error) {
 
 func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (faults.Target, error) {
 	if f.target == "cluster" {
-		return faults.StartCluster(ctx, faults.ClusterOptions{Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), HandOverDelay: s.HandOverDelay(), Progress: f.Progress})
+		program, err := faults.Build(ctx, filepath.Join(f.out, "bin"), "./e2e/cluster/cmd/cluster")
+		if err != nil {
+			return nil, err
+		}
+		return faults.StartCluster(ctx, faults.ClusterOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), HandOverDelay: s.HandOverDelay(), Progress: f.Progress})
 	}
 	if left, err := faults.RemoveLeftovers(ctx); err == nil && len(left) > 0 {
 		fmt.Printf("removed packet filter rules that an earlier run left: %v\n", left)
 	}
-	program, err := gridNode(ctx, f.gridNode, f.out)
+	program, err := exec.LookPath(f.gridNode)
+	if f.gridNode == "" {
+		program, err = faults.Build(ctx, filepath.Join(f.out, "bin"), "./cmd/grid-node")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -219,25 +225,4 @@ func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (
 		return nil, err
 	}
 	return faults.StartDev(ctx, faults.DevOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), Dir: sinks, Args: s.NodeArgs})
-}
-
-// gridNode is the program, built from this checkout unless another is named.
-func gridNode(ctx context.Context, program, out string) (string, error) {
-	if program != "" {
-		return exec.LookPath(program)
-	}
-	root, err := cluster.Checkout()
-	if err != nil {
-		return "", fmt.Errorf("%w; or name a program with --grid-node", err)
-	}
-	exe, err := filepath.Abs(filepath.Join(out, "bin", "grid-node"))
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", exe, "./cmd/grid-node")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd/grid-node: %w\n%s", err, out)
-	}
-	return exe, nil
 }
