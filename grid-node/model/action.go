@@ -1,0 +1,138 @@
+package model
+
+import "fmt"
+
+// Action is one step, as a trace tells it.
+type Action struct {
+	Kind kind
+	P, Q ID
+	N, E uint8
+	Next Config
+}
+
+type kind uint8
+
+const (
+	actSubmit kind = iota
+	actStore
+	actReceiveAck
+	actCommit
+	actRead
+	actEcho
+	actLand
+	actLearn
+	actJoin
+	actDiscard
+	actEnterAckSet
+	actDropLearner
+	actPropose
+	actTakeOver
+	actShrink
+	actClose
+	actReopen
+	actRefused
+	actForget
+	actCrash
+	actReplace
+	kinds int = iota
+)
+
+func (k kind) String() string {
+	return [...]string{
+		"Submit", "Store", "ReceiveAck", "Commit", "Read", "Echo", "Land", "Learn", "Join", "Discard", "EnterAckSet",
+		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Reopen", "Refused", "Forget", "Crash", "Replace",
+	}[k]
+}
+
+// fault says whether the step used up a fault.
+func (a Action) fault() bool {
+	switch a.Kind {
+	case actCrash, actReplace:
+		return true
+	case actTakeOver, actShrink, actDropLearner:
+		return a.N > 0
+	}
+	return false
+}
+
+func (id ID) String() string {
+	if id == 0 {
+		return "nobody"
+	}
+	return fmt.Sprintf("%c%d", 'A'+rune(podOf(id)), int(id-1)/2+1)
+}
+
+func (c Config) String() string {
+	if c.Other == 0 {
+		return fmt.Sprintf("primary %s, inSync [%s]", c.Primary, c.Primary)
+	}
+	return fmt.Sprintf("primary %s, inSync [%s %s]", c.Primary, c.Primary, c.Other)
+}
+
+func (p Purpose) String() string {
+	return [...]string{"nothing", "a take-over", "a shrink", "an admission", "a hand-over", "a retirement"}[p]
+}
+
+func (l Log) String() string {
+	text := "["
+	for i := uint8(0); i < l.Len(); i++ {
+		if i > 0 {
+			text += " "
+		}
+		text += fmt.Sprint(uint8(l>>(2*i)) & 3)
+	}
+	return text + "]"
+}
+
+// text says in plain words what happened; cut is how many epochs were cut off
+// before.
+func (a Action) text(cut int) string {
+	e := int(a.E) + cut
+	why := "which is gone"
+	if a.N > 0 {
+		why = "which is well (a fault)"
+	}
+	switch a.Kind {
+	case actSubmit:
+		return fmt.Sprintf("%s takes order %d", a.P, a.N)
+	case actStore:
+		return fmt.Sprintf("%s stores entry %d of epoch %d's primary and acknowledges it", a.P, a.N, e)
+	case actReceiveAck:
+		return fmt.Sprintf("%s receives %s's acknowledgement of %d entries", a.P, a.Q, a.N)
+	case actCommit:
+		return fmt.Sprintf("%s commits %d entries in epoch %d and tells its clients", a.P, a.N, e)
+	case actRead:
+		return fmt.Sprintf("a confirmed read arrives at %s in epoch %d, which has committed %d entries", a.P, e, a.N)
+	case actEcho:
+		return fmt.Sprintf("%s echoes, and %s answers the read in epoch %d", a.Q, a.P, e)
+	case actLand:
+		return fmt.Sprintf("the arbiter accepts epoch %d: %s", e, a.Next)
+	case actLearn:
+		return fmt.Sprintf("%s learns of epoch %d: %s", a.P, e, a.Next)
+	case actJoin:
+		return fmt.Sprintf("%s, which stores %d entries, joins %s as a learner", a.P, a.N, a.Q)
+	case actDiscard:
+		return fmt.Sprintf("%s stores %d entries that are not %s's, and starts anew", a.P, a.N, a.Q)
+	case actEnterAckSet:
+		return fmt.Sprintf("%s takes the learner %s into its ack set", a.P, a.Q)
+	case actDropLearner:
+		return fmt.Sprintf("%s drops the learner %s, %s", a.P, a.Q, why)
+	case actPropose:
+		return fmt.Sprintf("%s proposes %s, epoch %d: %s", a.P, Purpose(a.N), e+1, a.Next)
+	case actTakeOver:
+		return fmt.Sprintf("%s hears nothing of its primary, %s: it gives epoch %d up and proposes itself for epoch %d", a.P, why, e, e+1)
+	case actShrink:
+		return fmt.Sprintf("%s hears nothing of its peer, %s: it acknowledges nothing more and proposes itself alone for epoch %d", a.P, why, e+1)
+	case actClose:
+		return fmt.Sprintf("%s takes no more orders: it is to hand over to %s", a.P, a.Q)
+	case actReopen:
+		return fmt.Sprintf("%s gives the hand-over up", a.P)
+	case actRefused:
+		return fmt.Sprintf("the arbiter refuses %s's only attempt, and %s forgets its proposal", a.P, a.P)
+	case actForget:
+		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
+	case actCrash:
+		return fmt.Sprintf("%s crashes; %s starts with nothing", a.P, a.Q)
+	}
+	return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)
+}

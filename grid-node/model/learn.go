@@ -1,0 +1,121 @@
+package model
+
+// The arbiter, and what its word does to a process.
+
+// land: the arbiter takes a change in that is on top of the record, at once or
+// long after its proposer stopped waiting for the answer. All others made on top
+// of the same record conflict from now on.
+func (m *Spec) land(was *State, emit emitter) {
+	for i, c := range was.Puts {
+		if c.Primary == 0 {
+			break
+		}
+		if !was.record().has(c.Primary) && m.Mutant != LearnerTakesOver {
+			continue // the rule: the new primary was in sync
+		}
+		if int(was.Epoch) == maxEpochs {
+			panic("model: more epochs than maxEpochs between the oldest process and the record")
+		}
+		s := *was
+		if s.Puts = [maxPuts]Config{}; m.Mutant == BlindPut {
+			s.Late = was.Puts[(i+1)%maxPuts]
+		}
+		s.Epoch++
+		s.Config[s.Epoch] = c
+		if !s.electableHaveAll() {
+			s.Broken = I10
+		}
+		emit(Action{Kind: actLand, E: s.Epoch, Next: c}, &s)
+	}
+	if c := was.Late; c.Primary != 0 { // made for the epoch that is taken
+		s := *was
+		s.Config[s.Epoch], s.Late = c, Config{}
+		emit(Action{Kind: actLand, E: s.Epoch, Next: c}, &s)
+	}
+}
+
+// learn: a process hears of a configuration: the answer to its proposal, a read,
+// a watch that may lag, the primary's word. Any later one will do, not only the
+// present; an earlier one is ignored.
+func (m *Spec) learn(was *State, i int, emit emitter) {
+	p := &was.Procs[i]
+	from := p.Epoch + 1
+	if m.Mutant == OlderRecord {
+		from = 1
+	}
+	for e := from; e <= was.Epoch; e++ {
+		c := was.Config[e]
+		if c.Primary == 0 || e == p.Epoch || p.Role == Learner && !c.has(p.ID) && !was.useful(e) {
+			continue
+		}
+		s := *was
+		if e < p.Epoch {
+			s.Broken = I1 // epochs only rise
+		}
+		if s.adopt(&s.Procs[i], e, m) {
+			emit(Action{Kind: actLearn, P: p.ID, E: e, Next: c}, &s)
+		}
+	}
+}
+
+// useful says whether an outsider can do anything in an epoch: its primary may
+// still come or be there, or it is the present one. Others it may skip.
+func (s *State) useful(epoch uint8) bool {
+	p := s.primaryOf(epoch)
+	return epoch == s.Epoch || p != nil && p.Epoch <= epoch
+}
+
+// adopt makes the configuration of an epoch that of a process.
+func (s *State) adopt(p *Proc, epoch uint8, m *Spec) bool {
+	c := s.Config[epoch]
+	s.leave(p)
+	switch {
+	case c.Primary == p.ID:
+		s.lead(p, epoch, c)
+	case c.Other == p.ID:
+		s.follow(p, epoch, Backup)
+		s.ack(p)
+	case p.Role == Learner || m.trustsLengths():
+		s.follow(p, epoch, Learner)
+	default: // it was dropped: what it stores may never have been committed
+		return s.restart(p)
+	}
+	return true
+}
+
+// leave keeps what a process that leaves its epoch has sent in it.
+func (s *State) leave(p *Proc) {
+	if p.Role == Primary {
+		s.Sent[p.Epoch] = p.Log
+	}
+}
+
+// follow makes a process a backup or a learner of an epoch.
+func (s *State) follow(p *Proc, epoch uint8, role Role) {
+	*p = Proc{ID: p.ID, Role: role, Epoch: epoch, Log: p.Log}
+}
+
+// lead makes a process the primary of an epoch. Of its own changes it keeps what
+// it knows of its peer: nobody cuts a log.
+func (s *State) lead(p *Proc, epoch uint8, c Config) {
+	next := Proc{ID: p.ID, Role: Primary, Epoch: epoch, Log: p.Log, Floor: p.Log.Len(), Peer: c.Other, PeerAcks: c.Other != 0}
+	if p.Role == Primary {
+		next.Commit, next.Floor, next.Read = p.Commit, p.Floor, p.Read
+		if p.Peer == c.Other {
+			next.Stored, next.Lease = p.Stored, p.Lease && c.Other != 0
+		}
+	}
+	*p = next
+}
+
+// restart ends a process and starts the next incarnation of its pod, which knows
+// nothing. It returns false at the bound of incarnations.
+func (s *State) restart(p *Proc) bool {
+	pod := podOf(p.ID)
+	if s.Born[pod] == maxBorn {
+		return false
+	}
+	s.Born[pod]++
+	*p = Proc{ID: idOf(pod, s.Born[pod])}
+	return true
+}

@@ -1,0 +1,88 @@
+package model
+
+// Mutant is a wrong protocol. Each must be caught: docs/model.md has the table.
+type Mutant uint8
+
+// Mutants.
+const (
+	Correct Mutant = iota
+	AckBeforeBackup
+	CommitWhileShrinking
+	RetireDropsFirst
+	LearnerTakesOver
+	AdmitBeforeAckSet
+	AdmitBelowFloor
+	ForgetTimedOut
+	BlindPut
+	ServeBeforeAnswer
+	OlderRecord
+	KeepsMembership
+	LengthsNotHashes
+	HandOverUndrained
+	ReadBeforeFloor
+	OldEcho
+	AnswerOldEpoch
+	PromiseAfterFencing
+	LeaseNotWaitedOut
+	LeaseForgotten
+	LeaseInHandOver
+
+	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
+	StoreAfterFencing
+	ForgetTakeOver
+)
+
+type mutantInfo struct {
+	name, text string
+	harmless   bool
+}
+
+var mutants = [...]mutantInfo{
+	Correct:              {name: "none", text: "the protocol"},
+	AckBeforeBackup:      {name: "ack-before-backup", text: "the primary commits without waiting for its ack set"},
+	CommitWhileShrinking: {name: "commit-while-shrinking", text: "the primary goes on alone before the arbiter has accepted that it is"},
+	RetireDropsFirst:     {name: "retire-drops-first", text: "a retiring member is not waited for from the proposal on"},
+	LearnerTakesOver:     {name: "learner-takes-over", text: "a learner proposes itself, and the arbiter has no rule against it"},
+	AdmitBeforeAckSet:    {name: "admit-before-ack-set", text: "a learner is proposed for inSync before it is in the ack set"},
+	AdmitBelowFloor:      {name: "admit-below-floor", text: "a new primary admits a learner that lacks what it took over and has not committed itself yet"},
+	ForgetTimedOut:       {name: "forget-timed-out", text: "after a proposal that timed out its proposer goes on in the old epoch"},
+	BlindPut:             {name: "blind-put", text: "the arbiter does not compare versions"},
+	ServeBeforeAnswer:    {name: "serve-before-answer", text: "a take-over serves before the arbiter has answered"},
+	OlderRecord:          {name: "older-record", text: "a lagging watch takes a process back to an earlier epoch"},
+	KeepsMembership:      {name: "keeps-membership", text: "a restarted process is the member its predecessor was"},
+	LengthsNotHashes:     {name: "lengths-not-hashes", text: "a dropped member keeps its log, and joins compare lengths only"},
+	HandOverUndrained:    {name: "hand-over-undrained", text: "a hand-over is proposed before everything is committed"},
+	ReadBeforeFloor:      {name: "read-before-floor", text: "a new primary answers reads before it has committed what it took over"},
+	OldEcho:              {name: "old-echo", text: "a read is confirmed by an answer sent before it arrived"},
+	AnswerOldEpoch:       {name: "answer-old-epoch", text: "a process echoes a primary whose epoch it has left"},
+	PromiseAfterFencing:  {name: "promise-after-fencing", text: "a fenced backup goes on answering beacons, so that the lease lives on"},
+	LeaseNotWaitedOut:    {name: "lease-not-waited-out", text: "a backup takes over at a reset connection without waiting for the lease"},
+	LeaseForgotten:       {name: "lease-forgotten", text: "a backup new in an epoch does not wait for what it promised in the one before"},
+	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads go on during a hand-over"},
+
+	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup goes on storing and acknowledging, until the epoch moves", harmless: true},
+	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again", harmless: true},
+}
+
+// Mutants that must be caught.
+func Mutants() []Mutant { return mutantsThat(false) }
+
+// Variants that must not be caught.
+func Variants() []Mutant { return mutantsThat(true) }
+
+func mutantsThat(harmless bool) (all []Mutant) {
+	for i, info := range mutants {
+		if Mutant(i) != Correct && info.harmless == harmless {
+			all = append(all, Mutant(i))
+		}
+	}
+	return all
+}
+
+func (m Mutant) String() string { return mutants[m].name }
+
+// Text says what is wrong with it.
+func (m Mutant) Text() string { return mutants[m].text }
+
+// trustsLengths is the mutant's habit.
+func (m *Spec) trustsLengths() bool { return m.Mutant == LengthsNotHashes }

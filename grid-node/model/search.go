@@ -1,0 +1,161 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options of a search.
+type Options struct {
+	Only     Invariant    // look for a break of this one alone; Holds: of any
+	MaxBytes int64        // of the table of states; 0 no limit
+	Progress func(Result) // called now and then, nil for never
+	Healthy  bool         // look also whether every state can come back to full health
+}
+
+// Result of a search.
+type Result struct {
+	States      uint32 // different ones reached
+	Transitions uint64
+	Depth       int // steps to the farthest state
+	Bytes       int64
+	Took        time.Duration
+	Actions     [kinds]uint64 // how often each kind of step was possible
+
+	AllGone uint32 // states where no in-sync member lives: a person has to decide
+	Stuck   uint32 // with Options.Healthy: states with a live in-sync member and no way back to full health
+
+	Broken Invariant // Holds if none
+	Trace  []Step    // the shortest way there
+}
+
+// Step of a trace.
+type Step struct {
+	Action Action
+	Text   string
+	Fault  bool
+	After  State
+}
+
+// ErrMemory is for a search that was not finished: nothing is known about the
+// states it did not reach.
+var ErrMemory = errors.New("more states than fit into the memory allowed")
+
+// search is a breadth-first search under way.
+type search struct {
+	spec  *Spec
+	opt   Options
+	t     *table
+	res   Result
+	edges *edges
+	start time.Time
+
+	now          uint32 // state being expanded
+	last, broken uint32 // the step that breaks: from, to
+	found        bool
+}
+
+// Search tries every behaviour of the protocol within its bounds.
+func Search(m *Spec, opt Options) (Result, error) {
+	if err := m.Check(); err != nil {
+		return Result{}, err
+	}
+	r := &search{spec: m, opt: opt, t: newTable(), start: time.Now()}
+	if opt.Healthy {
+		r.edges = &edges{}
+	}
+	first := initial()
+	m.settle(&first)
+	k := first.pack()
+	r.t.add(&k, 0)
+	err := r.run()
+	r.measure()
+	if err == nil && !r.found && opt.Healthy {
+		r.res.Stuck = r.stuck()
+	}
+	if r.found {
+		r.res.Trace = r.trace()
+	}
+	return r.res, err
+}
+
+func (r *search) run() error {
+	levelEnd := uint32(1)
+	for r.now = 0; r.now < r.t.n && !r.found; r.now++ {
+		if r.now == levelEnd {
+			levelEnd = r.t.n
+			r.res.Depth++
+		}
+		s := r.t.at(r.now).unpack()
+		if s.allGone() {
+			r.res.AllGone++
+		}
+		r.edges.from(r.now)
+		r.spec.next(&s, r.reach)
+		if r.now&0xffff == 0 {
+			r.measure()
+			if r.opt.Progress != nil {
+				r.opt.Progress(r.res)
+			}
+			if r.opt.MaxBytes > 0 && r.res.Bytes > r.opt.MaxBytes {
+				return fmt.Errorf("%w: %d MiB after %d states", ErrMemory, r.res.Bytes>>20, r.t.n)
+			}
+		}
+	}
+	return nil
+}
+
+// reach takes a state in that one step leads to.
+func (r *search) reach(a Action, s *State) {
+	if r.found {
+		return
+	}
+	r.res.Transitions++
+	r.res.Actions[a.Kind]++
+	k := s.pack()
+	n, isNew := r.t.add(&k, r.now)
+	r.edges.to(n, a)
+	if !isNew && s.Broken == Holds {
+		return
+	}
+	if v := r.spec.check(s, r.opt.Only); v != Holds {
+		r.found, r.res.Broken = true, v
+		r.last, r.broken = r.now, n
+	}
+}
+
+func (r *search) measure() {
+	r.res.States, r.res.Bytes, r.res.Took = r.t.n, r.t.bytes()+r.edges.bytes(), time.Since(r.start)
+}
+
+// trace walks back from the state that breaks, and forward again to name the
+// steps. The last step is the one that broke: from the state that was expanded.
+func (r *search) trace() []Step {
+	path := []uint32{}
+	for n := r.last; ; n = r.t.parent(n) {
+		path = append([]uint32{n}, path...)
+		if n == 0 {
+			break
+		}
+	}
+	cut, out := 0, []Step(nil)
+	for i, n := range path {
+		target := *r.t.at(r.broken)
+		last := i == len(path)-1
+		if !last {
+			target = *r.t.at(path[i+1])
+		}
+		s := r.t.at(n).unpack()
+		var step *Step
+		r.spec.next(&s, func(a Action, t *State) {
+			if step != nil || t.pack() != target || last && r.spec.check(t, r.opt.Only) == Holds {
+				return
+			}
+			step = &Step{Action: a, Text: a.text(cut), Fault: a.fault(), After: *t}
+		})
+		cut += int(step.After.shift)
+		out = append(out, *step)
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+package model
+
+// Sizes of a State. Bounds (bounds.go) say how much of it a run uses.
+const (
+	maxProcs  = 4 // live processes: one per pod, and those that run on although their pod was replaced
+	maxEpochs = 9 // epochs from the oldest a live process is in to the record's
+	maxPuts   = 4 // proposals under way to the arbiter
+	maxOrders = 3
+)
+
+// ID names a process, which is one incarnation of a pod: pod A has the odd IDs,
+// pod B the even ones, and a later incarnation a higher one. 0 is nobody.
+type ID uint8
+
+// Role of a process.
+type Role uint8
+
+// Roles.
+const (
+	Learner Role = iota // not in sync; epoch 0: has not read the record yet
+	Backup
+	Fenced // has given its epoch up and proposed itself
+	Primary
+)
+
+// Purpose of the proposal a process has under way.
+type Purpose uint8
+
+// Purposes.
+const (
+	None Purpose = iota
+	TakeOver
+	Shrink
+	Admit
+	HandOver
+	Retire
+)
+
+// Proc is one live process. The fields below Log are those of a primary.
+type Proc struct {
+	ID    ID
+	Role  Role
+	Epoch uint8
+	Log   Log
+	Prop  Purpose // its proposal, until the epoch moves
+
+	Peer      ID    // the other in-sync member, or a learner
+	PeerAcks  bool  // the peer is in the ack set
+	Stored    uint8 // entries the peer has acknowledged
+	Commit    uint8
+	Floor     uint8 // entries taken over: nothing is read before they are committed
+	Suspended bool  // acknowledges nothing until its proposal is decided
+	Closed    bool  // takes no orders: it is handing over
+	Lease     bool  // the peer's promise not to take over yet has not run out
+	Read      Read
+}
+
+// Read is the one confirmed read a primary has waiting. A read whose value holds
+// all that clients know is right whenever it is answered, so only the others are
+// followed: they must never be answered.
+type Read uint8
+
+// Reads.
+const (
+	NoRead   Read = iota
+	Stale         // arrived when this primary lacked something clients knew
+	Answered      // its round was echoed: the answer goes out
+)
+
+// Config is {primary, inSync} of one epoch. Two members: inSync is the primary
+// and perhaps one other.
+type Config struct{ Primary, Other ID }
+
+func (c Config) has(id ID) bool { return id != 0 && (c.Primary == id || c.Other == id) }
+
+// State is everything. It is comparable, and settle makes it canonical.
+type State struct {
+	Procs [maxProcs]Proc // by ID, the empty ones last
+
+	// The arbiter: the record is Config[Epoch]. What was before can still be read
+	// by a stale watch. Puts are under way: each was made on top of this very
+	// record, can land now, later or never, and outlives its proposer.
+	Epoch  uint8
+	Config [maxEpochs + 1]Config
+	Puts   [maxPuts]Config
+	Late   Config // of the mutant BlindPut: on top of an older record, and still able to land
+
+	// The network between processes: messages are lost, late, doubled and out of
+	// order, so what was once sent in an epoch can arrive as long as somebody is
+	// in that epoch.
+	Sent  [maxEpochs + 1]Log   // the log of the epoch's primary when it left the epoch
+	Acked [maxEpochs + 1]uint8 // 1 + the most entries that its peer acknowledged; 0 nothing
+
+	Known Log // what clients were told: the longest prefix acknowledged
+
+	Orders, Faults, HandOvers, Retires uint8    // used up
+	Born                               [2]uint8 // incarnations of each pod
+
+	Broken Invariant // found by an action; not part of the state
+	shift  uint8     // epochs that settle cut off; not part of the state
+}
+
+// Log is a sequence of orders, two bits each, the first one lowest. Orders are
+// numbered from 1 as they are taken, each by one primary.
+type Log uint8
+
+// Len is the number of entries.
+func (l Log) Len() uint8 {
+	switch {
+	case l == 0:
+		return 0
+	case l < 1<<2:
+		return 1
+	case l < 1<<4:
+		return 2
+	}
+	return 3
+}
+
+// Prefix is the first n entries.
+func (l Log) Prefix(n uint8) Log { return l & (1<<(2*n) - 1) }
+
+// Append adds an order.
+func (l Log) Append(order uint8) Log { return l | Log(order)<<(2*l.Len()) }
+
+// StartOf says whether m begins with l.
+func (l Log) StartOf(m Log) bool { return m.Prefix(l.Len()) == l }
+
+func podOf(id ID) int { return int(id-1) & 1 }
+
+func idOf(pod int, incarnation uint8) ID { return ID(1 + pod + 2*int(incarnation)) }
+
+func (s *State) proc(id ID) *Proc {
+	for i := range s.Procs {
+		if s.Procs[i].ID == id && id != 0 {
+			return &s.Procs[i]
+		}
+	}
+	return nil
+}
+
+// primaryOf is the primary of an epoch if it lives, whatever epoch it is in.
+func (s *State) primaryOf(epoch uint8) *Proc { return s.proc(s.Config[epoch].Primary) }
+
+// serving is the primary of an epoch if it is in it.
+func (s *State) serving(epoch uint8) *Proc {
+	if p := s.primaryOf(epoch); p != nil && p.Role == Primary && p.Epoch == epoch {
+		return p
+	}
+	return nil
+}
+
+func (s *State) record() Config { return s.Config[s.Epoch] }
+
+// sent is what the primary of an epoch sent to its peer in it.
+func (s *State) sent(epoch uint8) Log {
+	if p := s.serving(epoch); p != nil {
+		return p.Log // whatever is appended is sent at once: when it arrives is open anyway
+	}
+	return s.Sent[epoch]
+}
+
+// inSync says whether the peer of a primary is a member by its configuration.
+func (s *State) inSync(p *Proc) bool { return p.Peer != 0 && s.Config[p.Epoch].Other == p.Peer }
+
+// put adds a proposal made in an epoch. On top of an older record it cannot land.
+func (s *State) put(epoch uint8, c Config) {
+	if epoch != s.Epoch {
+		return
+	}
+	for i := range s.Puts {
+		switch s.Puts[i] {
+		case c:
+			return
+		case Config{}:
+			s.Puts[i] = c
+			return
+		}
+	}
+	panic("model: more proposals under way than maxPuts")
+}
+
+func (s *State) removePut(c Config) bool {
+	for i := range s.Puts {
+		if s.Puts[i] == c && c.Primary != 0 {
+			copy(s.Puts[i:], s.Puts[i+1:])
+			s.Puts[maxPuts-1] = Config{}
+			return true
+		}
+	}
+	return false
+}
+
+// initial: pod A has just claimed the partition, nobody has read it yet. That A
+// is the one loses nothing: the pods are alike, and a claim on top of another
+// conflicts.
+func initial() State {
+	s := State{Epoch: 1}
+	s.Config[1] = Config{Primary: idOf(0, 0)}
+	s.Procs[0] = Proc{ID: idOf(0, 0)}
+	s.Procs[1] = Proc{ID: idOf(1, 0)}
+	return s
+}
