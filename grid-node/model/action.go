@@ -19,10 +19,12 @@ const (
 	actCommit
 	actRead
 	actEcho
+	actAnswer
 	actLand
 	actLearn
 	actJoin
 	actDiscard
+	actDiverge
 	actEnterAckSet
 	actDropLearner
 	actPropose
@@ -32,6 +34,7 @@ const (
 	actReopen
 	actRefused
 	actForget
+	actLost
 	actCrash
 	actReplace
 	kinds int = iota
@@ -39,8 +42,8 @@ const (
 
 func (k kind) String() string {
 	return [...]string{
-		"Submit", "Store", "ReceiveAck", "Commit", "Read", "Echo", "Land", "Learn", "Join", "Discard", "EnterAckSet",
-		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Reopen", "Refused", "Forget", "Crash", "Replace",
+		"Submit", "Store", "ReceiveAck", "Commit", "Read", "Echo", "Answer", "Land", "Learn", "Join", "Discard", "Diverge", "EnterAckSet",
+		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Reopen", "Refused", "Forget", "Lost", "Crash", "Replace",
 	}[k]
 }
 
@@ -59,14 +62,17 @@ func (id ID) String() string {
 	if id == 0 {
 		return "nobody"
 	}
-	return fmt.Sprintf("%c%d", 'A'+rune(podOf(id)), int(id-1)/2+1)
+	return fmt.Sprintf("%c%d", 'A'+rune(podOf(id)), int(id-1)/maxPods+1)
 }
 
 func (c Config) String() string {
-	if c.Other == 0 {
-		return fmt.Sprintf("primary %s, inSync [%s]", c.Primary, c.Primary)
+	text := fmt.Sprintf("primary %s, inSync [%s", c.Primary, c.Primary)
+	for _, id := range c.Others {
+		if id != 0 {
+			text += " " + id.String()
+		}
 	}
-	return fmt.Sprintf("primary %s, inSync [%s %s]", c.Primary, c.Primary, c.Other)
+	return text + "]"
 }
 
 func (p Purpose) String() string {
@@ -104,15 +110,22 @@ func (a Action) text(cut int) string {
 	case actRead:
 		return fmt.Sprintf("a confirmed read arrives at %s in epoch %d, which has committed %d entries", a.P, e, a.N)
 	case actEcho:
-		return fmt.Sprintf("%s echoes, and %s answers the read in epoch %d", a.Q, a.P, e)
+		return fmt.Sprintf("%s echoes to %s in epoch %d", a.Q, a.P, e)
+	case actAnswer:
+		return fmt.Sprintf("%s answers the read in epoch %d", a.P, e)
 	case actLand:
 		return fmt.Sprintf("the arbiter accepts epoch %d: %s", e, a.Next)
 	case actLearn:
+		if a.Q != 0 {
+			return fmt.Sprintf("%s learns of epoch %d: %s; it was dropped, so it ends; its pod has %s, with nothing", a.P, e, a.Next, a.Q)
+		}
 		return fmt.Sprintf("%s learns of epoch %d: %s", a.P, e, a.Next)
 	case actJoin:
 		return fmt.Sprintf("%s, which stores %d entries, joins %s as a learner", a.P, a.N, a.Q)
 	case actDiscard:
-		return fmt.Sprintf("%s stores %d entries that are not %s's, and starts anew", a.P, a.N, a.Q)
+		return fmt.Sprintf("%s stores %d entries that are not %s's: it ends; its pod has %s, with nothing", a.P, a.N, a.Q, a.Next.Primary)
+	case actDiverge:
+		return fmt.Sprintf("%s finds that it stores what its primary does not, and ends; its pod has %s, with nothing", a.P, a.Q)
 	case actEnterAckSet:
 		return fmt.Sprintf("%s takes the learner %s into its ack set", a.P, a.Q)
 	case actDropLearner:
@@ -122,16 +135,21 @@ func (a Action) text(cut int) string {
 	case actTakeOver:
 		return fmt.Sprintf("%s hears nothing of its primary, %s: it gives epoch %d up and proposes itself for epoch %d", a.P, why, e, e+1)
 	case actShrink:
-		return fmt.Sprintf("%s hears nothing of its peer, %s: it acknowledges nothing more and proposes itself alone for epoch %d", a.P, why, e+1)
+		return fmt.Sprintf("%s hears nothing of a member, %s: it acknowledges nothing more and proposes epoch %d: %s", a.P, why, e+1, a.Next)
 	case actClose:
-		return fmt.Sprintf("%s takes no more orders: it is to hand over to %s", a.P, a.Q)
+		return fmt.Sprintf("%s takes no more orders: it is to hand over", a.P)
 	case actReopen:
 		return fmt.Sprintf("%s gives the hand-over up", a.P)
 	case actRefused:
 		return fmt.Sprintf("the arbiter refuses %s's only attempt, and %s forgets its proposal", a.P, a.P)
 	case actForget:
 		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
+	case actLost:
+		return fmt.Sprintf("%s's proposal is lost on its way, and not repeated", a.P)
 	case actCrash:
+		if a.Q == 0 {
+			return fmt.Sprintf("%s crashes", a.P)
+		}
 		return fmt.Sprintf("%s crashes; %s starts with nothing", a.P, a.Q)
 	}
 	return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)

@@ -26,36 +26,61 @@ func (m *Spec) store(was *State, i int, emit emitter) {
 		return
 	}
 	from := was.serving(p.Epoch)
-	if from != nil && from.Peer != p.ID {
+	if from != nil && from.Peers[podOf(p.ID)].ID != p.ID {
 		return // nothing is sent to a learner before it has joined
 	}
 	s := *was
 	p = &s.Procs[i]
 	p.Log = p.Log.Append(uint8(log>>(2*p.Log.Len())) & 3)
-	if from != nil || s.Config[p.Epoch].Other == p.ID {
-		s.ack(p)
-	}
+	s.ack(p)
 	emit(Action{Kind: actStore, P: p.ID, N: p.Log.Len(), E: p.Epoch}, &s)
 }
 
 // ack sends an acknowledgement of everything stored.
 func (s *State) ack(p *Proc) {
-	s.Acked[p.Epoch] = max(s.Acked[p.Epoch], p.Log.Len()+1)
+	s.Acked[p.Epoch][podOf(p.ID)] = uint8(p.Log) + 1
 }
 
 // receiveAck: an acknowledgement of the primary's own epoch arrives, any that
 // was sent.
 func (m *Spec) receiveAck(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Peer == 0 {
+	if p.Role != Primary {
 		return
 	}
-	for n := p.Stored + 1; n < was.Acked[p.Epoch] && n <= p.Log.Len(); n++ {
-		s := *was
-		p := &s.Procs[i]
-		p.Stored = n
-		emit(Action{Kind: actReceiveAck, P: p.ID, Q: p.Peer, N: n}, &s)
+	for pod, q := range p.Peers {
+		acked := was.Acked[p.Epoch][pod]
+		if q.ID == 0 || acked == 0 {
+			continue
+		}
+		stored := Log(acked - 1)
+		for n := q.Stored + 1; n <= min(stored.Len(), p.Log.Len()) && m.sameEntries(p.Log, stored, n); n++ {
+			s := *was
+			s.Procs[i].Peers[pod].Stored = n
+			emit(Action{Kind: actReceiveAck, P: p.ID, Q: q.ID, N: n}, &s)
+		}
 	}
+}
+
+// sameEntries says whether two logs have the same first n entries: an
+// acknowledgement carries the hash of what is stored.
+func (m *Spec) sameEntries(a, b Log, n uint8) bool {
+	return m.trustsLengths() || a.Prefix(n) == b.Prefix(n)
+}
+
+// diverge: a backup that finds its log is not its primary's ends. I6 says that
+// this never comes to pass.
+func (m *Spec) diverge(was *State, i int, emit emitter) {
+	q := &was.Procs[i]
+	if q.Role != Backup {
+		return
+	}
+	if p := was.serving(q.Epoch); p == nil || q.Log.StartOf(p.Log) {
+		return
+	}
+	s := *was
+	s.restart(&s.Procs[i])
+	emit(Action{Kind: actDiverge, P: q.ID, Q: s.Procs[i].ID}, &s)
 }
 
 // commit: what the whole ack set stored is committed, and its clients are told.
@@ -65,8 +90,10 @@ func (m *Spec) commit(was *State, i int, emit emitter) {
 		return
 	}
 	n := p.Log.Len()
-	if p.PeerAcks && m.waitsForPeer(p) {
-		n = p.Stored
+	for pod := range p.Peers {
+		if m.waitsFor(p, pod) {
+			n = min(n, p.Peers[pod].Stored)
+		}
 	}
 	if n <= p.Commit {
 		return
@@ -84,16 +111,17 @@ func (m *Spec) commit(was *State, i int, emit emitter) {
 	emit(Action{Kind: actCommit, P: p.ID, N: n, E: p.Epoch}, &s)
 }
 
-func (m *Spec) waitsForPeer(p *Proc) bool {
+// waitsFor says whether nothing is committed without a peer.
+func (m *Spec) waitsFor(p *Proc, pod int) bool {
 	switch m.Mutant {
 	case AckBeforeBackup:
 		return false
 	case CommitWhileShrinking:
-		return !p.Suspended
+		return p.Peers[pod].Acks && !(p.Prop == Shrink && p.Of.has(pod))
 	case RetireDropsFirst:
-		return p.Prop != Retire
+		return p.Peers[pod].Acks && !(p.Prop == Retire && p.Of.has(pod))
 	}
-	return true
+	return p.Peers[pod].Acks
 }
 
 // reads says whether a primary takes reads at all.
@@ -111,12 +139,17 @@ func (m *Spec) readsAlone(p *Proc) bool {
 	if !m.reads(p) || p.Suspended || (p.Closed || p.Prop == HandOver) && m.Mutant != LeaseInHandOver {
 		return false
 	}
-	return !p.PeerAcks || p.Lease
+	for _, q := range p.Peers {
+		if q.Acks && !q.Lease {
+			return false
+		}
+	}
+	return true
 }
 
 // read: a confirmed read arrives that would be wrong if it were answered.
 func (m *Spec) read(was *State, i int, emit emitter) {
-	if p := &was.Procs[i]; !m.reads(p) || p.Read != NoRead || !p.PeerAcks || !was.behind(p) {
+	if p := &was.Procs[i]; !m.reads(p) || p.Read != NoRead || !was.behind(p) {
 		return
 	}
 	s := *was
@@ -125,28 +158,28 @@ func (m *Spec) read(was *State, i int, emit emitter) {
 	emit(Action{Kind: actRead, P: p.ID, N: p.Commit, E: p.Epoch}, &s)
 }
 
-// echo: the peer answers what was sent after the read arrived, in the epoch of
-// the primary, and the answer arrives.
+// echo: a peer answers what was sent after the read arrived, in the epoch of the
+// primary, and the answer arrives.
 func (m *Spec) echo(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Read != Stale || p.Suspended || !m.echoes(was, p) {
+	if p.Role != Primary || p.Read != Stale {
 		return
 	}
-	s := *was
-	p = &s.Procs[i]
-	p.Read = Answered
-	s.Broken = I4
-	emit(Action{Kind: actEcho, P: p.ID, Q: p.Peer, E: p.Epoch}, &s)
+	for pod := range p.Peers {
+		if q := &p.Peers[pod]; q.Acks && !q.Echoed && m.echoes(was, p, pod) {
+			s := *was
+			s.Procs[i].Peers[pod].Echoed = true
+			emit(Action{Kind: actEcho, P: p.ID, Q: q.ID, E: p.Epoch}, &s)
+		}
+	}
 }
 
-func (m *Spec) echoes(s *State, p *Proc) bool {
-	if m.Mutant == OldEcho && s.Acked[p.Epoch] != 0 {
+func (m *Spec) echoes(s *State, p *Proc, pod int) bool {
+	if m.Mutant == OldEcho && s.Acked[p.Epoch][pod] != 0 {
 		return true // something it sent in this epoch, whenever that was
 	}
-	q := s.proc(p.Peer)
+	q := s.proc(p.Peers[pod].ID)
 	switch {
-	case !p.PeerAcks:
-		return true // alone by now
 	case q == nil:
 		return false
 	case m.Mutant == AnswerOldEpoch && q.Epoch > p.Epoch:
@@ -155,10 +188,27 @@ func (m *Spec) echoes(s *State, p *Proc) bool {
 	return q.Epoch == p.Epoch && (q.Role == Backup || q.Role == Learner)
 }
 
-// promises says whether the peer of a primary answers its beacons now, each
-// answer being a promise not to take over before a lease has run out.
-func (m *Spec) promises(s *State, p *Proc) bool {
-	q := s.proc(p.Peer)
-	return p.PeerAcks && q != nil && q.Epoch == p.Epoch &&
+// answer: the whole ack set has echoed, so the read is answered. It ought not to
+// be: only reads that would be wrong are followed.
+func (m *Spec) answer(was *State, i int, emit emitter) {
+	p := &was.Procs[i]
+	if p.Role != Primary || p.Read != Stale || p.Suspended {
+		return
+	}
+	for _, q := range p.Peers {
+		if q.Acks && !q.Echoed {
+			return
+		}
+	}
+	s := *was
+	s.Broken = I4
+	emit(Action{Kind: actAnswer, P: p.ID, E: p.Epoch}, &s)
+}
+
+// promises says whether a peer of a primary answers its beacons now, each answer
+// being a promise not to take over before a lease has run out.
+func (m *Spec) promises(s *State, p *Proc, pod int) bool {
+	q := s.proc(p.Peers[pod].ID)
+	return p.Peers[pod].Acks && q != nil && q.Epoch == p.Epoch &&
 		(q.Role == Backup || q.Role == Learner || q.Role == Fenced && m.Mutant == PromiseAfterFencing)
 }

@@ -5,8 +5,6 @@ package model
 // happen at any time or not at all. What is counted: a crash, a pod replaced while
 // its process runs on, and the suspicion of a process that is well (suspicion).
 
-const maxBorn = 6 // restarts of a pod
-
 // crash: a process dies with all it stores, and its pod starts the next one.
 func (m *Spec) crash(was *State, i int, emit emitter) {
 	if was.Faults == m.Faults {
@@ -19,8 +17,8 @@ func (m *Spec) crash(was *State, i int, emit emitter) {
 	s.leave(p)
 	if m.Mutant == KeepsMembership {
 		*p = Proc{ID: id}
-	} else if !s.restart(p) {
-		return
+	} else {
+		s.restart(p)
 	}
 	emit(Action{Kind: actCrash, P: id, Q: p.ID}, &s)
 }
@@ -28,22 +26,15 @@ func (m *Spec) crash(was *State, i int, emit emitter) {
 // replace: a pod is deleted by force and made again under its name, while its old
 // process runs on somewhere.
 func (m *Spec) replace(was *State, i int, emit emitter) {
-	if was.Faults == m.Faults || !m.Replace || was.Procs[maxProcs-1].ID != 0 {
+	if was.Faults == m.Faults || !m.Replace {
 		return
+	}
+	if was.Procs[maxProcs-1].ID != 0 {
+		panic(tooSmall("more live processes than maxProcs"))
 	}
 	s := *was
-	pod := podOf(s.Procs[i].ID)
-	if s.Born[pod] == maxBorn {
-		return
-	}
 	s.Faults++
-	s.Born[pod]++
-	q := Proc{ID: idOf(pod, s.Born[pod])}
-	for k := range s.Procs {
-		if s.Procs[k].ID == 0 {
-			s.Procs[k] = q
-			break
-		}
-	}
-	emit(Action{Kind: actReplace, P: s.Procs[i].ID, Q: q.ID}, &s)
+	old := s.Procs[i].ID
+	s.Procs[maxProcs-1] = Proc{ID: s.born(podOf(old))}
+	emit(Action{Kind: actReplace, P: old, Q: s.Procs[maxProcs-1].ID}, &s)
 }

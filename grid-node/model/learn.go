@@ -14,7 +14,7 @@ func (m *Spec) land(was *State, emit emitter) {
 			continue // the rule: the new primary was in sync
 		}
 		if int(was.Epoch) == maxEpochs {
-			panic("model: more epochs than maxEpochs between the oldest process and the record")
+			panic(tooSmall("more epochs than maxEpochs between the oldest process and the record"))
 		}
 		s := *was
 		if s.Puts = [maxPuts]Config{}; m.Mutant == BlindPut {
@@ -52,9 +52,12 @@ func (m *Spec) learn(was *State, i int, emit emitter) {
 		if e < p.Epoch {
 			s.Broken = I1 // epochs only rise
 		}
-		if s.adopt(&s.Procs[i], e, m) {
-			emit(Action{Kind: actLearn, P: p.ID, E: e, Next: c}, &s)
+		s.adopt(&s.Procs[i], e, m)
+		act := Action{Kind: actLearn, P: p.ID, E: e, Next: c}
+		if now := s.Procs[i].ID; now != p.ID {
+			act.Q = now
 		}
+		emit(act, &s)
 	}
 }
 
@@ -66,21 +69,20 @@ func (s *State) useful(epoch uint8) bool {
 }
 
 // adopt makes the configuration of an epoch that of a process.
-func (s *State) adopt(p *Proc, epoch uint8, m *Spec) bool {
+func (s *State) adopt(p *Proc, epoch uint8, m *Spec) {
 	c := s.Config[epoch]
 	s.leave(p)
 	switch {
 	case c.Primary == p.ID:
 		s.lead(p, epoch, c)
-	case c.Other == p.ID:
+	case c.has(p.ID):
 		s.follow(p, epoch, Backup)
 		s.ack(p)
 	case p.Role == Learner || m.trustsLengths():
 		s.follow(p, epoch, Learner)
 	default: // it was dropped: what it stores may never have been committed
-		return s.restart(p)
+		s.restart(p)
 	}
-	return true
 }
 
 // leave keeps what a process that leaves its epoch has sent in it.
@@ -96,26 +98,50 @@ func (s *State) follow(p *Proc, epoch uint8, role Role) {
 }
 
 // lead makes a process the primary of an epoch. Of its own changes it keeps what
-// it knows of its peer: nobody cuts a log.
+// it knows of its peers: nobody cuts a log. A learner enters the ack set anew.
 func (s *State) lead(p *Proc, epoch uint8, c Config) {
-	next := Proc{ID: p.ID, Role: Primary, Epoch: epoch, Log: p.Log, Floor: p.Log.Len(), Peer: c.Other, PeerAcks: c.Other != 0}
-	if p.Role == Primary {
-		next.Commit, next.Floor, next.Read = p.Commit, p.Floor, p.Read
-		if p.Peer == c.Other {
-			next.Stored, next.Lease = p.Stored, p.Lease && c.Other != 0
+	was := *p
+	*p = Proc{ID: was.ID, Role: Primary, Epoch: epoch, Log: was.Log, Floor: was.Log.Len()}
+	if was.Role == Primary {
+		p.Commit, p.Floor, p.Read = was.Commit, was.Floor, was.Read
+	}
+	for pod := range p.Peers {
+		known := was.Peers[pod]
+		switch {
+		case c.Others[pod] == 0 && known.ID != 0 && !s.member(&was, pod):
+			p.Peers[pod] = Peer{ID: known.ID, Stored: known.Stored}
+		case c.Others[pod] == 0:
+		case known.ID == c.Others[pod]:
+			p.Peers[pod] = known
+			p.Peers[pod].Acks = true
+		default:
+			p.Peers[pod] = Peer{ID: c.Others[pod], Acks: true}
 		}
 	}
-	*p = next
 }
 
 // restart ends a process and starts the next incarnation of its pod, which knows
-// nothing. It returns false at the bound of incarnations.
-func (s *State) restart(p *Proc) bool {
-	pod := podOf(p.ID)
+// nothing. If the pod was replaced meanwhile, there is one already.
+func (s *State) restart(p *Proc) {
+	for i := range s.Procs {
+		if id := s.Procs[i].ID; id > p.ID && podOf(id) == podOf(p.ID) {
+			*p = Proc{}
+			return
+		}
+	}
+	*p = Proc{ID: s.born(podOf(p.ID))}
+}
+
+// born is a new incarnation of a pod.
+func (s *State) born(pod int) ID {
 	if s.Born[pod] == maxBorn {
-		return false
+		panic(tooSmall("more incarnations of a pod than maxBorn"))
 	}
 	s.Born[pod]++
-	*p = Proc{ID: idOf(pod, s.Born[pod])}
-	return true
+	s.renamed.born[pod] = s.Born[pod]
+	return idOf(pod, s.Born[pod])
 }
+
+// tooSmall is what a State has no room for: the run ends with an error, rather
+// than leave something out in silence.
+type tooSmall string

@@ -40,14 +40,19 @@ func (s *State) allGone() bool {
 	return true
 }
 
-// healthy says whether both members are in sync and nothing is left to do.
-func (s *State) healthy() bool {
+// healthy says whether all members are in sync and nothing is left to do.
+func (m *Spec) healthy(s *State) bool {
 	p := s.serving(s.Epoch)
-	if p == nil || p.Suspended || p.Closed || p.Prop != None || p.Commit != p.Log.Len() || !s.inSync(p) {
+	if p == nil || p.Suspended || p.Closed || p.Prop != None || p.Commit != p.Log.Len() {
 		return false
 	}
-	q := s.proc(p.Peer)
-	return q != nil && q.Role == Backup && q.Epoch == s.Epoch && q.Log == p.Log
+	n := uint8(1)
+	for pod := range p.Peers {
+		if q := s.proc(p.Peers[pod].ID); s.member(p, pod) && q != nil && q.Role == Backup && q.Epoch == s.Epoch && q.Log == p.Log {
+			n++
+		}
+	}
+	return n == m.Members
 }
 
 // stuck counts the states that cannot come back to full health.
@@ -57,7 +62,7 @@ func (r *search) stuck() uint32 {
 	good := make([]bool, r.t.n)
 	for n := range r.t.n {
 		s := r.t.at(n).unpack()
-		good[n] = s.healthy() || s.allGone()
+		good[n] = r.spec.healthy(&s) || s.allGone()
 	}
 	for changed := true; changed; {
 		changed = false

@@ -7,7 +7,7 @@ package model
 func (m *Spec) takeOver(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	may := p.Role == Backup || m.Mutant == LearnerTakesOver && p.Role == Learner && p.Epoch > 0
-	cost := m.suspicion(was, p.Epoch, was.Config[p.Epoch].Primary)
+	cost := was.suspicion(p.Epoch, was.Config[p.Epoch].Primary)
 	if !may || p.Prop != None || was.Faults+cost > m.Faults {
 		return
 	}
@@ -18,36 +18,49 @@ func (m *Spec) takeOver(was *State, i int, emit emitter) {
 	for k := range s.Procs {
 		q := &s.Procs[k]
 		forgot := m.Mutant == LeaseForgotten && q.Epoch < p.Epoch // nothing was heard of it in this epoch
-		if q.Peer == p.ID && !forgot && m.Mutant != LeaseNotWaitedOut {
-			q.Lease = false
+		if own := &q.Peers[podOf(p.ID)]; own.ID == p.ID && !forgot && m.Mutant != LeaseNotWaitedOut {
+			own.Lease = false
 		}
 	}
+	act := Action{Kind: actTakeOver, P: p.ID, N: cost, E: p.Epoch}
 	s.put(p.Epoch, Config{Primary: p.ID})
 	if m.Mutant == ServeBeforeAnswer {
 		s.lead(p, p.Epoch+1, Config{Primary: p.ID})
 	}
-	emit(Action{Kind: actTakeOver, P: p.ID, N: cost, E: p.Epoch}, &s)
+	emit(act, &s)
 }
 
-// shrink: a primary that hears nothing of its peer stops acknowledging and
-// proposes itself alone.
+// shrink: a primary that hears nothing of some members stops acknowledging and
+// proposes the others.
 func (m *Spec) shrink(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	cost := m.suspicion(was, p.Epoch, p.Peer)
-	if p.Role != Primary || p.Prop != None || !was.inSync(p) || was.Faults+cost > m.Faults {
+	if p.Role != Primary || p.Prop != None {
 		return
 	}
-	s := *was
-	p = &s.Procs[i]
-	s.Faults += cost
-	p.Suspended, p.Closed, p.Lease, p.Prop = true, false, false, Shrink
-	s.put(p.Epoch, Config{Primary: p.ID})
-	emit(Action{Kind: actShrink, P: p.ID, N: cost, E: p.Epoch}, &s)
+	for drop := pods(1); drop < 1<<maxPods; drop++ {
+		cost, ok := uint8(0), true
+		for pod := range maxPods {
+			if drop.has(pod) {
+				ok = ok && was.member(p, pod)
+				cost += was.suspicion(p.Epoch, p.Peers[pod].ID)
+			}
+		}
+		if !ok || was.Faults+cost > m.Faults {
+			continue
+		}
+		s := *was
+		p := &s.Procs[i]
+		s.Faults += cost
+		p.Suspended, p.Closed = true, false
+		s.propose(p, Shrink, drop)
+		emit(Action{Kind: actShrink, P: p.ID, N: cost, E: p.Epoch, Next: s.proposal(p)}, &s)
+	}
 }
 
 // suspicion is what it costs to suspect a process: a fault, if it is there in
-// this epoch and would answer. One that suspects me does not answer.
-func (m *Spec) suspicion(s *State, epoch uint8, id ID) uint8 {
+// this epoch and would answer. One that suspects somebody itself does not answer
+// for long.
+func (s *State) suspicion(epoch uint8, id ID) uint8 {
 	q := s.proc(id)
 	if q == nil || q.Epoch > epoch || q.Epoch == epoch && (q.Role == Fenced || q.Prop == Shrink) {
 		return 0
@@ -62,142 +75,182 @@ func (m *Spec) join(was *State, i int, emit emitter) {
 		return
 	}
 	p := was.serving(q.Epoch)
-	if p == nil || p.Peer == q.ID || was.Config[p.Epoch].Other != 0 {
+	if p == nil || !m.place(was, p, q) {
 		return
-	}
-	if p.Peer != 0 && (podOf(p.Peer) != podOf(q.ID) || p.Prop == Admit) {
-		return // there is one already
 	}
 	s := *was
 	q, p = &s.Procs[i], s.proc(p.ID)
 	act := Action{Kind: actJoin, P: q.ID, Q: p.ID, N: q.Log.Len()}
 	if !q.Log.StartOf(p.Log) && !m.trustsLengths() || q.Log.Len() > p.Log.Len() {
 		act.Kind = actDiscard
-		if !s.restart(q) {
-			return
-		}
+		s.restart(q)
+		act.Next.Primary = q.ID
 	} else {
-		p.setPeer(q.ID, q.Log.Len())
-		s.Acked[p.Epoch] = 0
+		pod := podOf(q.ID)
+		if p.Peers[pod].ID != q.ID {
+			p.Peers[pod] = Peer{ID: q.ID}
+			s.Acked[p.Epoch][pod] = 0
+		}
+		p.Peers[pod].Stored = q.Log.Len()
 	}
 	emit(act, &s)
 }
 
-func (p *Proc) setPeer(id ID, stored uint8) {
-	p.Peer, p.Stored, p.PeerAcks, p.Lease = id, stored, false, false
+// place says whether a primary takes a learner in: there is one missing, and no
+// other process of its pod is a member or may be one by now. A learner it
+// replaces is gone by its word.
+func (m *Spec) place(s *State, p, learner *Proc) bool {
+	pod, n := podOf(learner.ID), uint8(1)
+	for k := range p.Peers {
+		if k != pod && p.Peers[k].ID != 0 {
+			n++
+		}
+	}
+	known := &p.Peers[pod]
+	if known.ID == learner.ID { // it goes on with a primary that went on
+		return !s.member(p, pod) && known.Stored < learner.Log.Len()
+	}
+	busy := known.ID != 0 && (s.member(p, pod) || p.Prop == Admit && p.Of.has(pod))
+	return !busy && n < m.Members
 }
 
 // dropLearner: a learner that does not answer goes, unless it may be a member by
 // now.
 func (m *Spec) dropLearner(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Peer == 0 || was.inSync(p) || p.Prop == Admit {
+	if p.Role != Primary {
 		return
 	}
-	cost := m.suspicion(was, p.Epoch, p.Peer)
-	if was.Faults+cost > m.Faults {
-		return
+	for pod, q := range p.Peers {
+		cost := was.suspicion(p.Epoch, q.ID)
+		if q.ID == 0 || was.member(p, pod) || p.Prop == Admit && p.Of.has(pod) || was.Faults+cost > m.Faults {
+			continue
+		}
+		s := *was
+		s.Faults += cost
+		s.Procs[i].Peers[pod] = Peer{}
+		emit(Action{Kind: actDropLearner, P: p.ID, Q: q.ID, N: cost}, &s)
 	}
-	s := *was
-	p = &s.Procs[i]
-	s.Faults += cost
-	act := Action{Kind: actDropLearner, P: p.ID, Q: p.Peer, N: cost}
-	p.setPeer(0, 0)
-	emit(act, &s)
 }
 
 // enterAckSet: from here on nothing is committed without the learner.
 func (m *Spec) enterAckSet(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Peer == 0 || p.PeerAcks {
+	if p.Role != Primary || p.Suspended {
 		return
 	}
-	s := *was
-	p = &s.Procs[i]
-	p.PeerAcks = true
-	emit(Action{Kind: actEnterAckSet, P: p.ID, Q: p.Peer}, &s)
+	for pod, q := range p.Peers {
+		if q.ID != 0 && !q.Acks {
+			s := *was
+			s.Procs[i].Peers[pod].Acks = true
+			emit(Action{Kind: actEnterAckSet, P: p.ID, Q: q.ID}, &s)
+		}
+	}
 }
 
 // admit: a learner in the ack set that stores all that was committed is proposed.
 // What the primary took over may have been committed by the one before.
 func (m *Spec) admit(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Peer == 0 || was.inSync(p) || p.Prop != None ||
-		!p.PeerAcks && m.Mutant != AdmitBeforeAckSet {
+	if p.Role != Primary || p.Prop != None {
 		return
 	}
-	if p.Stored < p.Commit || p.Stored < p.Floor && m.Mutant != AdmitBelowFloor {
-		return
+	for pod, q := range p.Peers {
+		switch {
+		case q.ID == 0 || was.member(p, pod):
+		case !q.Acks && m.Mutant != AdmitBeforeAckSet:
+		case q.Stored < p.Commit || q.Stored < p.Floor && m.Mutant != AdmitBelowFloor:
+		default:
+			m.voluntary(was, i, Admit, pod, emit)
+		}
 	}
-	m.propose(was, i, Admit, Config{Primary: p.ID, Other: p.Peer}, emit)
 }
 
 // close: a primary that is to hand over takes no more orders.
 func (m *Spec) close(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Closed || p.Prop != None || !was.inSync(p) || was.HandOvers == m.HandOvers {
+	if p.Role != Primary || p.Closed || p.Prop != None || was.Config[p.Epoch].alone() || was.HandOvers == m.HandOvers {
 		return
 	}
 	s := *was
-	p = &s.Procs[i]
-	p.Closed = true
-	emit(Action{Kind: actClose, P: p.ID, Q: p.Peer}, &s)
+	s.Procs[i].Closed = true
+	emit(Action{Kind: actClose, P: p.ID}, &s)
 }
 
 // reopen: a hand-over that was not proposed is given up.
 func (m *Spec) reopen(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || !p.Closed || p.Prop != None {
+	if p.Role != Primary || !p.Closed || p.Prop != None && m.Mutant != ReopenHandOver {
 		return
 	}
 	s := *was
-	p = &s.Procs[i]
-	p.Closed = false
+	s.Procs[i].Closed = false
 	emit(Action{Kind: actReopen, P: p.ID}, &s)
 }
 
-// handOver: everything taken is committed, so the peer has it all: it is proposed
-// as the primary.
+// handOver: everything taken is committed, so every member has it all: one of
+// them is proposed as the primary.
 func (m *Spec) handOver(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || !p.Closed || p.Prop != None || was.HandOvers == m.HandOvers ||
 		p.Log.Len() != p.Commit && m.Mutant != HandOverUndrained {
 		return
 	}
-	was2 := *was
-	was2.HandOvers++
-	m.propose(&was2, i, HandOver, Config{Primary: p.Peer, Other: p.ID}, emit)
+	for pod := range p.Peers {
+		if was.member(p, pod) {
+			s := *was
+			s.HandOvers++
+			m.voluntary(&s, i, HandOver, pod, emit)
+		}
+	}
 }
 
-// retire: a peer that is about to stop is dropped while it still acknowledges,
+// retire: a member that is about to stop is dropped while it still acknowledges,
 // and is waited for until that is decided.
 func (m *Spec) retire(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Closed || p.Prop != None || !was.inSync(p) || was.Retires == m.Retires {
+	if p.Role != Primary || p.Closed || p.Prop != None || was.Retires == m.Retires {
 		return
 	}
-	was2 := *was
-	was2.Retires++
-	m.propose(&was2, i, Retire, Config{Primary: p.ID}, emit)
+	for pod := range p.Peers {
+		if was.member(p, pod) {
+			s := *was
+			s.Retires++
+			m.voluntary(&s, i, Retire, pod, emit)
+		}
+	}
 }
 
-func (m *Spec) propose(was *State, i int, why Purpose, c Config, emit emitter) {
+func (m *Spec) voluntary(was *State, i int, why Purpose, pod int, emit emitter) {
 	s := *was
 	p := &s.Procs[i]
-	p.Prop = why
-	s.put(p.Epoch, c)
-	emit(Action{Kind: actPropose, P: p.ID, N: uint8(why), E: p.Epoch, Next: c}, &s)
+	s.propose(p, why, 1<<pod)
+	emit(Action{Kind: actPropose, P: p.ID, N: uint8(why), E: p.Epoch, Next: s.proposal(p)}, &s)
+}
+
+func (s *State) propose(p *Proc, why Purpose, of pods) {
+	p.Prop, p.Of = why, of
+	s.put(p.Epoch, s.proposal(p))
 }
 
 // proposal is what a process has proposed.
-func (p *Proc) proposal() Config {
-	switch p.Prop {
-	case Admit:
-		return Config{Primary: p.ID, Other: p.Peer}
-	case HandOver:
-		return Config{Primary: p.Peer, Other: p.ID}
+func (s *State) proposal(p *Proc) Config {
+	c := s.Config[p.Epoch]
+	for pod := range maxPods {
+		switch {
+		case p.Prop == TakeOver:
+			c = Config{Primary: p.ID}
+		case !p.Of.has(pod):
+		case p.Prop == Admit:
+			c.Others[pod] = p.Peers[pod].ID
+		case p.Prop == HandOver:
+			c.Primary, c.Others[pod] = c.Others[pod], 0
+			c.Others[podOf(p.ID)] = p.ID
+		default:
+			c.Others[pod] = 0
+		}
 	}
-	return Config{Primary: p.ID}
+	return c
 }
 
 // refused: the arbiter says no to the only attempt ever made: it has not happened
@@ -210,25 +263,33 @@ func (m *Spec) refused(was *State, i int, emit emitter) {
 	}
 	s := *was
 	p = &s.Procs[i]
-	if !s.removePut(p.proposal()) {
+	if !s.removePut(s.proposal(p)) {
 		return
 	}
-	p.Prop, p.Closed = None, false
+	p.Prop, p.Of, p.Closed = None, 0, false
 	emit(Action{Kind: actRefused, P: p.ID}, &s)
 }
 
-// forget is no action of the protocol: a proposer that got no answer goes on in
-// its old epoch as if it had proposed nothing.
+// forget is no action of the protocol but of mutants: a proposer that got no
+// answer goes on in its old epoch as if it had proposed nothing; or it waits, and
+// what it waits for has been lost.
 func (m *Spec) forget(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if m.Mutant != ForgetTimedOut && (m.Mutant != ForgetTakeOver || p.Prop != TakeOver) || p.Prop == None {
+	lost := m.Mutant == NeverRepeats
+	if p.Prop == None || !lost && m.Mutant != ForgetTimedOut && (m.Mutant != ForgetTakeOver || p.Prop != TakeOver) {
 		return
 	}
 	s := *was
 	p = &s.Procs[i]
+	if lost {
+		if p.Epoch == s.Epoch && s.removePut(s.proposal(p)) {
+			emit(Action{Kind: actLost, P: p.ID}, &s)
+		}
+		return
+	}
 	if p.Role == Fenced {
 		p.Role = Backup
 	}
-	p.Prop, p.Closed, p.Suspended = None, false, false
+	p.Prop, p.Of, p.Closed, p.Suspended = None, 0, false, false
 	emit(Action{Kind: actForget, P: p.ID, E: p.Epoch}, &s)
 }

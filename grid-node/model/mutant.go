@@ -1,5 +1,10 @@
 package model
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Mutant is a wrong protocol. Each must be caught: docs/model.md has the table.
 type Mutant uint8
 
@@ -26,15 +31,20 @@ const (
 	LeaseNotWaitedOut
 	LeaseForgotten
 	LeaseInHandOver
+	ForgetTakeOver
+	NeverRepeats
 
 	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
 	StoreAfterFencing
-	ForgetTakeOver
+
+	// What grid-node/replica does when the arbiter goes away during a hand-over: I6 alone is given up.
+	ReopenHandOver
 )
 
 type mutantInfo struct {
 	name, text string
 	harmless   bool
+	except     Invariant // the one it breaks, while all others hold
 }
 
 var mutants = [...]mutantInfo{
@@ -60,8 +70,11 @@ var mutants = [...]mutantInfo{
 	LeaseForgotten:       {name: "lease-forgotten", text: "a backup new in an epoch does not wait for what it promised in the one before"},
 	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads go on during a hand-over"},
 
+	NeverRepeats: {name: "never-repeats", text: "a proposal is made once, and its request may be lost"},
+
 	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup goes on storing and acknowledging, until the epoch moves", harmless: true},
-	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again", harmless: true},
+	ReopenHandOver:    {name: "reopen-hand-over", text: "the primary takes orders again while its hand-over is undecided", except: I6},
+	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again"},
 }
 
 // Mutants that must be caught.
@@ -70,9 +83,12 @@ func Mutants() []Mutant { return mutantsThat(false) }
 // Variants that must not be caught.
 func Variants() []Mutant { return mutantsThat(true) }
 
+// Except is the invariant that a variant gives up, Holds if none.
+func (m Mutant) Except() Invariant { return mutants[m].except }
+
 func mutantsThat(harmless bool) (all []Mutant) {
 	for i, info := range mutants {
-		if Mutant(i) != Correct && info.harmless == harmless {
+		if Mutant(i) != Correct && info.harmless == harmless && info.except == Holds {
 			all = append(all, Mutant(i))
 		}
 	}
@@ -86,3 +102,18 @@ func (m Mutant) Text() string { return mutants[m].text }
 
 // trustsLengths is the mutant's habit.
 func (m *Spec) trustsLengths() bool { return m.Mutant == LengthsNotHashes }
+
+// Harmless says that the invariants hold all the same.
+func (m Mutant) Harmless() bool { return mutants[m].harmless }
+
+// ParseMutant finds a mutant or variant by its name.
+func ParseMutant(name string) (Mutant, error) {
+	names := make([]string, 0, len(mutants))
+	for i, info := range mutants {
+		if info.name == name {
+			return Mutant(i), nil
+		}
+		names = append(names, info.name)
+	}
+	return 0, fmt.Errorf("mutant %q, allowed: %s", name, strings.Join(names, ", "))
+}

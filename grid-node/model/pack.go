@@ -1,8 +1,10 @@
 package model
 
-// packed is a State in 48 bytes. It holds all of it: equal packed means equal
+// packed is a State in 112 bytes. It holds all of it: equal packed means equal
 // states, so no state is ever taken for another.
-type packed [6]uint64
+type packed [packedBytes / 8]uint64
+
+const packedBytes = 112
 
 type bits struct {
 	to  *packed
@@ -39,44 +41,80 @@ func (s *State) pack() (to packed) {
 	b := bits{to: &to}
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		b.put(uint64(p.ID)|uint64(p.Role)<<4|uint64(p.Epoch)<<6|uint64(p.Log)<<10|uint64(p.Prop)<<16|uint64(p.Peer)<<19|
-			flag(p.PeerAcks)<<23|uint64(p.Stored)<<24|uint64(p.Commit)<<26|uint64(p.Floor)<<28|flag(p.Suspended)<<30|
-			flag(p.Closed)<<31|flag(p.Lease)<<32|flag(p.Read == Stale)<<33, 34)
+		if p.ID == 0 {
+			b.put(0, 5)
+			break
+		}
+		b.put(uint64(p.ID)|uint64(p.Role)<<5|uint64(p.Epoch)<<7|uint64(p.Log)<<11|uint64(p.Prop)<<17|uint64(p.Of)<<20, 23)
+		if p.Role != Primary {
+			continue
+		}
+		b.put(uint64(p.Commit)|uint64(p.Floor)<<2|flag(p.Suspended)<<4|flag(p.Closed)<<5|uint64(p.Read)<<6, 7)
+		for _, q := range p.Peers {
+			b.put(uint64(q.ID)|flag(q.Acks)<<5|uint64(q.Stored)<<6|flag(q.Lease)<<8|flag(q.Echoed)<<9, 10)
+		}
 	}
 	b.put(uint64(s.Epoch)|uint64(s.Known)<<4|uint64(s.Orders)<<10|uint64(s.Faults)<<12|uint64(s.HandOvers)<<14|
-		uint64(s.Retires)<<16|uint64(s.Born[0])<<18|uint64(s.Born[1])<<21|uint64(s.Late.Primary)<<24|uint64(s.Late.Other)<<28, 32)
+		uint64(s.Retires)<<16|uint64(s.Born[0])<<18|uint64(s.Born[1])<<22|uint64(s.Born[2])<<26, 30)
+	b.config(s.Late)
 	for _, c := range s.Puts {
-		b.put(uint64(c.Primary)|uint64(c.Other)<<4, 8)
+		b.config(c)
 	}
-	for e := 1; e <= maxEpochs; e++ {
-		c := s.Config[e]
-		b.put(uint64(c.Primary)|uint64(c.Other)<<4|uint64(s.Sent[e])<<8|uint64(s.Acked[e])<<14, 17)
+	for e := range s.Epoch {
+		b.config(s.Config[e+1])
+		a := s.Acked[e+1]
+		b.put(uint64(s.Sent[e+1])|uint64(a[0])<<6|uint64(a[1])<<13|uint64(a[2])<<20, 27)
 	}
 	return to
+}
+
+func (b *bits) config(c Config) {
+	b.put(uint64(c.Primary), 5)
+	if c.Primary != 0 {
+		b.put(uint64(c.Others[0])|uint64(c.Others[1])<<5|uint64(c.Others[2])<<10, 15)
+	}
+}
+
+func (b *bits) getConfig() (c Config) {
+	if c.Primary = ID(b.get(5)); c.Primary != 0 {
+		v := b.get(15)
+		c.Others = [maxPods]ID{ID(v & 31), ID(v >> 5 & 31), ID(v >> 10)}
+	}
+	return c
 }
 
 func (k *packed) unpack() (s State) {
 	b := bits{to: k}
 	for i := range s.Procs {
-		v := b.get(34)
-		s.Procs[i] = Proc{
-			ID: ID(v & 15), Role: Role(v >> 4 & 3), Epoch: uint8(v >> 6 & 15), Log: Log(v >> 10 & 63), Prop: Purpose(v >> 16 & 7),
-			Peer: ID(v >> 19 & 15), PeerAcks: v>>23&1 == 1, Stored: uint8(v >> 24 & 3), Commit: uint8(v >> 26 & 3), Floor: uint8(v >> 28 & 3),
-			Suspended: v>>30&1 == 1, Closed: v>>31&1 == 1, Lease: v>>32&1 == 1, Read: Read(v >> 33 & 1),
+		id := ID(b.get(5))
+		if id == 0 {
+			break
+		}
+		v := b.get(18)
+		p := &s.Procs[i]
+		*p = Proc{ID: id, Role: Role(v & 3), Epoch: uint8(v >> 2 & 15), Log: Log(v >> 6 & 63), Prop: Purpose(v >> 12 & 7), Of: pods(v >> 15)}
+		if p.Role != Primary {
+			continue
+		}
+		v = b.get(7)
+		p.Commit, p.Floor, p.Suspended, p.Closed, p.Read = uint8(v&3), uint8(v>>2&3), v>>4&1 == 1, v>>5&1 == 1, Read(v>>6)
+		for k := range p.Peers {
+			v := b.get(10)
+			p.Peers[k] = Peer{ID: ID(v & 31), Acks: v>>5&1 == 1, Stored: uint8(v >> 6 & 3), Lease: v>>8&1 == 1, Echoed: v>>9 == 1}
 		}
 	}
-	v := b.get(32)
+	v := b.get(30)
 	s.Epoch, s.Known, s.Orders, s.Faults = uint8(v&15), Log(v>>4&63), uint8(v>>10&3), uint8(v>>12&3)
-	s.HandOvers, s.Retires, s.Born = uint8(v>>14&3), uint8(v>>16&3), [2]uint8{uint8(v >> 18 & 7), uint8(v >> 21 & 7)}
-	s.Late = Config{Primary: ID(v >> 24 & 15), Other: ID(v >> 28 & 15)}
+	s.HandOvers, s.Retires = uint8(v>>14&3), uint8(v>>16&3)
+	s.Born = [maxPods]uint8{uint8(v >> 18 & 15), uint8(v >> 22 & 15), uint8(v >> 26)}
+	s.Late = b.getConfig()
 	for i := range s.Puts {
-		v := b.get(8)
-		s.Puts[i] = Config{Primary: ID(v & 15), Other: ID(v >> 4)}
+		s.Puts[i] = b.getConfig()
 	}
-	for e := 1; e <= maxEpochs; e++ {
-		v := b.get(17)
-		s.Config[e] = Config{Primary: ID(v & 15), Other: ID(v >> 4 & 15)}
-		s.Sent[e], s.Acked[e] = Log(v>>8&63), uint8(v>>14&7)
+	for e := range s.Epoch {
+		s.Config[e+1] = b.getConfig()
+		v := b.get(27)
+		s.Sent[e+1], s.Acked[e+1] = Log(v&63), [maxPods]uint8{uint8(v >> 6 & 127), uint8(v >> 13 & 127), uint8(v >> 20)}
 	}
 	return s
 }

@@ -9,9 +9,10 @@ import (
 // Options of a search.
 type Options struct {
 	Only     Invariant    // look for a break of this one alone; Holds: of any
+	Except   Invariant    // leave this one out; Holds: none
 	MaxBytes int64        // of the table of states; 0 no limit
 	Progress func(Result) // called now and then, nil for never
-	Healthy  bool         // look also whether every state can come back to full health
+	Healthy  bool         // look for a break of I13, too: it needs the steps kept, about four bytes each
 }
 
 // Result of a search.
@@ -42,6 +43,9 @@ type Step struct {
 // states it did not reach.
 var ErrMemory = errors.New("more states than fit into the memory allowed")
 
+// ErrTooSmall is for a search that met a state for which State has no room.
+var ErrTooSmall = errors.New("the sizes in state.go are too small for these bounds")
+
 // search is a breadth-first search under way.
 type search struct {
 	spec  *Spec
@@ -65,22 +69,34 @@ func Search(m *Spec, opt Options) (Result, error) {
 	if opt.Healthy {
 		r.edges = &edges{}
 	}
-	first := initial()
+	first := m.initial()
 	m.settle(&first)
 	k := first.pack()
 	r.t.add(&k, 0)
 	err := r.run()
 	r.measure()
-	if err == nil && !r.found && opt.Healthy {
-		r.res.Stuck = r.stuck()
+	if err == nil && !r.found && opt.Healthy && (opt.Only == Holds || opt.Only == I13) {
+		if r.res.Stuck = r.stuck(); r.res.Stuck > 0 {
+			r.res.Broken = I13
+		}
+		r.measure()
 	}
-	if r.found {
+	if r.res.Broken != Holds {
 		r.res.Trace = r.trace()
 	}
 	return r.res, err
 }
 
-func (r *search) run() error {
+func (r *search) run() (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case tooSmall:
+			err = fmt.Errorf("%w: %s, in a state reached after %d others", ErrTooSmall, v, r.now)
+		default:
+			panic(v)
+		}
+	}()
 	levelEnd := uint32(1)
 	for r.now = 0; r.now < r.t.n && !r.found; r.now++ {
 		if r.now == levelEnd {
@@ -119,7 +135,7 @@ func (r *search) reach(a Action, s *State) {
 	if !isNew && s.Broken == Holds {
 		return
 	}
-	if v := r.spec.check(s, r.opt.Only); v != Holds {
+	if v := r.spec.check(s, r.opt.Only, r.opt.Except); v != Holds {
 		r.found, r.res.Broken = true, v
 		r.last, r.broken = r.now, n
 	}
@@ -139,7 +155,7 @@ func (r *search) trace() []Step {
 			break
 		}
 	}
-	cut, out := 0, []Step(nil)
+	names, out := newNames(), []Step(nil)
 	for i, n := range path {
 		target := *r.t.at(r.broken)
 		last := i == len(path)-1
@@ -149,12 +165,12 @@ func (r *search) trace() []Step {
 		s := r.t.at(n).unpack()
 		var step *Step
 		r.spec.next(&s, func(a Action, t *State) {
-			if step != nil || t.pack() != target || last && r.spec.check(t, r.opt.Only) == Holds {
+			if step != nil || t.pack() != target || last && r.found && r.spec.check(t, r.opt.Only, r.opt.Except) == Holds {
 				return
 			}
-			step = &Step{Action: a, Text: a.text(cut), Fault: a.fault(), After: *t}
+			step = &Step{Action: a, Text: names.text(a, t), Fault: a.fault(), After: *t}
 		})
-		cut += int(step.After.shift)
+		names.follow(&step.After.renamed)
 		out = append(out, *step)
 	}
 	return out

@@ -1,15 +1,34 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Bounds of a run. Within them every behaviour is tried.
 type Bounds struct {
+	Members   uint8 // of the partition, 2..3
 	Orders    uint8 // taken in all, 0..3
 	Faults    uint8 // crashes, replaced pods and false suspicions in all, 0..3
 	HandOvers uint8 // proposed in all, 0..3
 	Retires   uint8 // proposed in all, 0..3
 	Replace   bool  // a fault may be a pod replaced while its old process runs on
 }
+
+// Plan is what `make model` searches: more of one thing at the cost of another,
+// so that all of it takes a minute or two.
+var Plan = []Bounds{
+	{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1},
+	{Members: 2, Orders: 3, Faults: 2, Replace: true},
+	{Members: 2, Orders: 2, Faults: 2, HandOvers: 1, Replace: true},
+	{Members: 2, Orders: 1, Faults: 3, HandOvers: 1},
+	{Members: 3, Orders: 1, Faults: 2},
+	{Members: 3, Orders: 2, Faults: 1},
+	{Members: 3, Orders: 1, Faults: 1, HandOvers: 1},
+}
+
+// MutantBounds are enough to catch every mutant.
+var MutantBounds = Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1, Retires: 1}
 
 // Spec is the protocol, or a mutant of it, within bounds.
 type Spec struct {
@@ -19,6 +38,9 @@ type Spec struct {
 
 // Check says what is wrong with the bounds.
 func (b Bounds) Check() error {
+	if b.Members < 2 || b.Members > maxPods {
+		return fmt.Errorf("members is %d, allowed: 2..%d", b.Members, maxPods)
+	}
 	for _, f := range []struct {
 		name  string
 		value uint8
@@ -31,7 +53,7 @@ func (b Bounds) Check() error {
 }
 
 func (b Bounds) String() string {
-	return fmt.Sprintf("2 members, %d orders, %d faults (replaced pods: %t), %d hand-overs, %d retirements", b.Orders, b.Faults, b.Replace, b.HandOvers, b.Retires)
+	return fmt.Sprintf("%d members, %d orders, %d faults (replaced pods: %t), %d hand-overs, %d retirements", b.Members, b.Orders, b.Faults, b.Replace, b.HandOvers, b.Retires)
 }
 
 type emitter func(Action, *State)
@@ -49,7 +71,7 @@ func (m *Spec) next(s *State, to emitter) {
 			break
 		}
 		for _, act := range [...]func(*Spec, *State, int, emitter){
-			(*Spec).submit, (*Spec).store, (*Spec).receiveAck, (*Spec).commit, (*Spec).read, (*Spec).echo,
+			(*Spec).submit, (*Spec).store, (*Spec).receiveAck, (*Spec).diverge, (*Spec).commit, (*Spec).read, (*Spec).echo, (*Spec).answer,
 			(*Spec).learn, (*Spec).join, (*Spec).enterAckSet, (*Spec).admit, (*Spec).dropLearner,
 			(*Spec).takeOver, (*Spec).shrink, (*Spec).close, (*Spec).reopen, (*Spec).handOver, (*Spec).retire,
 			(*Spec).refused, (*Spec).forget, (*Spec).crash, (*Spec).replace,
@@ -77,9 +99,10 @@ func (m *Spec) settle(s *State) {
 	if base > 1 {
 		s.cutOff(base - 1)
 	}
+	s.renumber()
 	for e := uint8(1); e <= s.Epoch; e++ {
 		if p := s.primaryOf(e); p == nil || p.Epoch > e {
-			s.Acked[e] = 0 // nobody will read them
+			s.Acked[e] = [maxPods]uint8{} // nobody will read them
 		}
 		if s.serving(e) != nil || !s.awaited(e) {
 			s.Sent[e] = 0
@@ -88,14 +111,20 @@ func (m *Spec) settle(s *State) {
 }
 
 func (m *Spec) settlePrimary(s *State, p *Proc) {
-	if m.promises(s, p) {
-		p.Lease = true
-	}
-	if !p.PeerAcks || p.Suspended {
-		p.Lease = false // of no use
-	}
 	if !s.behind(p) {
 		p.Read = NoRead
+	}
+	for pod := range p.Peers {
+		q := &p.Peers[pod]
+		if m.promises(s, p, pod) {
+			q.Lease = true
+		}
+		if !q.Acks {
+			q.Lease = false // of no use
+		}
+		if p.Read == NoRead {
+			q.Echoed = false
+		}
 	}
 }
 
@@ -103,30 +132,11 @@ func (m *Spec) settlePrimary(s *State, p *Proc) {
 func (s *State) awaited(e uint8) bool {
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		if p.ID != 0 && p.ID != s.Config[e].Primary && p.Epoch <= e && (p.Epoch == e || p.Epoch != 0 || s.Config[e].Other == p.ID) {
+		if p.ID != 0 && p.ID != s.Config[e].Primary && p.Epoch <= e && (p.Epoch == e || p.Epoch != 0 || s.Config[e].has(p.ID)) {
 			return true
 		}
 	}
 	return false
-}
-
-// cutOff forgets the first n epochs, which no process is in, and counts from
-// there: the protocol compares epochs, and does nothing else with them.
-func (s *State) cutOff(n uint8) {
-	for e := uint8(1); e <= maxEpochs; e++ {
-		if e+n <= maxEpochs {
-			s.Config[e], s.Sent[e], s.Acked[e] = s.Config[e+n], s.Sent[e+n], s.Acked[e+n]
-		} else {
-			s.Config[e], s.Sent[e], s.Acked[e] = Config{}, 0, 0
-		}
-	}
-	for i := range s.Procs {
-		if p := &s.Procs[i]; p.Epoch != 0 {
-			p.Epoch -= n
-		}
-	}
-	s.Epoch -= n
-	s.shift += n
 }
 
 func (s *State) sortProcs() {
@@ -143,5 +153,5 @@ func (s *State) sortProcs() {
 }
 
 func less(a, b Config) bool {
-	return a.Primary < b.Primary || a.Primary == b.Primary && a.Other < b.Other
+	return a.Primary < b.Primary || a.Primary == b.Primary && slices.Compare(a.Others[:], b.Others[:]) < 0
 }

@@ -2,14 +2,14 @@ package model
 
 // Sizes of a State. Bounds (bounds.go) say how much of it a run uses.
 const (
-	maxProcs  = 4 // live processes: one per pod, and those that run on although their pod was replaced
+	maxPods   = 3
+	maxProcs  = 5 // live processes: one per pod, and those that run on although their pod was replaced
 	maxEpochs = 9 // epochs from the oldest a live process is in to the record's
 	maxPuts   = 4 // proposals under way to the arbiter
-	maxOrders = 3
+	maxBorn   = 9 // incarnations of a pod, beside the first, that anything still speaks of
 )
 
-// ID names a process, which is one incarnation of a pod: pod A has the odd IDs,
-// pod B the even ones, and a later incarnation a higher one. 0 is nobody.
+// ID names a process, which is one incarnation of a pod. 0 is nobody.
 type ID uint8
 
 // Role of a process.
@@ -43,17 +43,29 @@ type Proc struct {
 	Epoch uint8
 	Log   Log
 	Prop  Purpose // its proposal, until the epoch moves
+	Of    pods    // whom the proposal is about: who is dropped, admitted or handed over to
 
-	Peer      ID    // the other in-sync member, or a learner
-	PeerAcks  bool  // the peer is in the ack set
-	Stored    uint8 // entries the peer has acknowledged
+	Peers     [maxPods]Peer // by pod: the other in-sync members, and learners
 	Commit    uint8
 	Floor     uint8 // entries taken over: nothing is read before they are committed
 	Suspended bool  // acknowledges nothing until its proposal is decided
 	Closed    bool  // takes no orders: it is handing over
-	Lease     bool  // the peer's promise not to take over yet has not run out
 	Read      Read
 }
+
+// Peer is what a primary knows of another process.
+type Peer struct {
+	ID     ID
+	Acks   bool  // in the ack set
+	Stored uint8 // entries it has acknowledged
+	Lease  bool  // its promise not to take over yet has not run out
+	Echoed bool  // it has answered something sent after the read that waits
+}
+
+// pods is a set of pods, a bit each.
+type pods uint8
+
+func (s pods) has(pod int) bool { return s>>pod&1 == 1 }
 
 // Read is the one confirmed read a primary has waiting. A read whose value holds
 // all that clients know is right whenever it is answered, so only the others are
@@ -62,16 +74,21 @@ type Read uint8
 
 // Reads.
 const (
-	NoRead   Read = iota
-	Stale         // arrived when this primary lacked something clients knew
-	Answered      // its round was echoed: the answer goes out
+	NoRead Read = iota
+	Stale       // arrived when this primary lacked something clients knew
 )
 
-// Config is {primary, inSync} of one epoch. Two members: inSync is the primary
-// and perhaps one other.
-type Config struct{ Primary, Other ID }
+// Config is {primary, inSync} of one epoch; Others is inSync without the primary,
+// by pod.
+type Config struct {
+	Primary ID
+	Others  [maxPods]ID
+}
 
-func (c Config) has(id ID) bool { return id != 0 && (c.Primary == id || c.Other == id) }
+func (c Config) has(id ID) bool { return id != 0 && (c.Primary == id || c.Others[podOf(id)] == id) }
+
+// alone says whether the primary is the only member.
+func (c Config) alone() bool { return c.Others == [maxPods]ID{} }
 
 // State is everything. It is comparable, and settle makes it canonical.
 type State struct {
@@ -88,16 +105,16 @@ type State struct {
 	// The network between processes: messages are lost, late, doubled and out of
 	// order, so what was once sent in an epoch can arrive as long as somebody is
 	// in that epoch.
-	Sent  [maxEpochs + 1]Log   // the log of the epoch's primary when it left the epoch
-	Acked [maxEpochs + 1]uint8 // 1 + the most entries that its peer acknowledged; 0 nothing
+	Sent  [maxEpochs + 1]Log            // the log of the epoch's primary when it left the epoch
+	Acked [maxEpochs + 1][maxPods]uint8 // 1 + the longest Log that the peer of a pod acknowledged; 0 nothing
 
 	Known Log // what clients were told: the longest prefix acknowledged
 
-	Orders, Faults, HandOvers, Retires uint8    // used up
-	Born                               [2]uint8 // incarnations of each pod
+	Orders, Faults, HandOvers, Retires uint8          // used up
+	Born                               [maxPods]uint8 // the last incarnation of each pod that anything speaks of
 
-	Broken Invariant // found by an action; not part of the state
-	shift  uint8     // epochs that settle cut off; not part of the state
+	Broken  Invariant // found by an action; not part of the state
+	renamed renamed   // what settle did; not part of the state
 }
 
 // Log is a sequence of orders, two bits each, the first one lowest. Orders are
@@ -126,9 +143,9 @@ func (l Log) Append(order uint8) Log { return l | Log(order)<<(2*l.Len()) }
 // StartOf says whether m begins with l.
 func (l Log) StartOf(m Log) bool { return m.Prefix(l.Len()) == l }
 
-func podOf(id ID) int { return int(id-1) & 1 }
+func podOf(id ID) int { return int(id-1) % maxPods }
 
-func idOf(pod int, incarnation uint8) ID { return ID(1 + pod + 2*int(incarnation)) }
+func idOf(pod int, incarnation uint8) ID { return ID(1 + pod + maxPods*int(incarnation)) }
 
 func (s *State) proc(id ID) *Proc {
 	for i := range s.Procs {
@@ -160,8 +177,10 @@ func (s *State) sent(epoch uint8) Log {
 	return s.Sent[epoch]
 }
 
-// inSync says whether the peer of a primary is a member by its configuration.
-func (s *State) inSync(p *Proc) bool { return p.Peer != 0 && s.Config[p.Epoch].Other == p.Peer }
+// member says whether a peer of a primary is in sync by its configuration.
+func (s *State) member(p *Proc, pod int) bool {
+	return p.Peers[pod].ID != 0 && s.Config[p.Epoch].Others[pod] == p.Peers[pod].ID
+}
 
 // put adds a proposal made in an epoch. On top of an older record it cannot land.
 func (s *State) put(epoch uint8, c Config) {
@@ -177,7 +196,7 @@ func (s *State) put(epoch uint8, c Config) {
 			return
 		}
 	}
-	panic("model: more proposals under way than maxPuts")
+	panic(tooSmall("more proposals under way than maxPuts"))
 }
 
 func (s *State) removePut(c Config) bool {
@@ -194,10 +213,11 @@ func (s *State) removePut(c Config) bool {
 // initial: pod A has just claimed the partition, nobody has read it yet. That A
 // is the one loses nothing: the pods are alike, and a claim on top of another
 // conflicts.
-func initial() State {
+func (m *Spec) initial() State {
 	s := State{Epoch: 1}
 	s.Config[1] = Config{Primary: idOf(0, 0)}
-	s.Procs[0] = Proc{ID: idOf(0, 0)}
-	s.Procs[1] = Proc{ID: idOf(1, 0)}
+	for pod := range int(m.Members) {
+		s.Procs[pod] = Proc{ID: idOf(pod, 0)}
+	}
 	return s
 }

@@ -17,9 +17,11 @@ const (
 
 func newTable() *table { return &table{slots: make([]uint32, 1<<16)} }
 
-func (t *table) at(i uint32) *packed      { return &t.chunks[i>>chunkBits][i&chunkMask] }
-func (t *table) parent(i uint32) uint32   { return t.from[i>>chunkBits][i&chunkMask] }
-func (t *table) bytes() int64             { return int64(len(t.chunks))<<chunkBits*(48+4) + int64(len(t.slots))*4 }
+func (t *table) at(i uint32) *packed    { return &t.chunks[i>>chunkBits][i&chunkMask] }
+func (t *table) parent(i uint32) uint32 { return t.from[i>>chunkBits][i&chunkMask] }
+func (t *table) bytes() int64 {
+	return int64(len(t.chunks))<<chunkBits*(packedBytes+4) + int64(len(t.slots))*4
+}
 func (t *table) slot(k *packed) uint32    { return uint32(k.hash() & uint64(len(t.slots)-1)) }
 func (t *table) after(slot uint32) uint32 { return (slot + 1) & uint32(len(t.slots)-1) }
 

@@ -1,0 +1,182 @@
+// Command model checks the replication protocol exhaustively within bounds:
+// docs/model.md. Exit code 0: every invariant holds (with -mutants: every mutant
+// is caught). 1: a counterexample was found (a mutant escaped). 2: wrong usage, or
+// the search was not finished.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/ordergrid/ordergrid/grid-node/model"
+)
+
+const (
+	exitHolds   = 0
+	exitBroken  = 1
+	exitUnknown = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+type options struct {
+	bounds  model.Bounds
+	mutant  string
+	mutants bool
+	memory  int
+	except  model.Invariant
+}
+
+func run(args []string, out, errs io.Writer) int {
+	o := options{bounds: model.Bounds{Members: 2}}
+	f := flag.NewFlagSet("model", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.Usage = func() {
+		fmt.Fprintln(errs, "usage: model [flags]: without any bound, the plan of docs/model.md; with one, a single search within these")
+		f.PrintDefaults()
+	}
+	small := func(to *uint8, name string, def uint8, text string) {
+		*to = def
+		f.Func(name, fmt.Sprintf("%s (default %d)", text, def), func(s string) error {
+			var v uint8
+			if n, err := fmt.Sscanf(s, "%d", &v); n != 1 || err != nil || v > 3 {
+				return fmt.Errorf("allowed: 0..3")
+			}
+			*to = v
+			return nil
+		})
+	}
+	small(&o.bounds.Members, "members", 2, "members of the partition, 2..3")
+	small(&o.bounds.Orders, "orders", 3, "orders taken in all, 0..3")
+	small(&o.bounds.Faults, "faults", 2, "crashes, replaced pods and false suspicions in all, 0..3")
+	small(&o.bounds.HandOvers, "hand-overs", 1, "hand-overs proposed in all, 0..3")
+	small(&o.bounds.Retires, "retires", 1, "retirements proposed in all, 0..3")
+	f.BoolVar(&o.bounds.Replace, "replace", false, "a fault may be a pod replaced while its old process runs on")
+	f.IntVar(&o.memory, "memory", 6, "GiB the search may take before it gives up")
+	except := f.String("except", "", "leave this invariant out, such as I6")
+	f.StringVar(&o.mutant, "mutant", "", "check this wrong protocol instead")
+	f.BoolVar(&o.mutants, "mutants", false, "check every wrong protocol, and print which invariant catches it")
+	if err := f.Parse(args); err != nil {
+		return exitUnknown
+	}
+	if f.NArg() > 0 {
+		fmt.Fprintf(errs, "argument %q: none are allowed beside flags\n", f.Arg(0))
+		return exitUnknown
+	}
+	if err := o.bounds.Check(); err != nil {
+		fmt.Fprintln(errs, err)
+		return exitUnknown
+	}
+	if *except != "" {
+		v, err := model.ParseInvariant(*except)
+		if err != nil {
+			fmt.Fprintln(errs, err)
+			return exitUnknown
+		}
+		o.except = v
+	}
+	bounded := false
+	f.Visit(func(f *flag.Flag) {
+		bounded = bounded || f.Name != "memory" && f.Name != "mutant" && f.Name != "mutants"
+	})
+	switch {
+	case o.mutants && !bounded:
+		o.bounds = model.MutantBounds
+		return table(&o, out, errs)
+	case o.mutants:
+		return table(&o, out, errs)
+	case bounded:
+		return check(&o, out, errs)
+	case o.mutant != "":
+		o.bounds = model.MutantBounds
+		return check(&o, out, errs)
+	}
+	for _, o.bounds = range model.Plan {
+		if code := check(&o, out, errs); code != exitHolds {
+			return code
+		}
+		fmt.Fprintln(out)
+	}
+	return exitHolds
+}
+
+func check(o *options, out, errs io.Writer) int {
+	spec := &model.Spec{Bounds: o.bounds}
+	if o.mutant != "" {
+		m, err := model.ParseMutant(o.mutant)
+		if err != nil {
+			fmt.Fprintln(errs, err)
+			return exitUnknown
+		}
+		spec.Mutant = m
+	}
+	fmt.Fprintf(out, "%s: %s\n", spec.Mutant, spec.Bounds)
+	res, err := model.Search(spec, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true, Except: o.except, Progress: progress(out)})
+	if err != nil {
+		fmt.Fprintf(errs, "not finished: %v\n", err)
+		return exitUnknown
+	}
+	fmt.Fprintf(out, "%d states, %d transitions, depth %d, %s, %d MiB\n", res.States, res.Transitions, res.Depth, res.Took.Round(10*time.Millisecond), res.Bytes>>20)
+	fmt.Fprintf(out, "%d states in which no in-sync member lives: a person decides there\n", res.AllGone)
+	if res.Broken == model.Holds {
+		fmt.Fprint(out, "holds:")
+		for _, v := range model.Invariants {
+			if v != o.except {
+				fmt.Fprint(out, " ", v)
+			}
+		}
+		fmt.Fprintln(out)
+		return exitHolds
+	}
+	fmt.Fprintf(out, "broken: %s, %s\n", res.Broken, res.Broken.Text())
+	for i, s := range res.Trace {
+		fmt.Fprintf(out, "%3d  %s\n", i+1, s.Text)
+	}
+	return exitBroken
+}
+
+// table checks every mutant, each of which must be caught, and every variant
+// that must not.
+func table(o *options, out, errs io.Writer) int {
+	fmt.Fprintf(out, "%s\n\n%-22s  %-6s  %5s  %9s  %s\n", o.bounds, "mutant", "broken", "steps", "states", "what is wrong with it")
+	code := exitHolds
+	for _, m := range append(model.Mutants(), model.Variants()...) {
+		res, err := model.Search(&model.Spec{Bounds: o.bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true})
+		if err != nil {
+			fmt.Fprintf(errs, "%s: not finished: %v\n", m, err)
+			return exitUnknown
+		}
+		fmt.Fprintf(out, "%-22s  %-6s  %5d  %9d  %s\n", m, res.Broken, len(res.Trace), res.States, m.Text())
+		if (res.Broken == model.Holds) != m.Harmless() {
+			code = exitBroken
+		}
+	}
+	if code != exitHolds {
+		fmt.Fprintln(out, "\na mutant was not caught, or a harmless variant was")
+	}
+	return code
+}
+
+// progress rewrites one line on a terminal, and prints one every ten seconds
+// elsewhere.
+func progress(out io.Writer) func(model.Result) {
+	file, ok := out.(*os.File)
+	tty := ok && term.IsTerminal(int(file.Fd()))
+	every, end := 10*time.Second, "\n"
+	if tty {
+		every, end = 200*time.Millisecond, "\r"
+	}
+	last := time.Duration(0)
+	return func(r model.Result) {
+		if r.Took-last < every {
+			return
+		}
+		last = r.Took
+		fmt.Fprintf(out, "%s  %d states, %d transitions, depth %d, %d MiB%s", r.Took.Round(time.Second), r.States, r.Transitions, r.Depth, r.Bytes>>20, end)
+	}
+}
