@@ -11,6 +11,7 @@ DEMO     ?= full
 SUITE    ?= smoke
 SEEDS    ?= 200
 SEED     ?=
+MODEL    ?=
 PKG      ?= ./...
 FUZZTIME ?= 60s
 CASES    ?= .
@@ -78,6 +79,16 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 .PHONY: sim
 sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n, or SEED=s to replay one with its trace)
 	@hack/sim.sh "$(SEEDS)" "$(SEED)"
+
+.PHONY: model
+model: ## Every interleaving of the abstract protocol within bounds (MODEL="-members 3 -orders 2" for others; docs/model.md)
+	@$(GO) build -o bin/model ./grid-node/model/cmd/model
+	@bin/model $(MODEL)
+
+.PHONY: model-mutants
+model-mutants: ## The same with every wrong protocol on the list: which invariant catches it, in how many steps
+	@$(GO) build -o bin/model ./grid-node/model/cmd/model
+	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
 bench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)

@@ -94,10 +94,37 @@ func (l Log) String() string {
 // before.
 func (a Action) text(cut int) string {
 	e := int(a.E) + cut
-	why := "which is gone"
-	if a.N > 0 {
-		why = "which is well (a fault)"
+	if text := a.dataText(e); text != "" {
+		return text
 	}
+	if text := a.memberText(e); text != "" {
+		return text
+	}
+	switch a.Kind {
+	case actLand:
+		return fmt.Sprintf("the arbiter accepts epoch %d: %s", e, a.Next)
+	case actLearn:
+		if a.Q != 0 {
+			return fmt.Sprintf("%s learns of epoch %d: %s; it was dropped, so it ends; its pod has %s, with nothing", a.P, e, a.Next, a.Q)
+		}
+		return fmt.Sprintf("%s learns of epoch %d: %s", a.P, e, a.Next)
+	case actRefused:
+		return fmt.Sprintf("the arbiter refuses %s's only attempt, and %s forgets its proposal", a.P, a.P)
+	case actForget:
+		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
+	case actLost:
+		return fmt.Sprintf("%s's proposal is lost on its way, and not repeated", a.P)
+	case actReplace:
+		return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)
+	}
+	if a.Q == 0 {
+		return fmt.Sprintf("%s crashes", a.P)
+	}
+	return fmt.Sprintf("%s crashes; %s starts with nothing", a.P, a.Q)
+}
+
+// dataText tells the steps of data.go.
+func (a Action) dataText(e int) string {
 	switch a.Kind {
 	case actSubmit:
 		return fmt.Sprintf("%s takes order %d", a.P, a.N)
@@ -105,6 +132,8 @@ func (a Action) text(cut int) string {
 		return fmt.Sprintf("%s stores entry %d of epoch %d's primary and acknowledges it", a.P, a.N, e)
 	case actReceiveAck:
 		return fmt.Sprintf("%s receives %s's acknowledgement of %d entries", a.P, a.Q, a.N)
+	case actDiverge:
+		return fmt.Sprintf("%s finds that it stores what its primary does not, and ends; its pod has %s, with nothing", a.P, a.Q)
 	case actCommit:
 		return fmt.Sprintf("%s commits %d entries in epoch %d and tells its clients", a.P, a.N, e)
 	case actRead:
@@ -113,19 +142,21 @@ func (a Action) text(cut int) string {
 		return fmt.Sprintf("%s echoes to %s in epoch %d", a.Q, a.P, e)
 	case actAnswer:
 		return fmt.Sprintf("%s answers the read in epoch %d", a.P, e)
-	case actLand:
-		return fmt.Sprintf("the arbiter accepts epoch %d: %s", e, a.Next)
-	case actLearn:
-		if a.Q != 0 {
-			return fmt.Sprintf("%s learns of epoch %d: %s; it was dropped, so it ends; its pod has %s, with nothing", a.P, e, a.Next, a.Q)
-		}
-		return fmt.Sprintf("%s learns of epoch %d: %s", a.P, e, a.Next)
+	}
+	return ""
+}
+
+// memberText tells the steps of member.go.
+func (a Action) memberText(e int) string {
+	why := "which is gone"
+	if a.N > 0 {
+		why = "which is well (a fault)"
+	}
+	switch a.Kind {
 	case actJoin:
 		return fmt.Sprintf("%s, which stores %d entries, joins %s as a learner", a.P, a.N, a.Q)
 	case actDiscard:
 		return fmt.Sprintf("%s stores %d entries that are not %s's: it ends; its pod has %s, with nothing", a.P, a.N, a.Q, a.Next.Primary)
-	case actDiverge:
-		return fmt.Sprintf("%s finds that it stores what its primary does not, and ends; its pod has %s, with nothing", a.P, a.Q)
 	case actEnterAckSet:
 		return fmt.Sprintf("%s takes the learner %s into its ack set", a.P, a.Q)
 	case actDropLearner:
@@ -139,18 +170,7 @@ func (a Action) text(cut int) string {
 	case actClose:
 		return fmt.Sprintf("%s takes no more orders: it is to hand over", a.P)
 	case actReopen:
-		return fmt.Sprintf("%s gives the hand-over up", a.P)
-	case actRefused:
-		return fmt.Sprintf("the arbiter refuses %s's only attempt, and %s forgets its proposal", a.P, a.P)
-	case actForget:
-		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
-	case actLost:
-		return fmt.Sprintf("%s's proposal is lost on its way, and not repeated", a.P)
-	case actCrash:
-		if a.Q == 0 {
-			return fmt.Sprintf("%s crashes", a.P)
-		}
-		return fmt.Sprintf("%s crashes; %s starts with nothing", a.P, a.Q)
+		return fmt.Sprintf("%s takes orders again", a.P)
 	}
-	return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)
+	return ""
 }

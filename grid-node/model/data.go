@@ -113,15 +113,9 @@ func (m *Spec) commit(was *State, i int, emit emitter) {
 
 // waitsFor says whether nothing is committed without a peer.
 func (m *Spec) waitsFor(p *Proc, pod int) bool {
-	switch m.Mutant {
-	case AckBeforeBackup:
-		return false
-	case CommitWhileShrinking:
-		return p.Peers[pod].Acks && !(p.Prop == Shrink && p.Of.has(pod))
-	case RetireDropsFirst:
-		return p.Peers[pod].Acks && !(p.Prop == Retire && p.Of.has(pod))
-	}
-	return p.Peers[pod].Acks
+	left := m.Mutant == AckBeforeBackup ||
+		p.Of.has(pod) && (m.Mutant == CommitWhileShrinking && p.Prop == Shrink || m.Mutant == RetireDropsFirst && p.Prop == Retire)
+	return p.Peers[pod].Acks && !left
 }
 
 // reads says whether a primary takes reads at all.

@@ -11,7 +11,7 @@ type edges struct {
 	list  []uint32
 }
 
-func (e *edges) from(n uint32) {
+func (e *edges) next() {
 	if e != nil {
 		e.first = append(e.first, uint32(len(e.list)))
 	}

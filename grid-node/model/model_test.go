@@ -56,7 +56,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 // A variant that is harmless shows that the checker does not catch just anything.
 func TestHarmlessVariantsHold(t *testing.T) {
 	for _, m := range Variants() {
-		res, err := Search(&Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1}, Mutant: m}, Options{Healthy: true})
+		res, err := Search(&Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1}, Mutant: m}, Options{Except: m.Except(), Healthy: true})
 		if err != nil || res.Broken != Holds {
 			t.Errorf("%s: %v, %v\n%s", m, res.Broken, err, lines(res.Trace))
 		}
@@ -64,7 +64,7 @@ func TestHarmlessVariantsHold(t *testing.T) {
 }
 
 // What the node does when the arbiter goes away during a hand-over: a member may
-// find its log diverged and end, and that is all.
+// find its log diverged and end. TestHarmlessVariantsHold shows that that is all.
 func TestReopenedHandOver(t *testing.T) {
 	spec := &Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1}, Mutant: ReopenHandOver}
 	res, err := Search(spec, Options{})
@@ -72,9 +72,6 @@ func TestReopenedHandOver(t *testing.T) {
 		t.Errorf("%v, %v: I6 ought to break", res.Broken, err)
 	}
 	t.Logf("I6 broken after %d steps:\n%s", len(res.Trace), lines(res.Trace))
-	if res, err = Search(spec, Options{Except: I6, Healthy: true}); err != nil || res.Broken != Holds {
-		t.Errorf("%v, %v\n%s", res.Broken, err, lines(res.Trace))
-	}
 }
 
 // Each invariant, checked alone, is broken by some mutant: none is empty words.
@@ -177,7 +174,7 @@ func TestTraceTellsTrueNames(t *testing.T) {
 }
 
 func TestUnfinishedSearchSaysSo(t *testing.T) {
-	_, err := Search(&Spec{Bounds: Plan[0]}, Options{MaxBytes: 1})
+	_, err := Search(&Plan[0], Options{MaxBytes: 1})
 	if !errors.Is(err, ErrMemory) {
 		t.Errorf("got %v, want %v", err, ErrMemory)
 	}

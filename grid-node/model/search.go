@@ -107,7 +107,7 @@ func (r *search) run() (err error) {
 		if s.allGone() {
 			r.res.AllGone++
 		}
-		r.edges.from(r.now)
+		r.edges.next()
 		r.spec.next(&s, r.reach)
 		if r.now&0xffff == 0 {
 			r.measure()

@@ -17,14 +17,15 @@ type Bounds struct {
 
 // Plan is what `make model` searches: more of one thing at the cost of another,
 // so that all of it takes a minute or two.
-var Plan = []Bounds{
-	{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1},
-	{Members: 2, Orders: 3, Faults: 2, Replace: true},
-	{Members: 2, Orders: 2, Faults: 2, HandOvers: 1, Replace: true},
-	{Members: 2, Orders: 1, Faults: 3, HandOvers: 1},
-	{Members: 3, Orders: 1, Faults: 2},
-	{Members: 3, Orders: 2, Faults: 1},
-	{Members: 3, Orders: 1, Faults: 1, HandOvers: 1},
+var Plan = []Spec{
+	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1}},
+	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 3, HandOvers: 1, Retires: 1}},
+	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, Replace: true}},
+	{Bounds: Bounds{Members: 2, Orders: 2, Faults: 2, HandOvers: 1, Replace: true}},
+	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1}, Mutant: ReopenHandOver},
+	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 2}},
+	{Bounds: Bounds{Members: 3, Orders: 2, Faults: 1}},
+	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 1, HandOvers: 1}},
 }
 
 // MutantBounds are enough to catch every mutant.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/term"
@@ -43,12 +44,9 @@ func run(args []string, out, errs io.Writer) int {
 	small := func(to *uint8, name string, def uint8, text string) {
 		*to = def
 		f.Func(name, fmt.Sprintf("%s (default %d)", text, def), func(s string) error {
-			var v uint8
-			if n, err := fmt.Sscanf(s, "%d", &v); n != 1 || err != nil || v > 3 {
-				return fmt.Errorf("allowed: 0..3")
-			}
-			*to = v
-			return nil
+			v, err := strconv.ParseUint(s, 10, 8)
+			*to = uint8(v)
+			return err
 		})
 	}
 	small(&o.bounds.Members, "members", 2, "members of the partition, 2..3")
@@ -84,20 +82,27 @@ func run(args []string, out, errs io.Writer) int {
 	f.Visit(func(f *flag.Flag) {
 		bounded = bounded || f.Name != "memory" && f.Name != "mutant" && f.Name != "mutants"
 	})
-	switch {
-	case o.mutants && !bounded:
+	mutant := model.Correct
+	if o.mutant != "" {
+		m, err := model.ParseMutant(o.mutant)
+		if err != nil {
+			fmt.Fprintln(errs, err)
+			return exitUnknown
+		}
+		mutant = m
+	}
+	if !bounded && (o.mutants || o.mutant != "") {
 		o.bounds = model.MutantBounds
-		return table(&o, out, errs)
+	}
+	switch {
 	case o.mutants:
 		return table(&o, out, errs)
-	case bounded:
-		return check(&o, out, errs)
-	case o.mutant != "":
-		o.bounds = model.MutantBounds
-		return check(&o, out, errs)
+	case bounded || o.mutant != "":
+		return check(&o, &model.Spec{Bounds: o.bounds, Mutant: mutant}, out, errs)
 	}
-	for _, o.bounds = range model.Plan {
-		if code := check(&o, out, errs); code != exitHolds {
+	for _, spec := range model.Plan {
+		o.except = spec.Mutant.Except()
+		if code := check(&o, &spec, out, errs); code != exitHolds {
 			return code
 		}
 		fmt.Fprintln(out)
@@ -105,17 +110,8 @@ func run(args []string, out, errs io.Writer) int {
 	return exitHolds
 }
 
-func check(o *options, out, errs io.Writer) int {
-	spec := &model.Spec{Bounds: o.bounds}
-	if o.mutant != "" {
-		m, err := model.ParseMutant(o.mutant)
-		if err != nil {
-			fmt.Fprintln(errs, err)
-			return exitUnknown
-		}
-		spec.Mutant = m
-	}
-	fmt.Fprintf(out, "%s: %s\n", spec.Mutant, spec.Bounds)
+func check(o *options, spec *model.Spec, out, errs io.Writer) int {
+	fmt.Fprintf(out, "%s: %s\n", spec.Mutant.Text(), spec.Bounds)
 	res, err := model.Search(spec, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true, Except: o.except, Progress: progress(out)})
 	if err != nil {
 		fmt.Fprintf(errs, "not finished: %v\n", err)
@@ -123,21 +119,21 @@ func check(o *options, out, errs io.Writer) int {
 	}
 	fmt.Fprintf(out, "%d states, %d transitions, depth %d, %s, %d MiB\n", res.States, res.Transitions, res.Depth, res.Took.Round(10*time.Millisecond), res.Bytes>>20)
 	fmt.Fprintf(out, "%d states in which no in-sync member lives: a person decides there\n", res.AllGone)
-	if res.Broken == model.Holds {
-		fmt.Fprint(out, "holds:")
-		for _, v := range model.Invariants {
-			if v != o.except {
-				fmt.Fprint(out, " ", v)
-			}
+	if res.Broken != model.Holds {
+		fmt.Fprintf(out, "broken: %s, %s\n", res.Broken, res.Broken.Text())
+		for i, s := range res.Trace {
+			fmt.Fprintf(out, "%3d  %s\n", i+1, s.Text)
 		}
-		fmt.Fprintln(out)
-		return exitHolds
+		return exitBroken
 	}
-	fmt.Fprintf(out, "broken: %s, %s\n", res.Broken, res.Broken.Text())
-	for i, s := range res.Trace {
-		fmt.Fprintf(out, "%3d  %s\n", i+1, s.Text)
+	fmt.Fprint(out, "holds:")
+	for _, v := range model.Invariants {
+		if v != o.except {
+			fmt.Fprint(out, " ", v)
+		}
 	}
-	return exitBroken
+	fmt.Fprintln(out)
+	return exitHolds
 }
 
 // table checks every mutant, each of which must be caught, and every variant
@@ -152,6 +148,13 @@ func table(o *options, out, errs io.Writer) int {
 			return exitUnknown
 		}
 		fmt.Fprintf(out, "%-22s  %-6s  %5d  %9d  %s\n", m, res.Broken, len(res.Trace), res.States, m.Text())
+		if v := m.Except(); v != model.Holds && res.Broken == v {
+			if res, err = model.Search(&model.Spec{Bounds: o.bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true, Except: v}); err != nil {
+				fmt.Fprintf(errs, "%s without %s: not finished: %v\n", m, v, err)
+				return exitUnknown
+			}
+			fmt.Fprintf(out, "%-22s  %-6s  %5d  %9d  the others, without %s\n", "", res.Broken, len(res.Trace), res.States, v)
+		}
 		if (res.Broken == model.Holds) != m.Harmless() {
 			code = exitBroken
 		}
