@@ -49,6 +49,7 @@ func (r *running) alarmCounts() (counts map[string]uint64) {
 func TestPlannedStopFailsNoOrder(t *testing.T) {
 	g := newGrid(t, 2, 2)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
+	g.base.Lease, g.base.Grace = 2*time.Second, 3*time.Second // a busy machine is not to be suspected
 	g.up()
 	c := g.client()
 	acked, stop := g.load(c)

@@ -20,7 +20,8 @@ import (
 //
 // A node dials one connection to every node that it sends beacons to, and answers
 // on the connection that a beacon came on. The data loop accepts, reads the Hello,
-// and hands the connection over (hello in link.go).
+// and hands the connection over (hello in link.go): a connection has to stand
+// before a loop gets stuck, so it is dialled with the first beacon and kept.
 type liveness struct {
 	cfg  *Config
 	log  *slog.Logger

@@ -45,7 +45,8 @@ func (g *grid) records() (recs []arbiter.Record) {
 // and nobody drops it.
 func TestStalledLoopIsNotDead(t *testing.T) {
 	g := newGrid(t, 2, 2)
-	g.base.Lease, g.base.Grace = 300*time.Millisecond, 400*time.Millisecond // stuck for good after 4 s
+	// Stuck for good after 10 s: a busy machine has time for the beacons counted below.
+	g.base.Beacon, g.base.Lease, g.base.Grace = 50*time.Millisecond, 700*time.Millisecond, time.Second
 	g.up()
 	c := g.client()
 	submit(t, c, "before", 10)
@@ -57,7 +58,7 @@ func TestStalledLoopIsNotDead(t *testing.T) {
 	g.until(func() bool { return g.nodes[0].vitals(0).Answered > 0 && g.nodes[0].vitals(1).Heard > 0 }, "no beacons")
 	resume := g.stall(0)
 	led, heard := g.nodes[0].vitals(0).Answered, g.nodes[0].vitals(1).Heard
-	const graces = 2 * 400 / 20
+	const graces = 2 * 1000 / 50 // beacons in twice the grace
 	g.until(func() bool {
 		return g.nodes[0].vitals(0).Answered > led+graces && g.nodes[0].vitals(1).Heard > heard+graces
 	}, "the liveness thread stops with the loop: %+v", func() any { return []any{g.nodes[0].vitals(0), g.nodes[0].vitals(1), g.nodes[1].vitals(1)} })
