@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
 // stall blocks the data loop of node i until the function returned is called.
@@ -44,7 +46,14 @@ func (g *grid) records() (recs []arbiter.Record) {
 // A loop that is busy for twice the grace is not dead: nobody takes over from it,
 // and nobody drops it.
 func TestStalledLoopIsNotDead(t *testing.T) {
+	for _, kind := range []transport.Kind{transport.KindAuto, transport.KindNet} {
+		t.Run(cmp.Or(string(kind), "default"), func(t *testing.T) { stalledLoop(t, kind) })
+	}
+}
+
+func stalledLoop(t *testing.T, kind transport.Kind) {
 	g := newGrid(t, 2, 2)
+	g.base.Transport = kind
 	// Stuck for good after 10 s: a busy machine has time for the beacons counted below.
 	g.base.Beacon, g.base.Lease, g.base.Grace = 50*time.Millisecond, 700*time.Millisecond, time.Second
 	g.up()
