@@ -129,6 +129,7 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	q := &call{w: newWaiter()}
 	k.calls[id] = q
 	c.out = encode(c.out, id)
+	reads := c.reads
 	k.p.flush(c, false)
 	t := time.AfterFunc(time.Duration(until-nanotime()), q.w.signal)
 	defer t.Stop()
@@ -137,6 +138,11 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	}
 	k.p.leave(&q.w)
 	delete(k.calls, id)
+	if owed := nanotime() - now; !q.done && c.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
+		// Nothing at all came: the network may have forgotten the connection. The
+		// next request dials anew.
+		k.p.fail(c, &silentError{k.addr, time.Duration(owed), "it is connected to again"})
+	}
 	switch {
 	case q.done:
 		return q.frame, q.err

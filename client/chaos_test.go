@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -107,7 +108,7 @@ func chaosMonkey(g *fakeGrid, r *rand.Rand, rounds int) {
 		primary := g.primary
 		g.mu.Unlock()
 		other := g.nodes[r.IntN(len(g.nodes))]
-		switch r.IntN(7) {
+		switch r.IntN(8) {
 		case 0:
 			primary.cut()
 		case 1: // applies, does not answer, loses the connection
@@ -128,6 +129,10 @@ func chaosMonkey(g *fakeGrid, r *rand.Rand, rounds int) {
 			primary.setHook(rejectWith(wire.CodeOverloaded, int64(r.IntN(20))))
 		case 5:
 			primary.setHook(rejectWith(wire.CodeDraining, int64(1+r.IntN(3))))
+		case 7: // what is under way on the connections arrives when the clients have left them
+			primary.setHook(delaySubmits(time.Duration(r.IntN(5000)) * time.Microsecond))
+			time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
+			primary.setHook(rejectWith(wire.CodeOverloaded, int64(r.IntN(20))))
 		case 6: // nobody for a while
 			g.mu.Lock()
 			g.epoch++
@@ -140,9 +145,24 @@ func chaosMonkey(g *fakeGrid, r *rand.Rand, rounds int) {
 	}
 }
 
+// delaySubmits loses a connection for its client at the first Submit on it; the
+// Submits that were sent are handled later.
+func delaySubmits(by time.Duration) func(*fakeConn, []byte) bool {
+	return func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit {
+			return false
+		}
+		c.CloseWrite()
+		frame = slices.Clone(frame)
+		time.AfterFunc(by, func() { c.handle(frame) })
+		return true
+	}
+}
+
 func calm(g *fakeGrid) {
 	for _, n := range g.nodes {
 		n.setHook(nil)
+		n.cut() // a connection on which an answer was swallowed has no future
 	}
 	g.promote(g.nodes[0])
 	time.Sleep(50 * time.Millisecond)

@@ -164,3 +164,32 @@ func ExampleClient_ReadLog() {
 	}
 	// Output: order true true
 }
+
+// Whoever is paged by orders that wait wants to know why they did. What is
+// printed for a hand-over: "s0p1: no answers for 2.6ms (moved), from primary … of
+// epoch 7 to … of epoch 8, 1 attempts: …".
+func ExampleClient_Outages() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, client.Config{
+		Endpoints: exampleEndpoints(), Grid: "dev",
+		OnOutage: func(o client.Outage) { log.Printf("orders waited: %v", o) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Submit(ctx, newOrder("OUTAGE-1")); err != nil {
+		log.Fatal(err)
+	}
+	for _, o := range c.Outages() { // the last 64, without a callback
+		fmt.Println(o.Duration(), o.Cause, o.OldEpoch, o.NewEpoch)
+	}
+	st := c.Stats()
+	for i, n := range st.OutageCounts {
+		if n > 0 && i < len(client.OutageBounds) {
+			fmt.Println(n, "outages of at most", client.OutageBounds[i])
+		}
+	}
+	fmt.Println("outages:", st.Outages)
+	// Output: outages: 0
+}

@@ -47,6 +47,7 @@ type conn struct {
 	stalled  bool   // the peer did not read for a tick
 	heard    bool   // something came since heardAt was set
 	heardAt  int64  // about when something came last
+	reads    uint64 // how often something came
 	pingedAt int64  // when a sign of life was last asked for
 	out      []byte // frames waiting for a writer
 	rest     []byte // what the last write left, goes before out
@@ -164,6 +165,7 @@ func (p *pump) lead(c *conn, until int64) {
 		case err == nil:
 			c.w += n
 			c.heard = true
+			c.reads++
 			p.handle(c)
 		case !errors.Is(err, errTick):
 			p.fail(c, err)

@@ -226,6 +226,13 @@ func (c *Client) incomplete() error {
 
 func (c *Client) fetchTable(ctx context.Context, addr string) (*wire.Table, error) {
 	var m wire.Table
+	if _, err := c.callerOf(ctx, addr); err != nil {
+		return nil, err
+	}
+	// Connected it is one round trip; a connection that has gone deaf is to be
+	// found out while there is time for another.
+	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout(500*time.Millisecond))
+	defer cancel()
 	err := c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
 		return wire.AppendRequest(dst, wire.TypeTableRequest, &wire.Request{ReqID: reqID})
 	}, func(frame []byte) error { return wire.DecodeTable(append([]byte(nil), frame...), &m) })

@@ -195,6 +195,29 @@ func TestDeafConnection(t *testing.T) {
 	}
 }
 
+// TestDeafTableConnection: the network has forgotten the connection over which
+// the next primary would be asked; that is found out when it is needed.
+func TestDeafTableConnection(t *testing.T) {
+	g := newFakeGrid(t, 2)
+	k := newCable()
+	c := g.dial(t, func(c *Config) { c.Dial, c.RequestTimeout = k.dial, 20*time.Second })
+	s := openTest(t, c)
+	if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
+		t.Fatal(err)
+	}
+	next := g.nodes[1].ln.Addr().String()
+	if _, err := c.fetchTable(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	k.vanish(next, true)
+	g.promote(g.nodes[1])
+	g.nodes[0].kill()
+	if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(s.Stats().LastOutage)
+}
+
 // TestSlowPrimaryIsNoSuspect: a primary that takes five times SuspectAfter for
 // each answer, and lives, is not left.
 func TestSlowPrimaryIsNoSuspect(t *testing.T) {
