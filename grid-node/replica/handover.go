@@ -90,7 +90,7 @@ func (r *Replica) handOverTarget() *peer {
 		p := &r.primary.peers[i]
 		switch {
 		case !r.mayTakeHandOver(p):
-		case p.draining && !(r.leaving && p.Pod() < r.self.Pod()):
+		case p.draining && !r.leaving, p.draining && p.Pod() > r.self.Pod(): // of two that leave the smaller name stays
 		case wanted && p.Pod() == r.preferredPod && (r.leaving || r.steady(p)):
 			return p
 		case r.leaving && target == nil:

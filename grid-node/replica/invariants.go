@@ -5,7 +5,7 @@ import "fmt"
 // The invariants of docs/replication.md as far as one replica can see them. A
 // broken one is a bug here, not a peer's fault: the partition stops rather than
 // goes on with it. The cheap ones are asserted always, those that walk the log
-// with the build tag invariants (checkLog); what takes more than one replica to
+// with the build tag invariants (logCheck); what takes more than one replica to
 // see is checked by the simulator.
 
 // checkFlush asserts at every flush what must hold between two wake-ups.
@@ -21,7 +21,7 @@ func (r *Replica) checkFlush() {
 	case r.role == RoleBackup && (r.cfg.Primary.Boot == r.self.Boot || !r.cfg.Has(r.self.Boot)): // I10
 		r.broken("backup by role, not by configuration: " + r.cfg.String())
 	}
-	r.checkLog()
+	r.logged.check(r)
 }
 
 func (r *Replica) checkPrimary(last uint64) {

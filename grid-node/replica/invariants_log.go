@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// logCheck is what checkLog has seen of the log.
+// logCheck is what check has seen of the log.
 type logCheck struct {
 	seq     uint64
 	hash    uint64
@@ -23,10 +23,9 @@ type appliedKey struct {
 	clientSeq        uint64
 }
 
-// checkLog walks what was added to the log since the last call and holds the
-// state that is a function of the log against it: I6 and I7.
-func (r *Replica) checkLog() {
-	c := &r.logged
+// check walks what was added to the log since the last call and holds the state
+// that is a function of the log against it: I6 and I7.
+func (c *logCheck) check(r *Replica) {
 	if c.applied == nil {
 		c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
 	}
