@@ -25,20 +25,30 @@ func program(t *testing.T) string {
 	return exe
 }
 
-// play runs a scenario on a grid of processes and judges what was recorded, as
-// it is and as it comes back from a file.
-func play(t *testing.T, exe, name string, change func(*scenarios.Options)) (*history.History, *report.Report) {
+// startDev is a grid of processes for one scenario.
+func startDev(t *testing.T, exe, name string) faults.Target {
 	t.Helper()
 	s, err := scenarios.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	target, err := faults.StartDev(ctx, faults.DevOptions{Program: exe, Replicas: 2, MemoryMiB: 512, Dir: filepath.Join(t.TempDir(), "sinks"), Args: s.NodeArgs})
+	target, err := faults.StartDev(t.Context(), faults.DevOptions{Program: exe, Replicas: 2, MemoryMiB: 512, Dir: filepath.Join(t.TempDir(), "sinks"), Args: s.NodeArgs})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return target
+}
+
+// play runs a scenario and judges what was recorded as it comes back from a file.
+// The target is closed.
+func play(t *testing.T, target faults.Target, name string, change func(*scenarios.Options)) *report.Report {
+	t.Helper()
+	s, err := scenarios.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
 	defer func() {
 		if err := target.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -69,7 +79,7 @@ func play(t *testing.T, exe, name string, change func(*scenarios.Options)) (*his
 		t.Fatal(err)
 	}
 	t.Log(text.String())
-	return h, r
+	return r
 }
 
 // TestKills is the gate: safety is judged, times are not.
@@ -77,7 +87,7 @@ func TestKills(t *testing.T) {
 	exe := program(t)
 	for _, name := range []string{"kill-both-in-turn", "kill-backup"} {
 		t.Run(name, func(t *testing.T) {
-			_, r := play(t, exe, name, func(o *scenarios.Options) { o.Repeat = 2 })
+			r := play(t, startDev(t, exe, name), name, func(o *scenarios.Options) { o.Repeat = 2 })
 			sound(t, r)
 			if r.Orders.Acked < 100 || r.Reads == 0 {
 				t.Errorf("%d orders acknowledged, %d reads answered: the traffic did not flow", r.Orders.Acked, r.Reads)
@@ -88,7 +98,8 @@ func TestKills(t *testing.T) {
 
 // TestArbiterAway: a kill without an arbiter stops writes, and they come back.
 func TestArbiterAway(t *testing.T) {
-	_, r := play(t, program(t), "api-outage-then-kill", func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
+	const name = "api-outage-then-kill"
+	r := play(t, startDev(t, program(t), name), name, func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
 	sound(t, r)
 	if rep := r.Reps[0]; rep.SilentAcks != 0 || rep.Outage.Worst < time.Second {
 		t.Errorf("%d orders acknowledged without an arbiter, outage %s", rep.SilentAcks, rep.Outage.Worst)

@@ -142,6 +142,10 @@ func silentAcks(h *history.History, rep *history.Rep, g scenarios.Goals) (n int6
 // process itself may have been kept from running before figures mean nothing.
 const tooDisturbed = 5
 
+// tooBusy is the part of all cores in use, per cent, from which on what is
+// measured is the queue for a core.
+const tooBusy = 92
+
 func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
 	say := func(v Verdict, format string, args ...any) {
 		if rank(v) > rank(r.Verdict) {
@@ -185,6 +189,8 @@ func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
 	switch {
 	case disturbed*tooDisturbed > len(r.Reps):
 		say(Invalid, "outage %s at p99, wanted %s; but in %d of %d repetitions the recording process itself was kept from running: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), disturbed, len(r.Reps))
+	case r.Host.Busy > tooBusy:
+		say(Invalid, "outage %s at p99, wanted %s; but the machine was %.0f %% busy: quiet it and repeat", ms(r.Outage.P99), ms(g.Outage), r.Host.Busy)
 	case r.Noise.P99 > g.Outage/2:
 		say(Invalid, "outage %s at p99, wanted %s; but without a fault the longest gap is already %s: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
 	default:

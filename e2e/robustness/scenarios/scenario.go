@@ -41,7 +41,7 @@ type Goals struct {
 // of an OrderGrid. Short only where hand-overs are what it is about.
 func (s Scenario) HandOverDelay() time.Duration {
 	if s.Name == "hand-over" {
-		return time.Second
+		return 500 * time.Millisecond
 	}
 	return 10 * time.Minute // the longest there is
 }
@@ -78,7 +78,7 @@ func All() []Scenario {
 		{Name: "kill-both-in-turn", Short: "kill -9 of the primary; once redundant again, of the process that took over", Targets: both, Repeat: 20, Goals: Goals{Outage: 50 * time.Millisecond, NoFailed: true}, run: killBothInTurn},
 		{Name: "silent-cut", Short: "all packets of a primary's node are dropped, for as long as it takes and a second", Targets: both, Repeat: 10, Goals: Goals{Outage: time.Second, NoFailed: true}, run: silentCut},
 		{Name: "sigstop", Short: "a primary stands still for 5 s and goes on (SIGSTOP, SIGCONT)", Targets: both, Repeat: 5, Goals: Goals{Outage: time.Second, NoFailed: true}, run: sigstop},
-		{Name: "hand-over", Short: "another pod is preferred as primary", Targets: both, Repeat: 20, Goals: Goals{Outage: 10 * time.Millisecond, NoFailed: true}, run: handOver},
+		{Name: "hand-over", Short: "another pod is preferred as primary", Targets: both, Repeat: 20, Goals: Goals{Outage: 10 * time.Millisecond, NoFailed: true}, NodeArgs: []string{"--hand-over-delay", "500ms"}, run: handOver},
 		{Name: "planned-stop", Short: "SIGTERM of a primary, on a cluster deletion of its pod", Targets: both, Repeat: 10, Goals: Goals{NoFailed: true}, run: plannedStop},
 		{Name: "drain", Short: "kubectl drain of a primary's node, then uncordon", Targets: []string{"cluster"}, Repeat: 5, Goals: Goals{NoFailed: true}, run: drain},
 		{Name: "api-outage", Short: "the API server is away for --away while all is well", Targets: both, Repeat: 1, Goals: Goals{NoFailed: true, Steady: true}, run: apiOutage},
