@@ -81,5 +81,5 @@ type Target interface {
 	CPU(ctx context.Context) []int
 }
 
-// ErrUnsupported: the target cannot do that; the error says why.
+// ErrUnsupported means that the target cannot do that; the error says why.
 var ErrUnsupported = errors.New("not possible on this target")

@@ -203,6 +203,10 @@ const steadySlack = time.Millisecond
 
 func (r *Report) steady(say func(Verdict, string, ...any), o *validate.Outage) {
 	if o.During.P99 > 2*o.Before.P99+steadySlack {
+		if r.Host.Busy > tooBusy {
+			say(Invalid, "p99 of orders was %s during the fault, %s before; but the machine was %.0f %% busy: quiet it and repeat", ms(o.During.P99), ms(o.Before.P99), r.Host.Busy)
+			return
+		}
 		say(Missed, "p99 of orders was %s during the fault, %s before", ms(o.During.P99), ms(o.Before.P99))
 	}
 }

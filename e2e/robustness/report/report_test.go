@@ -62,9 +62,14 @@ func TestVerdicts(t *testing.T) {
 			h.Stalls = []history.Stall{{At: 410 * ms1, Len: 60 * ms1}}
 		}, Invalid, 3, "the recording process itself was kept from running"},
 		"too slow, but so was calm": {func(h *history.History) { outage(h, 400, 480); calmGap(h) }, Invalid, 3, "without a fault the longest gap is already"},
-		"not read":                  {func(h *history.History) { h.Logs[0].Error = "refused" }, Invalid, 3, "refused"},
-		"no repetition":             {func(h *history.History) { h.Reps = nil }, Invalid, 3, "no repetition"},
-		"not finished":              {func(h *history.History) { h.Reps[0].Failed = "no service within 1m" }, Missed, 1, "no service within 1m"},
+		"slow, arbiter away, machine busy": {func(h *history.History) {
+			h.Scenario, h.Host.Busy = "api-outage", 99
+			outage(h, 400, 440)
+		}, Invalid, 3, "but the machine was 99 % busy"},
+		"too slow, machine busy": {func(h *history.History) { outage(h, 400, 480); h.Host.Busy = 99 }, Invalid, 3, "but the machine was 99 % busy"},
+		"not read":               {func(h *history.History) { h.Logs[0].Error = "refused" }, Invalid, 3, "refused"},
+		"no repetition":          {func(h *history.History) { h.Reps = nil }, Invalid, 3, "no repetition"},
+		"not finished":           {func(h *history.History) { h.Reps[0].Failed = "no service within 1m" }, Missed, 1, "no service within 1m"},
 		"written without an arbiter": {func(h *history.History) {
 			h.Scenario, h.Reps[0].Healed = "api-outage-then-kill", 600*ms1
 		}, Violated, 1, "acknowledged while nobody may acknowledge"},

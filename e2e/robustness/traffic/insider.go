@@ -33,7 +33,6 @@ type insider struct {
 	done    chan struct{}
 
 	mu      sync.Mutex // guards what follows, between sender and receiver
-	link    *insideLink
 	reads   []history.Read
 	refused int64
 }

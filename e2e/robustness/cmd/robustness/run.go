@@ -118,6 +118,11 @@ func (f *runFlags) check() (list []scenarios.Scenario, err error) {
 			return nil, fmt.Errorf("--%s: value %s, allowed: 100ms..1h", name, d)
 		}
 	}
+	return f.chosen()
+}
+
+// chosen are the scenarios asked for.
+func (f *runFlags) chosen() (list []scenarios.Scenario, err error) {
 	if len(f.scenarios) == 1 && f.scenarios[0] == "all" {
 		for _, s := range scenarios.All() {
 			if s.On(f.target) == nil {
