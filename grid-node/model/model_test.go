@@ -9,25 +9,35 @@ import (
 
 // gate is what every change has to pass; `make model` goes further.
 var gate = []Bounds{
-	{Members: 2, Orders: 1, Faults: 2, HandOvers: 1, Replace: true},
+	{Members: 2, Orders: 1, Faults: 2, HandOvers: 1},
 	{Members: 2, Orders: 3, Faults: 1, HandOvers: 1},
 	{Members: 2, Orders: 1, Faults: 1, HandOvers: 1, Retires: 1, Replace: true},
 	{Members: 3, Orders: 1, Faults: 0, HandOvers: 1},
 }
 
+// TestProtocolHolds also asserts that every action happens: a guard that is never
+// true would make everything hold.
 func TestProtocolHolds(t *testing.T) {
+	var seen [kinds]uint64
 	for _, b := range gate {
-		t.Run(b.String(), func(t *testing.T) {
-			t.Parallel()
-			res, err := Search(&Spec{Bounds: b}, Options{Healthy: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Broken != Holds {
-				t.Errorf("%s is broken (%s):\n%s", res.Broken, res.Broken.Text(), lines(res.Trace))
-			}
-			t.Logf("%d states, %d transitions, depth %d, %d with no in-sync member", res.States, res.Transitions, res.Depth, res.AllGone)
-		})
+		res, err := Search(&Spec{Bounds: b}, Options{Healthy: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Broken != Holds {
+			t.Fatalf("%s: %s is broken (%s):\n%s", b, res.Broken, res.Broken.Text(), lines(res.Trace))
+		}
+		t.Logf("%s: %d states, %d transitions, depth %d, %d with no in-sync member", b, res.States, res.Transitions, res.Depth, res.AllGone)
+		for k, n := range res.Actions {
+			seen[k] += n
+		}
+	}
+	// Forget, Lost, Diverge and Answer are of mutants; Echo, to a read that would be wrong, needs three members and a fault.
+	never := map[kind]bool{actAnswer: true, actForget: true, actLost: true, actEcho: true, actDiverge: true}
+	for k, n := range seen {
+		if (n == 0) != never[kind(k)] {
+			t.Errorf("%s is possible in %d states", kind(k), n)
+		}
 	}
 }
 
@@ -94,32 +104,10 @@ func TestEveryInvariantCanBreak(t *testing.T) {
 	}
 }
 
-// Every action of the protocol happens: a guard that is never true would make
-// everything hold.
-func TestEveryActionHappens(t *testing.T) {
-	// Forget, Lost, Diverge and Answer are of mutants; Echo, to a read that would be wrong, needs three members and a fault.
-	never := map[kind]bool{actAnswer: true, actForget: true, actLost: true, actEcho: true, actDiverge: true}
-	var seen [kinds]uint64
-	for _, b := range gate {
-		res, err := Search(&Spec{Bounds: b}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, n := range res.Actions {
-			seen[k] += n
-		}
-	}
-	for k, n := range seen {
-		if (n == 0) != never[kind(k)] {
-			t.Errorf("%s is possible in %d states", kind(k), n)
-		}
-	}
-}
-
 // A random walk meets only states that the search has reached: the visited set
 // loses none, and packing is exact.
 func TestRandomWalksStayInside(t *testing.T) {
-	spec := &Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1, Replace: true}}
+	spec := &Spec{Bounds: Bounds{Members: 2, Orders: 1, Faults: 1, HandOvers: 1, Replace: true}}
 	r := &search{spec: spec, t: newTable()}
 	first := spec.initial()
 	spec.settle(&first)
@@ -130,7 +118,7 @@ func TestRandomWalksStayInside(t *testing.T) {
 	}
 	size := r.t.n
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 500 {
+	for range 300 {
 		s := first
 		for range 60 {
 			var next []State
