@@ -272,6 +272,7 @@ func (in *insider) frame(l *insideLink, f []byte, now int64) error {
 		}
 		if p, ok := l.opening[m.ReqID]; ok {
 			delete(l.opening, m.ReqID)
+			in.slotReused(l, p, m.Slot)
 			l.sessions[p] = insideSession{open: true, slot: m.Slot, gen: m.Generation, next: m.LastClientSeq + 1}
 		}
 	case wire.TypeNotPrimary:
@@ -290,6 +291,18 @@ func (in *insider) frame(l *insideLink, f []byte, now int64) error {
 		return errGoaway
 	}
 	return nil
+}
+
+// slotReused gives up the orders of an earlier session in the slot: answers could
+// not be told apart any more.
+func (in *insider) slotReused(l *insideLink, p int, slot uint32) {
+	for key, index := range l.orders[p] {
+		if key.slot == slot {
+			o := in.streams[p].at(index)
+			o.T3, o.Fate = clock.Now(), load.Unknown
+			delete(l.orders[p], key)
+		}
+	}
 }
 
 // refusal of a request. NotPrimary does not say what became of an order: it may
