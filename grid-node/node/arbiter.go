@@ -84,8 +84,8 @@ func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool)
 	if err == nil {
 		c, err = configOf(rec)
 	}
+	n.recordSeen(p, err)
 	if err != nil {
-		n.recordGone(p, err)
 		n.counters.ArbiterErrors++
 		n.alarms.limited(n.loop.Clock().Mono(), p.name+"/arbiter", func() {
 			n.log.Warn("no word from the arbiter; the data path does not need it while the members are well",

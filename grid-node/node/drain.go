@@ -48,6 +48,11 @@ func (n *Node) drain() {
 	n.loop.Post(func() {
 		n.stopping = true
 		n.stepAll(&replica.Event{Kind: replica.EventDrain})
+		for _, p := range n.parts {
+			if p.recordGone {
+				n.recordSeen(p, arbiter.ErrNotFound)
+			}
+		}
 	})
 	poll, records := time.NewTicker(drainPoll), time.NewTicker(recordPoll)
 	defer poll.Stop()
@@ -129,10 +134,15 @@ func (n *Node) lookAtRecords() {
 	}
 }
 
-// recordGone is told with every word of the arbiter. Without a record nobody can
-// take over, ever: the grid is being deleted.
-func (n *Node) recordGone(p *partition, err error) {
-	if n.stopping && errors.Is(err, arbiter.ErrNotFound) {
+// recordSeen is told with every word of the arbiter. Without a record nobody can
+// take over, ever: the grid is being deleted. That the record is gone may be heard
+// before the signal, and not after it, when the right to read it is gone too; an
+// answer that is no answer changes nothing.
+func (n *Node) recordSeen(p *partition, err error) {
+	if err == nil || errors.Is(err, arbiter.ErrNotFound) {
+		p.recordGone = err != nil
+	}
+	if n.stopping && p.recordGone {
 		n.stop(p, "its record is gone: the grid is being deleted")
 	}
 }

@@ -156,6 +156,35 @@ func TestDrainEndsWithItsRecord(t *testing.T) {
 	g.left(r, drainStopped)
 }
 
+// The word that the record is gone may come before the signal, and then no word at
+// all: the right to read it goes with the grid.
+func TestDrainOfAGridThatWasDeletedBefore(t *testing.T) {
+	g := newGrid(t, 2, 2)
+	g.base.DrainTimeout = time.Minute
+	gone, away := make(chan struct{}), make(chan struct{})
+	g.arb = &flaky{Arbiter: &deleted{Arbiter: g.store, gone: gone}, away: away}
+	g.up()
+	g.kill(1)
+	submit(t, g.client(), "alone", 10)
+	r := g.nodes[0]
+	close(gone)
+	_ = r.onLoop(r.lookAtRecords)
+	g.until(func() bool {
+		n := 0
+		_ = r.onLoop(func() {
+			for _, p := range r.parts {
+				if p.recordGone {
+					n++
+				}
+			}
+		})
+		return n == 2
+	}, "the deletion is not noticed")
+	close(away)
+	r.cancel()
+	g.left(r, drainStopped)
+}
+
 // deleted is an arbiter whose records are gone.
 type deleted struct {
 	arbiter.Arbiter

@@ -24,17 +24,18 @@ type partition struct {
 	id   wire.PartitionID
 	name string // of the arbiter's record
 
-	inc       *incarnation
-	store     *store.Store     // of inc
-	replica   *replica.Replica // of inc
-	out       replica.Outbox
-	dirty     bool
-	drained   bool
-	ended     bool   // the replica takes nothing any more
-	stopped   bool   // EventStop was given, to this incarnation and those after it
-	committed uint64 // last ActionCommitted
-	status    replica.Status
-	reading   bool // a read of the record is under way
+	inc        *incarnation
+	store      *store.Store     // of inc
+	replica    *replica.Replica // of inc
+	out        replica.Outbox
+	dirty      bool
+	drained    bool
+	ended      bool   // the replica takes nothing any more
+	recordGone bool   // the arbiter said so last
+	stopped    bool   // EventStop was given, to this incarnation and those after it
+	committed  uint64 // last ActionCommitted
+	status     replica.Status
+	reading    bool // a read of the record is under way
 
 	remakeAt   int64 // Mono at which a new incarnation is made; 0 = none is due
 	remadeAt   int64
