@@ -11,11 +11,11 @@ func (r *Replica) advance() {
 		return
 	}
 	to, _ := r.store.Last()
-	if len(r.cfg.InSync) < r.opt.MinInSync {
+	if len(r.cfg.InSync) < r.opt.MinInSync && !mutant(mutMinInSyncIgnored) {
 		to = min(to, r.primary.floor)
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks {
+		if p := &r.primary.peers[i]; p.acks && !mutant(mutAckBeforeBackup) {
 			to = min(to, p.stored)
 		}
 	}

@@ -18,7 +18,7 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.alarm(AlarmBadConfig, err.Error())
 		return
 	}
-	if r.cfg != nil && c.Epoch <= r.epoch {
+	if r.cfg != nil && c.Epoch <= r.epoch && !(mutant(mutStaleConfig) && c.Epoch < r.epoch && c.Epoch > 0) {
 		r.observeKnown(c, fresh)
 		return
 	}
@@ -56,7 +56,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 		return
 	}
 	if r.prop.purpose != purposeReassert {
-		if r.doubted != r.epoch { // a read that began before this epoch was known says nothing: ask again
+		if r.doubted != r.epoch && !mutant(mutDoubtIgnored) { // a read that began before this epoch was known says nothing: ask again
 			r.doubted = r.epoch
 			r.askConfig()
 			return
@@ -108,7 +108,7 @@ func (r *Replica) adopt(c *Config) {
 			r.claimAt += int64(r.opt.Timing.ClaimDelay)
 		}
 		r.claim()
-	case c.Primary.Boot == r.self.Boot:
+	case c.Primary.Boot == r.self.Boot, mutant(mutPromoteByPod) && c.Primary.Pod() == r.self.Pod():
 		r.becomePrimary(before)
 	case c.Has(r.self.Boot):
 		r.becomeBackup(before, planned)
@@ -128,6 +128,9 @@ func (r *Replica) becomePrimary(before Role) {
 		p.peers = p.peers[:0]
 		p.pend.clear()
 		r.sessions.forgetClients()
+		if mutant(mutDedupeForgotten) {
+			r.mutateSessions()
+		}
 		p.floor, _ = r.store.Last()
 	}
 	p.suspended = false
@@ -163,7 +166,9 @@ func (r *Replica) setPeers() {
 			old.learner = !old.inSync
 			old.acks = old.inSync // a learner enters the ack set anew
 			old.knowsEpoch = false
-			old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
+			if !mutant(mutLeaseKept) {
+				old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
+			}
 			old.tellConfig = true
 			kept = append(kept, old)
 		} else {

@@ -18,6 +18,9 @@ type cursorState struct {
 func (r *Replica) logCursor() {
 	c := &r.cursor
 	reached := min(c.reached, r.commit)
+	if mutant(mutCursorAhead) {
+		reached = r.commit
+	}
 	if reached <= c.logged || c.dataSeq <= c.logged || c.entrySeq > r.commit {
 		return
 	}

@@ -41,7 +41,7 @@ func (r *Replica) mayEnd() bool {
 		last, _ := r.store.Last()
 		return r.stopping && last == r.commit && r.primary.reads.empty()
 	case RoleBackup, RoleFenced: // to be retired; it may be the only one that holds everything
-		return r.stopping
+		return r.stopping || mutant(mutBackupLeaves)
 	case RoleLearner:
 		return r.stopping || !r.backup.counted // an admission may have succeeded: wait to be let go, or taken in
 	}

@@ -61,7 +61,7 @@ func (r *Replica) arbiterAnswers() bool {
 
 // parking says whether new orders wait for the end of a hand-over.
 func (r *Replica) parking() bool {
-	return r.primary.hand.to != 0 && !r.primary.hand.reopened && !r.stopping
+	return r.primary.hand.to != 0 && !r.primary.hand.reopened && !r.stopping && !mutant(mutHandOverUndrained)
 }
 
 // limitParking ends the wait of those who are parked when the members or the
@@ -125,7 +125,7 @@ func (r *Replica) progressHandOver() {
 		r.endHandOver()
 		return
 	}
-	if last, _ := r.store.Last(); last != r.commit {
+	if last, _ := r.store.Last(); last != r.commit && !mutant(mutHandOverUndrained) {
 		return
 	}
 	members := []Member{p.Member}

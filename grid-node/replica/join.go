@@ -109,6 +109,10 @@ func (r *Replica) refuseLearner(member *Member) string {
 			continue
 		}
 		if p.inSync || r.admitting(p.Boot) {
+			if mutant(mutFormerProcess) {
+				p.Member = *member
+				return "the pod is a member already"
+			}
 			if !p.down && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) {
 				return "another process of this pod is in sync, and answers"
 			}
@@ -163,7 +167,18 @@ func (r *Replica) joinReply(frame []byte) error {
 // mustHave is how much of the log whoever is electable has to hold: what may have
 // been acknowledged. A new primary does not know how much of what it took over
 // was, so all of it counts.
-func (r *Replica) mustHave() uint64 { return max(r.commit, r.primary.floor) }
+func (r *Replica) mustHave() uint64 {
+	if mutant(mutAdmitIgnoresFloor) {
+		return r.commit
+	}
+	return max(r.commit, r.primary.floor)
+}
+
+// mayAdmit says whether a learner may become electable.
+func (r *Replica) mayAdmit(p *peer) bool {
+	inAckSet, caughtUp := p.acks || mutant(mutAdmitBeforeAckSet), p.stored >= r.mustHave()
+	return inAckSet && caughtUp || mutant(mutAdmitEarly)
+}
 
 // progressLearner moves a learner on: close enough, it enters the ack set; with
 // everything stored that was committed, it is proposed for inSync. In this
@@ -172,10 +187,10 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.learner || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return
 	}
-	if !p.acks && p.knowsEpoch {
+	if !p.acks && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
 		r.settle(p)
 	}
-	if !p.acks || p.stored < r.mustHave() || r.prop.active() || r.now.Mono < r.primary.admitAt {
+	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return
 	}
 	members := []Member{r.self}

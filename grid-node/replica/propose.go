@@ -106,6 +106,9 @@ func (r *Replica) casResult(ev *Event) {
 			}
 		}
 	default:
+		if (mutant(mutReturnToOldEpoch) || mutant(mutUnknownAdmissionFailed)) && r.mutateUnknown() {
+			return
+		}
 		p.unknown = true
 		r.count.CASUnknown++
 		r.askConfig()

@@ -32,7 +32,9 @@ func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.epoch != epoch {
 		v.epoch = epoch
 		for i := range v.peers {
-			v.peers[i].echoNs = 0
+			if !mutant(mutLeaseKept) {
+				v.peers[i].echoNs = 0
+			}
 		}
 	}
 	if v.leadsSame(peers) {

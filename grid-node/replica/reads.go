@@ -86,7 +86,7 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 		r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
 		return nil
 	}
-	if r.commit < r.primary.floor {
+	if r.commit < r.primary.floor && !mutant(mutReadBeforeFloor) {
 		r.reject(conn, wire.TypeGet, m.ReqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing what it took over; retry")
 		return nil
 	}
@@ -124,13 +124,18 @@ func (r *Replica) confirm(rd read) {
 		return
 	}
 	rd.round = r.primary.round + 1 // sent at the next flush, after this read arrived
+	if mutant(mutReadOldEcho) {
+		rd.round = r.echoed()
+	}
 	r.primary.reads.push(rd)
 }
 
 // confirmReads answers the reads whose round came back from the whole ack set.
 func (r *Replica) confirmReads() {
 	round := r.echoed()
-	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
+	if mutant(mutReadSuspended) && r.primary.suspended {
+		round = ^uint64(0)
+	} else if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
 		return
 	}
 	for !r.primary.reads.empty() {
@@ -184,7 +189,7 @@ func (r *Replica) getReply(conn, reqID, seq, commit uint64) {
 // leaseAlive says whether no other replica can have taken over yet. The clock is
 // read here, after the value was: a process that slept in between sees it.
 func (r *Replica) leaseAlive() bool {
-	if r.opt.LeaseClock == nil || r.primary.suspended || r.primary.hand.to != 0 {
+	if r.opt.LeaseClock == nil || r.primary.suspended || r.primary.hand.to != 0 && !mutant(mutHandOverLeases) {
 		return false
 	}
 	now := r.opt.LeaseClock()

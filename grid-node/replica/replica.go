@@ -113,7 +113,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	if r.role == RoleStopped {
 		return
 	}
-	if slept {
+	if slept && !mutant(mutWakeIgnored) {
 		r.wake()
 	}
 	switch ev.Kind {

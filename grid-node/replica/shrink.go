@@ -41,6 +41,9 @@ func (r *Replica) shrink() {
 		}
 	}
 	r.primary.suspended = true
+	if mutant(mutShrinkKeepsAcking) {
+		r.mutateShrink()
+	}
 	r.alarm(AlarmMemberDropped, fmt.Sprintf("no sign of life from%s, proposing epoch %d without", names, r.epoch+1))
 	r.propose(purposeShrink, members)
 }

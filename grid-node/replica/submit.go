@@ -26,7 +26,7 @@ func (r *Replica) submit(conn uint64, frame []byte) error {
 		r.rejectSubmit(conn, &m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
 		return nil
 	}
-	if s.conn != conn {
+	if s.conn != conn && !mutant(mutSessionFenceIgnored) {
 		r.rejectSubmit(conn, &m, wire.CodeSessionMoved, s.attempt, "the session is not open on this connection; open it again with a higher attempt")
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	if seq, dup := r.store.FindClOrdID(id); dup {
-		if seq <= r.commit {
+		if seq <= r.commit || mutant(mutDuplicateEarly) {
 			r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
 			return
 		}

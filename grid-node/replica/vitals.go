@@ -210,6 +210,9 @@ func (v *Vitals) answer(now Time, m *wire.PeerAck, flags uint8) {
 	v.count.Answered++
 	p.heardAt = max(p.heardAt, now.Mono)
 	p.echoNs = max(p.echoNs, min(m.EchoNs, p.sentNs)) // nobody answers what was not sent
+	if mutant(mutLeaseFromReceipt) {
+		p.echoNs = now.Mono
+	}
 	p.flags = flags
 }
 
@@ -251,13 +254,16 @@ func (v *Vitals) fence(heardAt int64, leased, down bool, now int64) (silent int6
 	defer v.mu.Unlock()
 	t := &v.timing
 	silent = now - max(heardAt, v.heardAt)
+	if mutant(mutFenceForgetsVitals) {
+		return now - heardAt, now-heardAt > int64(t.Grace) || down && !leased
+	}
 	due := silent > int64(t.Grace)
 	if down {
 		// The lease counts from when the primary sent what was last heard
 		// here, so from now it ends sooner; an eighth is for clocks that drift.
-		due = due || !leased && !v.leased || silent > int64(t.Lease+t.Lease/8)
+		due = due || !leased && !v.leased || mutant(mutTakeOverInLease) || silent > int64(t.Lease+t.Lease/8)
 	}
-	if due {
+	if due && !mutant(mutFencedAnswers) {
 		v.mode = vitalQuiet
 	}
 	return silent, due

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -149,6 +151,9 @@ func (w *world) checkRefused(p *process, id string, seq uint64) {
 func (w *world) duplicate(c *client, r *request, m *wire.Reject, lineage uint64) {
 	w.stats.Duplicates++
 	t := w.timeline(lineage)
+	if !strings.HasPrefix(r.key, shared) { // nobody else sends this ClOrdID: it was applied, and that is the reply
+		w.violation("I7", "client %d is told that its own order %s is a duplicate of entry %d: its clientSeq has two replies", c.id, r.key, m.Detail)
+	}
 	if at := t.orders[r.key]; at != m.Detail {
 		w.violation("I5", "client %d hears that order %s was there before, at %d; the committed log has it at %d", c.id, r.key, m.Detail, at)
 	}

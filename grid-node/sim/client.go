@@ -51,7 +51,10 @@ type request struct {
 	op        int // in the history
 }
 
-const clientWindow = 10 // orders under way per session
+const (
+	clientWindow = 10        // orders under way per session
+	shared       = "shared-" // ClOrdIDs that several clients send
+)
 
 func (w *world) addClient(i int) {
 	c := &client{w: w, id: i, readers: map[*pod]*reader{}}
@@ -134,7 +137,7 @@ func (c *client) submit() {
 	w := c.w
 	r := &request{key: fmt.Sprintf("c%d-%d-%d", c.id, c.sessions, c.next), clientSeq: c.next}
 	if w.chance(8) {
-		r.key = fmt.Sprintf("shared-%d", w.rng.IntN(20)) // another client may send it too
+		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
 	c.next++
 	r.op = w.history.submit(c.id, r.key, w.now)

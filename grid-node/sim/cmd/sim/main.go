@@ -24,6 +24,8 @@ type options struct {
 	stopAfter   int
 	html        string
 	mutant      string
+	bound       uint64
+	control     uint64
 }
 
 func main() {

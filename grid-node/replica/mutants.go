@@ -1,0 +1,42 @@
+package replica
+
+// mutantID names a deliberately broken variant of the protocol. They exist to
+// prove that the simulator would notice (`make sim-mutants`): mutants_on.go says
+// what each one breaks. Without the build tag mutant is a constant false, and the
+// compiler takes every check of it out.
+type mutantID uint8
+
+const (
+	mutNone mutantID = iota
+	mutAckBeforeBackup
+	mutShrinkKeepsAcking
+	mutMinInSyncIgnored
+	mutForgetHash
+	mutReturnToOldEpoch
+	mutUnknownAdmissionFailed
+	mutStaleConfig
+	mutPromoteByPod
+	mutFencedAnswers
+	mutOldEpochAccepted
+	mutFormerProcess
+	mutAdmitEarly
+	mutAdmitBeforeAckSet
+	mutAdmitIgnoresFloor
+	mutReadBeforeFloor
+	mutReadOldEcho
+	mutReadSuspended
+	mutDuplicateEarly
+	mutLeaseFromReceipt
+	mutLeaseKept
+	mutTakeOverInLease
+	mutFenceForgetsVitals
+	mutWakeIgnored
+	mutDedupeForgotten
+	mutSessionFenceIgnored
+	mutHandOverUndrained
+	mutHandOverLeases
+	mutBackupLeaves
+	mutCursorAhead
+	mutDoubtIgnored
+	mutants
+)

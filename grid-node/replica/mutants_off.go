@@ -1,0 +1,5 @@
+//go:build !mutants
+
+package replica
+
+func mutant(mutantID) bool { return false }

@@ -1,0 +1,69 @@
+//go:build mutants
+
+package replica
+
+import (
+	"fmt"
+	"strings"
+)
+
+// selected is set before any replica runs and not changed while one does.
+var selected mutantID
+
+func mutant(id mutantID) bool { return selected == id }
+
+// Mutant is a deliberately broken variant of the protocol.
+type Mutant struct {
+	Name   string
+	Breaks string // what it does, against which rule
+}
+
+var mutantList = [mutants]Mutant{
+	mutNone:                   {"none", "nothing: the protocol as it is"},
+	mutAckBeforeBackup:        {"ack-before-backup", "an order is acknowledged before any backup stored it"},
+	mutShrinkKeepsAcking:      {"shrink-keeps-acking", "a primary goes on acknowledging, without the silent member, before the arbiter has dropped it"},
+	mutMinInSyncIgnored:       {"min-in-sync-ignored", "orders that were accepted before a member was lost are committed with too few copies"},
+	mutForgetHash:             {"forget-prev-hash", "neither side compares hashes: a log that does not chain is stored and acknowledged"},
+	mutReturnToOldEpoch:       {"return-to-old-epoch", "a take-over or shrink whose outcome is unknown is taken as failed, the old epoch goes on"},
+	mutUnknownAdmissionFailed: {"unknown-admission-failed", "an admission whose outcome is unknown is taken as failed, the learner leaves the ack set"},
+	mutStaleConfig:            {"stale-configuration", "a replica adopts whatever the watch shows, old epochs too"},
+	mutPromoteByPod:           {"promote-by-pod-name", "a process counts as a member when its pod's name is listed, whatever its boot id"},
+	mutFencedAnswers:          {"fenced-answers", "a backup that proposed its take-over goes on answering beacons and prepares of the old epoch"},
+	mutOldEpochAccepted:       {"old-epoch-accepted", "a backup stores prepares of an epoch that is over"},
+	mutFormerProcess:          {"former-process", "a primary takes a restarted process for the one before it, with all that one stored"},
+	mutAdmitEarly:             {"admit-before-caught-up", "a learner is proposed for inSync before it holds what was committed"},
+	mutAdmitBeforeAckSet:      {"admit-before-ack-set", "a learner is proposed for inSync while commits do not wait for it yet"},
+	mutAdmitIgnoresFloor:      {"admit-ignores-take-over", "a learner needs only what a new primary has committed, not all it took over"},
+	mutReadBeforeFloor:        {"read-before-floor", "a new primary serves reads before what it took over is committed"},
+	mutReadOldEcho:            {"read-old-echo", "a read is confirmed by an answer to something sent before the read arrived"},
+	mutReadSuspended:          {"read-suspended", "a primary that proposed to drop a member confirms reads without it"},
+	mutDuplicateEarly:         {"duplicate-early", "a ClOrdID is refused as duplicate of an order that is not committed yet"},
+	mutLeaseFromReceipt:       {"lease-from-receipt", "the read lease counts from when an answer came, not from when its beacon was sent"},
+	mutLeaseKept:              {"lease-kept", "a lease of one epoch lives on in the next"},
+	mutTakeOverInLease:        {"take-over-in-lease", "a backup whose connection was reset takes over without waiting out the primary's lease"},
+	mutFenceForgetsVitals:     {"fence-forgets-vitals", "a take-over does not look at, or end, what the second thread answers"},
+	mutWakeIgnored:            {"wake-ignored", "a process that was stopped goes on with answers that were queued before it slept"},
+	mutDedupeForgotten:        {"dedupe-forgotten", "a new primary forgets which clientSeqs were applied"},
+	mutSessionFenceIgnored:    {"session-fence-ignored", "a submit is taken from a connection that its session has left"},
+	mutHandOverUndrained:      {"hand-over-undrained", "a hand-over is proposed while accepted orders are not committed and new ones come in"},
+	mutHandOverLeases:         {"hand-over-leases", "leased reads go on while a hand-over is proposed"},
+	mutBackupLeaves:           {"backup-leaves", "a backup that is told to leave says it may end while it is still in sync"},
+	mutCursorAhead:            {"cursor-ahead", "the write-behind cursor says what is committed, not what the sink holds"},
+	mutDoubtIgnored:           {"old-read-believed", "a read of the record that began before the present epoch was known counts as a regression"},
+}
+
+// Mutants lists all variants; the first is the protocol as it is.
+func Mutants() []Mutant { return mutantList[:] }
+
+// SelectMutant breaks the protocol in one way from here on, in this process.
+func SelectMutant(name string) error {
+	var names []string
+	for id := range mutantList {
+		if mutantList[id].Name == name {
+			selected = mutantID(id)
+			return nil
+		}
+		names = append(names, mutantList[id].Name)
+	}
+	return fmt.Errorf("mutant is %q, allowed: %s", name, strings.Join(names, ", "))
+}

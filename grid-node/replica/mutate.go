@@ -1,0 +1,42 @@
+package replica
+
+// What the larger mutants do; see mutants.go. Never reached without the build tag.
+
+// mutateShrink goes on without the silent members, whatever the arbiter says.
+func (r *Replica) mutateShrink() {
+	r.primary.suspended = false
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync && r.gone(p) {
+			p.acks = false
+		}
+	}
+}
+
+// mutateUnknown takes a change whose outcome is unknown as one that failed.
+func (r *Replica) mutateUnknown() bool {
+	switch purpose := r.prop.purpose; {
+	case mutant(mutUnknownAdmissionFailed) && purpose == purposeAdmit:
+		for i := range r.primary.peers {
+			if p := &r.primary.peers[i]; p.learner {
+				p.acks = false
+			}
+		}
+		r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
+	case mutant(mutReturnToOldEpoch) && purpose == purposeTakeOver:
+		r.role = RoleBackup
+		r.followPrimary()
+	case mutant(mutReturnToOldEpoch) && purpose == purposeShrink:
+		r.primary.suspended = false
+	default:
+		return false
+	}
+	r.prop = proposal{}
+	return true
+}
+
+// mutateSessions forgets what was applied.
+func (r *Replica) mutateSessions() {
+	for i := range r.sessions.slots {
+		clear(r.sessions.slots[i].ring)
+	}
+}

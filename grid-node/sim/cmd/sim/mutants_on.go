@@ -1,0 +1,69 @@
+//go:build mutants
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/sim"
+)
+
+func mutantFlags(cmd *cobra.Command, o *options) {
+	cmd.Flags().StringVar(&o.mutant, "mutant", "none", "break the protocol in this way; 'list' shows all")
+	proof := &cobra.Command{
+		Use:   "mutants",
+		Short: "Break the protocol in every known way, one at a time, and see that each is caught",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return prove(o) },
+	}
+	proof.Flags().Uint64Var(&o.bound, "bound", 3000, "seeds within which each has to be caught")
+	proof.Flags().Uint64Var(&o.control, "control", 400, "seeds that the protocol as it is has to pass")
+	cmd.AddCommand(proof)
+}
+
+func selectMutant(name string) error {
+	if name == "list" {
+		for _, m := range replica.Mutants() {
+			fmt.Printf("%-26s %s\n", m.Name, m.Breaks)
+		}
+		os.Exit(0)
+	}
+	return replica.SelectMutant(name)
+}
+
+// prove runs seeds against every mutant until one fails, and prints the table.
+func prove(o *options) error {
+	var errs []error
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "mutant\tseeds\tcaught by\tworld\twhat it does")
+	for i, m := range replica.Mutants() {
+		if err := replica.SelectMutant(m.Name); err != nil {
+			return err
+		}
+		bound := o.bound
+		if i == 0 {
+			bound = o.control
+		}
+		sum := sim.Many{Seeds: bound, Workers: o.workers, StopAfter: 1}.Run()
+		switch {
+		case i == 0 && len(sum.Failed) == 0:
+			fmt.Fprintf(w, "%s\t%d\tnothing\tall\t%s\n", m.Name, sum.Seeds, m.Breaks)
+		case i == 0:
+			errs = append(errs, fmt.Errorf("the protocol as it is fails seed %d: %w", sum.Failed[0].Seed, sum.Failed[0].Violation))
+		case len(sum.Failed) == 0:
+			fmt.Fprintf(w, "%s\t>%d\tNOBODY\t\t%s\n", m.Name, sum.Seeds, m.Breaks)
+			errs = append(errs, fmt.Errorf("mutant %s survives %d seeds", m.Name, sum.Seeds))
+		default:
+			r := &sum.Failed[0]
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", m.Name, r.Seed+1, r.Violation.Invariant, r.Profile, m.Breaks)
+			fmt.Fprintf(os.Stderr, "%s: seed %d, %.300s\n", m.Name, r.Seed, r.Violation.Error())
+		}
+	}
+	return errors.Join(append(errs, w.Flush())...)
+}
