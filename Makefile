@@ -80,6 +80,10 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n, or SEED=s to replay one with its trace)
 	@hack/sim.sh "$(SEEDS)" "$(SEED)"
 
+.PHONY: sim-mutants
+sim-mutants: ## The proof that the simulator sees: deliberately broken variants of the protocol, each of which it has to catch
+	@$(GO) run -tags mutants ./grid-node/sim/cmd/sim mutants
+
 .PHONY: model
 model: ## Every interleaving of the abstract protocol within bounds (MODEL="-members 3 -orders 2" for others; docs/model.md)
 	@$(GO) build -o bin/model ./grid-node/model/cmd/model

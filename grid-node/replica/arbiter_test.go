@@ -16,10 +16,8 @@ type arbiterModel struct {
 	mode    arbiterMode
 	held    []arbiterCall // proposals that are on the way and will land late
 	noWatch bool
-	// watchLost says whether one watcher misses one change; nil: never.
-	watchLost func() bool
-	history   []replica.Config
-	spec      replica.Config // what the operator asks for: the fields of Config that no proposal has
+	history []replica.Config
+	spec    replica.Config // what the operator asks for: the fields of Config that no proposal has
 }
 
 type arbiterMode string
@@ -140,9 +138,7 @@ func (a *arbiterModel) tellAll() {
 		return
 	}
 	for _, n := range a.w.nodes {
-		if a.watchLost == nil || !a.watchLost() {
-			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
-		}
+		n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
 	}
 }
 

@@ -115,7 +115,7 @@ func (r *Replica) lookup(m *wire.Get) uint64 {
 // confirm answers at once when nobody else could be the primary, and waits for
 // the next round otherwise.
 func (r *Replica) confirm(rd read) {
-	if !r.primary.suspended && r.copies() == 1 && rd.need <= r.commit {
+	if !r.primary.suspended && r.copies() == 1 && rd.need <= r.commit || mutant(mutReadSuspended) && r.primary.suspended {
 		r.answer(&rd)
 		return
 	}
@@ -125,7 +125,7 @@ func (r *Replica) confirm(rd read) {
 	}
 	rd.round = r.primary.round + 1 // sent at the next flush, after this read arrived
 	if mutant(mutReadOldEcho) {
-		rd.round = r.echoed()
+		rd.round = r.primary.round
 	}
 	r.primary.reads.push(rd)
 }
@@ -133,9 +133,7 @@ func (r *Replica) confirm(rd read) {
 // confirmReads answers the reads whose round came back from the whole ack set.
 func (r *Replica) confirmReads() {
 	round := r.echoed()
-	if mutant(mutReadSuspended) && r.primary.suspended {
-		round = ^uint64(0)
-	} else if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
+	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
 		return
 	}
 	for !r.primary.reads.empty() {

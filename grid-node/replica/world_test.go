@@ -33,10 +33,6 @@ type world struct {
 	quiet  bool // no trace
 	// observer sees every reply frame to a client; nil traces them.
 	observer func(conn uint64, frame []byte)
-	// deferFlush says whether a wake-up has more frames to come; nil means never.
-	deferFlush func() bool
-	// vitalsFirst says which thread of a process that stood still runs first.
-	vitalsFirst func() bool
 	// committed is the hash of every entry that any replica ever committed.
 	committed map[uint64]uint64
 	lineage   uint64 // of committed
@@ -174,9 +170,6 @@ func (n *node) step(ev replica.Event) {
 		return
 	}
 	n.r.Step(n.w.now(), &ev, &n.out)
-	if n.w.deferFlush != nil && n.w.deferFlush() {
-		return
-	}
 	n.r.Step(n.w.now(), &replica.Event{Kind: replica.EventFlush}, &n.out)
 	n.act()
 }
@@ -406,18 +399,11 @@ func (w *world) resume(n *node) {
 	n.paused, n.stalled = false, false
 	inbox, vinbox := n.inbox, n.vinbox
 	n.inbox, n.vinbox = nil, nil
-	hear := func() {
-		for _, frame := range vinbox {
-			n.hear(frame)
-		}
-		vinbox = nil
-	}
-	if w.vitalsFirst != nil && w.vitalsFirst() {
-		hear()
-	}
-	defer hear()
 	n.step(replica.Event{Kind: replica.EventTick})
 	for _, ev := range inbox {
 		n.step(ev)
+	}
+	for _, frame := range vinbox {
+		n.hear(frame)
 	}
 }

@@ -19,6 +19,7 @@ type apiServer struct {
 	slow      int64            // added to every call
 	puts      []*apiPut        // sent and not yet arrived or given up
 	history   []replica.Config // every record that ever stood, in order
+	cut       map[*pod]bool    // who does not reach it, nor is reached
 	silent    map[*pod]bool    // whose watch says nothing
 	rewound   bool             // shows an older record than it once held
 	regressed bool             // did so once
@@ -45,7 +46,7 @@ const callTimeout = 2 * second
 
 func (a *apiServer) init(w *world) {
 	a.w = w
-	a.silent = map[*pod]bool{}
+	a.silent, a.cut = map[*pod]bool{}, map[*pod]bool{}
 	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync}
 	a.stamp()
 }
@@ -62,6 +63,9 @@ func (a *apiServer) way() int64 {
 	return a.w.between(300*microsecond, 3*millisecond) + a.w.between(a.slow/2, a.slow)
 }
 
+// away says whether a process gets no answer now.
+func (a *apiServer) away(p *process) bool { return a.mode == apiAway || a.cut[p.pod] }
+
 // get reads the record for a process: from the arbiter itself, but the answer
 // may be old when it arrives. A process has one read under way at a time, as the
 // node does.
@@ -72,7 +76,7 @@ func (a *apiServer) get(p *process) {
 	}
 	p.reading = true
 	w.after(a.way(), func() {
-		if a.mode == apiAway {
+		if a.away(p) {
 			w.faults.hit(faultOutage)
 			w.after(w.between(millisecond, callTimeout), func() { p.reading = false })
 			return
@@ -111,14 +115,14 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 		return
 	}
 	w.after(arrives, func() {
-		if a.mode == apiAway {
+		if a.away(p) {
 			w.faults.hit(faultOutage)
 			a.forget(put)
 			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "connection refused", nil) })
 			return
 		}
 		outcome, text := a.land(put)
-		if a.mode == apiCommits || !w.healing && w.chance(w.profile.odds.lostAnswer) {
+		if a.mode == apiCommits || a.cut[p.pod] || !w.healing && w.chance(w.profile.odds.lostAnswer) {
 			w.faults.hit(faultCommitTimeout)
 			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
 			return
@@ -183,7 +187,7 @@ func (a *apiServer) notify() {
 // events come in order; some are left out.
 func (a *apiServer) watch(p *process) {
 	w := a.w
-	if a.silent[p.pod] || a.mode == apiAway {
+	if a.silent[p.pod] || a.away(p) {
 		w.faults.hit(faultWatchSilent)
 		return
 	}

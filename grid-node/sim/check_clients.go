@@ -56,6 +56,23 @@ func (w *world) checkI4(p *process, what string, seq uint64) {
 	}
 }
 
+// checkI4Lease: a read is answered on the lease only while nobody else can be the
+// primary. Whoever takes over waits the lease out, so at the moment of such an
+// answer no other process has ever begun a later epoch. (A person who accepts the
+// loss of a primary that lives waits for nothing.)
+func (w *world) checkI4Lease(p *process) {
+	n := p.r.Counters().ReadsLeased
+	if n == p.leased {
+		return
+	}
+	p.leased = n
+	for epoch := p.status.Config.Epoch + 1; epoch < uint64(len(w.check.committers)); epoch++ {
+		if boot := w.check.committers[epoch]; boot != 0 && boot != p.self.Boot && w.api.rec.Lineage == p.status.Config.Lineage {
+			w.violation("I4", "%s answers a read on its lease of epoch %d; %s has begun epoch %d", p.name, p.status.Config.Epoch, w.name(boot), epoch)
+		}
+	}
+}
+
 // checkI5: an acknowledged order is in the committed log, at the number that is
 // acknowledged; the log of a lineage never loses one (I6, I10).
 func (w *world) checkI5(p *process, m *wire.Ack, lineage uint64) {

@@ -13,6 +13,7 @@ const (
 	faultLateFrame
 	faultCut
 	faultIsolate
+	faultNodeLost
 	faultSlowLink
 	faultReset
 	faultPause
@@ -43,7 +44,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	faultDrop: "frames lost", faultDuplicate: "frames doubled", faultReorder: "frames overtaken", faultLateFrame: "frames seconds late",
-	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultSlowLink: "slow links", faultReset: "connections reset",
+	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSlowLink: "slow links", faultReset: "connections reset",
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
@@ -145,7 +146,18 @@ func (w *world) makeIsolation() {
 		}
 	}
 	set(true)
-	w.until(50*millisecond, 1500*millisecond, func() { set(false) })
+	if w.rng.IntN(2) == 0 { // from everything
+		w.faults.hit(faultNodeLost)
+		w.api.cut[p] = true
+		w.logf("api: does not reach pod %s", p.name)
+	}
+	w.until(50*millisecond, 1500*millisecond, func() {
+		set(false)
+		w.api.cut[p] = false
+		if p.proc != nil {
+			w.api.watch(p.proc)
+		}
+	})
 }
 
 func (w *world) makeSlowLink() {

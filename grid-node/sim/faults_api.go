@@ -106,7 +106,7 @@ func (a *apiServer) heal() {
 	a.mode, a.slow = apiOK, 0
 	a.putRight()
 	for _, p := range a.w.pods {
-		a.silent[p] = false
+		a.silent[p], a.cut[p] = false, false
 		if p.proc != nil {
 			a.watch(p.proc)
 		}

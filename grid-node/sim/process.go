@@ -55,6 +55,7 @@ type process struct {
 	watchSeen int          // apiServer.changes of the last one delivered
 
 	log    logView
+	leased uint64         // reads it answered on its lease
 	status replica.Status // as of the last step
 	writer sinkWriter
 }
@@ -184,6 +185,9 @@ func (p *process) step(ev *replica.Event) {
 	w.steps++
 	p.r.Step(p.wakeUp(), ev, &p.out)
 	w.checkStep(p)
+	if ev.Kind == replica.EventClientFrame && w.profile.leases {
+		w.checkI4Lease(p)
+	}
 	if p.flushDue {
 		return
 	}

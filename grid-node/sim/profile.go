@@ -71,6 +71,7 @@ var shapes = []shape{
 	{"api", apiTrouble},
 	{"rewind", rewind},
 	{"rolls", rolls},
+	{"leases", leases},
 }
 
 func hostile(p *profile) {
@@ -117,6 +118,18 @@ func rewind(p *profile) {
 
 func rolls(p *profile) {
 	p.weights[faultDrain], p.weights[faultPrefer], p.weights[faultStop] = 50, 30, 10
+	p.weights[faultSlowLink], p.weights[faultCrash] = 40, 40
+}
+
+// leases are worlds in which a primary is suspected wrongly, again and again,
+// while it can still be asked.
+func leases(p *profile) {
+	p.leases = true
+	p.weights[faultCut], p.weights[faultSlowLink], p.weights[faultReset], p.weights[faultIsolate] = 60, 40, 30, 20
+	for _, k := range []faultKind{faultCommitTimeout, faultLatePut, faultSlowAPI} {
+		p.weights[k] *= 3
+	}
+	p.odds.lostAnswer = 200
 }
 
 // newProfile is the world of a seed.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,7 @@ type options struct {
 }
 
 func main() {
+	debug.SetGCPercent(400) // worlds are small and live for milliseconds
 	var o options
 	cmd := &cobra.Command{
 		Use:   "sim [--seeds n | --seed s]",
