@@ -95,12 +95,16 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
-	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n)
+	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS)
 
-.PHONY: robustness
-robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
-	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
+.PHONY: profile
+profile: ## CPU, allocation and block profiles of primary, backup and client in one case, into out/profile (CASES=name)
+	@$(GO) run ./hack/bench profile $(if $(filter-out .,$(CASES)),--cases '$(CASES)')
+
+.PHONY: microbench
+microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
+	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
 
 .PHONY: e2e
 e2e: ## Run a suite against the real cluster (SUITE=smoke)

@@ -1,4 +1,4 @@
-// Package golden compares objects with files kept in testdata; `go test ./the/package -update` rewrites them.
+// Package golden compares objects and texts with files kept in testdata; `go test ./the/package -update` rewrites them.
 package golden
 
 import (
@@ -20,6 +20,12 @@ func YAML(t *testing.T, file string, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	Bytes(t, file, got)
+}
+
+// Bytes fails t when got is not what file holds.
+func Bytes(t *testing.T, file string, got []byte) {
+	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,161 @@
+// Package cases lists what the benchmark measures. A case has a name that stays
+// the same, NETWORK/COPIES/LOAD, and is chosen by a regular expression.
+package cases
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/hack/bench/generator"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+)
+
+// Better is the figure that decides a case.
+type Better string
+
+// Figures.
+const (
+	LowP50   Better = "p50_us"       // latency: ratio of medians of p50, smaller is better
+	HighRate Better = "orders_per_s" // throughput: ratio of orders/s, larger is better
+)
+
+// Case is one row of measurement for each system.
+type Case struct {
+	Name       string
+	Title      string // what it measures, for people
+	Network    string // "lo" or "ns"
+	Copies     int
+	Partitions int
+	Size       int // bytes of an order
+	Held       int64
+	Shape      generator.Shape
+	Judged     Better
+	// ReadMode of the grid: "" is confirmed.
+	ReadMode generator.ReadMode
+	// GridOnly: the floors hold nothing and have no partitions.
+	GridOnly bool
+	Growth   bool // measured on request only
+	// MemoryMiB is the memory limit of one node.
+	MemoryMiB int
+}
+
+// heldForReads are the orders that reads find.
+const heldForReads = 100_000
+
+// Networks of the standard cases.
+var networks = []struct{ name, title string }{
+	{"lo", "loopback"},
+	{"ns", "between network namespaces"},
+}
+
+var copies = []struct {
+	name, title string
+	n           int
+}{
+	{"repl", "two copies", 2},
+	{"single", "one copy", 1},
+}
+
+// Reads of the relay are requests of the size of a read and answers of the size
+// of an order, given without asking a second process: what is there can be read
+// at one copy.
+const (
+	readRequest = 40
+	readReply   = fixorder.Size
+	orderReply  = 8
+)
+
+// Leased says that the grid answers reads by its lease.
+func (c *Case) Leased() bool { return c.ReadMode == generator.Leased }
+
+// Request is the size of one message to the relay.
+func (c *Case) Request() int {
+	if c.Shape.Op == generator.Get {
+		return readRequest
+	}
+	return c.Size
+}
+
+// Reply is the size of the relay's answer.
+func (c *Case) Reply() int {
+	if c.Shape.Op == generator.Get {
+		return readReply
+	}
+	return orderReply
+}
+
+var loads = []struct {
+	name, title string
+	shape       generator.Shape
+	judged      Better
+	mode        generator.ReadMode
+}{
+	{"rate-1000", "open loop, 1,000 orders/s, 4 synchronous threads", open(1000), LowP50, ""},
+	{"rate-6000", "open loop, 6,000 orders/s, 4 synchronous threads", open(6000), LowP50, ""},
+	{"rate-12000", "open loop, 12,000 orders/s, 4 synchronous threads", open(12000), LowP50, ""},
+	{"pingpong", "one synchronous client", closed(generator.Submit, 1, 1), LowP50, ""},
+	{"sync-64", "64 synchronous clients", closed(generator.Submit, 64, 1), HighRate, ""},
+	{"pipe-64x4", "4 clients, 64 orders unanswered each", closed(generator.Submit, 4, 64), HighRate, ""},
+	{"get", "one client reads by ClOrdID", closed(generator.Get, 1, 1), LowP50, generator.Confirmed},
+	{"get-64x4", "4 clients, 64 reads by ClOrdID unanswered each", closed(generator.Get, 4, 64), HighRate, generator.Confirmed},
+	{"get-leased", "one client reads by ClOrdID, leased", closed(generator.Get, 1, 1), LowP50, generator.Leased},
+	{"get-leased-64x4", "4 clients, 64 leased reads by ClOrdID unanswered each", closed(generator.Get, 4, 64), HighRate, generator.Leased},
+}
+
+func open(rate int) generator.Shape {
+	return generator.Shape{Op: generator.Submit, Rate: rate, Threads: 4, Depth: 1}
+}
+
+func closed(op generator.Op, threads, depth int) generator.Shape {
+	return generator.Shape{Op: op, Threads: threads, Depth: depth}
+}
+
+// Standard are the cases of `make bench`.
+func Standard() []Case {
+	var all []Case
+	for _, n := range networks {
+		for _, k := range copies {
+			for _, l := range loads {
+				if l.mode == generator.Leased && k.n == 1 {
+					continue // a copy alone has nobody to ask
+				}
+				c := Case{Name: n.name + "/" + k.name + "/" + l.name, Title: fmt.Sprintf("%s, %s, %s", l.title, k.title, n.title),
+					Network: n.name, Copies: k.n, Partitions: 1, Size: fixorder.Size, Shape: l.shape, Judged: l.judged, ReadMode: l.mode, MemoryMiB: 8 << 10}
+				if l.shape.Op == generator.Get {
+					c.Held = heldForReads
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// All are the standard cases and those of growth.
+func All() []Case { return append(Standard(), Growth()...) }
+
+// Select returns the cases whose names an expression matches. "" and "." are the
+// standard cases; those of growth are included only if the expression names them.
+func Select(expr string) ([]Case, error) {
+	if expr == "" {
+		expr = "."
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, fmt.Errorf("CASES: value %q, allowed: a regular expression: %w", expr, err)
+	}
+	var chosen []Case
+	for _, c := range All() {
+		if c.Growth && !strings.Contains(expr, "growth") {
+			continue
+		}
+		if re.MatchString(c.Name) {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("CASES: value %q matches no case; `go run ./hack/bench list` lists them", expr)
+	}
+	return chosen, nil
+}

@@ -1,0 +1,37 @@
+package cases
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/golden"
+)
+
+// Names are what bench.json of two releases is compared by: they stay the same.
+func TestNamesStayTheSame(t *testing.T) {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, c := range All() {
+		if seen[c.Name] {
+			t.Errorf("%s stands twice", c.Name)
+		}
+		seen[c.Name] = true
+		fmt.Fprintf(&b, "%s: %s\n", c.Name, c.Title)
+	}
+	golden.Bytes(t, "testdata/cases.txt", []byte(b.String()))
+}
+
+func TestSelect(t *testing.T) {
+	for expr, want := range map[string]int{"": 36, ".": 36, "^lo/repl/pingpong$": 1, "rate-6000": 4, "growth": 39, "growth/held": 15, "growth/connections": 7, "growth/partitions": 5, "growth/payload": 12} {
+		got, err := Select(expr)
+		if err != nil || len(got) != want {
+			t.Errorf("%q: %d cases, %v, want %d", expr, len(got), err, want)
+		}
+	}
+	for _, bad := range []string{"(", "nosuch"} {
+		if _, err := Select(bad); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("value %q", bad)) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

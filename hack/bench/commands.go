@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/hack/bench/results"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/version"
+)
+
+func helpCommand(ctx context.Context, _ []string, out io.Writer) error {
+	return runCommand(ctx, []string{"--help"}, out)
+}
+
+func listCommand(_ context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("list", flag.ContinueOnError)
+	fs.SetOutput(out)
+	expr := fs.String("cases", "", "regular expression over the names of cases; default: all")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	list := cases.All()
+	if *expr != "" {
+		var err error
+		if list, err = cases.Select(*expr); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, c := range list {
+		fmt.Fprintf(t, "%s\t%s\n", c.Name, c.Title)
+	}
+	return t.Flush()
+}
+
+const compareHelp = `usage: go run ./hack/bench compare BEFORE.json AFTER.json
+
+Prints each case and system that both runs have. A difference is shown in per cent
+when the ranges of the rounds do not overlap, else as "~". Trust the column "to floor"
+between machines or days: both its sides were measured in the same run.
+For statistics over rounds: benchstat BEFORE/benchstat.txt AFTER/benchstat.txt.
+`
+
+func compareCommand(_ context.Context, args []string, out io.Writer) error {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(out, compareHelp)
+		return nil
+	}
+	if len(args) != 2 {
+		return fmt.Errorf("%w: compare takes two files, got %d\n%s", errUsage, len(args), compareHelp)
+	}
+	before, err := results.ReadJSON(args[0])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	after, err := results.ReadJSON(args[1])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return results.Compare(out, before, after)
+}
+
+const profileHelp = `usage: go run ./hack/bench profile --cases REGEXP [flags]
+
+Runs one case once against the grid and takes CPU, allocation and block profiles of
+primary, backup and client while it is loaded. The files stay in --out (default
+out/profile); the top entries are printed. A flame graph of one:
+
+  go tool pprof -http :8080 out/profile/primary.cpu.pprof
+
+Profiling costs time itself: take no latency from such a run.
+
+Flags:
+`
+
+// topEntries of each profile are printed.
+const topEntries = 12
+
+func profileCommand(ctx context.Context, args []string, out io.Writer) (err error) {
+	b := &bench{w: out, begin: time.Now()}
+	args = append([]string{"--out", "out/profile", "--duration", "5s", "--cases", "^lo/repl/pipe-64x4$", "--gate", "off"}, args...)
+	if _, err := b.parse("profile", profileHelp, args, out); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	chosen, err := cases.Select(b.cases)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if len(chosen) != 1 {
+		return fmt.Errorf("%w: CASES: value %q matches %d cases, allowed: one, such as ^lo/repl/rate-6000$", errUsage, b.cases, len(chosen))
+	}
+	b.systems = "^grid$"
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	at, missing, err := b.place(ctx, chosen[0].Network)
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		return errors.New(missing)
+	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return err
+	}
+	b.say("profiling %s: %s", chosen[0].Name, chosen[0].Title)
+	res, err := b.runner.Measure(ctx, at, &chosen[0], b.gridSystem(), b.out)
+	if err != nil {
+		return err
+	}
+	b.say("%.0f orders/s, p50 %.1f us while profiled", float64(res.Orders)/res.Elapsed.Seconds(), float64(res.SendToEnd.Percentile(50))/1e3)
+	return b.tops(ctx)
+}
+
+func (b *bench) gridSystem() system.System { return b.runner.Systems[0] }
+
+// tops prints the first entries of every profile.
+func (b *bench) tops(ctx context.Context) error {
+	for _, kind := range []string{"cpu", "allocs", "block"} {
+		files, err := filepath.Glob(filepath.Join(b.out, "*."+kind+".pprof"))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			args := []string{"tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", topEntries)}
+			if kind == "allocs" {
+				args = append(args, "-sample_index=alloc_objects")
+			}
+			top, err := exec.CommandContext(ctx, "go", append(args, f)...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("go tool pprof %s: %w: %s", f, err, top)
+			}
+			fmt.Fprintf(b.w, "\n%s\n%s", f, top)
+		}
+	}
+	fmt.Fprintf(b.w, "\nflame graph: go tool pprof -http :8080 %s\n", filepath.Join(b.out, "primary.cpu.pprof"))
+	return nil
+}
+
+// machine is one line about where this runs.
+func machine() string {
+	model := "unknown CPU"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for l := range strings.Lines(string(b)) {
+			if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "model name" {
+				model = strings.TrimSpace(v)
+				break
+			}
+		}
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") // "" says that it is unknown
+	return fmt.Sprintf("%s, %d cores, Linux %s, %s, ordergrid %s", model, runtime.NumCPU(), strings.TrimSpace(string(release)), runtime.Version(), version.String())
+}

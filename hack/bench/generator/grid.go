@@ -1,0 +1,175 @@
+package generator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ordergrid/ordergrid/client"
+)
+
+// gridDriver is package client as users have it: a session per client, whose I/O
+// is the client's default unless Spec.ClientIO says otherwise.
+type gridDriver struct {
+	spec   *Spec
+	client *client.Client
+	mode   client.ReadMode
+}
+
+var readModes = map[ReadMode]client.ReadMode{"": client.Confirmed, Confirmed: client.Confirmed, Leased: client.Leased}
+
+func newGridDriver(s *Spec) (Driver, error) {
+	mode, ok := readModes[s.ReadMode]
+	if !ok {
+		return nil, fmt.Errorf("read_mode: value %q, allowed: confirmed, leased", s.ReadMode)
+	}
+	cfg := client.Config{Endpoints: s.Addresses, Name: "bench", RequestTimeout: answerLimit}
+	if s.ClientIO != "" {
+		io, err := client.ParseIO(s.ClientIO)
+		if err != nil {
+			return nil, err
+		}
+		cfg.IO = io
+	}
+	c, err := client.Dial(context.Background(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &gridDriver{spec: s, client: c, mode: mode}, nil
+}
+
+func (d *gridDriver) Close() error { return d.client.Close() }
+
+func (d *gridDriver) Connect(n int) (Conn, error) {
+	parts := d.client.Table()
+	if len(parts) == 0 {
+		return nil, errors.New("the grid has no partitions")
+	}
+	s, err := d.client.Session(parts[n%len(parts)].ID)
+	if err != nil {
+		return nil, err
+	}
+	return &gridConn{d: d, session: s}, nil
+}
+
+type gridConn struct {
+	d       *gridDriver
+	session *client.Session
+}
+
+func (c *gridConn) Close() { _ = c.session.Close() } // it never fails
+
+func (c *gridConn) check(r client.Receipt) error {
+	if int(r.Copies) < c.d.spec.Copies {
+		return fmt.Errorf("acknowledged with %d copies, wanted: %d", r.Copies, c.d.spec.Copies)
+	}
+	return nil
+}
+
+func (c *gridConn) Submit(order []byte) error {
+	r, err := c.session.Submit(context.Background(), order)
+	if err != nil {
+		return err
+	}
+	return c.check(r)
+}
+
+func (c *gridConn) Get(key []byte) error {
+	_, err := c.d.client.GetByClOrdID(context.Background(), string(key), client.WithMode(c.d.mode))
+	return err
+}
+
+func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
+	if op == Get {
+		return c.gets(depth, s)
+	}
+	p := &gridPipe{conn: c, stream: s, over: make(chan struct{})}
+	p.done = p.answered
+	p.mu.Lock()
+	for range depth {
+		if !p.send() {
+			break
+		}
+	}
+	idle := p.unanswered == 0
+	p.mu.Unlock()
+	if !idle {
+		c.session.Push()
+		<-p.over
+	}
+	return p.err
+}
+
+// gridPipe keeps orders unanswered: every answer sends the next order, and what
+// one batch of answers sends leaves in one write.
+type gridPipe struct {
+	conn *gridConn
+	done func(client.Receipt, error) // one function value for all orders
+
+	// The client calls done from one goroutine at a time, but the first orders
+	// are sent from another.
+	mu         sync.Mutex
+	stream     *Stream
+	unanswered int
+	err        error
+	over       chan struct{}
+}
+
+// send enqueues the next order, if there is one.
+func (p *gridPipe) send() bool {
+	m, ok := p.stream.Next()
+	if !ok {
+		return false
+	}
+	if err := p.conn.session.Enqueue(m, p.done); err != nil {
+		p.err = err
+		return false
+	}
+	p.unanswered++
+	return true
+}
+
+func (p *gridPipe) answered(r client.Receipt, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stream.Answered(1)
+	p.unanswered--
+	if err == nil {
+		err = p.conn.check(r)
+	}
+	if p.err == nil {
+		p.err = err
+	}
+	if p.err == nil {
+		p.send()
+	}
+	if p.unanswered == 0 {
+		close(p.over)
+	}
+}
+
+// gets reads with as many goroutines as answers may be outstanding: the client
+// has no read that does not wait, and lets all goroutines share a connection.
+func (c *gridConn) gets(depth int, s *Stream) error {
+	errs := make([]error, depth)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			var key []byte
+			for {
+				k, sent, ok := s.NextShared(key)
+				if !ok {
+					return
+				}
+				key = k
+				if errs[i] = c.Get(key); errs[i] != nil {
+					return
+				}
+				s.Record(sent)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,195 @@
+// Package grid runs OrderGrid for a benchmark: real grid-node processes, and the
+// memory arbiter of `grid-node dev` in this process. It is `grid-node dev` with
+// one difference: the processes may be in network namespaces of their own.
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/hack/bench/generator"
+	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+)
+
+const (
+	gridName   = "bench"
+	readyLimit = 30 * time.Second
+	dataPort   = 7400
+	httpPort   = 9400
+)
+
+// Grid is the system under test.
+type Grid struct {
+	// Program is grid-node, built as a release is.
+	Program string
+	// Args are further flags of `grid-node serve` for every node.
+	Args []string
+}
+
+// Build compiles grid-node of this checkout into dir with the flags of `make build`.
+func Build(ctx context.Context, dir string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ordergrid/ordergrid").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the checkout (run this inside it): %w", err)
+	}
+	program := filepath.Join(dir, "grid-node")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/grid-node")
+	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/grid-node: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// Name implements system.System.
+func (g *Grid) Name() string { return "grid" }
+
+// Missing implements system.System.
+func (g *Grid) Missing() string { return "" }
+
+// Floor implements system.System.
+func (g *Grid) Floor() bool { return false }
+
+// servers are the roles of the nodes, by ordinal.
+var servers = []place.Role{place.Primary, place.Backup, place.Third}
+
+// Start implements system.System.
+func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+	var group proc.Group
+	r, err := g.start(ctx, at, t, &group)
+	if err != nil {
+		return nil, errors.Join(err, group.Stop())
+	}
+	r.Stop = group.Stop
+	return r, nil
+}
+
+func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
+	if t.Copies > len(servers) {
+		return nil, fmt.Errorf("copies: value %d, allowed: 1..%d", t.Copies, len(servers))
+	}
+	arbiterURL, err := serveArbiter(at, t, group)
+	if err != nil {
+		return nil, err
+	}
+	addresses, web := make([]string, t.Copies), make([]string, t.Copies)
+	for i := range addresses {
+		data, err1 := place.Address(at, servers[i], dataPort)
+		health, err2 := place.Address(at, servers[i], httpPort)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		addresses[i], web[i] = data, health
+	}
+	run := &system.Running{Driver: generator.Grid, Addresses: addresses}
+	nodes := make([]*proc.Process, t.Copies)
+	for i := range nodes {
+		args := append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...)
+		if nodes[i], err = proc.Start(podName(i), at.Command(servers[i], g.Program, args...)); err != nil {
+			return nil, err
+		}
+		group.Add(func() error { return end(nodes[i]) })
+		run.PIDs = append(run.PIDs, nodes[i].PID())
+		run.HTTP = append(run.HTTP, "http://"+web[i])
+	}
+	for i, n := range nodes {
+		if err := awaitReady(ctx, at, n, run.HTTP[i]+"/readyz"); err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// end kills a node. Nothing it holds is wanted any more, and to leave in good
+// order the last copy would wait for a new one. A node that is gone already must
+// have failed under load.
+func end(n *proc.Process) error {
+	select {
+	case <-n.Ended():
+		return fmt.Errorf("%s ended while it was measured: %s", n.Name, n.Said())
+	default:
+		n.Kill()
+		return nil
+	}
+}
+
+func podName(ordinal int) string { return fmt.Sprintf("%s-s0-%d", gridName, ordinal) }
+
+func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []string, web string) []string {
+	args := []string{"serve", "--grid", gridName, "--arbiter", arbiterURL, "--pod", podName(i),
+		"--replicas", strconv.Itoa(t.Copies), "--partitions", strconv.Itoa(t.Partitions),
+		"--listen", addresses[i], "--advertise", addresses[i], "--http", web, "--peers", strings.Join(addresses, ","),
+		"--memory-limit", fmt.Sprintf("%dMi", t.MemoryMiB), "--sink", "hold", "--log-level", "warn", "--log-format", "text"}
+	if t.Leased {
+		args = append(args, "--leased-reads")
+	}
+	if t.Profile {
+		args = append(args, "--pprof")
+	}
+	return args
+}
+
+// serveArbiter holds the configuration records. It is asked at changes of
+// membership only, never on the path of an order.
+func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, err error) {
+	specs := map[string]arbiter.Spec{}
+	for i := range t.Partitions {
+		specs[node.PartitionName(gridName, 0, i)] = arbiter.Spec{Grid: gridName, Index: i, Replicas: t.Copies, MinInSync: t.Copies,
+			PreferredPod: podName(node.PreferredOrdinal(i, t.Copies))}
+	}
+	ln, err := at.Listen()
+	if err != nil {
+		return "", fmt.Errorf("arbiter: %w", err)
+	}
+	srv := &http.Server{Handler: memory.NewStore(specs).Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go srv.Serve(ln) //nolint:errcheck // it ends with Close
+	group.Add(srv.Close)
+	return "http://" + ln.Addr().String(), nil
+}
+
+// awaitReady asks a node until it is in sync in every partition.
+func awaitReady(ctx context.Context, at place.Place, p *proc.Process, url string) error {
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: at.Dial}}
+	defer client.CloseIdleConnections()
+	late := time.After(readyLimit)
+	for {
+		if isReady(ctx, client, url) {
+			return nil
+		}
+		select {
+		case <-p.Ended():
+			return fmt.Errorf("%s ended before it was ready: %s", p.Name, p.Said())
+		case <-late:
+			return fmt.Errorf("%s is not ready after %v: %s", p.Name, readyLimit, p.Said())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func isReady(ctx context.Context, c *http.Client, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

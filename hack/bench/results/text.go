@@ -1,0 +1,112 @@
+package results
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/ordergrid/ordergrid/hack/bench/cases"
+)
+
+// Table prints the rows of one case.
+func Table(w io.Writer, c *cases.Case, rows []Row) error {
+	fmt.Fprintf(w, "\n%s: %s\n", c.Name, c.Title)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "system\tp50\tp90\tp99\tp99.9\tmax\torders/s\tCPU us/order\t"
+	if c.Judged == cases.HighRate {
+		head += "orders/s : floor\torders/s min..max\t"
+	} else {
+		head += "p50 : floor\tp99 : floor\tp50 min..max\t"
+	}
+	if c.Shape.Rate > 0 {
+		head += "create-to-end p50\tp99\t"
+	}
+	fmt.Fprintln(t, head)
+	for i := range rows {
+		if rows[i].Rounds == 0 {
+			fmt.Fprintln(t, rows[i].System+"\tINVALID"+strings.Repeat("\t", strings.Count(head, "\t")-1))
+			continue
+		}
+		fmt.Fprintln(t, line(c, &rows[i]))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, n := range notes(c, rows) {
+		fmt.Fprintf(w, "  %s\n", n)
+	}
+	return nil
+}
+
+func line(c *cases.Case, r *Row) string {
+	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), count(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU)}
+	if c.Judged == cases.HighRate {
+		cells = append(cells, times(r.RatioToFloor), count(r.Min.OrdersPerS)+".."+count(r.Max.OrdersPerS))
+	} else {
+		cells = append(cells, times(r.RatioToFloor), times(r.RatioP99), micros(r.Min.P50)+".."+micros(r.Max.P50))
+	}
+	if e := r.CreateToEnd; e != nil {
+		cells = append(cells, micros(e.P50), micros(e.P99))
+	}
+	return strings.Join(cells, "\t") + "\t"
+}
+
+// mark stands behind a system whose figures do not count.
+func mark(r *Row) string {
+	if r.Valid {
+		return ""
+	}
+	return " (INVALID)"
+}
+
+func notes(c *cases.Case, rows []Row) (out []string) {
+	var steal, foreign, load, lag, generator float64
+	for i := range rows {
+		r := &rows[i]
+		if !r.Valid {
+			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.System, r.Invalid))
+		}
+		if r.P9999 != nil {
+			out = append(out, fmt.Sprintf("%s: p99.99 %s us of %s orders", r.System, micros(*r.P9999), count(float64(r.Samples))))
+		}
+		if r.BytesPerOrder > 0 {
+			out = append(out, fmt.Sprintf("%s: %.0f bytes of memory per order held", r.System, r.BytesPerOrder))
+		}
+		if c.Judged == cases.HighRate && r.GeneratorCPU > r.CPU/3 && r.Rounds > 0 {
+			out = append(out, fmt.Sprintf("%s: the generator alone needs %.2f of the %.2f CPU us/order: it is part of what is measured", r.System, r.GeneratorCPU, r.CPU))
+		}
+		steal, foreign, load = max(steal, r.MaxSteal), max(foreign, r.MaxForeign), max(load, r.Load1)
+		lag, generator = max(lag, r.LagP99), max(generator, r.GeneratorCPU)
+	}
+	machine := fmt.Sprintf("worst round: %.1f %% stolen, %.1f %% used by others, load %.2f; generator alone %.2f CPU us/order", steal, foreign, load, generator)
+	if c.Shape.Rate > 0 {
+		machine += fmt.Sprintf(", creator late by %s us at p99", micros(lag))
+	}
+	return append(out, machine)
+}
+
+func micros(v float64) string {
+	switch {
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return count(v)
+	}
+}
+
+// count prints a whole number with a comma between thousands.
+func count(v float64) string {
+	s := fmt.Sprintf("%.0f", v)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func times(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2fx", *v)
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/hack/bench/floor"
+	"github.com/ordergrid/ordergrid/hack/bench/grid"
+	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/redis"
+	"github.com/ordergrid/ordergrid/hack/bench/results"
+	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+)
+
+// bench is one run of the command.
+type bench struct {
+	settings
+	w      io.Writer
+	begin  time.Time
+	dir    string // of what is built for the run; removed at its end
+	runner rounds.Runner
+	places map[string]place.Place
+	table  bytes.Buffer
+	stat   bytes.Buffer
+	rows   []results.Row
+}
+
+func runCommand(ctx context.Context, args []string, out io.Writer) error {
+	b := &bench{w: out, begin: time.Now()}
+	rest, err := b.parse("bench", runHelp, args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: %q: allowed: flags, or one of list, compare, profile, help", errUsage, rest[0])
+	}
+	chosen, err := cases.Select(b.cases)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if err := b.prepare(ctx); err != nil {
+		return errors.Join(err, b.close())
+	}
+	err = b.measure(ctx, chosen)
+	return errors.Join(err, b.write(), b.close())
+}
+
+// prepare builds what is run and finds out what cannot be.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	b.places = map[string]place.Place{}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "ordergrid-bench-"); err != nil {
+		return err
+	}
+	b.say("%s", machine())
+	wanted := regexp.MustCompile(b.systems) // checked by parse
+	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
+	all = append(all, redis.New(b.redis, b.dir), &grid.Grid{})
+	var use []system.System
+	for _, s := range all {
+		switch {
+		case !wanted.MatchString(s.Name()):
+		case s.Missing() != "":
+			b.say("skipped %s: %s", s.Name(), s.Missing())
+		default:
+			use = append(use, s)
+		}
+	}
+	if len(use) == 0 {
+		return fmt.Errorf("%w: --systems: value %q leaves no system to measure", errUsage, b.systems)
+	}
+	for _, s := range use {
+		if g, ok := s.(*grid.Grid); ok {
+			b.say("building grid-node as a release is built")
+			if g.Program, err = grid.Build(ctx, b.dir); err != nil {
+				return err
+			}
+		}
+	}
+	b.runner = rounds.Runner{Options: b.options, Self: self, Systems: use, Say: b.say}
+	return nil
+}
+
+func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
+	b.say("%d cases, %d systems, %d rounds of %v after %v: about %v when the machine is quiet", len(chosen), len(b.runner.Systems),
+		b.options.Rounds, b.options.Duration, b.options.Warmup, b.estimate(chosen).Round(time.Second))
+	var failed error
+	invalid := false
+	for i := range chosen {
+		c := &chosen[i]
+		at, missing, err := b.place(ctx, c.Network)
+		if err != nil {
+			return err
+		}
+		if missing == "" && !b.runner.Usable(c) {
+			missing = "none of the chosen systems can run it"
+		}
+		if missing != "" {
+			b.say("skipped %s: %s", c.Name, missing)
+			continue
+		}
+		out, err := b.runner.Case(ctx, at, c)
+		if err != nil {
+			return err
+		}
+		if err := b.keep(c, &out); err != nil {
+			return err
+		}
+		if failed == nil {
+			failed = out.Err
+		}
+		for _, r := range out.Rows {
+			invalid = invalid || !r.Valid
+		}
+	}
+	if failed == nil && invalid {
+		return errEnvironment
+	}
+	return failed
+}
+
+// keep prints the table of a case and keeps its rows.
+func (b *bench) keep(c *cases.Case, out *rounds.Outcome) error {
+	b.rows = append(b.rows, out.Rows...)
+	if err := results.Table(io.MultiWriter(b.w, &b.table), c, out.Rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(b.w)
+	for _, r := range out.Rows {
+		if err := results.WriteBenchstat(&b.stat, c, r.System, out.Rounds[r.System]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a case runs, or why it cannot.
+func (b *bench) place(ctx context.Context, network string) (at place.Place, missing string, err error) {
+	if at = b.places[network]; at != nil {
+		return at, "", nil
+	}
+	at = place.Loopback{}
+	if network == "ns" {
+		if missing = place.Missing(); missing != "" {
+			return nil, missing, nil
+		}
+		if at, err = place.NewNamespaces(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	b.places[network] = at
+	return at, "", nil
+}
+
+// perRound is what a round costs beside its load: waiting for quiet, starting and stopping.
+const perRound = 1500 * time.Millisecond
+
+func (b *bench) estimate(chosen []cases.Case) (d time.Duration) {
+	for i := range chosen {
+		n := len(b.runner.Systems)
+		if chosen[i].GridOnly {
+			n = 1
+		}
+		d += time.Duration(n*b.options.Rounds)*(b.options.Warmup+b.options.Duration+perRound) + time.Second
+	}
+	return d
+}
+
+// write leaves the files of what was measured, also of a run that was cut short.
+func (b *bench) write() error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return err
+	}
+	var js bytes.Buffer
+	if err := results.WriteJSON(&js, b.rows); err != nil {
+		return err
+	}
+	head := machine() + "\n"
+	files := map[string][]byte{"bench.json": js.Bytes(), "table.txt": append([]byte(head), b.table.Bytes()...), "benchstat.txt": b.stat.Bytes()}
+	for _, name := range []string{"table.txt", "bench.json", "benchstat.txt"} {
+		path := filepath.Join(b.out, name)
+		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // for everyone to read
+			return err
+		}
+		b.say("wrote %s", path)
+	}
+	return nil
+}
+
+// close leaves nothing behind.
+func (b *bench) close() error {
+	var errs []error
+	for _, p := range b.places {
+		errs = append(errs, p.Close())
+	}
+	if b.dir != "" {
+		errs = append(errs, os.RemoveAll(b.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// say prints a progress line behind the time since the start.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.w, "%6s  %s\n", time.Since(b.begin).Round(time.Second), fmt.Sprintf(format, args...))
+}

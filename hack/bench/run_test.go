@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/results"
+)
+
+// tiny makes a run of a few hundred milliseconds.
+func tiny(t *testing.T, more ...string) (rows []results.Row, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	args := append([]string{"--rounds", "1", "--warmup", "20ms", "--duration", "60ms", "--gate", "off", "--out", filepath.Join(dir, "out")}, more...)
+	var out bytes.Buffer
+	// A busy machine is no failure here: what is tested is not a figure.
+	if err := command(t.Context(), args, &out); err != nil && !errors.Is(err, errEnvironment) {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	rows, err := results.ReadJSON(filepath.Join(dir, "out", "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "ordergrid-bench-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if left := descendants(os.Getpid()); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	return rows, out.String()
+}
+
+// All shapes of load run against a floor, and the floor's ratio is to itself.
+func TestShapes(t *testing.T) {
+	rows, text := tiny(t, "--cases", "^lo/(repl|single)/", "--systems", "floor-go")
+	if len(rows) != 18 { // ten loads, two of which are of two copies only
+		t.Fatalf("%d rows\n%s", len(rows), text)
+	}
+	for _, r := range rows {
+		if r.Rounds != 1 || r.Samples == 0 || r.P50 <= 0 || r.OrdersPerS <= 0 {
+			t.Errorf("%s: %+v\n%s", r.Case, r, text)
+		}
+		if r.RatioToFloor == nil || *r.RatioToFloor != 1 || r.Floor != "floor-go" {
+			t.Errorf("%s: ratio %v to %q", r.Case, r.RatioToFloor, r.Floor)
+		}
+		if open := strings.Contains(r.Case, "/rate-"); open != (r.CreateToEnd != nil) {
+			t.Errorf("%s: create-to-end %+v", r.Case, r.CreateToEnd)
+		}
+	}
+}
+
+// The grid runs with real processes, on loopback and in network namespaces.
+func TestGrid(t *testing.T) {
+	networks := "lo"
+	if m := place.Missing(); m == "" {
+		networks = "(lo|ns)"
+	} else {
+		t.Log(m)
+	}
+	rows, text := tiny(t, "--cases", "^"+networks+"/repl/(pingpong|pipe-64x4|get-leased)$", "--systems", "^grid|floor-c$", "--duration", "300ms")
+	grid := 0
+	for _, r := range rows {
+		if r.System == "grid" && r.Samples > 0 && r.CPU > 0 {
+			grid++
+		}
+	}
+	if want := 3 * (1 + strings.Count(networks, "|")); grid != want {
+		t.Fatalf("%d rows of the grid, want %d\n%s", grid, want, text)
+	}
+	if !strings.Contains(text, "p99 : floor") {
+		t.Errorf("no table in\n%s", text)
+	}
+}
+
+// Ctrl-C stops everything in order; a kill leaves no process either.
+func TestNothingIsLeftBehind(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			network := "lo"
+			if place.Missing() == "" {
+				network = "ns"
+			}
+			cmd := exec.Command(os.Args[0], "--cases", "^"+network+"/repl/pingpong", "--systems", "floor-go", "--gate", "off", "--duration", "1m", "--out", filepath.Join(dir, "out"))
+			cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir)
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			children := awaitLoad(t, cmd.Process.Pid, &said)
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Wait()
+			for _, pid := range children {
+				awaitEnd(t, pid)
+			}
+			if sig == syscall.SIGKILL {
+				return // nobody can remove a directory then
+			}
+			if code := cmd.ProcessState.ExitCode(); code != exitFailed {
+				t.Errorf("exit status %d (%v), want %d\n%s", code, err, exitFailed, &said)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "ordergrid-bench-*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// awaitLoad waits until the generator runs and returns all processes.
+func awaitLoad(t *testing.T, pid int, said fmt.Stringer) []int {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		all := descendants(pid)
+		for _, p := range all {
+			b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p)) // it may have ended
+			if bytes.Contains(b, []byte("\x00generate\x00")) {
+				return all
+			}
+		}
+	}
+	t.Fatalf("no generator was started: %s", said)
+	return nil
+}
+
+func awaitEnd(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || bytes.Contains(b, []byte(") Z ")) { // gone, or nobody's any more
+			return
+		}
+	}
+	t.Errorf("process %d is left", pid)
+}
+
+// descendants of a process, zombies excluded.
+func descendants(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		b, _ := os.ReadFile(list) // a thread may have ended
+		sc := bufio.NewScanner(bytes.NewReader(b))
+		sc.Split(bufio.ScanWords)
+		for sc.Scan() {
+			if p, err := strconv.Atoi(sc.Text()); err == nil {
+				all = append(append(all, p), descendants(p)...)
+			}
+		}
+	}
+	return all
+}
+
+func TestUsageErrorsNameTheFlag(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--rounds", "2"}, "--rounds: value 2, allowed: an odd number"},
+		{[]string{"--gate", "maybe"}, `--gate: value "maybe", allowed: on, off`},
+		{[]string{"--duration", "1ms"}, "--duration: value 1ms"},
+		{[]string{"--cases", "nosuch"}, `CASES: value "nosuch" matches no case`},
+		{[]string{"--cases", "("}, `CASES: value "(", allowed: a regular expression`},
+		{[]string{"--systems", "("}, `--systems: value "("`},
+		{[]string{"--systems", "nosuch", "--cases", "pingpong"}, `--systems: value "nosuch" leaves no system`},
+		{[]string{"--client-io", "magic"}, `--client-io: client: IO is "magic"`},
+		{[]string{"--redis", "/nosuch/redis-server"}, "--redis: value"},
+		{[]string{"frobnicate"}, `"frobnicate": allowed: flags, or one of list, compare`},
+		{[]string{"compare", "one.json"}, "compare takes two files, got 1"},
+		{[]string{"compare", "/nosuch/a.json", "b.json"}, "/nosuch/a.json"},
+		{[]string{"profile", "--cases", "^lo/"}, "matches 18 cases, allowed: one"},
+	} {
+		err := command(t.Context(), c.args, new(bytes.Buffer))
+		if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want a usage error with %q", c.args, err, c.want)
+		}
+		if code := exitCode(err); code != exitUsage {
+			t.Errorf("%v: exit status %d", c.args, code)
+		}
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}} {
+		var out bytes.Buffer
+		if err := command(t.Context(), args, &out); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		if !strings.Contains(out.String(), "-cases") && !strings.Contains(out.String(), "BEFORE.json") {
+			t.Errorf("%v says only %q", args, &out)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+// Package system is what a benchmark knows of a system that it measures.
+package system
+
+import (
+	"context"
+
+	"github.com/ordergrid/ordergrid/hack/bench/generator"
+	"github.com/ordergrid/ordergrid/hack/bench/place"
+)
+
+// Topology is what a case asks of a system.
+type Topology struct {
+	Copies     int  // processes that hold an order when it is acknowledged: 1 or 2
+	Reads      bool // requests are reads: a relay need ask nobody else
+	Leased     bool // the grid answers reads by its lease
+	Partitions int  // of the grid
+	Request    int  // bytes of an order or of a read request
+	Reply      int  // bytes of the relay's answer
+	MemoryMiB  int  // what one server process may use
+	Profile    bool
+}
+
+// Running is a system that serves.
+type Running struct {
+	Driver    generator.Kind // how it is driven
+	Addresses []string       // what its clients connect to
+	PIDs      []int          // all its processes, the primary's first
+	HTTP      []string       // base URLs with /debug/pprof, in the order of PIDs; nil without
+	Stop      func() error   // ends all of them
+}
+
+// System is one thing to measure.
+type System interface {
+	// Name is short and stays the same: it stands in bench.json.
+	Name() string
+	// Missing says in a sentence why it cannot run here and what to do about
+	// it; "" if it can.
+	Missing() string
+	// Floor says that it is one of the floors that others are compared with.
+	Floor() bool
+	// Start returns when it accepts orders.
+	Start(ctx context.Context, at place.Place, t Topology) (*Running, error)
+}
