@@ -16,8 +16,8 @@ import (
 
 // settings are what a person may set.
 type settings struct {
-	cases, systems, out, redis, gate string
-	options                          rounds.Options
+	cases, systems, out, redis, gate, nodeFlags string
+	options                                     rounds.Options
 }
 
 const runHelp = `bench measures OrderGrid beside floors and peers, in one interleaved run.
@@ -62,6 +62,7 @@ func (s *settings) parse(name, help string, args []string, out io.Writer) (rest 
 	fs.StringVar(&s.out, "out", "out/bench", "directory of table.txt, bench.json and benchstat.txt")
 	fs.StringVar(&s.redis, "redis", "", "redis-server to use; default: the one in PATH")
 	fs.StringVar(&o.ClientIO, "client-io", "", "I/O of the grid's client: auto, net, blocking, pinned; default: the client's own")
+	fs.StringVar(&s.nodeFlags, "node-flags", "", "further flags of grid-node serve for every node, separated by spaces, such as '--io net'")
 	fs.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS of the load generator; 0: as the case needs")
 	fs.Float64Var(&o.Limits.MaxSteal, "max-steal", o.Limits.MaxSteal, "per cent of CPU time stolen above which a round does not count")
 	fs.Float64Var(&o.Limits.MaxForeign, "max-foreign", o.Limits.MaxForeign, "per cent of the cores used by other processes above which a round does not count")

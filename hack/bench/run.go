@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
@@ -71,7 +72,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	b.say("%s", machine())
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
-	all = append(all, redis.New(b.redis, b.dir), &grid.Grid{})
+	all = append(all, redis.New(b.redis, b.dir), &grid.Grid{Args: strings.Fields(b.nodeFlags)})
 	var use []system.System
 	for _, s := range all {
 		switch {

@@ -69,7 +69,8 @@ func TestGrid(t *testing.T) {
 	} else {
 		t.Log(m)
 	}
-	rows, text := tiny(t, "--cases", "^"+networks+"/repl/(pingpong|pipe-64x4|get-leased)$", "--systems", "^grid|floor-c$", "--duration", "300ms")
+	rows, text := tiny(t, "--cases", "^"+networks+"/repl/(pingpong|pipe-64x4|get-leased)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
+		"--node-flags", "--lease 20s --grace 30s") // a machine on which nothing moves for a while is no failure either
 	grid := 0
 	for _, r := range rows {
 		if r.System == "grid" && r.Samples > 0 && r.CPU > 0 {
