@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 const secondBoot = "fedcba9876543210"
@@ -94,17 +97,6 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	}
 	b.wantNoWrites(grid, "nothing happened")
 
-	for _, wrong := range []string{"1", "3", "yes", "-2", ""} {
-		b.annotate(p0, api.AnnotationAcceptDataLoss, wrong)
-		b.run(grid)
-		b.wantAnnotation(p0, api.AnnotationAcceptDataLoss, false)
-		b.wantEvent("Warning AcceptDataLossRefused annotation ordergrid.dev/accept-data-loss is refused and removed: ")
-	}
-	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", `rtd-s0-p0: ordergrid.dev/accept-data-loss was refused: "" is not an epoch; give the present one, 2`)
-	if p0.Spec.AcceptDataLossEpoch != 0 {
-		t.Fatalf("spec %+v", p0.Spec)
-	}
-
 	b.annotate(p0, api.AnnotationAcceptDataLoss, "2")
 	b.run(grid)
 	b.wantAnnotation(p0, api.AnnotationAcceptDataLoss, true)
@@ -153,6 +145,25 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	b.wantNoWrites(grid, "the grid serves again")
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
 		t.Errorf("%d questions though the primaries are ready; again in %v", n, b.again)
+	}
+}
+
+// TestWrongEpochIsRefused: what is not the present epoch was not meant for what the person has not seen.
+func TestWrongEpochIsRefused(t *testing.T) {
+	b, grid := pairInTrouble(t)
+	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
+	for i := range int32(2) {
+		b.nodes.says(grid, i, secondBoot, "learner", p0, p1)
+	}
+	for _, wrong := range []string{"1", "3", "yes", "-2", ""} {
+		b.annotate(p0, api.AnnotationAcceptDataLoss, wrong)
+		b.run(grid)
+		b.wantAnnotation(p0, api.AnnotationAcceptDataLoss, false)
+		b.wantEvent("Warning AcceptDataLossRefused annotation ordergrid.dev/accept-data-loss is refused and removed: ")
+	}
+	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", `rtd-s0-p0: ordergrid.dev/accept-data-loss was refused: "" is not an epoch; give the present one, 2`)
+	if p0.Spec.AcceptDataLossEpoch != 0 {
+		t.Fatalf("spec %+v", p0.Spec)
 	}
 }
 
@@ -243,6 +254,43 @@ func TestPersonBypassesTheOperator(t *testing.T) {
 	b.run(grid)
 	if got := b.partition(grid, 0, 0).Spec.AcceptDataLossEpoch; got != 2 {
 		t.Errorf("spec.acceptDataLossEpoch is %d", got)
+	}
+}
+
+// TestStaleCacheIsNoProof: the cache shows the configuration before a take-over. Its members are gone, and the nodes are
+// ahead of it, and neither means anything.
+func TestStaleCacheIsNoProof(t *testing.T) {
+	b, grid := pairInTrouble(t)
+	stale := &api.GridPartitionList{}
+	if err := b.client.List(t.Context(), stale, client.InNamespace(b.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	now := b.partition(grid, 0, 0)
+	b.step(grid, now, incarnation(grid, 0, 1, "0123456789abcdef"))
+	b.step(grid, now, incarnation(grid, 0, 1, "0123456789abcdef"))
+	for i := range int32(2) {
+		b.nodes.says(grid, i, secondBoot, "learner", now, b.partition(grid, 0, 1))
+	}
+	behind, err := client.NewWithWatch(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile.Client = interceptor.NewClient(behind, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if l, ok := list.(*api.GridPartitionList); ok {
+				stale.DeepCopyInto(l)
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
+	if c := b.condition(grid, api.ConditionDataLossSuspected); !strings.Contains(c.Message, "1 of 2 partitions") || strings.Contains(c.Message, "rtd-s0-p0 at epoch 2") {
+		t.Errorf("a loss is suspected by a stale record: %s", c.Message)
+	}
+	if b.again == 0 {
+		t.Error("nobody looks again")
 	}
 }
 
