@@ -3,6 +3,7 @@ package ordergrid
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,14 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
 		t.Errorf("%d questions though the primaries are ready; again in %v", n, b.again)
 	}
+
+	// The next trouble begins anew.
+	b.clock.SetTime(b.clock.Now().Add(time.Hour))
+	b.setReady("rtd-s0-1", corev1.ConditionFalse)
+	b.run(grid)
+	if n := b.nodes.questions(); n != 0 || b.again != troubleAfter {
+		t.Errorf("%d questions at once; again in %v", n, b.again)
+	}
 }
 
 // TestWrongEpochIsRefused: what is not the present epoch was not meant for what the person has not seen.
@@ -257,9 +266,27 @@ func TestPersonBypassesTheOperator(t *testing.T) {
 	}
 }
 
-// TestStaleCacheIsNoProof: the cache shows the configuration before a take-over. Its members are gone, and the nodes are
+// behindCache makes the operator read a list as it was, which is what its cache does for a moment after every change.
+func (b *bench) behindCache(stale client.ObjectList) {
+	b.t.Helper()
+	real, err := client.NewWithWatch(envtest.Config(b.t), client.Options{Scheme: envtest.Scheme()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.reconcile.Client = interceptor.NewClient(real, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if reflect.TypeOf(list) != reflect.TypeOf(stale) {
+				return c.List(ctx, list, opts...)
+			}
+			reflect.ValueOf(list).Elem().Set(reflect.ValueOf(stale.DeepCopyObject()).Elem())
+			return nil
+		},
+	})
+}
+
+// TestStaleRecordIsNoProof: the cache shows the configuration before a take-over. Its members are gone, and the nodes are
 // ahead of it, and neither means anything.
-func TestStaleCacheIsNoProof(t *testing.T) {
+func TestStaleRecordIsNoProof(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	stale := &api.GridPartitionList{}
 	if err := b.client.List(t.Context(), stale, client.InNamespace(b.namespace)); err != nil {
@@ -271,19 +298,7 @@ func TestStaleCacheIsNoProof(t *testing.T) {
 	for i := range int32(2) {
 		b.nodes.says(grid, i, secondBoot, "learner", now, b.partition(grid, 0, 1))
 	}
-	behind, err := client.NewWithWatch(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.reconcile.Client = interceptor.NewClient(behind, interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if l, ok := list.(*api.GridPartitionList); ok {
-				stale.DeepCopyInto(l)
-				return nil
-			}
-			return c.List(ctx, list, opts...)
-		},
-	})
+	b.behindCache(stale)
 	b.run(grid)
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
 	if c := b.condition(grid, api.ConditionDataLossSuspected); !strings.Contains(c.Message, "1 of 2 partitions") || strings.Contains(c.Message, "rtd-s0-p0 at epoch 2") {
@@ -292,6 +307,14 @@ func TestStaleCacheIsNoProof(t *testing.T) {
 	if b.again == 0 {
 		t.Error("nobody looks again")
 	}
+}
+
+// TestStalePodsAreNoProof: the cache does not show pods that exist.
+func TestStalePodsAreNoProof(t *testing.T) {
+	b, grid := pairInTrouble(t)
+	b.behindCache(&corev1.PodList{})
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionUnknown, "MembersUnreachable", "rtd-s0-0/0123456789abcdef does not answer at 10.1.0.1:9400")
 }
 
 // TestPodsThatAreGone: what the API server says about pods is proof as well.

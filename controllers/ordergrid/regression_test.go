@@ -3,6 +3,7 @@ package ordergrid
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,22 @@ func TestNodesKnowBetterThanANewOperator(t *testing.T) {
 		t.Errorf("%d questions for 2 pods", n)
 	}
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary)")
+}
+
+// TestMembersOfOldAreNotLost: the restored record names processes that are long gone. Those of today hold the orders.
+func TestMembersOfOldAreNotLost(t *testing.T) {
+	b, grid, current := regressedPair(t)
+	for i := range int32(2) {
+		b.nodes.says(grid, i, secondBoot, []string{"primary", "backup"}[i], current, current)
+		b.setReady(api.PodName("rtd", 0, i), corev1.ConditionFalse)
+	}
+	b.run(grid)
+	b.clock.SetTime(b.clock.Now().Add(troubleAfter))
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 shows epoch 2")
+	if c := b.condition(grid, api.ConditionDataLossSuspected); strings.Contains(c.Message, "rtd-s0-p0") {
+		t.Errorf("a person is told to give up what is not lost: %s", c.Message)
+	}
 }
 
 // TestNobodyIsLeftOfTheLaterConfiguration: the operator alone remembers it, and a person lets it go.
