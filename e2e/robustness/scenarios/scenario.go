@@ -83,7 +83,7 @@ func All() []Scenario {
 		{Name: "drain", Short: "kubectl drain of a primary's node, then uncordon", Targets: []string{"cluster"}, Repeat: 5, Goals: Goals{NoFailed: true}, run: drain},
 		{Name: "api-outage", Short: "the API server is away for --away while all is well", Targets: both, Repeat: 1, Goals: Goals{NoFailed: true, Steady: true}, run: apiOutage},
 		{Name: "api-outage-then-kill", Short: "the API server is away, then a primary is killed: writes stop until it is back", Targets: both, Repeat: 3, Goals: Goals{NoFailed: true, Silent: true}, run: apiOutageThenKill},
-		{Name: "rejoin", Short: "kill -9 of a primary of a grid that holds --fill-mib of log: a new process catches up while orders flow", Targets: []string{"dev"}, Repeat: 3, MemoryMiB: 4096,
+		{Name: "rejoin", Short: "kill -9 of a primary of a grid that holds --fill-mib of log: a new process catches up while orders flow", Targets: both, Repeat: 3, MemoryMiB: 4096,
 			Goals: Goals{NoFailed: true}, run: rejoin},
 		{Name: "same-name", Short: "a primary's pod is cut off and made anew under its name, then the old one is back on the network", Targets: both, Repeat: 5, Goals: Goals{Outage: time.Second, NoFailed: true}, run: sameName},
 	}
