@@ -63,6 +63,11 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={beaconInterval: "20ms", lease: "200ms", grace: "300ms", claimDelay: "10s", handOverDelay: "5s", drainTimeout: "20s"}
 	Timing TimingSpec `json:"timing,omitempty,omitzero"`
 
+	// replication bounds what copying costs a grid node that serves.
+	// +optional
+	// +kubebuilder:default={learnerRate: "256Mi"}
+	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
+
 	// placement says on which Kubernetes nodes grid nodes run.
 	// +optional
 	// +kubebuilder:default={spread: "Required"}
@@ -245,6 +250,17 @@ type TimingSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 1s to 10m; write it as 20ms or 1.5s'.format([self])"
 	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty,omitzero"`
+}
+
+// ReplicationSpec bounds what copying costs a grid node that serves.
+type ReplicationSpec struct {
+	// learnerRate is how many bytes a second a grid node sends at most to pods that catch up, all of them together. Less
+	// disturbs the orders less and leaves the grid without a copy for longer. 1Mi to 16Gi, default 256Mi.
+	// +optional
+	// +kubebuilder:default="256Mi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('16Gi')) <= 0",messageExpression="'%s is not a rate from 1Mi to 16Gi bytes a second; write it as 64Mi'.format([self])"
+	LearnerRate resource.Quantity `json:"learnerRate,omitempty,omitzero"`
 }
 
 // GridPlacement says where grid nodes run.

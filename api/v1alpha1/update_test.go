@@ -32,6 +32,9 @@ func TestGridDefaults(t *testing.T) {
 		Grace: metav1.Duration{Duration: 300 * time.Millisecond}, ClaimDelay: metav1.Duration{Duration: 10 * time.Second},
 		HandOverDelay: metav1.Duration{Duration: 5 * time.Second}, DrainTimeout: metav1.Duration{Duration: 20 * time.Second},
 	}
+	if s.Replication.LearnerRate.String() != "256Mi" {
+		t.Errorf("replication %+v", s.Replication)
+	}
 	if s.Timing != want {
 		t.Errorf("timing %+v, want %+v", s.Timing, want)
 	}

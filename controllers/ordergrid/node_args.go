@@ -36,6 +36,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--claim-delay", spec.Timing.ClaimDelay.Duration.String(),
 		"--hand-over-delay", spec.Timing.HandOverDelay.Duration.String(),
 		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
+		"--learner-rate", spec.Replication.LearnerRate.String(),
 		"--sink", strings.ToLower(string(spec.WriteBehind.Sink)),
 	}
 	if spec.WriteBehind.Sink == api.SinkFile {
