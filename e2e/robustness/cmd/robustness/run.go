@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ import (
 type runFlags struct {
 	scenarios.Options
 	target, out, gridNode string
-	scenarios             []string
+	scenarios, nodeArgs   []string
 	keep                  bool
 	replicas              int
 	memory, fill          int64
@@ -62,6 +63,7 @@ What is broken is made whole at the end, after Ctrl-C and after a failure too.`,
 	fl.Int64Var(&f.fill, "fill-mib", f.Fill>>20, "log that rejoin puts into one partition before its first repetition")
 	fl.IntVar(&f.replicas, "replicas", 2, "copies of each order: 2 or 3")
 	fl.Int64Var(&f.memory, "memory-mib", 2048, "memory of each node")
+	fl.StringArrayVar(&f.nodeArgs, "node-arg", nil, "one more argument of grid-node serve on dev, such as --learner-rate=64Mi; repeat for more")
 	fl.StringVar(&f.gridNode, "grid-node", "", "program to run on dev; default: built from this checkout")
 	fl.StringVar(&f.out, "out", "out/robustness", "directory for reports and histories")
 	fl.BoolVar(&f.keep, "keep", false, "leave the grid as it is until Ctrl-C, to look at it")
@@ -234,5 +236,5 @@ func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (
 	if err != nil {
 		return nil, err
 	}
-	return faults.StartDev(ctx, faults.DevOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), Dir: sinks, Args: s.NodeArgs})
+	return faults.StartDev(ctx, faults.DevOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), Dir: sinks, Args: slices.Concat(s.NodeArgs, f.nodeArgs)})
 }
