@@ -118,9 +118,11 @@ func (n *Node) forgetIncarnation(p *peer) {
 		b.link.conn.Close(errNewIncarnation)
 		b.link, b.dialAt = nil, 0
 	}
-	if len(p.links) == 0 {
-		return
+	if len(p.links) == 0 && !p.suspect {
+		return // its end is known, or it was never there
 	}
+	// Another process in its place is proof enough that it has ended: nobody need
+	// be refused there first, and a process that is started at once never is.
 	for _, l := range p.links {
 		l.peer = nil
 		l.conn.Close(errNewIncarnation)
