@@ -85,6 +85,28 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// Rounds that do not count are repeated, then the case is INVALID and the exit
+// status says so; figures are not shown.
+func TestBusyMachine(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	err := command(t.Context(), []string{"--cases", "^lo/single/pingpong$", "--systems", "floor-go", "--rounds", "1", "--repeats", "1", "--warmup", "0s", "--duration", "30ms",
+		"--patience", "1ms", "--max-foreign", "-1", "--out", dir}, &out)
+	if code := exitCode(err); code != exitEnvironment {
+		t.Fatalf("exit status %d (%v), want %d\n%s", code, err, exitEnvironment, &out)
+	}
+	rows, err := results.ReadJSON(filepath.Join(dir, "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := rows[0]; len(rows) != 1 || r.Valid || r.Rounds != 0 || r.Bad != 2 || r.Invalid == "" || r.P50 != 0 {
+		t.Errorf("%+v", rows)
+	}
+	if !strings.Contains(out.String(), "floor-go  INVALID") {
+		t.Errorf("the table does not say so:\n%s", &out)
+	}
+}
+
 // Ctrl-C stops everything in order; a kill leaves no process either.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
