@@ -99,7 +99,7 @@ func TestBusyMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := rows[0]; len(rows) != 1 || r.Valid || r.Rounds != 0 || r.Bad != 2 || r.Invalid == "" || r.P50 != 0 {
+	if r := rows[0]; len(rows) != 1 || r.Valid || r.Rounds != 0 || r.Bad < 1 || r.Invalid == "" || r.P50 != 0 {
 		t.Errorf("%+v", rows)
 	}
 	if !strings.Contains(out.String(), "floor-go  INVALID") {

@@ -36,7 +36,13 @@ type Runner struct {
 	Self    string // this program, for the generator's process
 	Systems []system.System
 	Say     func(format string, args ...any) // progress
+
+	unquiet int // rounds in a row for which the machine was never quiet
 }
+
+// hopeless is how many rounds in a row wait for quiet in vain before the rest
+// only looks: a run on a busy machine ends, and goes on when it gets quiet.
+const hopeless = 3
 
 // Outcome of a case.
 type Outcome struct {
@@ -68,12 +74,12 @@ func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outco
 				if round.Bad == "" {
 					good[s.Name()]++
 				}
-				if round.Bad == "" || !r.Gate {
-					break
+				if round.Bad == "" || round.neverQuiet || !r.Gate {
+					break // waiting as long once more would help nobody
 				}
 			}
 			if good[s.Name()] <= n && r.Gate {
-				r.Say("%s %s: round %d did not count after %d repeats", c.Name, s.Name(), n+1, r.Repeats)
+				r.Say("%s %s: round %d is given up", c.Name, s.Name(), n+1)
 			}
 		}
 	}
@@ -108,8 +114,9 @@ func (r *Runner) Usable(c *cases.Case) bool { return len(r.usable(c)) > 0 }
 
 type round struct {
 	results.Round
-	before environment.State
-	err    error // of the system or the generator
+	before     environment.State
+	neverQuiet bool
+	err        error // of the system or the generator
 }
 
 // round waits for a quiet machine, starts a system, loads it and stops it.
@@ -117,12 +124,18 @@ func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s sys
 	quiet := true
 	var err error
 	if r.Gate {
-		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, r.Patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
+		patience := r.Patience
+		if r.unquiet >= hopeless {
+			patience = 0
+		}
+		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
 	}
 	if err == nil && !quiet {
-		out.Bad = fmt.Sprintf("the machine was not quiet within %v: %s", r.Patience, out.before)
+		r.unquiet++
+		out.Bad, out.neverQuiet = fmt.Sprintf("the machine was not quiet within %v: %s", r.Patience, out.before), true
 		return out
 	}
+	r.unquiet = 0
 	if err == nil {
 		out.Result, err = r.Measure(ctx, at, c, s, "")
 	}
