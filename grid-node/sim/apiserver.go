@@ -107,8 +107,8 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 	mode, arrives := a.mode, a.way()
 	if mode == apiLate {
 		w.faults.hit(faultLatePut)
-		w.after(w.between(5*millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
-		w.after(w.between(10*millisecond, 3*second), func() {
+		w.after(w.soon(5*millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
+		w.after(w.soon(10*millisecond, 3*second), func() {
 			outcome, _ := a.land(put)
 			w.logf("api: late proposal of %s, %s: %s", p.name, w.configText(c), outcomeText(outcome))
 		})
@@ -124,7 +124,7 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 		outcome, text := a.land(put)
 		if a.mode == apiCommits || a.cut[p.pod] || !w.healing && w.chance(w.profile.odds.lostAnswer) {
 			w.faults.hit(faultCommitTimeout)
-			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
+			w.after(w.soon(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
 			return
 		}
 		stands := a.rec

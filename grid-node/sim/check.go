@@ -39,7 +39,7 @@ type checker struct {
 	made       map[uint64]uint64 // (epoch, seq) -> hash of the entry made there
 	timelines  []*timeline       // by lineage
 	refused    map[string]int    // ClOrdIDs: how many writers gave them up
-	superseded []int64           // by epoch: when the record went beyond it
+	began      []int64           // by epoch: when its primary knew that it is
 }
 
 // timeline is the committed log of one lineage.

@@ -47,12 +47,13 @@ func (w *world) checkI4(p *process, what string, seq uint64) {
 	if p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
 		return
 	}
-	epoch := p.status.Config.Epoch
-	if epoch >= uint64(len(w.check.superseded)) {
-		return
-	}
-	if at := w.check.superseded[epoch]; at != 0 && at < p.wokenAt {
-		w.violation("I4", "%s %s %d in epoch %d, which ended %d ms before it woke", p.name, what, seq, epoch, (p.wokenAt-at)/millisecond)
+	own := p.status.Config.Epoch
+	for epoch := own + 1; epoch < uint64(len(w.check.committers)); epoch++ {
+		boot, at := w.check.committers[epoch], w.check.began[epoch]
+		if boot != 0 && boot != p.self.Boot && at < p.wokenAt {
+			w.violation("I4", "%s %s %d in epoch %d; it woke %d ms after %s had begun epoch %d", p.name, what, seq, own, (p.wokenAt-at)/millisecond, w.name(boot), epoch)
+			return
+		}
 	}
 }
 

@@ -20,11 +20,11 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 	}
 	w.beginTimeline(p, st)
 	for uint64(len(w.check.committers)) <= epoch {
-		w.check.committers = append(w.check.committers, 0)
+		w.check.committers, w.check.began = append(w.check.committers, 0), append(w.check.began, 0)
 	}
 	switch c := &w.check.committers[epoch]; {
 	case *c == 0:
-		*c = p.self.Boot
+		*c, w.check.began[epoch] = p.self.Boot, w.now
 	case *c != p.self.Boot:
 		w.violation("I1", "%s is the primary of epoch %d, and so was %s", p.name, epoch, w.name(*c))
 	}
@@ -46,12 +46,6 @@ func (w *world) stood(c *replica.Config) bool {
 // recordChanged looks at a change of the record that the API server has let through.
 func (w *world) recordChanged(before *replica.Config, by *process) {
 	now := &w.api.rec
-	for uint64(len(w.check.superseded)) <= now.Epoch {
-		w.check.superseded = append(w.check.superseded, 0)
-	}
-	if e := before.Epoch; w.check.superseded[e] == 0 && now.Primary.Boot != before.Primary.Boot {
-		w.check.superseded[e] = w.now
-	}
 	for uint64(len(w.check.proposers)) <= now.Epoch {
 		w.check.proposers = append(w.check.proposers, 0)
 	}

@@ -98,7 +98,7 @@ func (c *client) act() {
 		c.fill = 0
 	case c.mode == clientFinishing:
 		c.repeat()
-	case n < 62 && c.next < c.lowest()+clientWindow:
+	case n < 85-w.profile.reads && c.next < c.lowest()+clientWindow:
 		c.submit()
 	case n < 85:
 		c.read()

@@ -14,6 +14,7 @@ const (
 	faultCut
 	faultIsolate
 	faultNodeLost
+	faultSuspicion
 	faultSlowLink
 	faultReset
 	faultPause
@@ -44,7 +45,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	faultDrop: "frames lost", faultDuplicate: "frames doubled", faultReorder: "frames overtaken", faultLateFrame: "frames seconds late",
-	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSlowLink: "slow links", faultReset: "connections reset",
+	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSuspicion: "primaries suspected wrongly", faultSlowLink: "slow links", faultReset: "connections reset",
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
@@ -64,7 +65,7 @@ func (c *faultCounts) hit(k faultKind) { c[k]++ }
 // makers of the faults that come and go. Each ends by itself, at the latest when
 // the world heals.
 var makers = [faultKinds]func(*world){
-	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
+	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSuspicion: (*world).makeSuspicion, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
 	faultPause: (*world).makePause, faultStall: (*world).makeStall, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
 	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
 	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
@@ -158,6 +159,39 @@ func (w *world) makeIsolation() {
 			w.api.watch(p.proc)
 		}
 	})
+}
+
+// makeSuspicion lets a backup win the race against a primary that lives: for a
+// little longer than the grace the primary reaches neither it nor the API server.
+// What the backup proposes is mostly decided late, when the network is well again.
+func (w *world) makeSuspicion() {
+	p := w.podAt(w.api.rec.Primary.Address)
+	if p == nil || w.api.cut[p] || w.api.mode != apiOK {
+		return
+	}
+	w.faults.hit(faultSuspicion)
+	w.api.cut[p] = true
+	w.logf("api: does not reach pod %s", p.name)
+	both := w.rng.IntN(2) == 0
+	set := func(cut bool) {
+		for _, o := range w.pods {
+			if o != p {
+				w.net.cutOff(w.net.link(p, o), cut)
+				w.net.cutOff(w.net.link(o, p), cut && both)
+			}
+		}
+	}
+	set(true)
+	w.until(280*millisecond, 500*millisecond, func() { set(false) })
+	w.until(300*millisecond, 2*second, func() {
+		w.api.cut[p] = false
+		if p.proc != nil {
+			w.api.watch(p.proc)
+		}
+	})
+	if w.rng.IntN(4) > 0 {
+		w.apiMode([]apiMode{apiLate, apiCommits}[w.rng.IntN(2)], 350*millisecond, 600*millisecond)
+	}
 }
 
 func (w *world) makeSlowLink() {

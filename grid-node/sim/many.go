@@ -14,6 +14,7 @@ import (
 // Many is a range of seeds and how to run them.
 type Many struct {
 	From, Seeds uint64        // From, From+1, ... From+Seeds-1
+	World       string        // only seeds of this kind of world; "": all
 	Workers     int           // 0: one per processor
 	StopAfter   int           // failed seeds; 0: none, all are run
 	Progress    io.Writer     // a line now and then; nil: none
@@ -53,6 +54,9 @@ func (m Many) Run() Summary {
 				if n >= m.Seeds {
 					return
 				}
+				if m.World != "" && m.World != worldOf(m.From+n) {
+					continue
+				}
 				r := Run(m.From+n, nil)
 				mu.Lock()
 				sum.take(&r)
@@ -74,6 +78,19 @@ func (m Many) Run() Summary {
 	return sum
 }
 
+// Worlds are the kinds of worlds there are.
+func Worlds() []string {
+	var names []string
+	for _, s := range shapes {
+		if !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func worldOf(seed uint64) string { return shapes[seed%uint64(len(shapes))].name }
+
 func (s *Summary) take(r *Result) {
 	s.Seeds++
 	s.Stats.add(&r.Stats)
@@ -92,7 +109,7 @@ const enoughSeeds = 400
 
 // Missing are the kinds of faults that never happened, though they should have.
 func (s *Summary) Missing() []string {
-	if s.Seeds < enoughSeeds {
+	if s.Seeds < enoughSeeds || len(s.Profiles) < len(Worlds()) {
 		return nil
 	}
 	var names []string

@@ -174,7 +174,11 @@ func (n *network) cutOff(l *link, cut bool) {
 // lost. One that lives reconnects soon.
 func (n *network) reset(a, b *pod) {
 	n.w.logf("network: connection of %s and %s RESET", a.name, b.name)
-	for _, l := range []*link{n.link(a, b), n.link(b, a)} {
+	links := []*link{n.link(a, b), n.link(b, a)}
+	if n.w.rng.IntN(3) == 0 {
+		links = links[:1] // only one side hears of it, the other goes on writing
+	}
+	for _, l := range links {
 		n.breakLink(l)
 		n.tell(l.from, l.to, replica.Event{Kind: replica.EventPeerDown})
 	}

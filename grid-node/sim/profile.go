@@ -10,24 +10,26 @@ import (
 
 // profile is the kind of world a seed gets.
 type profile struct {
-	name      string
-	replicas  int
-	minInSync int
-	leases    bool // half the reads are leased; clocks then run within 200 ppm
-	hostile   bool // the network keeps no order and loses single frames
-	oneThread bool // no thread of its own for beacons: the replica drives its vitals
-	mayLose   bool // every process may die: what was acknowledged can be lost
-	rewinds   bool // the API server may go back to an older record
-	maxPPM    int64
-	limits    replica.Limits
-	timing    replica.Timing
-	odds      odds
-	lateFlush int   // of 1000 wake-ups that bring more events before they act
-	clients   int   // sessions
-	pace      int64 // mean time between two things a client does
-	every     int64 // mean time between two faults
-	chaos     int64 // how long faults come
-	weights   weights
+	name       string
+	replicas   int
+	minInSync  int
+	leases     bool // half the reads are leased; clocks then run within 200 ppm
+	hostile    bool // the network keeps no order and loses single frames
+	oneThread  bool // no thread of its own for beacons: the replica drives its vitals
+	mayLose    bool // every process may die: what was acknowledged can be lost
+	rewinds    bool // the API server may go back to an older record
+	maxPPM     int64
+	limits     replica.Limits
+	timing     replica.Timing
+	odds       odds
+	lateFlush  int   // of 1000 wake-ups that bring more events before they act
+	clients    int   // sessions
+	reads      int   // of 100 things a client does
+	leasedOf10 int   // of 10 reads, with leases
+	pace       int64 // mean time between two things a client does
+	every      int64 // mean time between two faults
+	chaos      int64 // how long faults come
+	weights    weights
 }
 
 // odds of single events, of 1000.
@@ -124,32 +126,32 @@ func rolls(p *profile) {
 // leases are worlds in which a primary is suspected wrongly, again and again,
 // while it can still be asked.
 func leases(p *profile) {
-	p.leases = true
+	p.leases, p.leasedOf10, p.reads, p.pace = true, 9, 55, 6*millisecond
 	p.weights[faultCut], p.weights[faultSlowLink], p.weights[faultReset], p.weights[faultIsolate] = 60, 40, 30, 20
-	for _, k := range []faultKind{faultCommitTimeout, faultLatePut, faultSlowAPI} {
-		p.weights[k] *= 3
-	}
+	p.weights[faultSuspicion] = 80
 	p.odds.lostAnswer = 200
 }
 
 // newProfile is the world of a seed.
 func newProfile(seed uint64, rng *rand.Rand) *profile {
 	p := &profile{
-		replicas:  2 + int(seed/uint64(len(shapes)))%2,
-		minInSync: 1,
-		leases:    rng.IntN(2) == 0,
-		oneThread: rng.IntN(6) == 0,
-		maxPPM:    200,
-		limits:    replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
-		timing:    replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},
-		odds:      odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
-		lateFlush: rng.IntN(300),
-		clients:   3,
-		pace:      8 * millisecond,
-		every:     int64(80+rng.IntN(400)) * millisecond,
-		chaos:     int64(2500+rng.IntN(3500)) * millisecond,
+		replicas:   2 + int(seed/uint64(len(shapes)))%2,
+		minInSync:  1,
+		leases:     rng.IntN(2) == 0,
+		oneThread:  rng.IntN(6) == 0,
+		maxPPM:     200,
+		limits:     replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
+		timing:     replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},
+		odds:       odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
+		lateFlush:  rng.IntN(300),
+		clients:    3,
+		pace:       8 * millisecond,
+		reads:      23,
+		leasedOf10: 6,
+		every:      int64(80+rng.IntN(400)) * millisecond,
+		chaos:      int64(2500+rng.IntN(3500)) * millisecond,
 		weights: weights{
-			faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
+			faultSuspicion: 4, faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
 			faultOutage: 6, faultCommitTimeout: 6, faultLatePut: 6, faultSlowAPI: 6, faultWatchSilent: 6, faultTouch: 8,
 			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10, faultDrain: 8, faultStop: 3, faultPrefer: 8,
 		},

@@ -42,7 +42,7 @@ func (c *client) read() {
 	switch n := w.rng.IntN(10); {
 	case n == 0:
 		mode = wire.ModeBackup
-	case n < 7 && w.profile.leases:
+	case n <= w.profile.leasedOf10 && w.profile.leases:
 		mode = wire.ModeLeased
 	}
 	key := c.someKey()

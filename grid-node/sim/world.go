@@ -132,6 +132,9 @@ func (w *world) chance(n int) bool { return n > 0 && w.rng.IntN(1000) < n }
 // between is a time from a to b.
 func (w *world) between(a, b int64) int64 { return a + w.rng.Int64N(max(b-a, 0)+1) }
 
+// soon is a time from a to b, mostly nearer to a.
+func (w *world) soon(a, b int64) int64 { return w.between(a, w.between(a, b)) }
+
 // podAt finds the pod at a data address.
 func (w *world) podAt(address string) *pod {
 	for _, p := range w.pods {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ type options struct {
 	seeds, from uint64
 	seed        uint64
 	quiet       bool
+	world       string
 	workers     int
 	stopAfter   int
 	html        string
@@ -55,6 +58,7 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	f.Uint64Var(&o.from, "from", 0, "the first of them")
 	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
 	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
+	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(sim.Worlds(), ", "))
 	f.IntVar(&o.workers, "workers", 0, "worlds at a time (0: one per processor)")
 	f.IntVar(&o.stopAfter, "stop-after", 5, "stop after this many failed seeds (0: run all)")
 	f.StringVar(&o.html, "html", "out", "directory for Porcupine's picture of a history that is not linearizable")
@@ -101,7 +105,10 @@ func many(o *options) error {
 	if err := selectMutant(o.mutant); err != nil {
 		return err
 	}
-	sum := sim.Many{From: o.from, Seeds: o.seeds, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}.Run()
+	if o.world != "" && !slices.Contains(sim.Worlds(), o.world) {
+		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(sim.Worlds(), ", "))
+	}
+	sum := sim.Many{From: o.from, Seeds: o.seeds, World: o.world, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}.Run()
 	fmt.Print(sum.String())
 	for i := range sum.Failed {
 		report(&sum.Failed[i], o)
