@@ -166,9 +166,7 @@ func (r *Replica) setPeers() {
 			old.learner = !old.inSync
 			old.acks = old.inSync // a learner enters the ack set anew
 			old.knowsEpoch = false
-			if !mutant(mutLeaseKept) {
-				old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
-			}
+			old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
 			old.tellConfig = true
 			kept = append(kept, old)
 		} else {

@@ -167,12 +167,7 @@ func (r *Replica) joinReply(frame []byte) error {
 // mustHave is how much of the log whoever is electable has to hold: what may have
 // been acknowledged. A new primary does not know how much of what it took over
 // was, so all of it counts.
-func (r *Replica) mustHave() uint64 {
-	if mutant(mutAdmitIgnoresFloor) {
-		return r.commit
-	}
-	return max(r.commit, r.primary.floor)
-}
+func (r *Replica) mustHave() uint64 { return max(r.commit, r.primary.floor) }
 
 // mayAdmit says whether a learner may become electable.
 func (r *Replica) mayAdmit(p *peer) bool {

@@ -21,15 +21,12 @@ const (
 	mutFormerProcess
 	mutAdmitEarly
 	mutAdmitBeforeAckSet
-	mutAdmitIgnoresFloor
 	mutReadBeforeFloor
 	mutReadOldEcho
 	mutReadSuspended
 	mutDuplicateEarly
 	mutLeaseFromReceipt
-	mutLeaseKept
 	mutTakeOverInLease
-	mutFenceForgetsVitals
 	mutWakeIgnored
 	mutDedupeForgotten
 	mutSessionFenceIgnored

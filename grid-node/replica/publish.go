@@ -15,7 +15,7 @@ func (r *Replica) publish() {
 	switch {
 	case r.role == RolePrimary:
 		v.lead(r.epoch, r.primary.peers)
-	case r.role == RoleBackup, r.role == RoleLearner && r.backup.accepted:
+	case r.role == RoleBackup, r.role == RoleLearner && r.backup.accepted, r.role == RoleFenced && mutant(mutFencedAnswers):
 		v.follow(r.epoch, &r.cfg.Primary)
 	default:
 		v.mode = vitalQuiet
@@ -32,9 +32,7 @@ func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.epoch != epoch {
 		v.epoch = epoch
 		for i := range v.peers {
-			if !mutant(mutLeaseKept) {
-				v.peers[i].echoNs = 0
-			}
+			v.peers[i].echoNs = 0
 		}
 	}
 	if v.leadsSame(peers) {

@@ -220,6 +220,10 @@ func (r *Replica) flush() {
 		r.flushPeers()
 	case RoleBackup, RoleLearner:
 		r.flushAck()
+	case RoleFenced:
+		if mutant(mutFencedAnswers) {
+			r.flushAck()
+		}
 	}
 	if r.moved {
 		r.moved = false

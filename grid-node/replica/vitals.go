@@ -254,9 +254,6 @@ func (v *Vitals) fence(heardAt int64, leased, down bool, now int64) (silent int6
 	defer v.mu.Unlock()
 	t := &v.timing
 	silent = now - max(heardAt, v.heardAt)
-	if mutant(mutFenceForgetsVitals) {
-		return now - heardAt, now-heardAt > int64(t.Grace) || down && !leased
-	}
 	due := silent > int64(t.Grace)
 	if down {
 		// The lease counts from when the primary sent what was last heard

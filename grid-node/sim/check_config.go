@@ -51,6 +51,7 @@ func (w *world) recordChanged(before *replica.Config, by *process) {
 	}
 	w.check.proposers[now.Epoch] = by.self.Boot
 	w.stats.Changes++
+	w.faultOnChange()
 	w.checkI12Record(before, now)
 	if before.Epoch > 0 && now.Primary.Boot != before.Primary.Boot {
 		w.stats.Failovers++
@@ -155,7 +156,8 @@ func (w *world) checkI12Record(before, now *replica.Config) {
 // end only when nothing is lost with it. (Half of I12: a planned stop never
 // costs the last copy.)
 func (w *world) checkMayEnd(p *process) {
-	if !w.profile.mayLose && !w.mayEnd(p) {
+	behind := p.status.Config != nil && w.api.rec.Epoch < p.status.Config.Epoch // the record was rewound
+	if !w.profile.mayLose && !behind && !w.mayEnd(p) {
 		w.violation("I12", "%s says that it may end, and the record is, or may become, one without another member that lives: %s", p.name, w.configText(&w.api.rec))
 	}
 }

@@ -15,6 +15,7 @@ const (
 	faultIsolate
 	faultNodeLost
 	faultSuspicion
+	faultJoinMeetsHandOver
 	faultSlowLink
 	faultReset
 	faultPause
@@ -45,7 +46,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	faultDrop: "frames lost", faultDuplicate: "frames doubled", faultReorder: "frames overtaken", faultLateFrame: "frames seconds late",
-	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSuspicion: "primaries suspected wrongly", faultSlowLink: "slow links", faultReset: "connections reset",
+	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSuspicion: "primaries suspected wrongly", faultJoinMeetsHandOver: "hand-overs while a learner joins", faultSlowLink: "slow links", faultReset: "connections reset",
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
@@ -65,7 +66,7 @@ func (c *faultCounts) hit(k faultKind) { c[k]++ }
 // makers of the faults that come and go. Each ends by itself, at the latest when
 // the world heals.
 var makers = [faultKinds]func(*world){
-	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSuspicion: (*world).makeSuspicion, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
+	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSuspicion: (*world).makeSuspicion, faultJoinMeetsHandOver: (*world).makeJoinMeetHandOver, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
 	faultPause: (*world).makePause, faultStall: (*world).makeStall, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
 	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
 	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
@@ -92,6 +93,27 @@ func (w *world) scheduleFault() {
 			}
 		}
 		w.scheduleFault()
+	})
+}
+
+// faultOnChange brings a fault together with a change of the record, or a process
+// back that then joins: at such moments the replicas disagree about who leads.
+func (w *world) faultOnChange() {
+	if w.healing || !w.chance(w.profile.onChange) {
+		return
+	}
+	makers := []func(*world){(*world).makeReset, (*world).makeSlowLink, (*world).makeCut, (*world).makePause, (*world).makeCrash, (*world).makeDrain}
+	k := w.rng.IntN(len(makers))
+	w.after(w.soon(0, 30*millisecond), func() {
+		if w.healing {
+			return
+		}
+		makers[k](w)
+		for _, p := range w.pods {
+			if w.rng.IntN(3) == 0 {
+				w.restart(p)
+			}
+		}
 	})
 }
 
@@ -170,6 +192,18 @@ func (w *world) makeSuspicion() {
 		return
 	}
 	w.faults.hit(faultSuspicion)
+	if w.rng.IntN(4) > 0 {
+		w.apiMode([]apiMode{apiLate, apiCommits}[w.rng.IntN(2)], 350*millisecond, 600*millisecond)
+	}
+	if q := p.proc; q != nil && !q.paused && !q.stalled && w.rng.IntN(2) == 0 {
+		q.pause()
+		w.until(310*millisecond, 450*millisecond, func() {
+			if q.alive && q.paused {
+				q.resume()
+			}
+		})
+		return
+	}
 	w.api.cut[p] = true
 	w.logf("api: does not reach pod %s", p.name)
 	both := w.rng.IntN(2) == 0
@@ -189,9 +223,44 @@ func (w *world) makeSuspicion() {
 			w.api.watch(p.proc)
 		}
 	})
-	if w.rng.IntN(4) > 0 {
-		w.apiMode([]apiMode{apiLate, apiCommits}[w.rng.IntN(2)], 350*millisecond, 600*millisecond)
+}
+
+// makeJoinMeetHandOver tells the primary to leave while a third process catches
+// up: who is next inherits a learner, and does not know yet what was acknowledged.
+func (w *world) makeJoinMeetHandOver() {
+	primary := w.podAt(w.api.rec.Primary.Address)
+	joiner := w.anyPod()
+	if len(w.pods) < 3 || primary == nil || primary.proc == nil || primary.proc.leaving || joiner == primary || joiner.proc == nil || !w.mayEnd(joiner.proc) {
+		return
 	}
+	w.faults.hit(faultJoinMeetsHandOver)
+	joiner.proc.crash(true)
+	w.after(w.between(0, 10*millisecond), func() { w.restart(joiner) })
+	w.whenLearning(joiner, 200, func() {
+		if p := primary.proc; p != nil && !p.leaving && !w.healing {
+			w.logf("%s is told to leave in good order", p.name)
+			p.leave(false)
+			w.net.each(func(l *link) {
+				if l.to == primary {
+					l.slow = w.between(millisecond, 100*millisecond)
+					w.until(50*millisecond, 300*millisecond, func() { l.slow = 0 })
+				}
+			})
+		}
+	})
+}
+
+// whenLearning waits until the process of a pod holds a part of the log.
+func (w *world) whenLearning(p *pod, tries int, do func()) {
+	w.after(w.between(millisecond/2, 2*millisecond), func() {
+		switch {
+		case tries == 0 || w.healing:
+		case p.proc != nil && p.proc.status.LastSeq > 0:
+			do()
+		default:
+			w.whenLearning(p, tries-1, do)
+		}
+	})
 }
 
 func (w *world) makeSlowLink() {

@@ -77,8 +77,8 @@ func (n *network) send(p *process, address string, frame []byte, c class) {
 		return
 	}
 	d := n.latency(l)
-	if c == classBulk {
-		d += n.w.between(0, 2*millisecond)
+	if c == classBulk && !n.w.healing {
+		d += n.w.between(0, n.w.profile.bulkDelay)
 	}
 	at := max(n.w.now+d, l.last[c]+1)
 	l.last[c] = at

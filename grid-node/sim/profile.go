@@ -22,6 +22,8 @@ type profile struct {
 	limits     replica.Limits
 	timing     replica.Timing
 	odds       odds
+	bulkDelay  int64 // a learner's feed takes up to so long more
+	onChange   int   // of 1000 changes of the record that bring a fault with them: then it hurts
 	lateFlush  int   // of 1000 wake-ups that bring more events before they act
 	clients    int   // sessions
 	reads      int   // of 100 things a client does
@@ -120,12 +122,13 @@ func rewind(p *profile) {
 
 func rolls(p *profile) {
 	p.weights[faultDrain], p.weights[faultPrefer], p.weights[faultStop] = 50, 30, 10
-	p.weights[faultSlowLink], p.weights[faultCrash] = 40, 40
+	p.weights[faultSlowLink], p.weights[faultJoinMeetsHandOver], p.onChange = 40, 60, 300
 }
 
 // leases are worlds in which a primary is suspected wrongly, again and again,
 // while it can still be asked.
 func leases(p *profile) {
+	p.onChange = 400
 	p.leases, p.leasedOf10, p.reads, p.pace = true, 9, 55, 6*millisecond
 	p.weights[faultCut], p.weights[faultSlowLink], p.weights[faultReset], p.weights[faultIsolate] = 60, 40, 30, 20
 	p.weights[faultSuspicion] = 80
@@ -144,6 +147,8 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		timing:     replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},
 		odds:       odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
 		lateFlush:  rng.IntN(300),
+		bulkDelay:  []int64{millisecond, 10 * millisecond, 100 * millisecond}[rng.IntN(3)],
+		onChange:   100,
 		clients:    3,
 		pace:       8 * millisecond,
 		reads:      23,
@@ -151,7 +156,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		every:      int64(80+rng.IntN(400)) * millisecond,
 		chaos:      int64(2500+rng.IntN(3500)) * millisecond,
 		weights: weights{
-			faultSuspicion: 4, faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
+			faultSuspicion: 4, faultJoinMeetsHandOver: 3, faultCut: 10, faultIsolate: 5, faultSlowLink: 10, faultReset: 10, faultPause: 15, faultStall: 8, faultCrash: 15, faultWallJump: 3,
 			faultOutage: 6, faultCommitTimeout: 6, faultLatePut: 6, faultSlowAPI: 6, faultWatchSilent: 6, faultTouch: 8,
 			faultSinkCrash: 6, faultClientLost: 10, faultClientStalled: 10, faultDrain: 8, faultStop: 3, faultPrefer: 8,
 		},
