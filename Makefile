@@ -16,6 +16,7 @@ PKG      ?= ./...
 FUZZTIME ?= 60s
 CASES    ?= .
 ROUNDS   ?= 3
+BENCHFLAGS ?=
 TARGET   ?= dev
 SCENARIO ?= kill-primary
 REPEAT   ?= 0
@@ -95,12 +96,12 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n)
-	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS)
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...)
+	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
 
 .PHONY: profile
 profile: ## CPU, allocation and block profiles of primary, backup and client in one case, into out/profile (CASES=name)
-	@$(GO) run ./hack/bench profile $(if $(filter-out .,$(CASES)),--cases '$(CASES)')
+	@$(GO) run ./hack/bench profile $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
 .PHONY: microbench
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
