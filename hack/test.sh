@@ -26,6 +26,10 @@ go run ./hack/apilint ./api/v1alpha1
 step "tests with the race detector"
 go test -race -timeout 20m "${pkgs[@]}"
 
+# What one replica can check of its whole log costs too much for production.
+step "protocol core and simulator with the costly invariants"
+go test -count=1 -tags invariants ./grid-node/replica ./grid-node/sim
+
 # The race detector allocates, so what must not allocate is asserted without it.
 step "allocation and memory bounds, without the race detector"
 go test -run 'Alloc|Memory' -count=1 ./grid-node/... ./client/... ./probe/...

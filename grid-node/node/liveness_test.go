@@ -55,7 +55,7 @@ func stalledLoop(t *testing.T, kind transport.Kind) {
 	g := newGrid(t, 2, 2)
 	g.base.Transport = kind
 	// Stuck for good after 10 s: a busy machine has time for the beacons counted below.
-	g.base.Beacon, g.base.Lease, g.base.Grace = 50*time.Millisecond, 700*time.Millisecond, time.Second
+	g.base.Beacon, g.base.Lease, g.base.Grace = 50*time.Millisecond, 700*time.Millisecond, 2500*time.Millisecond
 	g.up()
 	c := g.client()
 	submit(t, c, "before", 10)
@@ -67,7 +67,7 @@ func stalledLoop(t *testing.T, kind transport.Kind) {
 	g.until(func() bool { return g.nodes[0].vitals(0).Answered > 0 && g.nodes[0].vitals(1).Heard > 0 }, "no beacons")
 	resume := g.stall(0)
 	led, heard := g.nodes[0].vitals(0).Answered, g.nodes[0].vitals(1).Heard
-	const graces = 2 * 1000 / 50 // beacons in twice the grace
+	const graces = 2 * 2500 / 50 // beacons in twice the grace
 	g.until(func() bool {
 		return g.nodes[0].vitals(0).Answered > led+graces && g.nodes[0].vitals(1).Heard > heard+graces
 	}, "the liveness thread stops with the loop: %+v", func() any { return []any{g.nodes[0].vitals(0), g.nodes[0].vitals(1), g.nodes[1].vitals(1)} })

@@ -105,7 +105,7 @@ const (
 	// stallLimit in graces: how long a loop may hang and still count as alive.
 	// Long enough for what a machine does to a process (swapping, a snapshot, a
 	// debugger's dump), short enough that a hung primary is replaced.
-	stallLimit  = 10
+	stallLimit  = 4
 	lateBeacons = 3
 )
 
