@@ -177,8 +177,8 @@ func (n *Node) peerLinkClosed(l *link, err error) {
 		n.dialPeer(p)
 	case l.state == ready:
 		n.log.Warn("connection to a peer closed", "peer", l.name, "address", p.addr, "reason", err)
-	case p.suspect && errors.Is(err, transport.ErrPeerClosed):
-		gone = true // it was just ending: accepted by the kernel, never answered
+	case p.suspect && (errors.Is(err, transport.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
+		gone = true // it was just ending: accepted by the kernel, never answered; a reset may be there before the connection is
 	}
 	// An attempt that timed out proves nothing; the silence decides then.
 	if gone {
