@@ -107,6 +107,10 @@ profile: ## CPU, allocation and block profiles of primary, backup and client in 
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
 
+.PHONY: robustness
+robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
+	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
+
 .PHONY: e2e
 e2e: ## Run a suite against the real cluster (SUITE=smoke)
 	@hack/e2e.sh "$(SUITE)"
