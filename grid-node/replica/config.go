@@ -18,7 +18,8 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.alarm(AlarmBadConfig, err.Error())
 		return
 	}
-	if r.cfg != nil && c.Epoch <= r.epoch && !(mutant(mutStaleConfig) && c.Epoch < r.epoch && c.Epoch > 0) {
+	goBack := mutant(mutStaleConfig) && c.Epoch > 0 && c.Epoch < r.epoch
+	if r.cfg != nil && c.Epoch <= r.epoch && !goBack {
 		r.observeKnown(c, fresh)
 		return
 	}
@@ -36,7 +37,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 	}
 	r.observeSpec(c)
 	if fresh {
-		r.freshAt = r.now.Mono
+		r.freshAt, r.older = r.now.Mono, false
 		r.considerHandOver()
 	}
 	if fresh && c.Version != r.cfg.Version {
@@ -49,6 +50,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 
 func (r *Replica) observeOlder(c *Config, fresh bool) {
 	r.observeDecisions(c)
+	r.older = !fresh || r.doubted != r.epoch // until the arbiter itself has said so, twice
 	if !fresh {
 		if r.reassert != "" && r.reassert == r.cfg.ChangeID {
 			r.readConfig() // a watch may lag; only the arbiter's own word counts
@@ -97,7 +99,7 @@ func (r *Replica) adopt(c *Config) {
 	before := r.role
 	planned := r.prop.purpose == purposeHandOver && r.prop.next.ChangeID == c.ChangeID
 	r.cfg, r.epoch = c, c.Epoch
-	r.prop, r.regressed = proposal{}, nil
+	r.prop, r.regressed, r.older = proposal{}, nil, false
 	r.primary.hand = handOver{}
 	r.count.ConfigChanges++
 	switch {

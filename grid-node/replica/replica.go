@@ -25,6 +25,7 @@ type Replica struct {
 	prop     proposal
 	commit   uint64 // committed prefix
 	changes  uint64 // proposals made, for change ids
+	older    bool   // a record older than cfg was shown, and the arbiter has not been heard on it
 	doubted  uint64 // the epoch in which a fresh read first showed an older record
 	freshAt  int64  // when the arbiter last showed the record as this replica knows it
 	readAt   int64  // when the configuration was last asked for
@@ -238,6 +239,9 @@ func (r *Replica) flush() {
 // tick does what time asks for.
 func (r *Replica) tick() {
 	r.tickProposal()
+	if r.older {
+		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
+	}
 	switch r.role {
 	case RoleIdle:
 		r.readConfig()

@@ -167,6 +167,11 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	return replica.OutcomeOK, ""
 }
 
+// mayLand says whether a change that is on the way can still happen.
+func (a *apiServer) mayLand(put *apiPut) bool {
+	return put.c.Version == a.rec.Version && put.c.Epoch == a.rec.Epoch+1
+}
+
 func (a *apiServer) forget(put *apiPut) {
 	for i := range a.puts {
 		if a.puts[i] == put {

@@ -7,30 +7,27 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// checkReply looks at an answer as it leaves a process, and returns the lineage
-// it was given in.
-func (w *world) checkReply(p *process, c *conn, frame []byte) uint64 {
-	if p.status.Config == nil {
-		return 0
+// checkReply looks at an answer, given in a lineage, as it leaves a process.
+func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
+	if lineage == 0 {
+		return // no configuration yet: it only sends clients elsewhere
 	}
-	lineage := p.status.Config.Lineage
 	switch wire.FrameType(frame) {
 	case wire.TypeAck:
 		var m wire.Ack
 		_ = wire.DecodeAck(frame, &m)
 		w.checkI5(p, &m, lineage)
 		if m.Flags&wire.AckDup == 0 { // a stored reply is true whoever gives it
-			w.checkI4(p, "acknowledges entry", m.Seq)
+			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
 		}
 	case wire.TypeGetReply:
 		var m wire.GetReply
 		_ = wire.DecodeGetReply(frame, &m)
 		w.checkRead(p, &m, lineage)
 		if !c.stale(m.ReqID) {
-			w.checkI4(p, "answers a read with commit", m.CommitSeq)
+			w.checkI4(p, lineage, "answers a read with commit", m.CommitSeq)
 		}
 	}
-	return lineage
 }
 
 // stale says whether a request asked for what a backup knows.
@@ -43,8 +40,10 @@ func (c *conn) stale(reqID uint64) bool {
 // That it linearizes is Porcupine's to say. Beyond that, a process that was
 // stopped for longer than half the grace, and was replaced meanwhile, answers
 // nothing out of its old epoch: it lets a fresh round of answers come in first.
-func (w *world) checkI4(p *process, what string, seq uint64) {
-	if p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
+// (A primary alone asks nobody; the loss of one that lives can only be accepted by
+// a person, and then the lineage rises.)
+func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
+	if lineage != w.api.rec.Lineage || p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
 		return
 	}
 	own := p.status.Config.Epoch

@@ -157,7 +157,7 @@ func (w *world) checkI12Record(before, now *replica.Config) {
 // costs the last copy.)
 func (w *world) checkMayEnd(p *process) {
 	behind := p.status.Config != nil && w.api.rec.Epoch < p.status.Config.Epoch // the record was rewound
-	if !w.profile.mayLose && !behind && !w.mayEnd(p) {
+	if !w.profile.mayLose && !behind && w.needed(p) {
 		w.violation("I12", "%s says that it may end, and the record is, or may become, one without another member that lives: %s", p.name, w.configText(&w.api.rec))
 	}
 }

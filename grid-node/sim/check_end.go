@@ -79,6 +79,8 @@ func (w *world) redundant() string {
 			return p.proc.name + " has not heard of " + w.configText(rec)
 		case (s.Role == replica.RolePrimary) != (p.proc == primary) || s.Suspended:
 			return p.proc.name + " is " + w.statusText(p.proc)
+		case s.HandingOver:
+			return p.proc.name + " is handing over"
 		case p.proc.leaving:
 			return p.proc.name + " is leaving"
 		}
@@ -94,6 +96,13 @@ func (w *world) checkI11() {
 		return
 	}
 	w.phase = phaseOutage
+	w.runUntil(w.now+callTimeout, w.quietAPI) // answers that are still on the way show the spec of long ago
+	w.api.touch(nil)
+	w.runUntil(w.now+50*millisecond, nil)
+	w.settle("before the outage")
+	if w.stopped {
+		return
+	}
 	w.logf("api: AWAY, and nobody may notice")
 	w.api.mode = apiAway
 	for _, p := range w.pods {
@@ -121,6 +130,16 @@ func (w *world) checkI11() {
 	if w.stats.Acked == acked {
 		w.violation("I11", "not one order was acknowledged while the API server was away")
 	}
+}
+
+// quietAPI says whether nothing of the API server is on its way to a process.
+func (w *world) quietAPI() bool {
+	for p := range w.up {
+		if p.reading || p.watchAt > w.now {
+			return false
+		}
+	}
+	return true
 }
 
 // checkI12: a planned roll never starts below full redundancy, and costs nothing.
@@ -224,7 +243,7 @@ func (w *world) recoverLoss() {
 	if !w.profile.mayLose {
 		return
 	}
-	w.runUntil(w.now+second, nil) // those who were told to stop have stopped
+	w.runUntil(w.now+5*second, func() bool { return w.redundant() == "" }) // those who were told to stop stop
 	if !w.stopped && w.noneLeft() {
 		w.checkNobodyPromoted()
 		w.acceptLoss()

@@ -60,6 +60,9 @@ func (m Many) Run() Summary {
 				r := Run(m.From+n, nil)
 				mu.Lock()
 				sum.take(&r)
+				if m.Progress != nil && r.Violation != nil {
+					fmt.Fprintf(m.Progress, "FAILED seed %d (%s): %.200v\n", r.Seed, r.Profile, r.Violation)
+				}
 				if m.StopAfter > 0 && len(sum.Failed) >= m.StopAfter {
 					stop.Store(true)
 				}

@@ -331,7 +331,7 @@ func (c *conn) send(frame []byte) {
 }
 
 // reply carries frames of a process to the client.
-func (n *network) reply(p *process, id uint64, frames []byte) {
+func (n *network) reply(p *process, id uint64, frames []byte, lineage uint64) {
 	c := n.conns[id-1]
 	if c.proc != p {
 		return // of a process before
@@ -343,7 +343,7 @@ func (n *network) reply(p *process, id uint64, frames []byte) {
 			return
 		}
 		frames = rest
-		lineage := n.w.checkReply(p, c, frame)
+		n.w.checkReply(p, c, frame, lineage)
 		n.w.traceReply(p, c, frame)
 		n.w.events.push(c.way(&c.toClient), func() {
 			if !c.gaveUp {

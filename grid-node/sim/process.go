@@ -55,9 +55,12 @@ type process struct {
 	watchSeen int          // apiServer.changes of the last one delivered
 
 	log    logView
-	leased uint64         // reads it answered on its lease
-	status replica.Status // as of the last step
-	writer sinkWriter
+	leased uint64 // reads it answered on its lease
+	// A lineage ended in the middle of a wake-up: its first replies were given before.
+	olderLineage uint64
+	olderReplies int
+	status       replica.Status // as of the last step
+	writer       sinkWriter
 }
 
 func (w *world) addPod(i int) {
@@ -138,43 +141,6 @@ func (p *process) deliver(do func()) {
 	do()
 }
 
-// scheduleBeat makes the second thread tick.
-func (p *process) scheduleBeat() {
-	w := p.w
-	every := int64(w.profile.beacon()) / 2
-	w.after(every-w.between(0, every/10), func() {
-		if !p.alive || w.stopped {
-			return
-		}
-		if !p.paused {
-			p.vitals.Tick(p.pod.clock.time(w.now), &p.vout)
-			p.sendVitals()
-		}
-		p.scheduleBeat()
-	})
-}
-
-// hear gives the second thread a frame.
-func (p *process) hear(frame []byte) {
-	if p.paused {
-		p.vqueue = append(p.vqueue, func() { p.hear(frame) })
-		return
-	}
-	if !p.alive || p.w.stopped {
-		return
-	}
-	p.vitals.Receive(p.pod.clock.time(p.w.now), frame, &p.vout)
-	p.sendVitals()
-}
-
-func (p *process) sendVitals() {
-	for i := range p.vout.Actions {
-		a := &p.vout.Actions[i]
-		p.w.net.send(p, a.Address, joined(p.vout.Head(a), nil), classLiveness)
-	}
-	p.vout.Reset()
-}
-
 // step gives the replica one event. Most wake-ups end here with a flush; some
 // bring more events first.
 func (p *process) step(ev *replica.Event) {
@@ -183,8 +149,12 @@ func (p *process) step(ev *replica.Event) {
 	}
 	w := p.w
 	w.steps++
+	before, actions := p.lineage(), len(p.out.Actions)
 	p.r.Step(p.wakeUp(), ev, &p.out)
 	w.checkStep(p)
+	if p.lineage() != before {
+		p.olderLineage, p.olderReplies = before, actions
+	}
 	if ev.Kind == replica.EventClientFrame && w.profile.leases {
 		w.checkI4Lease(p)
 	}
@@ -202,6 +172,14 @@ func (p *process) step(ev *replica.Event) {
 		return
 	}
 	p.flush()
+}
+
+// lineage the process is in, 0 if it knows none.
+func (p *process) lineage() uint64 {
+	if p.status.Config == nil {
+		return 0
+	}
+	return p.status.Config.Lineage
 }
 
 // flush ends a wake-up: what the replica wants is carried out.
@@ -224,7 +202,11 @@ func (p *process) act() {
 		a := &p.out.Actions[i]
 		switch a.Kind {
 		case replica.ActionReply:
-			w.net.reply(p, a.Conn, joined(p.out.Head(a), a.Tail))
+			lineage := p.lineage()
+			if i < p.olderReplies {
+				lineage = p.olderLineage
+			}
+			w.net.reply(p, a.Conn, joined(p.out.Head(a), a.Tail), lineage)
 		case replica.ActionSend:
 			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), classOf(a))
 		case replica.ActionPropose:
@@ -246,6 +228,7 @@ func (p *process) act() {
 		}
 	}
 	p.out.Reset()
+	p.olderReplies = 0
 	if restart != "" {
 		p.discard(restart)
 	}
@@ -325,66 +308,6 @@ func (p *process) crash(reset bool) {
 	p.w.logf("%s CRASHES (connections reset: %t)", p.name, reset)
 	p.end()
 	p.w.net.processGone(p, reset)
-}
-
-// pause is SIGSTOP; resume is SIGCONT. Ticks do not happen meanwhile, frames and
-// answers wait in the kernel.
-func (p *process) pause() {
-	p.paused, p.pausedAt = true, p.w.now
-	p.w.logf("%s PAUSED", p.name)
-}
-
-// stall hangs the loop alone: a long garbage collection, a snapshot, a debugger.
-func (p *process) stall() {
-	p.stalled, p.pausedAt = true, p.w.now
-	p.w.logf("the loop of %s HANGS", p.name)
-}
-
-func (p *process) resume() {
-	w := p.w
-	slept := w.now - p.pausedAt
-	w.logf("%s RESUMED after %d ms, %d events wait", p.name, slept/millisecond, len(p.queue))
-	p.paused, p.stalled = false, false
-	queue, vqueue := p.queue, p.vqueue
-	p.queue, p.vqueue = nil, nil
-	if slept > int64(w.profile.grace())/2+20*millisecond {
-		p.wokenAt = w.now
-	}
-	hear := func() {
-		for _, do := range vqueue {
-			do()
-		}
-		vqueue = nil
-	}
-	if w.rng.IntN(2) == 0 { // either thread runs first
-		hear()
-	}
-	p.catchUp(queue)
-	hear()
-}
-
-// catchUp lets the loop see what waited for it. The signal may have come after
-// a wake-up read its clock and before it read its sockets: the first of what
-// waited is then stepped with the old time.
-func (p *process) catchUp(queue []func()) {
-	w := p.w
-	if len(queue) > 0 && !p.awake && w.chance(300) {
-		w.faults.hit(faultStaleClock)
-		p.awake, p.clock, p.clockAt = true, p.pod.clock.time(p.pausedAt), p.pausedAt
-		p.flushDue = true
-		n := 1 + w.rng.IntN(min(len(queue), 8))
-		for _, do := range queue[:n] {
-			do()
-		}
-		queue = queue[n:]
-		p.flushDue = false
-		p.flush()
-	} else if w.chance(500) {
-		p.step(&replica.Event{Kind: replica.EventTick})
-	}
-	for _, do := range queue {
-		do()
-	}
 }
 
 func joined(head, tail []byte) []byte {

@@ -72,7 +72,8 @@ func (p *process) writeBatch() {
 	crashes := w.sink.crashes
 	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
 		lost := w.sink.crashes != crashes
-		ok := !(lost && w.chance(500)) && w.sink.accept(&batch)
+		never := lost && w.rng.IntN(2) == 0
+		ok := !never && w.sink.accept(&batch)
 		w.sink.repeats = w.sink.repeats || lost // it may have been written, its writer does not know
 		w.after(w.between(100*microsecond, 2*millisecond), func() {
 			p.deliver(func() { p.written(to, ok, lost) })

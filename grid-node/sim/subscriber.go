@@ -10,7 +10,6 @@ type subscriber struct {
 	w     *world
 	conn  *conn
 	reqID uint64
-	at    int64  // when it last asked
 	next  uint64 // sequence number it wants
 	hash  uint64 // of the entry before
 }

@@ -28,8 +28,6 @@ type options struct {
 	stopAfter   int
 	html        string
 	mutant      string
-	bound       uint64
-	control     uint64
 }
 
 func main() {

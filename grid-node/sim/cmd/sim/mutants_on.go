@@ -14,16 +14,20 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/sim"
 )
 
+// bounds of the proof.
+type bounds struct{ caught, control uint64 }
+
 func mutantFlags(cmd *cobra.Command, o *options) {
 	cmd.Flags().StringVar(&o.mutant, "mutant", "none", "break the protocol in this way; 'list' shows all")
+	var b bounds
 	proof := &cobra.Command{
 		Use:   "mutants",
 		Short: "Break the protocol in every known way, one at a time, and see that each is caught",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return prove(o) },
+		RunE:  func(*cobra.Command, []string) error { return prove(o, b) },
 	}
-	proof.Flags().Uint64Var(&o.bound, "bound", 3000, "seeds within which each has to be caught")
-	proof.Flags().Uint64Var(&o.control, "control", 400, "seeds that the protocol as it is has to pass")
+	proof.Flags().Uint64Var(&b.caught, "bound", 3000, "seeds within which each has to be caught")
+	proof.Flags().Uint64Var(&b.control, "control", 400, "seeds that the protocol as it is has to pass")
 	cmd.AddCommand(proof)
 }
 
@@ -38,7 +42,7 @@ func selectMutant(name string) error {
 }
 
 // prove runs seeds against every mutant until one fails, and prints the table.
-func prove(o *options) error {
+func prove(o *options, b bounds) error {
 	var errs []error
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tseeds\tcaught by\tworld\twhat it does")
@@ -46,9 +50,9 @@ func prove(o *options) error {
 		if err := replica.SelectMutant(m.Name); err != nil {
 			return err
 		}
-		bound := o.bound
+		bound := b.caught
 		if i == 0 {
-			bound = o.control
+			bound = b.control
 		}
 		sum := sim.Many{Seeds: bound, Workers: o.workers, StopAfter: 1}.Run()
 		switch {
