@@ -7,6 +7,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
+// eventConfig takes in what the arbiter says. An answer that was under way while the
+// watch spoke may be the older of the two: epochs tell for themselves, what the
+// spec asks for does not, so that part is left out and asked for again.
+func (r *Replica) eventConfig(c *Config, fresh bool) {
+	if !fresh {
+		r.watchAt = r.now.Mono
+	} else if c != nil && r.watchAt > r.readAt {
+		bare := *c
+		bare.Replicas, bare.MinInSync, bare.PreferredPod = 0, 0, ""
+		c = &bare
+		r.askConfig()
+	}
+	r.observe(c, fresh)
+}
+
 // observe takes a configuration in, wherever it comes from: the watch (which
 // may lag), a read from the arbiter, the answer to a proposal, the primary. A
 // higher epoch is adopted whoever proposed it: the arbiter has let it through.

@@ -29,6 +29,7 @@ type Replica struct {
 	doubted  uint64 // the epoch in which a fresh read first showed an older record
 	freshAt  int64  // when the arbiter last showed the record as this replica knows it
 	readAt   int64  // when the configuration was last asked for
+	watchAt  int64  // when the watch last told of it
 	statusAt Status // what the last ActionStatus was about
 	moved    bool   // commit moved since the last flush
 
@@ -135,7 +136,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventPeerDown:
 		r.peerDown(ev.Address)
 	case EventConfig:
-		r.observe(ev.Config, ev.Fresh)
+		r.eventConfig(ev.Config, ev.Fresh)
 	case EventCASResult:
 		r.casResult(ev)
 	case EventCursor:
