@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
 // Options of a grid.
@@ -88,7 +90,7 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	cmd := exec.Command(program, "dev", "--json", "--port", "0", "--http-port", "0",
 		"--shards", strconv.Itoa(o.Shards), "--replicas", strconv.Itoa(o.Replicas), "--memory-limit", fmt.Sprintf("%dMi", o.MemoryMiB))
 	cmd.Args = append(cmd.Args, o.Args...)
-	var trouble tail
+	var trouble tail.Writer
 	cmd.Stderr = &trouble
 	// Ctrl-C on the terminal must reach the probe only, which then stops the
 	// grid in order.
@@ -192,28 +194,4 @@ func parse(b []byte) (*Grid, error) {
 		return nil, fmt.Errorf("first line is %.200q: no endpoints", b)
 	}
 	return &Grid{Endpoints: info.Endpoints, Arbiter: info.Arbiter, HTTP: info.HTTP, PIDs: info.PIDs}, nil
-}
-
-// tail keeps the end of what a process wrote to its standard error.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - tailSize; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
 }

@@ -34,14 +34,3 @@ func TestStartReportsTrouble(t *testing.T) {
 		t.Error("an absent program was started")
 	}
 }
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	var b tail
-	for range 3000 {
-		_, _ = b.Write([]byte("0123456789"))
-	}
-	_, _ = b.Write([]byte("end"))
-	if s := b.String(); len(s) != tailSize || !strings.HasSuffix(s, "789end") {
-		t.Errorf("%d bytes, ends with %q", len(s), s[len(s)-6:])
-	}
-}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
 // Process is a child that runs until Stop.
@@ -22,7 +24,7 @@ type Process struct {
 
 	cmd    *exec.Cmd
 	exited chan struct{}
-	said   *tail
+	said   *tail.Writer
 	lines  chan string
 }
 
@@ -62,7 +64,7 @@ func StartCommand(cmd *exec.Cmd) error {
 // Start runs cmd. Lines of its standard output are read with Line; the end of
 // its standard error is kept for errors.
 func Start(name string, cmd *exec.Cmd) (*Process, error) {
-	p := &Process{Name: name, cmd: cmd, exited: make(chan struct{}), said: &tail{}, lines: make(chan string, 16)}
+	p := &Process{Name: name, cmd: cmd, exited: make(chan struct{}), said: &tail.Writer{}, lines: make(chan string, 16)}
 	cmd.Stderr = p.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -93,7 +95,12 @@ func (p *Process) read(out io.Reader) {
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Said is the end of what the child wrote to its standard error.
-func (p *Process) Said() string { return p.said.String() }
+func (p *Process) Said() string {
+	if s := strings.TrimSpace(p.said.String()); s != "" {
+		return s
+	}
+	return "(nothing on its standard error)"
+}
 
 // Ended is closed when the child has ended.
 func (p *Process) Ended() <-chan struct{} { return p.exited }
@@ -157,31 +164,4 @@ func (g *Group) Stop() error {
 	}
 	g.stops = nil
 	return errors.Join(errs...)
-}
-
-// tail keeps the end of what a process wrote.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 4 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - tailSize; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.b) == 0 {
-		return "(nothing on its standard error)"
-	}
-	return strings.TrimSpace(string(t.b))
 }
