@@ -51,11 +51,11 @@ type Cluster struct {
 	helm     string
 	service  string // address of the Service for clients
 	api      client.Client
+	freezer
 
 	mu       sync.Mutex
-	known    []Node // as last seen
-	former   []Node // replaced, perhaps still running
-	frozen   map[int]bool
+	known    []Node          // as last seen
+	former   []Node          // replaced, perhaps still running
 	cut      map[string]bool // machines
 	cordoned map[string]bool
 	away     bool
@@ -170,22 +170,6 @@ func (c *Cluster) Partitions(ctx context.Context) ([]Partition, error) {
 // Kill implements Target.
 func (c *Cluster) Kill(_ context.Context, n Node) error { return signal(n, syscall.SIGKILL) }
 
-// Freeze implements Target.
-func (c *Cluster) Freeze(_ context.Context, n Node) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.frozen[n.PID] = true
-	return signal(n, syscall.SIGSTOP)
-}
-
-// Thaw implements Target.
-func (c *Cluster) Thaw(_ context.Context, n Node) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.frozen, n.PID)
-	return signal(n, syscall.SIGCONT)
-}
-
 // Stop implements Target: what a rolling update and a person do.
 func (c *Cluster) Stop(ctx context.Context, n Node) error {
 	return c.api.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: n.Pod}})
@@ -233,12 +217,20 @@ func (c *Cluster) Join(ctx context.Context, n Node) error {
 }
 
 // Away implements Target: the machine with etcd, API server, scheduler and
-// controllers has no power.
+// controllers has no power. It fails if the API server answers all the same.
 func (c *Cluster) Away(ctx context.Context) error {
 	c.mu.Lock()
 	c.away = true
 	c.mu.Unlock()
-	return c.machines.KillNode(ctx, controlPlane)
+	if err := c.machines.KillNode(ctx, controlPlane); err != nil {
+		return err
+	}
+	ask, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if _, err := c.Partitions(ask); err == nil {
+		return fmt.Errorf("%s was switched off, and the API server still answers", controlPlane)
+	}
+	return nil
 }
 
 // Back implements Target.
@@ -322,15 +314,12 @@ func (c *Cluster) uncordonAll(ctx context.Context) (err error) {
 
 // Heal implements Target.
 func (c *Cluster) Heal(ctx context.Context) (err error) {
+	c.thawAll()
 	c.mu.Lock()
 	away := c.away
 	var machines []string
 	for m := range c.cut {
 		machines = append(machines, m)
-	}
-	for pid := range c.frozen {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may be gone
-		delete(c.frozen, pid)
 	}
 	c.mu.Unlock()
 	for _, m := range machines {

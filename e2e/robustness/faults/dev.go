@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,9 +38,7 @@ type Dev struct {
 	grid *devgrid.Grid
 	net  *filter
 	http *http.Client
-
-	mu     sync.Mutex
-	frozen map[int]bool
+	freezer
 }
 
 var _ Target = (*Dev)(nil)
@@ -56,7 +53,7 @@ func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dev{o: o, grid: g, net: newFilter(), http: &http.Client{Timeout: 5 * time.Second}, frozen: map[int]bool{}}, nil
+	return &Dev{o: o, grid: g, net: newFilter(), http: &http.Client{Timeout: 5 * time.Second}}, nil
 }
 
 // Name implements Target.
@@ -163,22 +160,6 @@ func (d *Dev) Kill(_ context.Context, n Node) error { return signal(n, syscall.S
 // Stop implements Target.
 func (d *Dev) Stop(_ context.Context, n Node) error { return signal(n, syscall.SIGTERM) }
 
-// Freeze implements Target.
-func (d *Dev) Freeze(_ context.Context, n Node) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.frozen[n.PID] = true
-	return signal(n, syscall.SIGSTOP)
-}
-
-// Thaw implements Target.
-func (d *Dev) Thaw(_ context.Context, n Node) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.frozen, n.PID)
-	return signal(n, syscall.SIGCONT)
-}
-
 // Drain implements Target.
 func (d *Dev) Drain(context.Context, Node) error {
 	return fmt.Errorf("drain: %w: there is no machine to empty; planned-stop sends SIGTERM", ErrUnsupported)
@@ -249,12 +230,7 @@ func (d *Dev) Forget(ctx context.Context) error {
 // Heal implements Target.
 func (d *Dev) Heal(ctx context.Context) error {
 	err := d.net.heal(ctx)
-	d.mu.Lock()
-	for pid := range d.frozen {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may be gone
-		delete(d.frozen, pid)
-	}
-	d.mu.Unlock()
+	d.thawAll()
 	return errors.Join(err, d.Back(ctx))
 }
 

@@ -56,8 +56,8 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{o: o, machines: machines, root: root, state: filepath.Dir(config), helm: filepath.Join(bin, "helm"),
-		kube:   kube.Cluster{Kubectl: filepath.Join(bin, "kubectl"), Kubeconfig: config},
-		frozen: map[int]bool{}, cut: map[string]bool{}, cordoned: map[string]bool{}}
+		kube: kube.Cluster{Kubectl: filepath.Join(bin, "kubectl"), Kubeconfig: config},
+		cut:  map[string]bool{}, cordoned: map[string]bool{}}
 	if c.api, err = newClient(config); err != nil {
 		return nil, err
 	}
