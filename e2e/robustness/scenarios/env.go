@@ -239,6 +239,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // all partitions of the grid.
 func (e *Env) all() []wire.PartitionID { return slices.Clone(e.h.Partitions) }
 
+// everything is all partitions, whoever the victim is.
+func (e *Env) everything(victim) []wire.PartitionID { return e.all() }
+
 // begin starts a repetition. end is always called, also when the repetition
 // fails in between.
 func (e *Env) begin(n int, ready int64, what string, pod string, partitions []wire.PartitionID) *history.Rep {

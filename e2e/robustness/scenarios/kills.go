@@ -2,8 +2,10 @@ package scenarios
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
@@ -53,69 +55,35 @@ func (e *Env) other(ctx context.Context, v victim) (victim, error) {
 			return out, err
 		}
 	}
-	return v, nil
+	return victim{}, fmt.Errorf("no process but that of %s is in sync", v.node.Pod)
 }
 
 func (e *Env) kill(ctx context.Context, n int, pick func(context.Context) (victim, error)) error {
-	ready, err := e.calmDown(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := pick(ctx)
-	if err != nil {
-		return err
-	}
-	rep := e.begin(n, ready, "kill -9 "+v.String(), v.node.Pod, v.partitions)
-	if err := e.inject(rep, func() error { return e.target.Kill(ctx, v.node) }); err != nil {
-		return err
-	}
-	if err := e.serviceBack(ctx, rep); err != nil {
-		return err
-	}
-	return e.redundancyBack(ctx, rep, members(v.rows, v.node.Pod))
+	return e.play(ctx, n, trouble{
+		pick:   pick,
+		what:   func(v victim) string { return "kill -9 " + v.String() },
+		inject: func(ctx context.Context, v victim) error { return e.target.Kill(ctx, v.node) },
+	})
 }
 
 // plannedStop ends a process in good order.
 func plannedStop(ctx context.Context, e *Env, n int) error {
-	ready, err := e.calmDown(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := e.primary(ctx)
-	if err != nil {
-		return err
-	}
-	rep := e.begin(n, ready, "planned stop of "+v.String(), v.node.Pod, e.all())
-	if err := e.inject(rep, func() error { return e.target.Stop(ctx, v.node) }); err != nil {
-		return err
-	}
-	if err := e.serviceBack(ctx, rep); err != nil {
-		return err
-	}
-	return e.redundancyBack(ctx, rep, members(v.rows, v.node.Pod))
+	return e.play(ctx, n, trouble{
+		pick:     e.primary,
+		what:     func(v victim) string { return "planned stop of " + v.String() },
+		concerns: e.everything,
+		inject:   func(ctx context.Context, v victim) error { return e.target.Stop(ctx, v.node) },
+	})
 }
 
 func drain(ctx context.Context, e *Env, n int) error {
-	ready, err := e.calmDown(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := e.primary(ctx)
-	if err != nil {
-		return err
-	}
-	rep := e.begin(n, ready, "drain "+v.node.Machine+" of "+v.String(), v.node.Pod, e.all())
-	if err := e.inject(rep, func() error { return e.target.Drain(ctx, v.node) }); err != nil {
-		return err
-	}
-	if err := e.target.Undrain(ctx, v.node); err != nil {
-		return err
-	}
-	rep.Healed = clock.Now()
-	if err := e.serviceBack(ctx, rep); err != nil {
-		return err
-	}
-	return e.redundancyBack(ctx, rep, members(v.rows, v.node.Pod))
+	return e.play(ctx, n, trouble{
+		pick:     e.primary,
+		what:     func(v victim) string { return "drain " + v.node.Machine + " of " + v.String() },
+		concerns: e.everything,
+		inject:   func(ctx context.Context, v victim) error { return e.target.Drain(ctx, v.node) },
+		mend:     func(ctx context.Context, _ *history.Rep, v victim) error { return e.target.Undrain(ctx, v.node) },
+	})
 }
 
 // handOver asks for another primary of one partition.
@@ -140,7 +108,7 @@ func handOver(ctx context.Context, e *Env, n int) error {
 				return e.target.Prefer(ctx, p, v.node.Pod)
 			}
 		}
-		return nil
+		return fmt.Errorf("%s has no record", id)
 	})
 	if err != nil {
 		return err
