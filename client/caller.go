@@ -166,7 +166,7 @@ func (k *caller) refusal(frame []byte) error {
 		if err := wire.DecodeReject(frame, &m); err != nil {
 			return &ProtocolError{Address: k.addr, What: "reject", Cause: err}
 		}
-		return &RejectError{Partition: wire.FramePartition(frame), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text)}
+		return &RejectError{Partition: wire.FramePartition(frame), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Limit: m.Limit, Text: printable(m.Text)}
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ type RejectError struct {
 	Code      wire.Code
 	Tag       uint32 // FIX tag at fault, 0 if none
 	Detail    uint64 // meaning depends on Code, see package wire
+	Limit     uint64 // what is allowed, in the unit of Detail; 0 if the code says nothing
 	Text      string // the node's words
 	from      string // its address, where that matters
 }
@@ -91,6 +92,30 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeTooLarge:           "send fewer bytes",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }
+
+// As gives the particulars of a refusal for want of memory, as *CapacityError.
+func (e *RejectError) As(target any) bool {
+	full, ok := target.(**CapacityError)
+	if !ok || e.Code != wire.CodeCapacity {
+		return false
+	}
+	*full = &CapacityError{Partition: e.Partition, Used: e.Detail, Limit: e.Limit, reject: e}
+	return true
+}
+
+// CapacityError says how full a grid is that refused an order for want of
+// memory. errors.As finds it in what Submit returns.
+type CapacityError struct {
+	Partition wire.PartitionID
+	Used      uint64 // bytes that orders take on the primary's node, all its partitions together
+	Limit     uint64 // bytes they may take there
+	reject    *RejectError
+}
+
+func (e *CapacityError) Error() string { return e.reject.Error() }
+
+// Unwrap is the refusal.
+func (e *CapacityError) Unwrap() error { return e.reject }
 
 // Is matches the Err value of the code.
 func (e *RejectError) Is(target error) bool { return codeErrors[e.Code] == target }

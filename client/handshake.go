@@ -146,7 +146,7 @@ func (s *Session) checkOpened(k *conn, frame []byte, m *wire.SessionOpened) erro
 		if err := wire.DecodeReject(frame, &r); err != nil {
 			return &ProtocolError{Address: k.addr, What: "reject", Cause: err}
 		}
-		return &RejectError{Partition: s.partition, Code: r.Code, Detail: r.Detail, Text: printable(r.Text), from: k.addr}
+		return &RejectError{Partition: s.partition, Code: r.Code, Detail: r.Detail, Limit: r.Limit, Text: printable(r.Text), from: k.addr}
 	default:
 		return &ProtocolError{Address: k.addr, What: fmt.Sprintf("answer to OpenSession is a %s, allowed: SessionOpened, NotPrimary, Reject, Goaway", t)}
 	}

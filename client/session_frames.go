@@ -93,7 +93,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if !s.win.holds(m.RequestID) || s.win.at(m.RequestID).isSettled() || !s.win.at(m.RequestID).sent {
 		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
 	}
-	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr}
+	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Limit: m.Limit, Text: printable(m.Text), from: c.addr}
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
 	case wire.CodeSessionMoved:

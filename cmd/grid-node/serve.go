@@ -179,7 +179,7 @@ func tuneRuntime(limit int64) {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit / 4) // the heap's share; see node.storeLimit
+		debug.SetMemoryLimit(node.HeapLimit(limit)) // the heap's share; orders are elsewhere
 	}
 }
 

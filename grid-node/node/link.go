@@ -36,13 +36,12 @@ const (
 	clientSoftOut = 256 << 10
 	clientHardOut = 32 << 20
 	// Reading from a peer never stops: its acknowledgements are what drains us. What
-	// is on its way to a peer is bounded by inFlightBytes, and once more for a
+	// is on its way to a peer is bounded by memoryPlan.inFlight, and once more for a
 	// repetition, so the hard limit is a backstop.
 	peerHardOut = 96 << 20
-	// inFlightBytes of all partitions together are sent to a member and not
-	// acknowledged; learnerBytes to one that catches up.
-	inFlightBytes = 32 << 20
-	learnerBytes  = 16 << 20
+	// learnerBytes of all partitions together are sent to a node that catches up and
+	// not acknowledged.
+	learnerBytes = 16 << 20
 	// sessionWindow is how many orders one session may have unanswered.
 	sessionWindow = 512
 )

@@ -33,6 +33,7 @@ type Node struct {
 	boot   uint64
 	loop   transport.Loop
 	live   *liveness
+	plan   memoryPlan
 	budget *store.Budget
 	parts  []*partition
 
@@ -65,6 +66,10 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, hurry: make(chan struct{})}
+	if err := checkCgroup(cfg.MemoryLimit); err != nil {
+		return nil, err
+	}
+	n.plan = planMemory(cfg.MemoryLimit, cfg.Partitions)
 	n.boot = newBootID()
 	n.self = wire.FormatMemberID(cfg.Pod, n.boot)
 	n.log = cfg.Log.With("pod", cfg.Pod, "bootID", wire.FormatBootID(n.boot))
@@ -72,7 +77,7 @@ func New(cfg Config) (*Node, error) {
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
-		MaxMemory: int(min(256<<20, max(32<<20, cfg.MemoryLimit/4))),
+		MaxMemory: int(n.plan.buffers),
 	}, n)
 	if err != nil {
 		return nil, err
@@ -81,7 +86,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.snapshot})
-	n.budget = store.NewBudget(storeLimit(cfg.MemoryLimit))
+	n.budget = store.NewBudget(n.plan.orders)
 	for i := range cfg.Partitions {
 		p, err := n.newPartition(i)
 		if err != nil {
@@ -90,12 +95,6 @@ func New(cfg Config) (*Node, error) {
 		n.parts = append(n.parts, p)
 	}
 	return n, nil
-}
-
-// storeLimit is what orders may take of the process's memory: the rest is for
-// the Go runtime, connection buffers and the page tables of the store itself.
-func storeLimit(limit int64) int64 {
-	return limit - min(limit/4, 192<<20)
 }
 
 // Member is the node's id, "<pod>/<bootID>".

@@ -79,7 +79,7 @@ func (n *Node) newPartition(index int) (*partition, error) {
 // incarnate makes an empty store and a replica that knows nothing.
 func (p *partition) incarnate(boot uint64) error {
 	n := p.n
-	st, err := store.New(store.Options{Budget: n.budget})
+	st, err := store.New(store.Options{Budget: n.budget, SessionBytes: replica.SessionBytes(sessionWindow)})
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
@@ -92,7 +92,7 @@ func (p *partition) incarnate(boot uint64) error {
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: min(16<<20, inFlightBytes/n.cfg.Partitions),
+		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
 			LearnerBytes: min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
 	}
 	if n.cfg.LeasedReads {
@@ -109,7 +109,7 @@ func (p *partition) incarnate(boot uint64) error {
 	n.live.vitals[p.id.Index()].Store(opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	p.ended = false
-	inc.wg.Go(func() { prefault(ctx, st) })
+	inc.wg.Go(func() { prefault(ctx, st, int(n.plan.ahead)) })
 	p.startSink(ctx, inc)
 	return nil
 }
@@ -189,15 +189,15 @@ func (p *partition) sinkPosition() uint64 {
 // prefault keeps the memory that the store writes next present, so that the loop
 // does not take the page faults. It wakes as seldom as the growth allows: on few
 // cores each of its wake-ups is somebody's tail latency.
-func prefault(ctx context.Context, st *store.Store) {
+func prefault(ctx context.Context, st *store.Store, ahead int) {
 	const (
-		ahead      = 8 << 20
 		entryBytes = 512 // a guess on the large side; the store's own count is the loop's
 		minPause   = 2 * time.Millisecond
 		maxPause   = 100 * time.Millisecond
 	)
 	var last uint64
-	grown := uint64(ahead) // bytes since the last call; the first entries call at once
+	size := uint64(ahead)
+	grown := size // bytes since the last call; the first entries call at once
 	pause := minPause
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -211,12 +211,12 @@ func prefault(ctx context.Context, st *store.Store) {
 		delta := (now - last) * entryBytes
 		last = now
 		switch {
-		case delta > ahead/8:
+		case delta > size/8:
 			pause = max(pause/2, minPause)
-		case delta < ahead/32:
+		case delta < size/32:
 			pause = min(2*pause, maxPause)
 		}
-		if grown += delta; grown > ahead/4 && now > 0 {
+		if grown += delta; grown > size/4 && now > 0 {
 			grown = 0
 			st.Prefault(ahead)
 		}

@@ -11,10 +11,14 @@ func (r *Replica) frameFlags() uint8 {
 
 // ackFlags is what every acknowledgement says about its sender.
 func (r *Replica) ackFlags() uint8 {
+	var flags uint8
 	if r.leaving {
-		return wire.FlagDraining
+		flags |= wire.FlagDraining
 	}
-	return 0
+	if r.store.Short() {
+		flags |= wire.FlagFull
+	}
+	return flags
 }
 
 // ask wants an answer to this round from the peer, with the data. Signs of life

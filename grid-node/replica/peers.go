@@ -24,6 +24,8 @@ type peer struct {
 	diverged   bool   // it acknowledged another history
 	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
 	draining   bool   // it said that it is about to stop
+	full       bool   // it said that only its reserve of memory is left
+	fullAt     int64  // when
 	inSyncAt   int64  // since when this primary has it in sync
 	sent       uint64 // entries sent
 	stored     uint64 // entries acknowledged
@@ -129,6 +131,9 @@ func (r *Replica) prepareAck(frame []byte) error {
 	}
 	p.heardAt, p.knowsEpoch, p.down = r.now.Mono, true, false
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
+	if m.Flags&wire.FlagFull != 0 {
+		p.full, p.fullAt = true, r.now.Mono
+	}
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if !p.synced {

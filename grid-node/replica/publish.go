@@ -88,6 +88,9 @@ func (r *Replica) takeVitals() {
 			if known := v.peer(p.Boot); known != nil {
 				p.heardAt = max(p.heardAt, known.heardAt)
 				p.draining = p.draining || known.flags&wire.FlagDraining != 0
+				if full := known.flags&wire.FlagFull != 0; full || known.heardAt > p.fullAt {
+					p.full = full
+				}
 				if same {
 					p.echoNs = max(p.echoNs, known.echoNs)
 				}

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -14,12 +15,20 @@ func (r *Replica) ack(conn uint64, m *wire.Ack) {
 
 // reject answers a request that was not done. Nothing of it was applied.
 func (r *Replica) reject(conn uint64, t wire.Type, id uint64, slot uint32, code wire.Code, tag uint32, detail uint64, text string) {
-	r.count.Rejects[min(int(code), len(r.count.Rejects)-1)]++
+	r.sendReject(conn, &wire.Reject{RequestID: id, Slot: slot, Code: code, ForType: t, Tag: tag, Detail: detail}, text)
+}
+
+// rejectCapacity answers a request for which there is no memory.
+func (r *Replica) rejectCapacity(conn uint64, t wire.Type, id uint64, slot uint32, full *store.ErrCapacity, text string) {
+	r.sendReject(conn, &wire.Reject{RequestID: id, Slot: slot, Code: wire.CodeCapacity, ForType: t, Detail: uint64(full.Used), Limit: uint64(full.Limit)}, text)
+}
+
+func (r *Replica) sendReject(conn uint64, m *wire.Reject, text string) {
+	r.count.Rejects[min(int(m.Code), len(r.count.Rejects)-1)]++
 	r.text = append(r.text[:0], text...)
+	m.Text = r.text
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendReject(r.out.buf, r.part, &wire.Reject{
-		RequestID: id, Slot: slot, Code: code, ForType: t, Tag: tag, Detail: detail, Text: r.text,
-	})
+	r.out.buf = wire.AppendReject(r.out.buf, r.part, m)
 	r.out.reply(conn, off, nil)
 }
 

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"unsafe"
+
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -21,6 +23,9 @@ type session struct {
 	conn       uint64   // primary only: the connection that opened it last, 0 for none since the take-over
 	attempt    uint64   // primary only: of that OpenSession
 }
+
+// SessionBytes is what a session with this window takes, for store.Options.
+func SessionBytes(window int) int64 { return int64(unsafe.Sizeof(session{})) + int64(window)*8 + 64 }
 
 // bind fences off every connection but conn: what was sent on another one, and
 // may still be under way, is refused from now on. An OpenSession that was itself

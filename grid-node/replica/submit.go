@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
@@ -90,9 +91,22 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	case len(m.Payload) > l.MaxPayload:
 		r.rejectSubmit(conn, m, wire.CodeTooLarge, uint64(l.MaxPayload), "the order is longer than the limit")
 	default:
-		return true
+		return r.admitMemory(conn, m)
 	}
 	return false
+}
+
+// admitMemory refuses while a copy has only its reserve left: it could not store
+// what this primary still can.
+func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks && p.full {
+			full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
+			r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, fmt.Sprintf("the copy on %s is at its memory limit; here %d of %d bytes are used", p.Pod(), full.Used, full.Limit))
+			return false
+		}
+	}
+	return true
 }
 
 // accept validates the order and appends it to the log.
@@ -133,7 +147,7 @@ func (r *Replica) rejectDuplicate(conn, clientSeq uint64, slot uint32, seq uint6
 func (r *Replica) rejectAppend(conn uint64, t wire.Type, id uint64, slot uint32, err error) {
 	var full *store.ErrCapacity
 	if errors.As(err, &full) {
-		r.reject(conn, t, id, slot, wire.CodeCapacity, 0, uint64(full.Used), err.Error())
+		r.rejectCapacity(conn, t, id, slot, full, err.Error())
 		return
 	}
 	r.reject(conn, t, id, slot, wire.CodeOverloaded, 0, 0, err.Error())

@@ -35,10 +35,11 @@ func segmentSize(i int) int {
 // reader can learn of a position in it (Committed is stored after), so readers
 // need no lock.
 type segments struct {
-	maps  [maxSegments][]byte
-	tail  uint64 // byte offset of the next entry
-	end   uint64 // byte offset where the current segment ends
-	spare atomic.Pointer[spare]
+	maps   [maxSegments][]byte
+	tail   uint64 // byte offset of the next entry
+	end    uint64 // byte offset where the current segment ends
+	wasted uint64 // bytes at ends of segments that no entry took
+	spare  atomic.Pointer[spare]
 }
 
 // spare is a segment mapped ahead of need, off the hot path.
@@ -70,6 +71,7 @@ func (s *segments) reserve(n int) error {
 		}
 	}
 	s.maps[i] = mem
+	s.wasted += s.end - s.tail
 	s.tail, s.end = base, base+uint64(len(mem))
 	return nil
 }

@@ -15,6 +15,9 @@ type Options struct {
 	Limit int64
 	// Budget is shared with other stores of the process.
 	Budget *Budget
+	// SessionBytes is what the replica keeps of a session beside the log; every
+	// session slot is charged to the limit once. 0 charges nothing.
+	SessionBytes int64
 }
 
 // Store is the log of one partition.
@@ -29,6 +32,8 @@ type Store struct {
 	used     int64 // bytes of entries and indexes
 	granted  int64 // bytes taken from the budget
 	orders   uint64
+	sessions int64 // slots charged
+	perSlot  int64 // bytes each
 
 	committed atomic.Uint64
 	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
@@ -36,7 +41,7 @@ type Store struct {
 
 // New makes an empty store.
 func New(o Options) (*Store, error) {
-	s := &Store{budget: o.Budget}
+	s := &Store{budget: o.Budget, perSlot: o.SessionBytes}
 	if s.budget == nil {
 		s.budget = NewBudget(o.Limit)
 	}
@@ -60,15 +65,30 @@ func (s *Store) Used() int64 { return s.used }
 // budget is.
 func (s *Store) Limit() int64 { return s.budget.limit }
 
+// BudgetUsed is what all stores of the budget have taken, in bytes.
+func (s *Store) BudgetUsed() int64 { return s.budget.Used() }
+
+// Short says whether only the reserve of AppendEntry is left.
+func (s *Store) Short() bool {
+	b := s.budget
+	return b.limit > 0 && b.Used() > b.limit-b.limit/headroom
+}
+
 // Append adds an entry with the next seq. It fills e.Size, e.Seq and
-// e.PrevHash. The payload is copied. It uses 31/32 of the limit. Errors are *ErrCapacity or what the
-// operating system said; then nothing was written.
+// e.PrevHash. The payload is copied. Orders and sessions use 31/32 of the limit,
+// other entries 63/64: what moves the cursor, or frees, must not lack memory.
+// Errors are *ErrCapacity or what the operating system said; then nothing was
+// written.
 func (s *Store) Append(e *order.Entry, payload []byte) error {
 	size := order.HeaderSize + len(payload)
 	if len(payload) > order.MaxPayload {
 		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
 	}
-	fp, err := s.reserve(size, e.Kind, keyOf(e, payload), s.budget.limit/headroom)
+	spare := s.budget.limit / headroom
+	if e.Kind != order.KindOrder && e.Kind != order.KindSessionOpen {
+		spare /= 2
+	}
+	fp, err := s.reserve(size, e, keyOf(e, payload), spare)
 	if err != nil {
 		return err
 	}
@@ -76,7 +96,7 @@ func (s *Store) Append(e *order.Entry, payload []byte) error {
 	b := s.seg.at(uint32(s.seg.tail >> 3))
 	e.Put(b)
 	copy(b[order.HeaderSize:size], payload)
-	s.publish(b[:size:size], e.Kind, fp)
+	s.publish(b[:size:size], e, fp)
 	return nil
 }
 
@@ -90,13 +110,13 @@ func (s *Store) AppendEntry(entry []byte, e *order.Entry) error {
 	if e.PrevHash != s.lastHash {
 		return &ErrChain{Seq: e.Seq, Want: s.lastHash, Got: e.PrevHash}
 	}
-	fp, err := s.reserve(len(entry), e.Kind, keyOf(e, entry[order.HeaderSize:]), 0)
+	fp, err := s.reserve(len(entry), e, keyOf(e, entry[order.HeaderSize:]), 0)
 	if err != nil {
 		return err
 	}
 	b := s.seg.at(uint32(s.seg.tail >> 3))[:len(entry):len(entry)]
 	copy(b, entry)
-	s.publish(b, e.Kind, fp)
+	s.publish(b, e, fp)
 	return nil
 }
 
@@ -114,9 +134,9 @@ const headroom = 32
 
 // reserve makes room for an entry everywhere, so that publish cannot fail, and
 // leaves spare bytes of the limit untouched.
-func (s *Store) reserve(size int, kind order.Kind, key []byte, spare int64) (fp uint32, err error) {
-	need := int64(order.Padded(size)) + 4
-	if kind == order.KindOrder {
+func (s *Store) reserve(size int, e *order.Entry, key []byte, spare int64) (fp uint32, err error) {
+	need := int64(order.Padded(size)) + 4 + s.newSessions(e)*s.perSlot
+	if e.Kind == order.KindOrder {
 		fp = s.keys.hash(key)
 		need += s.keys.growth(fp)
 	}
@@ -125,18 +145,28 @@ func (s *Store) reserve(size int, kind order.Kind, key []byte, spare int64) (fp 
 			return 0, err
 		}
 	}
+	wasted := s.seg.wasted
 	if err := s.seg.reserve(order.Padded(size)); err != nil {
 		return 0, err
 	}
+	s.used += int64(s.seg.wasted - wasted)
 	if err := s.seqs.reserve(s.last + 1); err != nil {
 		return 0, err
 	}
-	if kind == order.KindOrder {
+	if e.Kind == order.KindOrder {
 		before := s.keys.bytes()
 		err = s.keys.reserve(fp)
 		s.used += s.keys.bytes() - before
 	}
 	return fp, err
+}
+
+// newSessions is how many session slots the entry is the first to use.
+func (s *Store) newSessions(e *order.Entry) int64 {
+	if e.Kind != order.KindSessionOpen {
+		return 0
+	}
+	return max(0, int64(e.Session)+1-s.sessions)
 }
 
 // grow takes at least n more bytes from the budget.
@@ -151,13 +181,17 @@ func (s *Store) grow(n, spare int64) error {
 }
 
 // publish takes the entry that was written at the tail into the log.
-func (s *Store) publish(b []byte, kind order.Kind, fp uint32) {
+func (s *Store) publish(b []byte, e *order.Entry, fp uint32) {
 	pos := uint32(s.seg.tail >> 3)
 	s.last++
 	s.seqs.put(s.last, pos)
-	if kind == order.KindOrder {
+	if e.Kind == order.KindOrder {
 		s.keys.insert(fp, pos)
 		s.orders++
+	}
+	if n := s.newSessions(e); n > 0 {
+		s.sessions += n
+		s.used += n * s.perSlot
 	}
 	n := order.Padded(len(b))
 	s.seg.tail += uint64(n)
@@ -237,6 +271,6 @@ func (s *Store) Close() {
 	s.seqs.close()
 	s.keys.close()
 	s.budget.give(s.granted)
-	s.granted, s.used, s.last, s.lastHash, s.orders = 0, 0, 0, 0, 0
+	s.granted, s.used, s.last, s.lastHash, s.orders, s.sessions = 0, 0, 0, 0, 0, 0
 	s.committed.Store(0)
 }

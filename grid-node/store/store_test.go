@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 
@@ -187,40 +186,6 @@ func TestCapacity(t *testing.T) {
 	if err := add(s, "after", 305); err != nil {
 		t.Errorf("the other store's memory did not come back: %v", err)
 	}
-}
-
-// TestMemoryPerOrder holds the promise: payload + 96 bytes for an order of 305
-// bytes with all indexes. What the kernel says is printed beside.
-func TestMemoryPerOrder(t *testing.T) {
-	before := residentBytes(t)
-	s := open(t, Options{})
-	worst := 0.0
-	const n = 400000
-	for i := 1; i <= n; i++ {
-		if err := add(s, fmt.Sprintf("PRA20071115T%08d", i), 305); err != nil {
-			t.Fatal(err)
-		}
-		if i >= 50000 && i%1000 == 0 { // fixed parts count, and are amortised by then
-			worst = max(worst, float64(s.Used())/float64(i))
-		}
-	}
-	t.Logf("%d orders of 305 bytes: %.1f bytes each now, %.1f at the worst moment; resident %.1f bytes each",
-		n, float64(s.Used())/n, worst, float64(residentBytes(t)-before)/n)
-	if worst > 305+96 {
-		t.Errorf("an order takes up to %.1f bytes, want at most %d", worst, 305+96)
-	}
-}
-
-func residentBytes(t *testing.T) int64 {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
-		t.Fatal(err)
-	}
-	return resident * int64(os.Getpagesize())
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {

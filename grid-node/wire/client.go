@@ -172,10 +172,11 @@ type Reject struct {
 	ForType   Type   // type of the refused frame
 	Tag       uint32 // FIX tag at fault, 0 if none
 	Detail    uint64 // see the codes
+	Limit     uint64 // what would be allowed, in the unit of Detail; 0 where the codes say nothing
 	Text      []byte // for people
 }
 
-const rejectFixed = HeaderSize + 32
+const rejectFixed = HeaderSize + 40
 
 // AppendReject appends a Reject frame.
 func AppendReject(dst []byte, p PartitionID, m *Reject) []byte {
@@ -189,6 +190,7 @@ func AppendReject(dst []byte, p PartitionID, m *Reject) []byte {
 	f[34], f[35] = byte(m.ForType), 0
 	le.PutUint16(f[36:], uint16(len(text)))
 	f[38], f[39] = 0, 0
+	le.PutUint64(f[40:], m.Limit)
 	copy(f[rejectFixed:], text)
 	return dst
 }
@@ -204,6 +206,7 @@ func DecodeReject(f []byte, m *Reject) (err error) {
 	m.Tag = le.Uint32(f[28:])
 	m.Code = Code(le.Uint16(f[32:]))
 	m.ForType = Type(f[34])
+	m.Limit = le.Uint64(f[40:])
 	m.Text, err = cutText(f[rejectFixed:], le.Uint16(f[36:]), TypeReject)
 	return err
 }

@@ -36,7 +36,7 @@ type Code uint16
 const (
 	CodeBadFIX             Code = 1  // the message is not a valid order; Tag says where. Final.
 	CodeDuplicateClOrdID   Code = 2  // another order of this partition has the ClOrdID; Detail is its seq. Final.
-	CodeCapacity           Code = 3  // the memory limit is reached; Detail is the bytes used. Retry later.
+	CodeCapacity           Code = 3  // the memory limit is reached; Detail is the bytes used, Limit those allowed. Retry later.
 	CodeOverloaded         Code = 4  // a queue is full. Retry at once, slower.
 	CodeSessionUnknown     Code = 5  // no such session (evicted, or another lineage). Open a new one.
 	CodeSessionWindow      Code = 6  // clientSeq is older than the replies kept; Detail is the lowest one kept.

@@ -72,6 +72,9 @@ const (
 	// FlagDraining on PrepareAck and BeaconAck: the sender is about to stop.
 	// Nobody hands over to it, and its primary retires it.
 	FlagDraining uint8 = 8
+	// FlagFull on PrepareAck and BeaconAck: the sender has only its reserve of
+	// memory left. Its primary takes no new orders until that is over.
+	FlagFull uint8 = 16
 )
 
 // FrameType of a whole frame as returned by Split.

@@ -1,0 +1,50 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/internal/cgroup"
+)
+
+// memoryPlan divides what the process may use. Its parts together are the limit:
+// the node refuses orders before the kernel has to end the process.
+type memoryPlan struct {
+	orders   int64 // entries, their indexes and the sessions of all partitions
+	heap     int64 // the Go runtime's: connection buffers and everything else
+	buffers  int64 // of heap: connections, beyond which the largest is closed
+	inFlight int64 // of buffers: on the way to one copy and not acknowledged
+	ahead    int64 // of heap: memory made present before entries need it, a partition
+}
+
+const (
+	maxHeap  = 192 << 20
+	maxAhead = 8 << 20
+	maxUsed  = 32 << 20 // in flight
+)
+
+// planMemory plans for a process that may use limit bytes and holds so many
+// partitions. A copy keeps one 32nd of its orders' memory for what its primary
+// has accepted: all that may be in flight has to fit twice.
+func planMemory(limit int64, partitions int) memoryPlan {
+	heap := min(limit/4, maxHeap)
+	orders := limit - heap
+	return memoryPlan{
+		orders: orders, heap: heap, buffers: heap / 2,
+		inFlight: min(maxUsed, orders/64),
+		ahead:    min(maxAhead, heap/16/int64(partitions)) &^ 4095,
+	}
+}
+
+// HeapLimit is what the Go runtime of a node with this memory limit should keep
+// to, in bytes, for debug.SetMemoryLimit. Orders are not on its heap.
+func HeapLimit(limit int64) int64 { return planMemory(limit, 1).heap }
+
+// checkCgroup refuses a limit that the container does not have: the kernel would
+// end the process before the node refuses an order.
+func checkCgroup(limit int64) error {
+	allowed, file, ok := cgroup.MemoryLimit()
+	if !ok || limit <= allowed {
+		return nil
+	}
+	return fmt.Errorf("--memory-limit: value %d bytes, allowed: at most %d, the memory limit of this process's cgroup (%s); lower it, or raise the container's resources.limits.memory", limit, allowed, file)
+}

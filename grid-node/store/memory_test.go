@@ -1,0 +1,108 @@
+package store
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// perOrder is what an order may take beside its payload, in bytes, fixed parts
+// included.
+const perOrder = 96
+
+// TestMemoryPerOrder holds the promise at every moment up to a million orders,
+// with the payload that padding fits worst: right after the pages of the ClOrdID
+// index were split, at half their filling, too. The store's own account and what
+// the kernel says of its mappings are both held against it.
+func TestMemoryPerOrder(t *testing.T) { memoryPerOrder(t, 1_000_000) }
+
+// TestMemoryOfTenMillionOrders takes 4 GiB and half a minute.
+func TestMemoryOfTenMillionOrders(t *testing.T) {
+	if os.Getenv("ORDERGRID_LARGE_TESTS") == "" {
+		t.Skip("takes 4 GiB of memory; set ORDERGRID_LARGE_TESTS=1 to run it")
+	}
+	memoryPerOrder(t, 10_000_000)
+}
+
+func memoryPerOrder(t *testing.T, n int) {
+	const payload = 305
+	s := open(t, Options{})
+	worst, worstAt, resident, residentAt := 0.0, 0, 0.0, 0
+	for i := 1; i <= n; i++ {
+		if err := add(s, fmt.Sprintf("PRA20071115T%08d", i), payload); err != nil {
+			t.Fatal(err)
+		}
+		if i < 50_000 || i%1000 != 0 { // fixed parts count, and are amortised by then
+			continue
+		}
+		if per := float64(s.Used()) / float64(i); per > worst {
+			worst, worstAt = per, i
+		}
+		if i >= n*9/10 && i%(n/20) == 0 {
+			if per := float64(s.resident(t)) / float64(i); per > resident {
+				resident, residentAt = per, i
+			}
+		}
+	}
+	// The fullest index there can be is one whose pages were all split just now.
+	splits := float64(order64(payload)) + 4 + float64(pageBytes)/(pageFull/2)
+	t.Logf("%d orders of %d bytes: %.1f bytes each now; %.1f at the worst moment, after %d; %.1f by the kernel's count, after %d; %.1f right after a split of all pages",
+		n, payload, float64(s.Used())/float64(n), worst, worstAt, resident, residentAt, splits)
+	for _, c := range []struct {
+		what string
+		got  float64
+	}{{"by the store's account", worst}, {"by the kernel's account", resident}, {"right after a split of all index pages", splits}} {
+		if c.got > payload+perOrder {
+			t.Errorf("an order takes up to %.1f bytes %s, allowed %d", c.got, c.what, payload+perOrder)
+		}
+	}
+}
+
+// order64 is what an order of n bytes takes in its segment.
+func order64(n int) int { return (64 + n + 7) &^ 7 }
+
+// resident is what the kernel has provided for all mappings of the store, bytes.
+func (s *Store) resident(t *testing.T) (total int64) {
+	var starts []uintptr
+	note := func(m []byte) {
+		if m != nil {
+			starts = append(starts, uintptr(unsafe.Pointer(&m[0])))
+		}
+	}
+	for _, m := range s.seg.maps {
+		note(m)
+	}
+	for _, m := range s.seqs.maps {
+		note(m)
+	}
+	for _, m := range s.keys.chunks {
+		note(m)
+	}
+	note(s.keys.dirMap)
+	// The kernel joins neighbours of one kind to one mapping: count each once, and
+	// only such as hold memory of ours.
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = f.Close() }()
+	ours := false
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(sc.Text(), "%x-%x ", &from, &to); n == 2 {
+			ours = false
+			for _, a := range starts {
+				ours = ours || from <= a && a < to
+			}
+		}
+		if rest, ok := strings.CutPrefix(sc.Text(), "Rss:"); ok && ours {
+			var kb int64
+			_, _ = fmt.Sscanf(rest, "%d", &kb)
+			total += kb << 10
+		}
+	}
+	return total
+}
