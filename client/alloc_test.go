@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,6 +49,67 @@ func TestSubmitAllocatesNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v allocations per 16 asynchronous orders, want 0", n)
 		}
+	})
+}
+
+func TestReadAllocatesNothing(t *testing.T) {
+	eachIO(t, func(t *testing.T, io func(*Config)) {
+		g := newFakeGrid(t, 1)
+		readInPlace(g.primary)
+		c := g.dial(t, io)
+		r := openReader(t, c)
+		var pending atomic.Int64
+		done := func(v *OrderView, err error) {
+			if err != nil || len(v.FIX()) == 0 || v.Side() != '1' || string(v.ClOrdID()) != "T000001" {
+				t.Error(v, err)
+			}
+			pending.Add(-1)
+		}
+		key := []byte("T000001")
+		for name, read := range map[string]func() error{
+			"reader by id":      func() error { return r.Enqueue(1, done) },
+			"reader by ClOrdID": func() error { return r.EnqueueByClOrdID(key, done) },
+			"client by id": func() error {
+				return c.GetAsync(wire.OrderID{Partition: testPartition, Seq: 1}, done, WithMode(Leased))
+			},
+			"client by ClOrdID": func() error { return c.GetByClOrdIDAsync(key, done) },
+		} {
+			round := func() {
+				pending.Store(16)
+				for range 16 {
+					check(t, read())
+				}
+				r.Push()
+				for pending.Load() > 0 {
+					time.Sleep(10 * time.Microsecond)
+				}
+			}
+			for range 1024/16 + 1 { // every place of the window has kept a key
+				round()
+			}
+			if n := allocsPerRun(200, round); n != 0 {
+				t.Errorf("%s: %v allocations per 16 asynchronous reads, want 0", name, n)
+			}
+		}
+	})
+}
+
+// readInPlace answers every Get with one order, from one buffer.
+func readInPlace(n *fakeNode) {
+	var mu sync.Mutex // two connections share the buffer
+	var out []byte
+	entry := fakeEntry(1, string(testOrder(1)))
+	n.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeGet {
+			return false
+		}
+		var m wire.Get
+		wire.DecodeGet(frame, &m)
+		mu.Lock()
+		defer mu.Unlock()
+		out = wire.AppendGetReply(out[:0], testPartition, &wire.GetReply{ReqID: m.ReqID, Epoch: 1, CommitSeq: 1, Entry: entry})
+		c.Write(out)
+		return true
 	})
 }
 

@@ -38,9 +38,9 @@ func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) erro
 	if done == nil {
 		return errors.New("client: SubmitAsync: done is nil, allowed: a function; use Submit to wait for the outcome")
 	}
-	now := nanotime()
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
+	now := s.stamp()
 	if err := s.admit(context.Background(), fix, now, never, false); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Session) readLoop() {
 	defer s.p.mu.Unlock()
 	for !s.closed {
 		if s.async > 0 {
-			s.p.wait(ctx, &w, never)
+			s.p.wait(ctx, &w, s.lookups.until())
 			continue
 		}
 		s.p.leave(&w)
@@ -97,25 +97,39 @@ func (s *Session) readLoop() {
 	}
 }
 
-// runCallbacks runs what finish queued, outside the lock, one goroutine at a
-// time, so that callbacks see the order of the answers.
-func (s *Session) runCallbacks() {
+// stamp is the time of a submission. From within a callback it is that of the
+// answers that callback belongs to: at a million orders a second reading the
+// clock for each would cost more than encoding it.
+func (s *Session) stamp() int64 {
 	if s.calling {
+		return s.p.now
+	}
+	return nanotime()
+}
+
+// runCallbacks runs what finish and answerLookup queued, outside the lock, one
+// goroutine at a time, so that callbacks see the order of the answers.
+func (s *Session) runCallbacks(now int64) {
+	if s.calling {
+		s.keepFound()
+		return
+	}
+	if len(s.completed)+len(s.found) == 0 {
 		return
 	}
 	s.calling = true
-	for len(s.completed) > 0 {
-		done := s.completed
-		s.completed = nil
+	for s.p.now = now; len(s.completed)+len(s.found) > 0; s.p.now = nanotime() {
+		done, found := s.completed, s.found
+		s.completed, s.found = s.spareDone, s.spareFound
+		s.spareDone, s.spareFound = nil, nil
 		s.p.mu.Unlock()
 		for i := range done {
 			done[i].callback(done[i].receipt, done[i].err)
 			done[i] = completion{}
 		}
+		s.runFound(found)
 		s.p.mu.Lock()
-		if s.completed == nil {
-			s.completed = done[:0]
-		}
+		s.spareDone, s.spareFound = done[:0], found[:0]
 	}
 	s.calling = false
 }

@@ -24,9 +24,10 @@ type Client struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	// shared holds the session that Submit uses for each partition; it is
-	// replaced, never changed, so that the hot path reads it without a lock.
-	shared atomic.Pointer[map[wire.PartitionID]*Session]
+	// shared holds the session that Submit uses for each partition, and those of
+	// asynchronous reads; it is replaced, never changed, so that the hot path reads
+	// it without a lock.
+	shared atomic.Pointer[map[sharedKey]*Session]
 
 	mu       sync.Mutex
 	closed   bool
@@ -35,6 +36,12 @@ type Client struct {
 	sessions map[*Session]struct{}
 	past     Stats // of sessions that were closed
 	outages  outageLog
+}
+
+// sharedKey names a session that many callers use.
+type sharedKey struct {
+	partition wire.PartitionID
+	reads     readerKind
 }
 
 // Dial learns the partition table from the first endpoint that answers. It
@@ -48,7 +55,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}, aged: make(chan int, 16)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.Store(&table{})
-	c.shared.Store(&map[wire.PartitionID]*Session{})
+	c.shared.Store(&map[sharedKey]*Session{})
 	ctx, cancel := context.WithTimeout(ctx, cfg.DialTimeout)
 	defer cancel()
 	var back backoff
@@ -122,7 +129,7 @@ func (c *Client) Session(partition wire.PartitionID) (*Session, error) {
 
 // OpenSession is Session with a context.
 func (c *Client) OpenSession(ctx context.Context, partition wire.PartitionID) (*Session, error) {
-	s, err := c.newSession(partition)
+	s, err := c.newSession(partition, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +140,11 @@ func (c *Client) OpenSession(ctx context.Context, partition wire.PartitionID) (*
 	return s, nil
 }
 
-func (c *Client) newSession(partition wire.PartitionID) (*Session, error) {
+func (c *Client) newSession(partition wire.PartitionID, reads readerKind) (*Session, error) {
 	if err := c.checkPartition(partition); err != nil {
 		return nil, err
 	}
-	s := newSession(c, partition, IOBlocking)
+	s := newSession(c, partition, IOBlocking, reads)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -169,15 +176,15 @@ func (c *Client) forget(s *Session) {
 	}
 	delete(c.sessions, s)
 	c.past.add(&past)
-	if (*c.shared.Load())[s.partition] == s {
-		c.replaceShared(s.partition, nil)
+	if key := (sharedKey{s.partition, s.reads}); (*c.shared.Load())[key] == s {
+		c.replaceShared(key, nil)
 	}
 }
 
 // replaceShared runs with mu held.
-func (c *Client) replaceShared(p wire.PartitionID, s *Session) {
+func (c *Client) replaceShared(p sharedKey, s *Session) {
 	old := *c.shared.Load()
-	next := make(map[wire.PartitionID]*Session, len(old)+1)
+	next := make(map[sharedKey]*Session, len(old)+1)
 	for k, v := range old {
 		next[k] = v
 	}
@@ -187,10 +194,11 @@ func (c *Client) replaceShared(p wire.PartitionID, s *Session) {
 	c.shared.Store(&next)
 }
 
-// sharedSession is the session that Submit and SubmitTo use for a partition. It
-// connects at its first use.
-func (c *Client) sharedSession(p wire.PartitionID) (*Session, error) {
-	if s := (*c.shared.Load())[p]; s != nil {
+// sharedSession is the session that Submit and SubmitTo, or asynchronous reads,
+// use for a partition. It connects at its first use.
+func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, error) {
+	key := sharedKey{p, reads}
+	if s := (*c.shared.Load())[key]; s != nil {
 		return s, nil
 	}
 	if err := c.checkPartition(p); err != nil {
@@ -201,12 +209,12 @@ func (c *Client) sharedSession(p wire.PartitionID) (*Session, error) {
 	if c.closed {
 		return nil, ErrClosed
 	}
-	if s := (*c.shared.Load())[p]; s != nil {
+	if s := (*c.shared.Load())[key]; s != nil {
 		return s, nil
 	}
-	s := newSession(c, p, IONet)
+	s := newSession(c, p, IONet, reads)
 	c.sessions[s] = struct{}{}
-	c.replaceShared(p, s)
+	c.replaceShared(key, s)
 	return s, nil
 }
 
@@ -224,7 +232,7 @@ func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
 // SubmitTo is Submit to a given partition. Whoever chooses partitions himself
 // also takes care of duplicate ClOrdIDs: each partition knows its own only.
 func (c *Client) SubmitTo(ctx context.Context, partition wire.PartitionID, fix []byte) (Receipt, error) {
-	s, err := c.sharedSession(partition)
+	s, err := c.sharedSession(partition, 0)
 	if err != nil {
 		return Receipt{}, &NotSentError{Partition: partition, Cause: err}
 	}
@@ -238,7 +246,7 @@ func (c *Client) SubmitAsync(fix []byte, done func(Receipt, error)) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.sharedSession(p)
+	s, err := c.sharedSession(p, 0)
 	if err != nil {
 		return &NotSentError{Partition: p, Cause: err}
 	}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -44,6 +46,18 @@ type fakeSession struct {
 type fakeOrder struct {
 	clientSeq uint64
 	payload   string
+	seq       uint64
+}
+
+// fakeEntry is the log entry of an order made by testOrder.
+func fakeEntry(seq uint64, fix string) []byte {
+	off := strings.Index(fix, "\x0111=") + 4
+	e := order.Entry{Size: uint32(order.HeaderSize + len(fix)), Kind: order.KindOrder, Seq: seq, Epoch: 1, TimeNs: 7}
+	e.Fields.ClOrdIDOff, e.Fields.ClOrdIDLen, e.Fields.Side = uint16(off), uint8(strings.IndexByte(fix[off:], 1)), '1'
+	b := make([]byte, e.Size)
+	e.Put(b)
+	copy(b[order.HeaderSize:], fix)
+	return b
 }
 
 type fakeNode struct {
@@ -235,7 +249,16 @@ func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 	case wire.TypeGet:
 		var m wire.Get
 		wire.DecodeGet(frame, &m)
-		return wire.AppendGetReply(nil, testPartition, &wire.GetReply{ReqID: m.ReqID, Epoch: g.epoch, CommitSeq: g.seq, Status: wire.GetNotFound})
+		if g.primary != c.node && m.Mode != wire.ModeBackup {
+			return g.notPrimary(m.ReqID, wire.TypeGet)
+		}
+		reply := wire.GetReply{ReqID: m.ReqID, Epoch: g.epoch, CommitSeq: g.seq, Status: wire.GetNotFound}
+		for _, o := range g.orders {
+			if entry := fakeEntry(o.seq, o.payload); m.By == wire.ByID && m.Seq == o.seq || m.By == wire.ByClOrdID && bytes.Equal(m.Key, order.ClOrdID(entry)) {
+				reply.Status, reply.Entry = wire.GetFound, entry
+			}
+		}
+		return wire.AppendGetReply(nil, testPartition, &reply)
 	}
 	return nil
 }
@@ -315,7 +338,7 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 	g.seq++
 	s.applied[m.ClientSeq] = g.seq
 	s.last = max(s.last, m.ClientSeq)
-	g.orders = append(g.orders, fakeOrder{m.ClientSeq, string(m.Payload)})
+	g.orders = append(g.orders, fakeOrder{m.ClientSeq, string(m.Payload), g.seq})
 	return ack(g.seq, 0)
 }
 

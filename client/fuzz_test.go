@@ -47,7 +47,7 @@ func FuzzSessionBytes(f *testing.F) {
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		defer c.cancel()
 		c.table.Store(&table{shards: 1, parts: []PartitionInfo{{Epoch: 1}}})
-		s := newSession(c, 0, IONet)
+		s := newSession(c, 0, IONet, 0)
 		s.recovering = true // no reconnect: the bytes are all there is
 		k := newConn(&memStream{data: data, step: max(1, step)}, "fuzz")
 		s.p.mu.Lock()
@@ -105,7 +105,7 @@ func FuzzHandshake(f *testing.F) {
 				return
 			}
 			var m wire.SessionOpened
-			newSession(c, 0, IONet).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
+			newSession(c, 0, IONet, 0).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
 			var tab wire.Table
 			if wire.DecodeTable(frame, &tab) == nil {
 				if next, err := (&table{}).merge(&tab); err == nil && len(next.parts) > 1<<16 {
@@ -116,8 +116,8 @@ func FuzzHandshake(f *testing.F) {
 			caller.onFrame(k, frame) //nolint:errcheck // it must not panic
 			caller.refusal(frame)    //nolint:errcheck // it must not panic
 			var reply wire.GetReply
-			if wire.DecodeGetReply(frame, &reply) == nil && reply.Status == wire.GetFound {
-				orderOf(0, &reply, "fuzz") //nolint:errcheck // it must not panic
+			if request := (wire.Get{By: wire.ByID, Seq: 1}); wire.DecodeGetReply(frame, &reply) == nil && reply.Status == wire.GetFound && checkReply(&request, &reply) == nil {
+				(&OrderView{entry: reply.Entry}).Order() // it must not panic
 			}
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -26,12 +25,22 @@ const (
 )
 
 // ReadOption changes a read.
-type ReadOption func(*readOptions)
-
-type readOptions struct{ mode ReadMode }
+type ReadOption struct{ mode ReadMode }
 
 // WithMode sets the mode; the default is Confirmed.
-func WithMode(m ReadMode) ReadOption { return func(o *readOptions) { o.mode = m } }
+func WithMode(m ReadMode) ReadOption { return ReadOption{mode: m} }
+
+// modeOf is the mode that the options ask for.
+func modeOf(opts []ReadOption) (ReadMode, error) {
+	mode := Confirmed
+	for _, o := range opts {
+		mode = o.mode
+	}
+	if mode < Confirmed || mode > Backup {
+		return 0, fmt.Errorf("client: read mode is %d, allowed: Confirmed, Leased, Backup", mode)
+	}
+	return mode, nil
+}
 
 // Order is a committed order as it stands in the log.
 type Order struct {
@@ -55,7 +64,7 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 		return Order{}, err
 	}
 	if id.Seq == 0 {
-		return Order{}, fmt.Errorf("client: order id is %s, allowed: a seq of 1 or more", id)
+		return Order{}, badOrderID(id)
 	}
 	o, err := c.get(ctx, id.Partition, &wire.Get{By: wire.ByID, Seq: id.Seq}, opts)
 	if errors.Is(err, ErrNotFound) {
@@ -69,7 +78,7 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 // SubmitTo, or before the number of partitions changed).
 func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadOption) (Order, error) {
 	if clOrdID == "" || len(clOrdID) > wire.MaxKey {
-		return Order{}, fmt.Errorf("client: ClOrdID has %d bytes, allowed: 1..%d", len(clOrdID), wire.MaxKey)
+		return Order{}, badClOrdID(len(clOrdID))
 	}
 	request := wire.Get{By: wire.ByClOrdID, Key: []byte(clOrdID)}
 	home := c.RouteClOrdID(request.Key)
@@ -88,22 +97,32 @@ func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadO
 	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(c.table.Load().parts), ErrNotFound)
 }
 
+func badOrderID(id wire.OrderID) error {
+	return fmt.Errorf("client: order id is %s, allowed: a seq of 1 or more", id)
+}
+
+func badClOrdID(n int) error {
+	return fmt.Errorf("client: ClOrdID has %d bytes, allowed: 1..%d", n, wire.MaxKey)
+}
+
 // get asks one partition until it has an answer.
 func (c *Client) get(ctx context.Context, p wire.PartitionID, request *wire.Get, opts []ReadOption) (Order, error) {
-	o := readOptions{mode: Confirmed}
-	for _, f := range opts {
-		f(&o)
-	}
-	if o.mode < Confirmed || o.mode > Backup {
-		return Order{}, fmt.Errorf("client: read mode is %d, allowed: Confirmed, Leased, Backup", o.mode)
+	mode, err := modeOf(opts)
+	if err != nil {
+		return Order{}, err
 	}
 	var reply wire.GetReply
-	from, err := c.retry(ctx, p, o.mode == Backup, func(ctx context.Context, addr string) error {
+	from, err := c.retry(ctx, p, mode == Backup, func(ctx context.Context, addr string) error {
 		return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
 			m := *request
-			m.ReqID, m.Mode = reqID, uint8(o.mode)
+			m.ReqID, m.Mode = reqID, uint8(mode)
 			return wire.AppendGet(dst, p, &m)
-		}, func(frame []byte) error { return wire.DecodeGetReply(frame, &reply) })
+		}, func(frame []byte) error {
+			if err := wire.DecodeGetReply(frame, &reply); err != nil {
+				return err
+			}
+			return checkReply(request, &reply)
+		})
 	})
 	if err != nil {
 		return Order{}, err
@@ -111,29 +130,8 @@ func (c *Client) get(ctx context.Context, p wire.PartitionID, request *wire.Get,
 	if reply.Status == wire.GetNotFound {
 		return Order{}, ErrNotFound
 	}
-	return orderOf(p, &reply, from)
-}
-
-func orderOf(p wire.PartitionID, reply *wire.GetReply, from string) (Order, error) {
-	var e order.Entry
-	entry, err := order.DecodeEntry(reply.Entry, &e)
-	if err == nil && len(entry) != len(reply.Entry) {
-		err = fmt.Errorf("%d bytes follow the entry", len(reply.Entry)-len(entry))
-	}
-	if err != nil {
-		return Order{}, &ProtocolError{Address: from, What: "GetReply.entry", Cause: err}
-	}
-	if e.Kind != order.KindOrder {
-		return Order{}, fmt.Errorf("entry %d is a %s: %w", e.Seq, e.Kind, ErrNotFound)
-	}
-	fix := order.Payload(entry)
-	cut := func(off uint16, n uint8) string { return string(fix[off : int(off)+int(n)]) }
-	return Order{
-		ID: wire.OrderID{Partition: p, Seq: e.Seq}, Epoch: uint64(e.Epoch), Received: time.Unix(0, e.TimeNs),
-		ClOrdID: cut(e.Fields.ClOrdIDOff, e.Fields.ClOrdIDLen), Symbol: cut(e.Fields.SymbolOff, e.Fields.SymbolLen),
-		Account: cut(e.Fields.AccountOff, e.Fields.AccountLen), Side: e.Fields.Side,
-		FIX: fix, Entry: entry, CommitSeq: reply.CommitSeq, From: from,
-	}, nil
+	v := OrderView{partition: p, from: from, commit: reply.CommitSeq, entry: reply.Entry}
+	return v.Order(), nil
 }
 
 // retry runs an idempotent request against the right replica until it succeeds,

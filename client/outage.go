@@ -131,9 +131,9 @@ func (s *Session) troubled(now, waitingSince int64, cause error) {
 	}
 }
 
-// good notes an answer from a serving primary.
+// good notes an answer from a serving primary; the batch it came in says when.
 func (s *Session) good() {
-	s.lastOK = nanotime()
+	s.lastOK = s.p.now
 	if s.trouble.since|s.trouble.outage != 0 {
 		s.recovered()
 	}

@@ -20,6 +20,7 @@ type pump struct {
 	mu    sync.Mutex
 	conn  *conn // nil while there is no connection
 	owner pumpOwner
+	now   int64   // monotonic time of the last read, or of the callbacks that run
 	first *waiter // followers, oldest first
 	last  *waiter
 }
@@ -160,6 +161,8 @@ func (p *pump) lead(c *conn, until int64) {
 	p.mu.Unlock()
 	n, err := c.st.Read(buf, until)
 	p.mu.Lock()
+	now := nanotime()
+	p.now = now
 	if p.conn == c {
 		switch {
 		case err == nil:
@@ -171,7 +174,7 @@ func (p *pump) lead(c *conn, until int64) {
 			p.fail(c, err)
 		}
 	}
-	p.owner.onPause(c, nanotime()) // even if c is gone: answers may have come before its end
+	p.owner.onPause(c, now) // even if c is gone: answers may have come before its end
 	if p.conn == c {
 		p.flush(c, true) // what callbacks queued, or a slow peer left
 	}

@@ -42,7 +42,7 @@ func (s *Session) reconnect(h hint, failed string) {
 }
 
 func (s *Session) wanted() bool {
-	if s.p.first != nil {
+	if s.p.first != nil || !s.lookups.empty() {
 		return true
 	}
 	for seq := s.win.head; seq < s.win.next; seq++ {
@@ -84,7 +84,9 @@ func (s *Session) recover(h hint, failed string) {
 		if err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(time.Duration(nanotime()-began)))
 			epoch, attempt := s.nextAttempt()
-			go s.lookElsewhere(ctx, cancel, addr)
+			if s.reads != readsOfBackup {
+				go s.lookElsewhere(ctx, cancel, addr)
+			}
 			c, member, opened, err = s.openSession(ctx, addr, epoch, attempt)
 			cancel()
 		}
@@ -166,7 +168,8 @@ func (s *Session) endRecovery(err error) {
 				s.giveUp(seq, err)
 			}
 		}
-		s.runCallbacks()
+		s.giveUpLookups(err)
+		s.runCallbacks(nanotime())
 	}
 	s.p.wakeAll()
 }
@@ -200,6 +203,9 @@ func (s *Session) lookElsewhere(ctx context.Context, cancel context.CancelFunc, 
 // primary is the hint, or what the table says after asking for a new one if the
 // old one has just proved wrong.
 func (s *Session) primary(hint, failed string, first bool) (string, error) {
+	if s.reads == readsOfBackup {
+		return s.copyToRead(failed)
+	}
 	if hint != "" {
 		return hint, nil
 	}
@@ -230,7 +236,7 @@ func (s *Session) sweepWhileBroken(done chan struct{}) {
 			s.p.mu.Lock()
 			if s.p.conn == nil {
 				s.sweep(nanosOf(now))
-				s.runCallbacks()
+				s.runCallbacks(nanosOf(now))
 			}
 			s.p.mu.Unlock()
 		}
@@ -243,6 +249,10 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.recovering = false
 	if s.closed {
 		c.st.Close() //nolint:errcheck // closed while it was being made
+		return
+	}
+	if s.reads != 0 {
+		s.installReader(c, member)
 		return
 	}
 	forgotten := s.opened && (m.Slot != s.slot || m.Generation != s.gen || m.LastClientSeq < s.lastAck)
@@ -278,11 +288,12 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	for seq := s.win.head; seq < s.win.next; seq++ {
 		s.encode(c, seq)
 	}
+	s.resendLookups(c)
 	s.client.cfg.Logger.Info("session connected", "partition", s.partition.String(), "peer", c.addr, "member", member, "epoch", m.Epoch, "resent", s.win.inFlight())
 	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
-	s.runCallbacks() // of orders that renumber gave up
+	s.runCallbacks(nanotime()) // of orders that renumber gave up
 }
 
 // maxFill bounds the empty frames that close a gap of refused orders. A new

@@ -20,6 +20,8 @@ type Session struct {
 	partition wire.PartitionID
 	id        [2]uint64
 	io        IO
+	reads     readerKind // what a Reader's is for; 0: orders
+	turn      int        // of readsOfBackup: which copy comes next
 
 	p pump // p.mu guards all fields below
 
@@ -37,12 +39,18 @@ type Session struct {
 	suspecting bool
 	stop       chan struct{} // closed by Close
 
-	completed []completion
-	calling   bool
-	async     int // unanswered orders of SubmitAsync
-	reader    bool
-	idle      bool
-	wake      chan struct{} // wakes the idle reader goroutine
+	lookups lookups
+
+	completed  []completion // whose callbacks have not run, and
+	found      []found      // reads
+	spareDone  []completion // empty, to take turns with completed
+	spareFound []found
+	view       OrderView
+	calling    bool
+	async      int // unanswered orders of SubmitAsync, and reads
+	reader     bool
+	idle       bool
+	wake       chan struct{} // wakes the idle reader goroutine
 
 	lastAck   uint64 // highest acknowledged clientSeq
 	lastSeq   uint64 // and the place in the log it got
@@ -57,13 +65,16 @@ type Session struct {
 	outages   outageLog
 }
 
-func newSession(c *Client, partition wire.PartitionID, auto IO) *Session {
+func newSession(c *Client, partition wire.PartitionID, auto IO, reads readerKind) *Session {
 	if c.cfg.IO != IOAuto {
 		auto = c.cfg.IO
 	}
 	s := &Session{
 		client: c, partition: partition, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
-		stop: make(chan struct{}), wake: make(chan struct{}, 1),
+		stop: make(chan struct{}), wake: make(chan struct{}, 1), reads: reads,
+	}
+	if reads != 0 {
+		s.lookups = newLookups(c.cfg.MaxInFlight)
 	}
 	s.p.owner = s
 	return s
@@ -288,6 +299,9 @@ func (s *Session) giveUp(seq uint64, cause error) {
 	s.room()
 }
 
+// owed says whether an answer is outstanding.
+func (s *Session) owed() bool { return s.win.inFlight() > 0 || !s.lookups.empty() }
+
 // Drain waits until no order of the session is unanswered and the callbacks of
 // all have returned. Not to be called from a callback.
 func (s *Session) Drain(ctx context.Context) error {
@@ -297,11 +311,11 @@ func (s *Session) Drain(ctx context.Context) error {
 	w := waiters.Get().(*waiter)
 	defer waiters.Put(w)
 	defer s.p.leave(w)
-	for (s.win.inFlight() > 0 || len(s.completed) > 0 || s.calling) && !s.closed {
+	for (s.owed() || len(s.completed)+len(s.found) > 0 || s.calling) && !s.closed {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if s.win.inFlight() > 0 {
+		if s.owed() {
 			s.waitUntil(ctx, w, nanotime()+int64(tick))
 			continue
 		}
@@ -332,9 +346,10 @@ func (s *Session) Close() error {
 			s.giveUp(seq, ErrClosed)
 		}
 	}
+	s.giveUpLookups(ErrClosed)
 	s.p.wakeAll()
 	s.wakeReader()
-	s.runCallbacks()
+	s.runCallbacks(nanotime())
 	s.p.mu.Unlock()
 	s.client.forget(s)
 	return nil

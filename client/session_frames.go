@@ -37,6 +37,11 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		return &GoawayError{Address: c.addr, Code: m.Code, Text: printable(m.Text)}
 	case wire.TypePong, wire.TypeTable:
 		return nil // not asked for here, but harmless
+	case wire.TypeGetReply:
+		if s.reads != 0 {
+			return s.onGetReply(c, frame)
+		}
+		fallthrough
 	default:
 		return s.violation(c, fmt.Sprintf("frame type %s on a session, allowed: Ack, Reject, NotPrimary, Goaway", t), nil)
 	}
@@ -84,6 +89,9 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 }
 
 func (s *Session) onReject(c *conn, m *wire.Reject) error {
+	if s.reads != 0 {
+		return s.onRefusedLookup(c, m, &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
+	}
 	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
@@ -171,6 +179,10 @@ func (s *Session) onBroken(c *conn, cause error) {
 			break
 		}
 	}
+	s.lookupsBroken()
+	if w := &s.lookups; !w.empty() && (waiting == 0 || w.oldest() < waiting) {
+		waiting = max(w.oldest(), s.lastOK)
+	}
 	if s.trouble.since != 0 {
 		s.trouble.triedAt = nanotime() // again, and no good answer in between
 	}
@@ -187,9 +199,10 @@ func (s *Session) onPause(c *conn, now int64) {
 			s.suspect(c, now)
 		}
 	}
-	if len(s.completed) > 0 {
-		s.runCallbacks()
+	if s.p.conn == c {
+		s.askAgain(c, now)
 	}
+	s.runCallbacks(now)
 }
 
 // sweep gives up the orders whose time is over.
@@ -200,6 +213,7 @@ func (s *Session) sweep(now int64) {
 			s.giveUp(seq, &timeoutError{limit: time.Duration(o.deadline - o.submitted).Round(time.Millisecond), last: s.trouble.last})
 		}
 	}
+	s.sweepLookups(now)
 }
 
 // printable makes bytes of a peer safe for logs and terminals.

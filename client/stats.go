@@ -16,7 +16,11 @@ type Stats struct {
 	LateAccepted uint64 // of Unknown: the grid later said that it had accepted it
 	LateRefused  uint64 // of Unknown: the grid later said that it had not
 	Duplicates   uint64 // of Accepted: applied before, the stored reply came
-	WindowFull   uint64 // TrySubmit and SubmitAsync calls refused for want of room
+	WindowFull   uint64 // TrySubmit, SubmitAsync and asynchronous reads refused for want of room
+
+	Reads         uint64 // asynchronous reads taken into the window
+	ReadsAnswered uint64 // … with an order, or with ErrNotFound
+	ReadsFailed   uint64 // … ended with any other error
 
 	Connects   uint64 // connections made with the session opened on them
 	Resent     uint64 // Submit frames sent again after a reconnect
@@ -66,6 +70,9 @@ func (s *Stats) add(t *Stats) {
 	s.LateRefused += t.LateRefused
 	s.Duplicates += t.Duplicates
 	s.WindowFull += t.WindowFull
+	s.Reads += t.Reads
+	s.ReadsAnswered += t.ReadsAnswered
+	s.ReadsFailed += t.ReadsFailed
 	s.Connects += t.Connects
 	s.Resent += t.Resent
 	s.Evictions += t.Evictions

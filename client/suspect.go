@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -18,11 +19,22 @@ func (s *Session) suspect(c *conn, now int64) {
 		c.heard, c.heardAt = false, now
 	}
 	limit := int64(s.client.cfg.SuspectAfter)
-	if s.win.inFlight() == 0 {
+	if !s.owed() {
 		return
 	}
-	owed := now - max(s.win.at(s.win.head).submitted, s.lastOK)
+	since := int64(math.MaxInt64)
+	if s.win.inFlight() > 0 {
+		since = s.win.at(s.win.head).submitted
+	}
+	if !s.lookups.empty() {
+		since = min(since, s.lookups.oldest())
+	}
+	owed := now - max(since, s.lastOK)
 	if owed < limit {
+		return
+	}
+	if s.reads == readsOfBackup {
+		s.p.fail(c, &silentError{c.addr, time.Duration(owed), "another copy is asked"})
 		return
 	}
 	if now-c.pingedAt >= limit && c.heardAt >= c.pingedAt {

@@ -81,11 +81,20 @@ func (c *gridConn) Get(key []byte) error {
 }
 
 func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
-	if op == Get {
-		return c.gets(depth, s)
-	}
 	p := &gridPipe{conn: c, stream: s, over: make(chan struct{})}
-	p.done = p.answered
+	push := c.session.Push
+	if op == Get {
+		r, err := c.d.client.Reader(c.session.Partition(), client.WithMode(c.d.mode))
+		if err != nil {
+			return err
+		}
+		defer r.Close() //nolint:errcheck // it never fails
+		read := p.read
+		p.enqueue, push = func(key []byte) error { return r.EnqueueByClOrdID(key, read) }, r.Push
+	} else {
+		acknowledged := p.acknowledged
+		p.enqueue = func(order []byte) error { return c.session.Enqueue(order, acknowledged) }
+	}
 	p.mu.Lock()
 	for range depth {
 		if !p.send() {
@@ -95,20 +104,20 @@ func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
 	idle := p.unanswered == 0
 	p.mu.Unlock()
 	if !idle {
-		c.session.Push()
+		push()
 		<-p.over
 	}
 	return p.err
 }
 
-// gridPipe keeps orders unanswered: every answer sends the next order, and what
+// gridPipe keeps requests unanswered: every answer sends the next one, and what
 // one batch of answers sends leaves in one write.
 type gridPipe struct {
-	conn *gridConn
-	done func(client.Receipt, error) // one function value for all orders
+	conn    *gridConn
+	enqueue func([]byte) error
 
-	// The client calls done from one goroutine at a time, but the first orders
-	// are sent from another.
+	// The client runs callbacks from one goroutine at a time, but the first
+	// requests are sent from another.
 	mu         sync.Mutex
 	stream     *Stream
 	unanswered int
@@ -116,13 +125,13 @@ type gridPipe struct {
 	over       chan struct{}
 }
 
-// send enqueues the next order, if there is one.
+// send enqueues the next request, if there is one.
 func (p *gridPipe) send() bool {
 	m, ok := p.stream.Next()
 	if !ok {
 		return false
 	}
-	if err := p.conn.session.Enqueue(m, p.done); err != nil {
+	if err := p.enqueue(m); err != nil {
 		p.err = err
 		return false
 	}
@@ -130,14 +139,26 @@ func (p *gridPipe) send() bool {
 	return true
 }
 
-func (p *gridPipe) answered(r client.Receipt, err error) {
+func (p *gridPipe) acknowledged(r client.Receipt, err error) {
+	if err == nil {
+		err = p.conn.check(r)
+	}
+	p.answered(err)
+}
+
+// read is told an order; its bytes are looked at as far as any user must.
+func (p *gridPipe) read(o *client.OrderView, err error) {
+	if err == nil && len(o.FIX()) != p.conn.d.spec.Size {
+		err = fmt.Errorf("order %s has %d bytes, wanted: %d", o.ClOrdID(), len(o.FIX()), p.conn.d.spec.Size)
+	}
+	p.answered(err)
+}
+
+func (p *gridPipe) answered(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stream.Answered(1)
 	p.unanswered--
-	if err == nil {
-		err = p.conn.check(r)
-	}
 	if p.err == nil {
 		p.err = err
 	}
@@ -147,29 +168,4 @@ func (p *gridPipe) answered(r client.Receipt, err error) {
 	if p.unanswered == 0 {
 		close(p.over)
 	}
-}
-
-// gets reads with as many goroutines as answers may be outstanding: the client
-// has no read that does not wait, and lets all goroutines share a connection.
-func (c *gridConn) gets(depth int, s *Stream) error {
-	errs := make([]error, depth)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			var key []byte
-			for {
-				k, sent, ok := s.NextShared(key)
-				if !ok {
-					return
-				}
-				key = k
-				if errs[i] = c.Get(key); errs[i] != nil {
-					return
-				}
-				s.Record(sent)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
