@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/hack/bench/flame"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/version"
@@ -79,9 +80,8 @@ const profileHelp = `usage: go run ./hack/bench profile --cases REGEXP [flags]
 
 Runs one case once against the grid and takes CPU, allocation and block profiles of
 primary, backup and client while it is loaded. The files stay in --out (default
-out/profile); the top entries are printed. A flame graph of one:
-
-  go tool pprof -http :8080 out/profile/primary.cpu.pprof
+out/profile), with a flame graph (SVG) of each CPU profile; the top entries are printed.
+To look around in one: go tool pprof -http :8080 out/profile/primary.cpu.pprof
 
 Profiling costs time itself: take no latency from such a run.
 
@@ -151,8 +151,37 @@ func (b *bench) tops(ctx context.Context) error {
 			fmt.Fprintf(b.w, "\n%s\n%s", f, top)
 		}
 	}
-	fmt.Fprintf(b.w, "\nflame graph: go tool pprof -http :8080 %s\n", filepath.Join(b.out, "primary.cpu.pprof"))
+	return b.flames()
+}
+
+// flames draws the CPU profiles.
+func (b *bench) flames() error {
+	files, err := filepath.Glob(filepath.Join(b.out, "*.cpu.pprof"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		svg := strings.TrimSuffix(f, ".cpu.pprof") + ".svg"
+		if err := drawFlame(svg, f); err != nil {
+			return err
+		}
+		fmt.Fprintf(b.w, "flame graph: %s\n", svg)
+	}
 	return nil
+}
+
+func drawFlame(svg, prof string) error {
+	in, err := os.Open(prof)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.Create(svg)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(svg), ".svg")
+	return errors.Join(flame.Write(out, in, "cpu", name+": CPU time by call path, callers below"), out.Close())
 }
 
 // machine is one line about where this runs.
