@@ -21,19 +21,14 @@ type groupCount struct{ promised, found uint32 }
 
 // field reads the field that begins at i and returns where the next one does.
 func (p *parser) field(i, end int) (int, *Error) {
+	start := i
+	tag, i := readTag(p.msg, start, end)
+	if i == 0 {
+		return 0, &Error{Reason: ReasonTagNumber, Offset: start, Value: quote(upTo(p.msg[start:end], 16)), Allowed: "1 to 9 digits without leading zero, then ="}
+	}
 	m := p.msg[:end]
-	start, tag := i, uint32(0)
-	for ; i < len(m) && m[i]-'0' <= 9 && i-start < 9; i++ {
-		tag = tag*10 + uint32(m[i]-'0')
-	}
-	if i == len(m) || m[i] != '=' || i == start || m[start] == '0' {
-		return 0, &Error{Reason: ReasonTagNumber, Offset: start, Value: quote(upTo(m[start:], 16)), Allowed: "1 to 9 digits without leading zero, then ="}
-	}
-	i++
 	from := i
-	for i < len(m) && m[i]-0x20 <= 0x7e-0x20 { // one comparison finds the SOH and what may not be there
-		i++
-	}
+	i = skipPrintable(p.msg, i)
 	// m ends with SOH (envelope checked it), so i < len(m) here.
 	if m[i] != SOH {
 		return 0, &Error{Tag: tag, Reason: ReasonCharacter, Offset: i, Value: quote(upTo(m[from:], i-from+1)), Allowed: "printable ASCII; use the Encoded… fields for other text"}
