@@ -37,7 +37,11 @@ type Config struct {
 	LeasedReads bool
 
 	MemoryLimit int64 // bytes the process may use, orders and everything else; default 1 GiB
-	MaxConns    int   // connections at the same time; default 4096
+	// Prefault is how many bytes for orders, all partitions together, the kernel has
+	// to provide before the node starts to serve; default 0. Memory beyond is asked
+	// for a little ahead of need, while orders come.
+	Prefault int64
+	MaxConns int // connections at the same time; default 4096
 
 	Beacon       time.Duration // default 20 ms
 	Lease        time.Duration // default 200 ms
@@ -113,6 +117,9 @@ func (c *Config) fill() error {
 	inRange("max-connections", c.MaxConns, 8, 1<<20)
 	if c.MemoryLimit < minMemory {
 		bad("memory-limit", c.MemoryLimit, "at least 64Mi")
+	}
+	if orders := planMemory(c.MemoryLimit, 1).orders; c.Prefault < 0 || c.Prefault > orders {
+		bad("prefault", c.Prefault, fmt.Sprintf("0..%d, what --memory-limit leaves to orders", orders))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen", fmt.Sprintf("%q", c.Listen), "host:port or :port")

@@ -107,6 +107,9 @@ func (n *Node) Run(ctx context.Context) error {
 	if err := transport.TuneScheduler(2); err != nil {
 		return err
 	}
+	if !n.awaitWarm(ctx) {
+		return nil
+	}
 	addr, err := n.loop.Listen(n.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w; is another node running here?", err)
@@ -137,6 +140,18 @@ func (n *Node) Run(ctx context.Context) error {
 	err = n.loop.Run()
 	n.cancel()
 	return err
+}
+
+// awaitWarm waits for the memory of Config.Prefault; false if ctx ends before.
+func (n *Node) awaitWarm(ctx context.Context) bool {
+	for _, p := range n.parts {
+		select {
+		case <-p.inc.warm:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // close gives everything back once the loop has ended.

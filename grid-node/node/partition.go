@@ -49,6 +49,7 @@ type incarnation struct {
 	queue  *writebehind.Queue // nil with the sink "hold"
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // readers of the store on other goroutines
+	warm   chan struct{}  // closed: the memory of Config.Prefault is there
 }
 
 // close waits for the readers and gives the memory back.
@@ -104,12 +105,20 @@ func (p *partition) incarnate(boot uint64) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(n.ctx)
-	inc := &incarnation{self: self, store: st, cancel: cancel}
+	inc := &incarnation{self: self, store: st, cancel: cancel, warm: make(chan struct{})}
 	p.inc, p.store, p.replica = inc, st, r
 	n.live.vitals[p.id.Index()].Store(opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	p.ended = false
-	inc.wg.Go(func() { prefault(ctx, st, int(n.plan.ahead)) })
+	first := n.cfg.Prefault / int64(n.cfg.Partitions)
+	if p.remadeAt != 0 {
+		first = 0 // the process serves already, and the memory before is about to be given back
+	}
+	inc.wg.Go(func() {
+		prefaultFirst(ctx, st, int(first))
+		close(inc.warm)
+		prefault(ctx, st, int(n.plan.ahead))
+	})
 	p.startSink(ctx, inc)
 	return nil
 }
@@ -184,6 +193,16 @@ func (p *partition) sinkPosition() uint64 {
 		pos = max(pos, p.inc.queue.Durable())
 	}
 	return pos
+}
+
+// prefaultStep is how much memory is asked for at once.
+const prefaultStep = 8 << 20
+
+// prefaultFirst makes the first n bytes present, before the node starts to serve.
+func prefaultFirst(ctx context.Context, st *store.Store, n int) {
+	for ahead := prefaultStep; ahead <= n && ctx.Err() == nil; ahead += prefaultStep {
+		st.Prefault(ahead)
+	}
 }
 
 // prefault keeps the memory that the store writes next present, so that the loop

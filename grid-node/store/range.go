@@ -41,31 +41,6 @@ func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
 	return off + order.Padded(sizeOf(s.seg.at(pos))), true
 }
 
-// Prefault makes the kernel provide the memory that the next bytes appended
-// will need, so that the appending thread does not take page faults. It is for
-// another thread than the writer's; calling it or not changes nothing else.
-func (s *Store) Prefault(ahead int) {
-	tail := s.tailMark.Load()
-	if tail == 0 {
-		return
-	}
-	i, base := locate(tail - 1)
-	mem := s.seg.maps[i] // written before tailMark was
-	from := int(tail-base) &^ 4095
-	populate(mem[from:min(from+ahead, len(mem))])
-	if from+ahead < len(mem) || i+1 >= maxSegments || s.seg.spare.Load() != nil {
-		return
-	}
-	next, err := mapMemory(segmentSize(i + 1))
-	if err != nil {
-		return // the writer will meet the same error and report it
-	}
-	populate(next[:min(ahead, len(next))])
-	if !s.seg.spare.CompareAndSwap(nil, &spare{index: i + 1, mem: next}) {
-		unmapMemory(next)
-	}
-}
-
 // Bytes is how far the entries from..to reach in memory, about their size; 0
 // when from > to. Writer only.
 func (s *Store) Bytes(from, to uint64) int {

@@ -3,6 +3,7 @@ package store
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Segments double from 1 MiB to 64 MiB: a small grid maps little, a large one
@@ -36,16 +37,10 @@ func segmentSize(i int) int {
 // need no lock.
 type segments struct {
 	maps   [maxSegments][]byte
-	tail   uint64 // byte offset of the next entry
-	end    uint64 // byte offset where the current segment ends
-	wasted uint64 // bytes at ends of segments that no entry took
-	spare  atomic.Pointer[spare]
-}
-
-// spare is a segment mapped ahead of need, off the hot path.
-type spare struct {
-	index int
-	mem   []byte
+	tail   uint64                            // byte offset of the next entry
+	end    uint64                            // byte offset where the current segment ends
+	wasted uint64                            // bytes at ends of segments that no entry took
+	ready  [maxSegments]atomic.Pointer[byte] // mapped ahead of need, off the hot path, until the writer takes them
 }
 
 // reserve makes sure that n bytes in one segment stand at tail. It moves tail
@@ -58,13 +53,8 @@ func (s *segments) reserve(n int) error {
 	if i >= maxSegments {
 		return &ErrCapacity{Used: maxBytes, Limit: maxBytes}
 	}
-	var mem []byte
-	if sp := s.spare.Swap(nil); sp != nil && sp.index == i {
-		mem = sp.mem
-	} else {
-		if sp != nil {
-			unmapMemory(sp.mem)
-		}
+	mem := s.takeReady(i)
+	if mem == nil {
 		var err error
 		if mem, err = mapMemory(segmentSize(i)); err != nil {
 			return err
@@ -74,6 +64,19 @@ func (s *segments) reserve(n int) error {
 	s.wasted += s.end - s.tail
 	s.tail, s.end = base, base+uint64(len(mem))
 	return nil
+}
+
+// taken in ready says that the writer has the segment.
+var taken byte
+
+// takeReady is segment i if it was mapped ahead, else nil; it is not mapped ahead
+// any more.
+func (s *segments) takeReady(i int) []byte {
+	p := s.ready[i].Swap(&taken)
+	if p == nil || p == &taken {
+		return nil
+	}
+	return unsafe.Slice(p, segmentSize(i))
 }
 
 // at is the memory from pos (8-byte units) to the end of its segment.
@@ -87,8 +90,6 @@ func (s *segments) close() {
 	for i, m := range s.maps {
 		unmapMemory(m)
 		s.maps[i] = nil
-	}
-	if sp := s.spare.Swap(nil); sp != nil {
-		unmapMemory(sp.mem)
+		unmapMemory(s.takeReady(i))
 	}
 }

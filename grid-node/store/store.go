@@ -37,6 +37,7 @@ type Store struct {
 
 	committed atomic.Uint64
 	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
+	ahead     prefault
 }
 
 // New makes an empty store.
