@@ -40,6 +40,7 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			}
 			return len(buf) - len(rest), nil
 		case l.state == ready:
+			n.lookAhead(after)
 			err = n.frame(l, frame)
 		case l.state == awaitHello:
 			err = n.hello(l, frame)
@@ -52,6 +53,15 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 		rest = after
 	}
 	return len(buf) - len(rest), nil
+}
+
+// lookAhead lets the replica prepare for the frame after the one that is handled.
+func (n *Node) lookAhead(rest []byte) {
+	if next, _, _ := wire.Split(rest); next != nil && wire.FrameType(next) == wire.TypeSubmit {
+		if p := n.partition(wire.FramePartition(next)); p != nil {
+			p.replica.Prefetch(next)
+		}
+	}
 }
 
 // frame handles one frame of a connection that said Hello.

@@ -227,6 +227,20 @@ func ClOrdID(entry []byte) []byte {
 	return entry[HeaderSize+off : HeaderSize+off+n]
 }
 
+// PeekClOrdID is the ClOrdID of the entry that b may begin with, unchecked: nil, or
+// any bytes of b. For hints.
+func PeekClOrdID(b []byte) []byte {
+	if len(b) < HeaderSize || Kind(b[4]) != KindOrder {
+		return nil
+	}
+	from := HeaderSize + int(le.Uint16(b[6:]))
+	to := from + int(b[48])
+	if to > len(b) {
+		return nil
+	}
+	return b[from:to]
+}
+
 // Seq of an entry, without decoding the rest.
 func Seq(entry []byte) uint64 { return le.Uint64(entry[8:]) }
 

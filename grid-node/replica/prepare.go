@@ -42,6 +42,9 @@ func (r *Replica) prepare(frame []byte) error {
 		if err != nil {
 			return err
 		}
+		if id := order.PeekClOrdID(after); id != nil {
+			r.store.PrefetchClOrdID(id)
+		}
 		if uint64(e.Epoch) > m.Epoch {
 			return &order.EntryError{Seq: e.Seq, Field: "epoch", Value: uint64(e.Epoch), Allowed: "at most the epoch of the frame"}
 		}

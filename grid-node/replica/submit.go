@@ -38,6 +38,21 @@ func (r *Replica) submit(conn uint64, frame []byte) error {
 	return nil
 }
 
+// Prefetch is a hint that frame, a Submit, comes next: what it will need of the
+// index begins to be loaded. Nothing else happens, whatever the frame holds.
+func (r *Replica) Prefetch(frame []byte) {
+	if len(frame) < wire.SubmitFixed {
+		return
+	}
+	// Orders of one source have their fields in one place, most likely.
+	payload, f := frame[wire.SubmitFixed:], &r.order.Fields
+	from, to := int(f.ClOrdIDOff), int(f.ClOrdIDOff)+int(f.ClOrdIDLen)
+	if from < 4 || to >= len(payload) || payload[to] != order.SOH || string(payload[from-4:from]) != "\x0111=" {
+		return
+	}
+	r.store.PrefetchClOrdID(payload[from:to])
+}
+
 // serves says whether this replica is the primary of epoch or a later one. A
 // client that knows a later epoch shows that this replica is behind.
 func (r *Replica) serves(epoch uint64) bool {

@@ -258,6 +258,10 @@ func (s *Store) FindClOrdID(id []byte) (seq uint64, ok bool) {
 	return order.Seq(s.seg.at(pos)), true
 }
 
+// PrefetchClOrdID is a hint that an order with this ClOrdID comes next: what the
+// index has to look at begins to be loaded. Writer only.
+func (s *Store) PrefetchClOrdID(id []byte) { s.keys.prefetch(s.keys.hash(id)) }
+
 func (s *Store) keyAt(pos uint32, key []byte) bool {
 	return bytes.Equal(order.ClOrdID(s.seg.at(pos)), key)
 }

@@ -272,10 +272,15 @@ func TestKeyIndexAtItsEdges(t *testing.T) {
 	}
 	slots := 0
 	for i := range s.keys.pages {
-		p := s.keys.page(i)
-		slots += p.count()
-		if p.count() > pageFull || p.depth() > s.keys.depth {
-			t.Fatalf("page %d: %d slots, depth %d", i, p.count(), p.depth())
+		f, used := s.keys.fill(i), 0
+		for _, slot := range s.keys.page(i) {
+			if slot != 0 {
+				used++
+			}
+		}
+		slots += used
+		if f.count() != used || used > pageFull || f.depth() > s.keys.depth {
+			t.Fatalf("page %d: %d slots, says %d, depth %d", i, used, f.count(), f.depth())
 		}
 	}
 	if slots != n {
