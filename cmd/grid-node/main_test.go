@@ -214,6 +214,7 @@ func TestUsageErrors(t *testing.T) {
 		"bad arbiter":     {[]string{"serve", "--arbiter", "etcd://x"}, `--arbiter: value "etcd://x"`},
 		"kube outside":    {[]string{"serve", "--grid", "g", "--pod", "p", "--arbiter", "kube"}, "it works inside a pod"},
 		"learner rate":    {[]string{"serve", "--arbiter", "http://x:1", "--learner-rate", "fast"}, `--learner-rate: value "fast", allowed: a quantity of bytes a second`},
+		"prefault":        {[]string{"serve", "--arbiter", "http://x:1", "--prefault", "some"}, `--prefault: value "some", allowed: a quantity such as`},
 		"memory":          {[]string{"serve", "--arbiter", "http://x:1", "--memory-limit", "lots"}, `--memory-limit: value "lots", allowed: a quantity such as`},
 		"log level":       {[]string{"serve", "--log-level", "loud"}, `--log-level: value "loud"`},
 		"several at once": {[]string{"serve", "--arbiter", "http://x:1", "--grid", "g", "--pod", "p", "--replicas", "9", "--advertise", "x"}, "--replicas: value 9, allowed: 1..3"},

@@ -71,3 +71,24 @@ func TestChainOfHashes(t *testing.T) {
 		t.Error("the hash does not cover prevHash")
 	}
 }
+
+func TestPeekClOrdID(t *testing.T) {
+	payload := []byte("....id-1....")
+	e := Entry{Size: uint32(HeaderSize + len(payload)), Kind: KindOrder, Seq: 1, Fields: Fields{ClOrdIDOff: 4, ClOrdIDLen: 4}}
+	b := make([]byte, Padded(int(e.Size)))
+	e.Put(b)
+	copy(b[HeaderSize:], payload)
+	for n := range len(b) + 1 {
+		want := ""
+		if n >= HeaderSize+8 {
+			want = "id-1"
+		}
+		if got := string(PeekClOrdID(b[:n])); got != want {
+			t.Errorf("of %d bytes: %q, want %q", n, got, want)
+		}
+	}
+	b[4] = byte(KindNoop)
+	if got := PeekClOrdID(b); got != nil {
+		t.Errorf("of a noop: %q", got)
+	}
+}

@@ -207,3 +207,24 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// TestPrefetchIsAHint: a frame cut anywhere, or of any other kind, changes nothing
+// and harms nobody.
+func TestPrefetchIsAHint(t *testing.T) {
+	p := newPair(t, seedOrder(t))
+	p.submit()
+	p.exchange()
+	before, acks := p.a.Status(), p.acks
+	for n := range len(p.frame) + 1 {
+		p.a.Prefetch(p.frame[:n])
+	}
+	p.a.Prefetch(make([]byte, 4096))
+	if after := p.a.Status(); after.LastSeq != before.LastSeq || p.acks != acks {
+		t.Errorf("the log ends at %d, was %d; %d acknowledged", after.LastSeq, before.LastSeq, p.acks)
+	}
+	p.submit()
+	p.exchange()
+	if p.acks != acks+1 {
+		t.Errorf("%d acknowledged, want %d", p.acks, acks+1)
+	}
+}
