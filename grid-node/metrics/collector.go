@@ -33,6 +33,8 @@ var (
 
 	tickInterval = desc("loop_tick_interval_seconds", "Time between two ticks of the loop: half of --beacon, and as much more as something held the loop up.")
 
+	wakeUp = desc("loop_wakeup_seconds", "Time that one wake-up of the loop took, from its start to the end of its writes: nothing else is served meanwhile.")
+
 	orders         = desc("orders_total", "Orders answered by this node as primary, by outcome.", "partition", "outcome")
 	rejects        = desc("rejects_total", "Requests refused, by reason.", "partition", "reason")
 	gaps           = desc("gaps_total", "Gaps found in a sequence: client to server (clientSeq skipped), server to server (entries missed).", "partition", "side")
@@ -98,7 +100,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 var allDescs = []*prometheus.Desc{
-	orderLatency, roundTrip, preprocess, tickInterval, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
+	orderLatency, roundTrip, preprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
 	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
@@ -115,6 +117,11 @@ func (e emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	e <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
+// seconds of a time in nanoseconds.
+func (e emitter) seconds(d *prometheus.Desc, ns int64, labels ...string) {
+	e <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(ns)*1e-9, labels...)
+}
+
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	s, err := c.Snapshot()
@@ -126,7 +133,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- metric{roundTrip, &s.Loop.RoundTrip}
 	ch <- metric{preprocess, &s.Loop.Preprocess}
 	ch <- metric{tickInterval, &s.Loop.Tick}
+	ch <- metric{wakeUp, &s.Loop.WakeUp}
 	e := emitter(ch)
+	e.threads(s)
 	for i := range s.Partitions {
 		e.partitionCounters(&s.Partitions[i])
 		e.partitionGauges(&s.Partitions[i])

@@ -32,8 +32,9 @@ func registry(s *Snapshot, err error) *Registry {
 	return NewRegistry(&Collector{Snapshot: func() (*Snapshot, error) { return s, err }})
 }
 
-func TestNamesPassPromlint(t *testing.T) {
-	problems, err := testutil.GatherAndLint(registry(full(), nil).Gatherer())
+func lint(t *testing.T, r *Registry) {
+	t.Helper()
+	problems, err := testutil.GatherAndLint(r.Gatherer())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,18 +11,23 @@ import (
 
 // Registry is what /metrics shows.
 type Registry struct {
-	reg *prometheus.Registry
+	reg  *prometheus.Registry
+	host *host
 	// Sink are the metrics of the write-behind sinks.
 	Sink *SinkMetrics
 }
 
-// NewRegistry registers the node's metrics and those of the Go runtime and the
-// process: pauses, garbage collections, page faults, file descriptors.
+// runtimeMetrics are those of Go's runtime that tell of pauses and garbage, beside
+// the collector's usual ones: how long the world stood still, and how long it took
+// to stop; how long goroutines that were ready waited; collections; the live heap.
+var runtimeMetrics = regexp.MustCompile(`^/(sched/(pauses/(total|stopping)/(gc|other)|latencies):seconds|gc/cycles/(automatic|forced):gc-cycles|gc/heap/live:bytes)$`)
+
+// NewRegistry registers the node's metrics and those of the Go runtime, of the
+// process and of its control group.
 func NewRegistry(c *Collector) *Registry {
-	r := &Registry{reg: prometheus.NewRegistry(), Sink: newSinkMetrics()}
-	r.reg.MustRegister(c, r.Sink,
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
-			collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/sched/(pauses/total/(gc|other)|latencies):seconds$`)})),
+	r := &Registry{reg: prometheus.NewRegistry(), host: newHost(), Sink: newSinkMetrics()}
+	r.reg.MustRegister(c, r.Sink, r.host,
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: runtimeMetrics})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

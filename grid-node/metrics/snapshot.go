@@ -40,7 +40,31 @@ type LoopHistograms struct {
 	Order      Histogram // primary: order received to committed
 	RoundTrip  Histogram // primary: Prepare sent to its acknowledgement received
 	Tick       Histogram // between two ticks
+	WakeUp     Histogram // of one wake-up, from its start to the end of its writes
 	Preprocess Histogram // primary: one Submit parsed, checked, stored; a sample of them
+}
+
+// Thread is what is known of the thread of one loop.
+type Thread struct {
+	Usage   ThreadUsage
+	Stalls  uint64 // ticks that came too late to go unnoticed
+	Stalled int64  // time between those and the ticks before them, ns
+}
+
+// ThreadUsage is what the kernel charges a thread with. Times are in nanoseconds.
+type ThreadUsage struct {
+	Known                    bool  // false: the loop has no thread of its own, or the kernel does not tell
+	User, System             int64 // CPU time
+	Waited                   int64 // ready to run, without a core
+	MinorFaults, MajorFaults uint64
+	Voluntary, Involuntary   uint64 // context switches: it slept, another thread took the core
+}
+
+// Since is what was added since an earlier reading of the same thread.
+func (u ThreadUsage) Since(e ThreadUsage) ThreadUsage {
+	return ThreadUsage{Known: u.Known && e.Known, User: u.User - e.User, System: u.System - e.System, Waited: u.Waited - e.Waited,
+		MinorFaults: u.MinorFaults - e.MinorFaults, MajorFaults: u.MajorFaults - e.MajorFaults,
+		Voluntary: u.Voluntary - e.Voluntary, Involuntary: u.Involuntary - e.Involuntary}
 }
 
 // Partition is one partition's part of a Snapshot.
@@ -61,10 +85,14 @@ type Liveness struct {
 	BadFrames uint64 // connections closed for a frame that cannot be
 }
 
+// ThreadNames of Snapshot.Threads.
+var ThreadNames = [2]string{"data", "liveness"}
+
 // Snapshot is everything the loop knows at one moment.
 type Snapshot struct {
 	Node        NodeCounters
 	Loop        LoopHistograms
+	Threads     [2]Thread // by ThreadNames
 	Transport   transport.Stats
 	Liveness    Liveness
 	Clients     int

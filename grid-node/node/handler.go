@@ -163,10 +163,9 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 // OnTick implements transport.Handler.
 func (n *Node) OnTick() {
 	now := n.loop.Clock().Mono()
-	if n.tickAt != 0 {
-		n.loopStat.Tick.Observe(now - n.tickAt)
+	if d := n.dog.tick(now); d > 0 {
+		n.loopStat.Tick.Observe(d)
 	}
-	n.tickAt = now
 	for i := len(n.awaiting) - 1; i >= 0; i-- {
 		if l := n.awaiting[i]; now > l.helloBy && l.conn.Open() {
 			n.counters.HelloTimeouts++

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,10 @@ type liveness struct {
 	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
 	pulses map[string]*pulse                                          // dialled, by address
 	out    replica.Outbox
+	dog    *watchdog
+
+	threadMu sync.Mutex
+	thread   metrics.Thread // dog.stats as of the last tick
 
 	badFrames, dropped, dials atomic.Uint64
 	links                     atomic.Int64
@@ -64,7 +69,8 @@ var (
 )
 
 func newLiveness(n *Node) (*liveness, error) {
-	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{}}
+	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{},
+		dog: newWatchdog(metrics.ThreadNames[1], &n.cfg)}
 	var err error
 	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
 		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxHello, HardOut: livenessHardOut, MaxMemory: 32 << 20,
@@ -80,6 +86,10 @@ func (l *liveness) now() replica.Time { return replica.Time{Mono: l.loop.Clock()
 // OnTick implements transport.Handler.
 func (l *liveness) OnTick() {
 	now := l.now()
+	l.dog.tick(now.Mono)
+	l.threadMu.Lock()
+	l.thread = l.dog.stats
+	l.threadMu.Unlock()
 	for i := range l.vitals {
 		if v := l.vitals[i].Load(); v != nil {
 			v.Tick(now, &l.out)
@@ -248,6 +258,8 @@ func (l *liveness) OnClose(c *transport.Conn, err error) {
 func (l *liveness) OnWakeEnd() {}
 
 // snapshot is for metrics; from any thread.
-func (l *liveness) snapshot() metrics.Liveness {
-	return metrics.Liveness{Links: int(l.links.Load()), BadFrames: l.badFrames.Load(), Dropped: l.dropped.Load(), Dials: l.dials.Load()}
+func (l *liveness) snapshot() (metrics.Liveness, metrics.Thread) {
+	l.threadMu.Lock()
+	defer l.threadMu.Unlock()
+	return metrics.Liveness{Links: int(l.links.Load()), BadFrames: l.badFrames.Load(), Dropped: l.dropped.Load(), Dials: l.dials.Load()}, l.thread
 }

@@ -48,7 +48,7 @@ type Node struct {
 	counters  metrics.NodeCounters
 	loopStat  metrics.LoopHistograms
 	alarms    alarmLog
-	tickAt    int64         // Mono of the last tick
+	dog       *watchdog
 	stopping  bool          // a drain has begun
 	hurry     chan struct{} // closed: wait for nobody
 	hurryOnce sync.Once
@@ -74,10 +74,12 @@ func New(cfg Config) (*Node, error) {
 	n.self = wire.FormatMemberID(cfg.Pod, n.boot)
 	n.log = cfg.Log.With("pod", cfg.Pod, "bootID", wire.FormatBootID(n.boot))
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.dog = newWatchdog(metrics.ThreadNames[0], &n.cfg)
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
 		MaxMemory: int(n.plan.buffers),
+		WakeUp:    func(d time.Duration) { n.loopStat.WakeUp.Observe(int64(d)) },
 	}, n)
 	if err != nil {
 		return nil, err
@@ -159,6 +161,8 @@ func (n *Node) close() {
 	n.cancel()
 	n.live.loop.Stop()
 	n.wg.Wait()
+	n.dog.meter.close()
+	n.live.dog.meter.close()
 	for _, p := range n.parts {
 		p.inc.close()
 	}

@@ -92,7 +92,8 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 		s.Node.Alarms, s.Node.Drains = maps.Clone(n.counters.Alarms), maps.Clone(n.counters.Drains)
 		s.Loop = n.loopStat
 		s.Transport = n.loop.Stats()
-		s.Liveness = n.live.snapshot()
+		s.Liveness, s.Threads[1] = n.live.snapshot()
+		s.Threads[0] = n.dog.stats
 		s.Clients = len(n.clients)
 		for _, p := range n.peers {
 			if p.out != nil {

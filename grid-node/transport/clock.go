@@ -14,6 +14,7 @@ type Clock struct {
 	off   int64 // CLOCK_BOOTTIME minus time since start
 	mono  int64
 	wall  int64
+	woke  time.Time // start of the current wake-up
 }
 
 func newClock() *Clock {
@@ -37,7 +38,10 @@ func (c *Clock) Exact() int64 {
 }
 
 // update reads the clocks at the start of a wake-up.
-func (c *Clock) update() { c.set(time.Now()) }
+func (c *Clock) update() {
+	c.woke = time.Now()
+	c.set(c.woke)
+}
 
 func (c *Clock) set(now time.Time) int64 {
 	c.wall = now.UnixNano()

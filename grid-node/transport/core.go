@@ -123,6 +123,13 @@ func (l *core) settle() {
 	}
 }
 
+// wokeUp tells how long the wake-up took that ends now.
+func (l *core) wokeUp() {
+	if l.cfg.WakeUp != nil {
+		l.cfg.WakeUp(time.Since(l.clock.woke))
+	}
+}
+
 func (l *core) reap() {
 	// OnClose may close further connections: the slice grows while we walk it.
 	for i := 0; i < len(l.closing); i++ {

@@ -101,6 +101,9 @@ func (l *epollLoop) Run() error {
 			l.unmute()
 		}
 		l.settle()
+		if n > 0 {
+			l.wokeUp()
+		}
 	}
 	return l.err
 }

@@ -72,6 +72,7 @@ func (l *netLoop) Run() error {
 		l.stats.WakeUps++
 		l.tick(l.clock.mono)
 		l.settle()
+		l.wokeUp()
 	}
 	return nil
 }

@@ -22,6 +22,9 @@ const (
 	KindNet Kind = "net"
 )
 
+// Pinned says whether a Loop of this kind stays on one OS thread.
+func (k Kind) Pinned() bool { return k == KindEpoll || k == KindAuto && runtime.GOOS == "linux" }
+
 // Handler receives everything that happens on a Loop. All methods run on the
 // loop and must not block: while one runs, nothing else of the process is served.
 type Handler interface {
@@ -105,6 +108,9 @@ type Config struct {
 	WriteStall  time.Duration // longest time without progress of pending output; default 10 s
 	DialTimeout time.Duration // default 2 s
 	Source      netip.Addr    // local address of dialled connections; default: the kernel chooses
+	// WakeUp, if set, is told at the end of each wake-up with something to do how
+	// long it took, writes included.
+	WakeUp func(time.Duration)
 }
 
 func (c Config) withDefaults() Config {

@@ -1,0 +1,22 @@
+package ordergrid
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+)
+
+func TestMetricsAreOnThePage(t *testing.T) {
+	conditionGauge.WithLabelValues("a", "b", "c")
+	partitionGauge.WithLabelValues("a", "b", "c")
+	writesTotal.WithLabelValues("a", "b")
+	questionsTotal.WithLabelValues("a")
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(conditionGauge, partitionGauge, writesTotal, questionsTotal)
+	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
+		return strings.HasPrefix(name, "ordergrid_operator_") && !strings.HasPrefix(name, "ordergrid_operator_probe_")
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package metrics
+
+func readUsage() (processUsage, bool) { return processUsage{}, false }

@@ -1,0 +1,163 @@
+package cgroup
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Stats of a group. Counters run from the group's making.
+type Stats struct {
+	CPU    *CPU    // nil: not known
+	Memory *Memory // nil: not known
+	// Waits is the time in which some or all tasks of the group stood still for want
+	// of a resource (pressure stall information); empty where the kernel keeps none.
+	Waits []Wait
+}
+
+// CPU quota, as the kernel enforced it.
+type CPU struct {
+	Periods, Throttled uint64        // accounting periods, and those in which the group was stopped
+	ThrottledTime      time.Duration // for so long, all cores together
+}
+
+// Memory of a group in bytes.
+type Memory struct {
+	Used  uint64
+	Limit uint64 // 0: none
+	// Events count what happened at the limits; the keys are those of memory.events:
+	// low, high, max, oom, oom_kill. Version 1 knows max and oom_kill.
+	Events map[string]uint64
+}
+
+// Wait for one resource.
+type Wait struct {
+	Resource string        // cpu, memory, io
+	Kind     string        // some: at least one task stood still; full: all of them did
+	Time     time.Duration // since the group was made
+}
+
+// Read reads the present figures; what cannot be read is left out.
+func (g *Group) Read() Stats {
+	var s Stats
+	s.CPU = g.readCPU()
+	s.Memory = g.readMemory()
+	if g.v2 != "" {
+		for _, resource := range []string{"cpu", "memory", "io"} {
+			b, err := os.ReadFile(filepath.Join(g.v2, resource+".pressure"))
+			if err == nil {
+				s.Waits = append(s.Waits, waits(resource, b)...)
+			}
+		}
+	}
+	return s
+}
+
+func (g *Group) readCPU() *CPU {
+	if m := pairs(g.v2, "cpu.stat"); m["nr_periods"] != nil {
+		return &CPU{Periods: *m["nr_periods"], Throttled: value(m, "nr_throttled"), ThrottledTime: duration(value(m, "throttled_usec"), time.Microsecond)}
+	}
+	if m := pairs(g.cpu, "cpu.stat"); m["nr_periods"] != nil {
+		return &CPU{Periods: *m["nr_periods"], Throttled: value(m, "nr_throttled"), ThrottledTime: duration(value(m, "throttled_time"), time.Nanosecond)}
+	}
+	return nil
+}
+
+// unlimited1 is what version 1 says where there is no limit: the largest number of
+// bytes that is whole pages, of whatever size they are.
+const unlimited1 = math.MaxInt64 &^ (1<<20 - 1)
+
+func (g *Group) readMemory() *Memory {
+	if used, ok := number(g.v2, "memory.current"); ok {
+		m := &Memory{Used: used, Events: map[string]uint64{}}
+		m.Limit, _ = number(g.v2, "memory.max") // "max" is no number
+		for name, n := range pairs(g.v2, "memory.events") {
+			m.Events[name] = *n
+		}
+		return m
+	}
+	if used, ok := number(g.memory, "memory.usage_in_bytes"); ok {
+		m := &Memory{Used: used, Events: map[string]uint64{}}
+		if limit, ok := number(g.memory, "memory.limit_in_bytes"); ok && limit < unlimited1 {
+			m.Limit = limit
+		}
+		if n, ok := number(g.memory, "memory.failcnt"); ok {
+			m.Events["max"] = n
+		}
+		if n := pairs(g.memory, "memory.oom_control")["oom_kill"]; n != nil {
+			m.Events["oom_kill"] = *n
+		}
+		return m
+	}
+	return nil
+}
+
+// pairs reads a file of lines "name number"; others are passed over. nil when
+// there is no such file.
+func pairs(dir, file string) map[string]*uint64 {
+	if dir == "" {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return nil
+	}
+	m := map[string]*uint64{}
+	for line := range bytes.Lines(b) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if n, err := strconv.ParseUint(rest, 10, 64); err == nil {
+			m[name] = &n
+		}
+	}
+	return m
+}
+
+func value(m map[string]*uint64, name string) uint64 {
+	if n := m[name]; n != nil {
+		return *n
+	}
+	return 0
+}
+
+// number reads a file that holds one number.
+func number(dir, file string) (uint64, bool) {
+	if dir == "" {
+		return 0, false
+	}
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	return n, err == nil
+}
+
+// waits reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=123" (µs), and "full".
+func waits(resource string, b []byte) (out []Wait) {
+	for line := range bytes.Lines(b) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 || (fields[0] != "some" && fields[0] != "full") {
+			continue
+		}
+		total, ok := strings.CutPrefix(fields[len(fields)-1], "total=")
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(total, 10, 64); err == nil {
+			out = append(out, Wait{Resource: resource, Kind: fields[0], Time: duration(n, time.Microsecond)})
+		}
+	}
+	return out
+}
+
+// duration of n units; what no Duration holds is the longest there is.
+func duration(n uint64, unit time.Duration) time.Duration {
+	if n > uint64(math.MaxInt64/unit) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * unit
+}

@@ -1,0 +1,82 @@
+// Package metricsdoc compares metrics with docs/metrics.md, for the tests of the
+// packages that export them.
+package metricsdoc
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Check fails the test unless the page has exactly the metrics that g gathers and
+// owns names: name, type, labels, and the help text at the beginning of the
+// meaning. page is the path of docs/metrics.md.
+func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name string) bool) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPage := rows(string(text))
+	for _, f := range families {
+		if !owns(f.GetName()) {
+			continue
+		}
+		want, got := row(f), onPage[f.GetName()]
+		delete(onPage, f.GetName())
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: docs/metrics.md has\n%q, want (more may follow)\n%s |", f.GetName(), got, want)
+		}
+	}
+	for name := range onPage {
+		if owns(name) {
+			t.Errorf("docs/metrics.md describes %s, which is not exported", name)
+		}
+	}
+}
+
+// Named says whether the page has a row for a metric.
+func Named(t *testing.T, page, name string) bool {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows(string(text))[name] != ""
+}
+
+// rows of the tables of the page, by the name in their first column.
+func rows(page string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(page) {
+		if rest, ok := strings.CutPrefix(line, "| `"); ok {
+			if name, _, ok := strings.Cut(rest, "`"); ok {
+				out[name] = strings.TrimSpace(line)
+			}
+		}
+	}
+	return out
+}
+
+// row is how the line of a family begins.
+func row(f *dto.MetricFamily) string {
+	var labels []string
+	for _, m := range f.GetMetric() {
+		for _, l := range m.GetLabel() {
+			if name := "`" + l.GetName() + "`"; !slices.Contains(labels, name) {
+				labels = append(labels, name)
+			}
+		}
+	}
+	slices.Sort(labels)
+	return fmt.Sprintf("| `%s` | %s | %s | %s", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, " "), strings.ReplaceAll(f.GetHelp(), "|", `\|`))
+}
