@@ -1,4 +1,3 @@
-// Package cgroup reads what the kernel lets this process use.
 package cgroup
 
 import (

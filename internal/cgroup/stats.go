@@ -28,7 +28,7 @@ type CPU struct {
 // Memory of a group in bytes.
 type Memory struct {
 	Used  uint64
-	Limit uint64 // 0: none
+	Limit uint64 // of the group itself, 0: none; MemoryLimit looks at those above it too
 	// Events count what happened at the limits; the keys are those of memory.events:
 	// low, high, max, oom, oom_kill. Version 1 knows max and oom_kill.
 	Events map[string]uint64
@@ -67,14 +67,10 @@ func (g *Group) readCPU() *CPU {
 	return nil
 }
 
-// unlimited1 is what version 1 says where there is no limit: the largest number of
-// bytes that is whole pages, of whatever size they are.
-const unlimited1 = math.MaxInt64 &^ (1<<20 - 1)
-
 func (g *Group) readMemory() *Memory {
 	if used, ok := number(g.v2, "memory.current"); ok {
 		m := &Memory{Used: used, Events: map[string]uint64{}}
-		m.Limit, _ = number(g.v2, "memory.max") // "max" is no number
+		m.limit(g.v2, "memory.max")
 		for name, n := range pairs(g.v2, "memory.events") {
 			m.Events[name] = *n
 		}
@@ -82,9 +78,7 @@ func (g *Group) readMemory() *Memory {
 	}
 	if used, ok := number(g.memory, "memory.usage_in_bytes"); ok {
 		m := &Memory{Used: used, Events: map[string]uint64{}}
-		if limit, ok := number(g.memory, "memory.limit_in_bytes"); ok && limit < unlimited1 {
-			m.Limit = limit
-		}
+		m.limit(g.memory, "memory.limit_in_bytes")
 		if n, ok := number(g.memory, "memory.failcnt"); ok {
 			m.Events["max"] = n
 		}
@@ -94,6 +88,12 @@ func (g *Group) readMemory() *Memory {
 		return m
 	}
 	return nil
+}
+
+func (m *Memory) limit(dir, file string) {
+	if n, ok := readLimit(filepath.Join(dir, file)); ok {
+		m.Limit = uint64(n)
+	}
 }
 
 // pairs reads a file of lines "name number"; others are passed over. nil when
