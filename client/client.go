@@ -74,8 +74,8 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		if err == nil || !errors.Is(now, context.DeadlineExceeded) {
 			err = now // of an attempt cut short by the deadline the one before says more
 		}
-		if permanent(err) {
-			break
+		if permanent(err) || errors.Is(err, ErrTLS) {
+			break // nothing of it will have changed within DialTimeout
 		}
 	}
 	c.Close() //nolint:errcheck // it never fails

@@ -83,6 +83,10 @@ type Config struct {
 	// tunnel. address is "host:port": an endpoint, or what the table says.
 	// Anything but a *net.TCPConn is used as with IONet.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// TLS makes every connection TLS 1.3, with the certificate to present to the
+	// nodes: TLSFiles reads PEM files, TLSConfig takes a tls.Config. nil: plain TCP.
+	// IO counts as without: the record layer sits on the same socket.
+	TLS TLS
 	// OnOutage is called after every outage of a session, on a goroutine of its
 	// own. Default: nothing is called; Outages() has the last ones.
 	OnOutage func(Outage)

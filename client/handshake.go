@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -60,6 +61,9 @@ func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byt
 	}
 	for {
 		frame, rest, err := wire.Split(k.in[k.r:k.w])
+		if err != nil && secure.LooksLikeTLS(k.in[k.r:k.w]) {
+			return nil, plainToTLS(k.addr)
+		}
 		if err != nil {
 			return nil, &ProtocolError{Address: k.addr, What: "undecodable bytes", Cause: err}
 		}
@@ -95,6 +99,9 @@ func (k *conn) checkGoaway(frame []byte) ([]byte, error) {
 	var m wire.Goaway
 	if err := wire.DecodeGoaway(frame, &m); err != nil {
 		return nil, &ProtocolError{Address: k.addr, What: "goaway", Cause: err}
+	}
+	if m.Code == wire.GoawayTLS {
+		return nil, plainToTLS(k.addr)
 	}
 	return nil, &GoawayError{Address: k.addr, Code: m.Code, Text: printable(m.Text)}
 }

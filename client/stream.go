@@ -8,7 +8,8 @@ import (
 )
 
 // stream is the byte connection below a link. Two implementations: the net
-// package (any operating system) and blocking sockets (Linux).
+// package (any operating system) and blocking sockets (Linux); tlsStream sits on
+// either.
 //
 // One goroutine may read while another writes. Both calls return errTick after
 // at most about tick without progress, so that the caller can look at contexts
@@ -17,8 +18,8 @@ type stream interface {
 	// Read returns at least one byte, or an error. until is the monotonic
 	// time (see nanotime) at which the caller wants to be back.
 	Read(p []byte, until int64) (int, error)
-	// Write returns how many bytes the peer's window took; with errTick the
-	// rest can be written later.
+	// Write returns how many bytes the peer's window took; after errTick the
+	// caller comes back with the rest, the same bytes first.
 	Write(p []byte) (int, error)
 	// Close wakes a reader and a writer; it may be called more than once.
 	Close() error
@@ -35,10 +36,16 @@ func dialStream(ctx context.Context, cfg *Config, mode IO, addr string) (stream,
 	if err != nil {
 		return nil, err
 	}
+	var st stream = &netStream{conn: conn}
 	if tcp, ok := conn.(*net.TCPConn); ok && mode != IONet && haveRawIO {
-		return newRawStream(tcp, mode)
+		if st, err = newRawStream(tcp, mode); err != nil {
+			return nil, err
+		}
 	}
-	return &netStream{conn: conn}, nil
+	if cfg.TLS == nil {
+		return st, nil
+	}
+	return newTLSStream(ctx, cfg, st, addr)
 }
 
 // netStream is the net package's connection. Deadlines are moved at most every

@@ -64,6 +64,7 @@ name, PUT /v1/partitions/NAME/spec changes the spec of a partition, and POST /v1
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
+	fl.BoolVar(&o.TLS, "tls", false, "TLS 1.3 on the data ports, with throw-away certificates; the commands printed have the flags for it")
 	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait the lease out first")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
@@ -119,6 +120,9 @@ func printInfo(w io.Writer, o dev.Options, i dev.Info) {
 	grid := ""
 	if o.Grid != "dev" {
 		grid = " --grid " + o.Grid
+	}
+	if i.TLS != nil {
+		grid += fmt.Sprintf(" --tls-cert %s --tls-key %s --tls-ca %s", i.TLS.Cert, i.TLS.Key, i.TLS.CA)
 	}
 	fmt.Fprintf(w, "Submit a first order, read it back, compare the copies (in another terminal):\n\n")
 	for _, c := range []string{"submit --clordid first-order", "get --clordid first-order", "verify"} {

@@ -22,6 +22,7 @@ import (
 // serveFlags are the flags that are not fields of node.Config as they are.
 type serveFlags struct {
 	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io string
+	tls                                                                        tlsFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -85,6 +86,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to hand over, finish accepted orders and the sink after SIGTERM; its last quarter, 5s at most, does not wait for others; default 20s")
 	fl.BoolVar(&cfg.LeasedReads, "leased-reads", false, "answer leased reads at once; a take-over then has to wait --lease out first")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
+	f.tls.add(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -140,6 +142,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		cfg.LearnerRate = -1 // 0 said on the command line is not the default
 	}
 	cfg.Transport = transport.Kind(f.io)
+	if cfg.TLS, err = f.tls.load(); err != nil {
+		return nil, err
+	}
 	if err := setArbiter(ctx, &cfg, f); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type clientFlags struct {
 	endpoints []string
 	grid      string
 	timeout   time.Duration
+	tls       tlsFlags
 }
 
 func (f *clientFlags) add(cmd *cobra.Command) {
@@ -28,10 +29,19 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.endpoints, "endpoint", []string{"127.0.0.1:7400"}, "host:port of any node, or of the grid's client service; several separated by commas")
 	fl.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the grid that answers")
 	fl.DurationVar(&f.timeout, "timeout", 5*time.Second, "for connecting, and for each request with its retries")
+	f.tls.add(fl, "the grid is talked to by TLS")
 }
 
 func (f *clientFlags) dial(ctx context.Context) (*client.Client, error) {
-	return client.Dial(ctx, client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "grid-node-cli", DialTimeout: f.timeout, RequestTimeout: f.timeout})
+	cfg := client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "grid-node-cli", DialTimeout: f.timeout, RequestTimeout: f.timeout}
+	given, err := f.tls.given()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if given {
+		cfg.TLS = client.TLSFiles(f.tls.files)
+	}
+	return client.Dial(ctx, cfg)
 }
 
 func submitCommand() *cobra.Command {

@@ -31,6 +31,7 @@ type Options struct {
 	HTTPPort    int    // health port of the first node, the others follow; 0 = any free ports
 	Exe         string // the grid-node program; default this one
 	Args        []string
+	TLS         bool // make throw-away certificates and use them
 	Log         *slog.Logger
 	Stderr      io.Writer // of the nodes
 }
@@ -43,6 +44,14 @@ type Info struct {
 	PIDs      []int    `json:"pids"`
 	HTTP      []string `json:"http"` // base URLs of metrics and health, node by node
 	ReadyMS   int64    `json:"ready_ms"`
+	TLS       *TLS     `json:"tls,omitempty"`
+}
+
+// TLS are the PEM files for a client of the grid.
+type TLS struct {
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	CA   string `json:"ca"`
 }
 
 // Fill sets defaults and checks every field; errors name the flag, the value and
@@ -111,6 +120,16 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 		return err
 	}
 	defer stopArbiter()
+	if o.TLS {
+		dir, err := os.MkdirTemp("", "ordergrid-dev-tls-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if err := g.makeCertificates(dir); err != nil {
+			return fmt.Errorf("--tls: %w", err)
+		}
+	}
 	if err := g.start(url); err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type grid struct {
 	o Options
 	s *supervisor
 
+	nodeTLS, clientTLS *TLS // nil without Options.TLS
+
 	mu     sync.Mutex
 	url    string
 	places []place
@@ -65,7 +67,7 @@ func (g *grid) start(url string) error {
 }
 
 func (g *grid) info(url string) Info {
-	info := Info{Grid: g.o.Grid, Arbiter: url}
+	info := Info{Grid: g.o.Grid, Arbiter: url, TLS: g.clientTLS}
 	for _, n := range g.nodes() {
 		info.Endpoints = append(info.Endpoints, n.Address)
 		info.HTTP = append(info.HTTP, n.HTTP)
@@ -183,6 +185,9 @@ func (g *grid) args(i int) []string {
 		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
 		"--pod", podName(o.Grid, p.shard, p.ordinal),
 		"--listen", p.data, "--advertise", p.data, "--http", p.http}
+	if t := g.nodeTLS; t != nil {
+		args = append(args, "--tls-cert", t.Cert, "--tls-key", t.Key, "--tls-ca", t.CA)
+	}
 	seeded := map[int]bool{}
 	for _, other := range g.places {
 		switch {

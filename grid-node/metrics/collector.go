@@ -71,6 +71,9 @@ var (
 
 	accepted      = desc("connections_accepted_total", "Connections accepted.")
 	refused       = desc("connections_refused_total", "Connections closed at accept, the limit was reached.")
+	noTLS         = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
+	nodesRefused  = desc("nodes_refused_total", "Connections closed because they said to be a node's and had no node's certificate.")
+	tlsExpires    = desc("tls_certificate_expires_seconds", "When the certificate in use ends, in seconds since 1970; absent without TLS.")
 	slowClosed    = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly.")
 	paused        = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames     = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
@@ -102,7 +105,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
-	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, slowClosed, paused,
+	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 }
 
@@ -219,6 +222,11 @@ func (e emitter) node(s *Snapshot) {
 	t := &s.Transport
 	e.counter(accepted, t.Accepted)
 	e.counter(refused, t.Refused)
+	e.counter(noTLS, t.NoTLS)
+	e.counter(nodesRefused, s.Node.NodesRefused)
+	if !s.TLSExpires.IsZero() {
+		e.gauge(tlsExpires, float64(s.TLSExpires.Unix()))
+	}
 	e.counter(slowClosed, t.SlowPeers)
 	e.counter(paused, t.Paused)
 	e.counter(wakeUps, t.WakeUps)

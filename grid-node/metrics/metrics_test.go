@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -17,7 +18,7 @@ import (
 )
 
 func full() *Snapshot {
-	s := &Snapshot{Clients: 3, Peers: 1, MemoryUsed: 1 << 20, MemoryLimit: 1 << 30}
+	s := &Snapshot{TLSExpires: time.Unix(1e9, 0), Clients: 3, Peers: 1, MemoryUsed: 1 << 20, MemoryLimit: 1 << 30}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
 	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, OldestNs: 2e9}

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"time"
+
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
@@ -11,6 +13,7 @@ type NodeCounters struct {
 	HelloTimeouts     uint64
 	Redirects         uint64 // requests answered NotPrimary
 	PeersRefused      uint64
+	NodesRefused      uint64 // said to be nodes without a node's certificate
 	PeerFramesDropped uint64 // no connection to the peer, or a partition that is not here
 	Proposals         uint64
 	Restarts          uint64 // replicas discarded and made anew
@@ -100,4 +103,5 @@ type Snapshot struct {
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64
+	TLSExpires  time.Time // of the certificate in use; zero without TLS
 }

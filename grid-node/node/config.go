@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -58,6 +59,10 @@ type Config struct {
 
 	Sink    string // "hold" (default) or "file"
 	SinkDir string // with "file"
+
+	// TLS makes the data port TLS 1.3, for clients, peers and signs of life; nil is
+	// plain TCP.
+	TLS *secure.Identity
 
 	Transport transport.Kind
 	Pprof     bool // serve /debug/pprof on HTTP
@@ -147,6 +152,9 @@ func (c *Config) fill() error {
 		}
 	default:
 		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
+	}
+	if c.TLS != nil && c.Transport == transport.KindEpoll {
+		bad("io", fmt.Sprintf("%q", c.Transport), "net, or nothing, with --tls-cert")
 	}
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")

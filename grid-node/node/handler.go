@@ -32,7 +32,7 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 		switch {
 		case err != nil:
 			n.counters.BadFrames++
-			err = n.goaway(l, wire.GoawayProtocol, err.Error())
+			err = n.undecodable(l, rest, err)
 		case frame == nil:
 			if l.state == awaitHello && wire.Need(rest) > maxHello {
 				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame has %d bytes, allowed: a Hello of at most %d", wire.Need(rest), maxHello))
@@ -146,6 +146,7 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 	l := c.Tag.(*link)
 	if l.state != ready {
 		n.awaiting.remove(l)
+		n.tellTLS(l, err)
 	}
 	switch l.role {
 	case wire.RolePeer:

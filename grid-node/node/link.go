@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -86,6 +87,10 @@ func (n *Node) hello(l *link, frame []byte) error {
 			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("node %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
 				m.Member, m.BootID, m.Address))
 		}
+		if err := n.mayBeNode(l, m.Address); err != nil {
+			n.counters.NodesRefused++
+			return n.goaway(l, wire.GoawayRole, err.Error())
+		}
 	}
 	if m.Role == wire.RoleLiveness { // its thread says Welcome
 		return l.conn.HandOver(n.live.loop, &pulse{state: ready})
@@ -144,6 +149,9 @@ func saidGoaway(frame []byte) error {
 	var m wire.Goaway
 	if err := wire.DecodeGoaway(frame, &m); err != nil {
 		return err
+	}
+	if m.Code == wire.GoawayTLS {
+		return fmt.Errorf("%w: %w: %s", transport.ErrPeerClosed, secure.ErrTLS, m.Text)
 	}
 	return fmt.Errorf("%w: goaway %d: %s", transport.ErrPeerClosed, m.Code, m.Text)
 }

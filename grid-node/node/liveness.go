@@ -22,7 +22,9 @@ import (
 // A node dials one connection to every node that it sends beacons to, and answers
 // on the connection that a beacon came on. The data loop accepts, reads the Hello,
 // and hands the connection over (hello in link.go): a connection has to stand
-// before a loop gets stuck, so it is dialled with the first beacon and kept.
+// before a loop gets stuck, so it is dialled with the first beacon and kept. With
+// TLS the data loop has looked at the certificate by then, as at a peer's; the
+// session with its keys moves along with the connection.
 type liveness struct {
 	cfg  *Config
 	log  *slog.Logger
@@ -74,7 +76,7 @@ func newLiveness(n *Node) (*liveness, error) {
 	var err error
 	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
 		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxHello, HardOut: livenessHardOut, MaxMemory: 32 << 20,
-		Tick: n.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: n.cfg.Source(),
+		Tick: n.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: n.cfg.Source(), TLS: n.transportTLS(),
 	}, l)
 	return l, err
 }

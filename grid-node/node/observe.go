@@ -109,6 +109,9 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
 	}
+	if n.cfg.TLS != nil {
+		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
+	}
 	return s, nil
 }
 

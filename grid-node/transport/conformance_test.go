@@ -150,7 +150,7 @@ func TestHandlerErrorIsDelivered(t *testing.T) {
 		c := dial(t, addr)
 		in := append(frame("fine"), frame(strings.Repeat("bad", 100_000))...)
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = c.Write(in); _ = c.(*net.TCPConn).CloseWrite() })
+		wg.Go(func() { _, _ = c.Write(in); closeWrite(c) })
 		got, err := io.ReadAll(c)
 		wg.Wait()
 		if want := string(frame("fine")) + "goaway"; err != nil || string(got) != want {
@@ -190,7 +190,7 @@ func TestHalfClose(t *testing.T) {
 		if _, err := c.Write(in); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.(*net.TCPConn).CloseWrite()
+		closeWrite(c)
 		if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, in) {
 			t.Fatalf("read %d of %d bytes, %v", len(got), len(in), err)
 		}
@@ -206,8 +206,8 @@ func TestResetIsNoticed(t *testing.T) {
 		addr := serve(t, kind, Config{Tick: time.Hour}, e)
 		c := dial(t, addr)
 		exchange(t, c, frame("hello"), 9)
-		_ = c.(*net.TCPConn).SetLinger(0)
-		_ = c.Close()
+		_ = tcpOf(c).SetLinger(0)
+		_ = tcpOf(c).Close()
 		if err := within(t, e.closed); !errors.Is(err, ErrPeerClosed) {
 			t.Fatalf("closed with %v, want ErrPeerClosed", err)
 		}
@@ -342,17 +342,10 @@ func TestTicks(t *testing.T) {
 func TestStopClosesEverything(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		e := &echo{closed: make(chan error, 4), maxBody: 100}
-		l, err := New(kind, Config{}, e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr, err := l.Listen("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l, addr := newLoop(t, kind, Config{}, e)
 		done := make(chan error, 1)
 		go func() { done <- l.Run() }()
-		c := dial(t, addr.String())
+		c := dial(t, addr)
 		exchange(t, c, frame("x"), 5)
 		l.Stop()
 		if err := within(t, done); err != nil {
@@ -367,7 +360,7 @@ func TestStopClosesEverything(t *testing.T) {
 		if l.Post(func() {}) {
 			t.Fatal("Post after Stop said yes")
 		}
-		if c, err := net.Dial("tcp", addr.String()); err == nil {
+		if c, err := net.Dial("tcp", addr); err == nil {
 			_ = c.Close()
 			t.Fatal("still listening")
 		}

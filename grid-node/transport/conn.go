@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/x509"
 	"errors"
 	"time"
 )
@@ -13,6 +14,7 @@ type Conn struct {
 	id      uint64
 	core    *core
 	remote  string
+	cert    *x509.Certificate
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
@@ -48,6 +50,10 @@ func (c *Conn) ID() uint64 { return c.id }
 
 // Remote is the peer's "ip:port".
 func (c *Conn) Remote() string { return c.remote }
+
+// Certificate is what the peer proved to be, verified by the handshake; nil
+// without TLS.
+func (c *Conn) Certificate() *x509.Certificate { return c.cert }
 
 // Dialled reports whether this side opened the connection.
 func (c *Conn) Dialled() bool { return c.dialled }

@@ -72,14 +72,14 @@ func (s *netSocket) accepts(to Loop) error {
 func (s *netSocket) handOver(c *Conn) {
 	close(s.gone)
 	to := c.to.(*netLoop)
-	nc, tag, rest := s.nc, c.toTag, c.toRest
+	nc, tls, tag, rest := s.nc, s.tls, c.toTag, c.toRest
 	ok := to.Post(func() {
 		if to.full() {
 			_ = nc.Close()
 			return
 		}
-		a := &netSocket{l: to, nc: nc}
-		ac := &Conn{Tag: tag, sock: a}
+		a := &netSocket{l: to, nc: nc, tls: tls}
+		ac := &Conn{Tag: tag, sock: a, cert: c.cert}
 		a.conn = ac
 		to.add(ac)
 		to.serve(a)

@@ -1,14 +1,19 @@
 package transport
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // echo answers every frame (u32 length of what follows, then the bytes) with the
@@ -66,12 +71,89 @@ func (e *echo) OnClose(_ *Conn, err error) {
 func (e *echo) OnTick()    { e.ticks++ }
 func (e *echo) OnWakeEnd() { e.wakes++ }
 
+// overTLS is KindNet with Config.TLS, for the tests the third kind.
+const overTLS Kind = "tls"
+
 // kinds are the implementations this platform has.
 func kinds() []Kind {
 	if runtime.GOOS == "linux" {
-		return []Kind{KindEpoll, KindNet}
+		return []Kind{KindEpoll, KindNet, overTLS}
 	}
-	return []Kind{KindNet}
+	return []Kind{KindNet, overTLS}
+}
+
+// newIdentity makes an authority and a certificate of it.
+func newIdentity(t testing.TB, user string) *secure.Identity {
+	t.Helper()
+	dir := t.TempDir()
+	ca, err := pki.Load(dir, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := ca.Save(dir, "node", pki.Identity{User: user, Names: []string{"localhost"}, Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := secure.Load(secure.Files{Cert: files.Cert, Key: files.Key, CA: files.CA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// identity is of every loop and every client of the tests. Its files go with the
+// first test that wants it; what was read of them stays in use.
+var (
+	identity     *secure.Identity
+	identityOnce sync.Once
+)
+
+func testTLS(t testing.TB) *TLS {
+	t.Helper()
+	identityOnce.Do(func() { identity = newIdentity(t, "node") })
+	return &TLS{Server: identity.Server, Client: identity.Client}
+}
+
+// secured are the addresses that want TLS.
+var secured sync.Map
+
+// newLoop is New, that knows overTLS, and Listen.
+func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr string) {
+	t.Helper()
+	if kind == overTLS {
+		kind = KindNet
+		if cfg.TLS == nil {
+			cfg.TLS = testTLS(t)
+		}
+	}
+	l, err := New(kind, cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := l.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.TLS != nil {
+		secured.Store(a.String(), cfg.TLS)
+	}
+	return l, a.String()
+}
+
+// tcpOf is the socket below a connection of dial.
+func tcpOf(c net.Conn) *net.TCPConn {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return c.(*net.TCPConn)
+}
+
+// closeWrite ends what c sends.
+func closeWrite(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		_ = t.CloseWrite()
+	}
+	_ = tcpOf(c).CloseWrite()
 }
 
 // forEach runs a conformance case on every implementation.
@@ -91,15 +173,8 @@ func serve(t testing.TB, kind Kind, cfg Config, e *echo) string {
 		e.maxBody = 1 << 20
 	}
 	e.closed = make(chan error, 64)
-	l, err := New(kind, cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, addr := newLoop(t, kind, cfg, e)
 	e.loop = l
-	addr, err := l.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan error, 1)
 	go func() { done <- l.Run() }()
 	t.Cleanup(func() {
@@ -108,7 +183,7 @@ func serve(t testing.TB, kind Kind, cfg Config, e *echo) string {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return addr.String()
+	return addr
 }
 
 // within waits for a value; the limit only turns a hang into a failure.
@@ -142,6 +217,13 @@ func dial(t testing.TB, addr string) net.Conn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
+	if cfg, ok := secured.Load(addr); ok {
+		over := tls.Client(c, cfg.(*TLS).Client("127.0.0.1"))
+		if err := over.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		return over
+	}
 	return c
 }
 

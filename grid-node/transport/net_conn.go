@@ -8,8 +8,9 @@ import (
 type netSocket struct {
 	l       *netLoop
 	conn    *Conn
-	nc      net.Conn
-	dialled net.Conn // result of a dial, handed over by the netDialled event
+	nc      net.Conn   // the socket
+	tls     *session   // above nc; nil without TLS
+	dialled *netSocket // result of a dial, handed over by the netDialled event
 
 	rbuf    []byte
 	reading bool          // a read is under way; rbuf belongs to the reader
@@ -33,7 +34,7 @@ func (s *netSocket) readLoop() {
 		case <-s.gone:
 			return
 		}
-		n, err := s.nc.Read(s.rbuf)
+		n, err := s.read()
 		if !s.l.send(netEvent{kind: netRead, s: s, n: n, err: err}) || err != nil {
 			return
 		}
@@ -44,7 +45,11 @@ func (s *netSocket) writeLoop() {
 	for {
 		select {
 		case b := <-s.out:
-			n, err := s.nc.Write(b)
+			if b == nil {
+				s.endWrite()
+				continue
+			}
+			n, err := s.send(b)
 			if !s.l.send(netEvent{kind: netWritten, s: s, n: n, err: err}) || err != nil {
 				return
 			}
@@ -73,12 +78,35 @@ func (s *netSocket) setReading(c *Conn, on bool) {
 	}
 }
 
-func (s *netSocket) shutdownWrite(*Conn) {
+// shutdownWrite leaves it to the writer, which is idle: with TLS there is a last
+// record to write.
+func (s *netSocket) shutdownWrite(*Conn) { s.out <- nil }
+
+func (s *netSocket) endWrite() {
+	if s.tls != nil {
+		_ = s.tls.conn.CloseWrite() // the peer may be gone
+	}
 	if hc, ok := s.nc.(interface{ CloseWrite() error }); ok {
 		_ = hc.CloseWrite()
 	}
 }
 
+func (s *netSocket) read() (int, error) {
+	if s.tls != nil {
+		return s.tls.read(s.rbuf)
+	}
+	return s.nc.Read(s.rbuf)
+}
+
+func (s *netSocket) send(b []byte) (int, error) {
+	if s.tls != nil {
+		return s.tls.write(b)
+	}
+	return s.nc.Write(b)
+}
+
+// release closes the socket at once. A tls.Conn's own Close would wait for a peer
+// that does not read.
 func (s *netSocket) release(*Conn) {
 	if s.nc != nil {
 		close(s.gone)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
 // netLoop is the portable loop: goroutines do the blocking, one goroutine runs
@@ -21,6 +24,8 @@ type netLoop struct {
 
 	mu        sync.Mutex
 	listeners []net.Listener
+
+	handshakes handshakes // of accepted connections
 }
 
 // netEvent is something a helper goroutine has for the loop.
@@ -38,6 +43,7 @@ const (
 	netWritten
 	netAccepted
 	netDialled
+	netNoTLS
 )
 
 func newNetLoop(cfg Config, h Handler) Loop {
@@ -91,6 +97,13 @@ func (l *netLoop) drainEvents() {
 
 func (l *netLoop) handle(ev netEvent) {
 	s := ev.s
+	if ev.kind == netNoTLS {
+		l.stats.NoTLS++
+		if l.cfg.TLS.OnFailure != nil {
+			l.cfg.TLS.OnFailure(s.nc.RemoteAddr().String(), ev.err)
+		}
+		return
+	}
 	c := s.conn
 	switch ev.kind {
 	case netAccepted:
@@ -124,7 +137,7 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 	case errors.Is(ev.err, io.EOF):
 		c.endOfInput()
 	case ev.err != nil:
-		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, ev.err))
+		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(ev.err)))
 	case !c.paused && !c.closing:
 		s.startRead()
 	}
@@ -187,6 +200,7 @@ func (l *netLoop) shut() {
 	for _, ln := range l.listeners { // first, see epollLoop.shut
 		_ = ln.Close()
 	}
+	l.handshakes.end()
 	l.posts.run() // connections handed over just now are closed too
 	l.closeAll()
 }
@@ -216,7 +230,12 @@ func (l *netLoop) acceptLoop(ln net.Listener) {
 				continue
 			}
 		}
-		if !l.send(netEvent{kind: netAccepted, s: &netSocket{l: l, nc: nc}}) {
+		s := &netSocket{l: l, nc: nc}
+		if l.cfg.TLS != nil {
+			l.secureAccepted(s)
+			continue
+		}
+		if !l.send(netEvent{kind: netAccepted, s: s}) {
 			_ = nc.Close()
 			return
 		}
@@ -230,7 +249,7 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s}
+	c := &Conn{sock: s, cert: s.tls.certificate()}
 	s.conn = c
 	l.add(c)
 	l.start(s, c, s.nc.RemoteAddr())
@@ -266,12 +285,19 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
 	go func() {
-		d := net.Dialer{Timeout: l.cfg.DialTimeout}
+		d := net.Dialer{}
 		if l.cfg.Source.IsValid() {
 			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(l.cfg.Source, 0))
 		}
-		nc, err := d.Dial("tcp", addr)
-		s.dialled = nc
+		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.DialTimeout)
+		defer cancel()
+		nc, err := d.DialContext(ctx, "tcp", addr)
+		if err == nil {
+			s.dialled = &netSocket{nc: nc}
+			if l.cfg.TLS != nil {
+				s.dialled.tls, err = l.cfg.TLS.dialled(ctx, nc, addr)
+			}
+		}
 		if !l.send(netEvent{kind: netDialled, s: s, err: err}) && nc != nil {
 			_ = nc.Close()
 		}
@@ -281,15 +307,16 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 
 func (l *netLoop) dialDone(s *netSocket, err error) {
 	c := s.conn
+	if d := s.dialled; d != nil && (c.closing || err != nil) {
+		_ = d.nc.Close()
+	}
 	switch {
 	case c.closing:
-		if s.dialled != nil {
-			_ = s.dialled.Close()
-		}
 	case err != nil:
 		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
 	default:
-		s.nc = s.dialled
+		s.nc, s.tls = s.dialled.nc, s.dialled.tls
+		c.cert = s.tls.certificate()
 		l.start(s, c, nil)
 	}
 }

@@ -75,6 +75,7 @@ type Stats struct {
 	Accepted  uint64 // connections accepted
 	Adopted   uint64 // connections handed over by another loop
 	Refused   uint64 // closed at accept: Config.MaxConns, or no file descriptor
+	NoTLS     uint64 // accepted connections whose TLS handshake failed
 	WakeUps   uint64 // wake-ups with at least one event
 	BytesIn   uint64
 	BytesOut  uint64
@@ -111,6 +112,7 @@ type Config struct {
 	// WakeUp, if set, is told at the end of each wake-up with something to do how
 	// long it took, writes included.
 	WakeUp func(time.Duration)
+	TLS    *TLS // nil: plain TCP; KindNet only, which KindAuto then is
 }
 
 func (c Config) withDefaults() Config {
@@ -133,6 +135,12 @@ func (c Config) withDefaults() Config {
 	defD(&c.Tick, 20*time.Millisecond)
 	defD(&c.WriteStall, 10*time.Second)
 	defD(&c.DialTimeout, 2*time.Second)
+	if c.TLS != nil {
+		t := *c.TLS
+		def(&t.MaxHandshakes, 128)
+		defD(&t.HandshakeTimeout, 3*time.Second)
+		c.TLS = &t
+	}
 	return c
 }
 
@@ -149,11 +157,14 @@ func New(kind Kind, cfg Config, h Handler) (Loop, error) {
 	cfg = cfg.withDefaults()
 	switch kind {
 	case KindAuto:
-		if runtime.GOOS == "linux" {
+		if runtime.GOOS == "linux" && cfg.TLS == nil {
 			return newEpollLoop(cfg, h)
 		}
 		return newNetLoop(cfg, h), nil
 	case KindEpoll:
+		if cfg.TLS != nil {
+			return nil, fmt.Errorf("transport kind %q: it has no TLS, allowed with TLS: %q", kind, KindNet)
+		}
 		return newEpollLoop(cfg, h)
 	case KindNet:
 		return newNetLoop(cfg, h), nil

@@ -67,6 +67,7 @@ const (
 	GoawayDraining uint16 = 4 // the node is stopping
 	GoawayLimit    uint16 = 5 // too many connections
 	GoawayRole     uint16 = 6 // a frame that this role may not send
+	GoawayTLS      uint16 = 7 // the port wants TLS and got none, or the other way round
 )
 
 // JoinReply codes.

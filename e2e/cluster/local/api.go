@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // readyTimeout bounds each wait of up. On two busy processors a cluster takes
@@ -26,11 +28,11 @@ type apiClient struct {
 }
 
 func newAPIClient(plan *Plan) (*apiClient, error) {
-	ca, err := loadAuthority(plan.pkiDir())
+	ca, err := pki.Load(plan.pkiDir(), authorityName)
 	if err != nil {
 		return nil, err
 	}
-	certPEM, keyPEM, err := ca.issue(identity{user: "admin", groups: []string{"system:masters"}})
+	certPEM, keyPEM, err := ca.Issue(pki.Identity{User: "admin", Groups: []string{"system:masters"}})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func newAPIClient(plan *Plan) (*apiClient, error) {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(ca.cert)
+	pool.AddCert(ca.Cert)
 	config := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	return &apiClient{base: plan.apiURL(), http: &http.Client{
 		Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: config},

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // run executes a command and returns its standard output; an error carries
@@ -81,12 +83,5 @@ func flock(path string) (unlock func(), err error) {
 // writeFile writes through a temporary name, so that a crash leaves either the
 // old file or the new.
 func writeFile(path string, content []byte, mode os.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, content, mode); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
+	return pki.WriteFile(path, content, mode)
 }

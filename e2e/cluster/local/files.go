@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // Every machine finds its configuration below /run/ordergrid/etc, which is
@@ -21,9 +23,9 @@ type hostFacts struct {
 }
 
 // writeMachineFiles writes everything below a machine's etc.
-func (p *Plan) writeMachineFiles(name string, ca *authority, facts hostFacts) error {
+func (p *Plan) writeMachineFiles(name string, ca *pki.Authority, facts hostFacts) error {
 	w := &fileWriter{dir: filepath.Join(p.machineDir(name), "etc"), plan: p, ca: ca}
-	w.write("ca.crt", ca.certPEM, nil)
+	w.write("ca.crt", ca.PEM, nil)
 	w.write("resolv.conf", []byte("# no resolver: the nodes have no way out\n"), nil)
 	switch name {
 	case switchName:
@@ -45,7 +47,7 @@ func (p *Plan) writeMachineFiles(name string, ca *authority, facts hostFacts) er
 type fileWriter struct {
 	dir  string
 	plan *Plan
-	ca   *authority
+	ca   *pki.Authority
 	err  error
 }
 
@@ -66,37 +68,37 @@ func (w *fileWriter) missing(name string) bool {
 	return w.err == nil && errors.Is(err, os.ErrNotExist)
 }
 
-func (w *fileWriter) pair(name string, id identity) {
+func (w *fileWriter) pair(name string, id pki.Identity) {
 	if !w.missing(name + ".crt") {
 		return
 	}
-	cert, key, err := w.ca.issue(id)
+	cert, key, err := w.ca.Issue(id)
 	w.write(name+".key", key, err)
 	w.write(name+".crt", cert, err)
 }
 
-func (w *fileWriter) kubeconfig(name string, id identity) {
+func (w *fileWriter) kubeconfig(name string, id pki.Identity) {
 	if !w.missing(name + ".kubeconfig") {
 		return
 	}
-	content, err := w.ca.kubeconfig("ordergrid-local", w.plan.apiURL(), id)
+	content, err := kubeconfig(w.ca, "ordergrid-local", w.plan.apiURL(), id)
 	w.write(name+".kubeconfig", content, err)
 }
 
 func (w *fileWriter) controlPlane() {
 	p := w.plan
-	w.pair("apiserver", identity{
-		user:  "kube-apiserver",
-		names: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"},
-		addrs: []netip.Addr{p.controlPlaneAddr(), p.apiServiceAddr(), netip.AddrFrom4([4]byte{127, 0, 0, 1})},
+	w.pair("apiserver", pki.Identity{
+		User:  "kube-apiserver",
+		Names: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"},
+		Addrs: []netip.Addr{p.controlPlaneAddr(), p.apiServiceAddr(), netip.AddrFrom4([4]byte{127, 0, 0, 1})},
 	})
-	w.pair("kubelet-client", identity{user: "kube-apiserver", groups: []string{"system:masters"}})
-	w.pair("front-proxy", identity{user: "front-proxy-client"})
-	w.kubeconfig("controller-manager", identity{user: "system:kube-controller-manager"})
-	w.kubeconfig("scheduler", identity{user: "system:kube-scheduler"})
+	w.pair("kubelet-client", pki.Identity{User: "kube-apiserver", Groups: []string{"system:masters"}})
+	w.pair("front-proxy", pki.Identity{User: "front-proxy-client"})
+	w.kubeconfig("controller-manager", pki.Identity{User: "system:kube-controller-manager"})
+	w.kubeconfig("scheduler", pki.Identity{User: "system:kube-scheduler"})
 	w.template("audit.yaml", nil)
 	if w.missing("ca.key") {
-		key, err := encodeKey(w.ca.key) // the controller manager signs requests with it
+		key, err := pki.EncodeKey(w.ca.Key) // the controller manager signs requests with it
 		w.write("ca.key", key, err)
 	}
 	if w.missing("service-account.key") {
@@ -105,13 +107,13 @@ func (w *fileWriter) controlPlane() {
 			w.err = errors.Join(w.err, err)
 			return
 		}
-		keyPEM, err := encodeKey(key)
+		keyPEM, err := pki.EncodeKey(key)
 		w.write("service-account.key", keyPEM, err)
 	}
 }
 
 func (w *fileWriter) proxy(machine string) {
-	w.kubeconfig("proxy", identity{user: "system:kube-proxy"})
+	w.kubeconfig("proxy", pki.Identity{User: "system:kube-proxy"})
 	// A kube-proxy waits half a minute for the Node object it is named after.
 	// The switch has none; it borrows a node's name, which matters only to
 	// services with a Local traffic policy.
@@ -126,8 +128,8 @@ func (w *fileWriter) proxy(machine string) {
 
 func (w *fileWriter) node(n Node, facts hostFacts) {
 	p := w.plan
-	w.pair("kubelet", identity{user: "system:node:" + n.Name, names: []string{n.Name}, addrs: []netip.Addr{p.nodeAddr(n)}})
-	w.kubeconfig("kubelet", identity{user: "system:node:" + n.Name, groups: []string{"system:nodes"}})
+	w.pair("kubelet", pki.Identity{User: "system:node:" + n.Name, Names: []string{n.Name}, Addrs: []netip.Addr{p.nodeAddr(n)}})
+	w.kubeconfig("kubelet", pki.Identity{User: "system:node:" + n.Name, Groups: []string{"system:nodes"}})
 	settings := nodeSettings{
 		Machine: n.Name, Pods: p.nodePods(n).String(), DNS: p.dnsAddr().String(), Cgroup: p.machineCgroup(n.Name),
 		PauseImage: p.image("pause"), Snapshotter: facts.snapshotter, CNIBin: facts.cniBin,

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -35,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 func TestMachineFiles(t *testing.T) {
 	plan := examplePlan(t)
 	plan.State = t.TempDir()
-	ca, err := loadAuthority(plan.pkiDir())
+	ca, err := pki.Load(plan.pkiDir(), authorityName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestCredentialsAreKept(t *testing.T) {
 	plan := examplePlan(t)
 	plan.State = t.TempDir()
 	read := func() string {
-		ca, err := loadAuthority(plan.pkiDir())
+		ca, err := pki.Load(plan.pkiDir(), authorityName)
 		if err != nil {
 			t.Fatal(err)
 		}

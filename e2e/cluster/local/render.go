@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path"
 	"text/template"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 //go:embed templates
@@ -43,15 +45,18 @@ type dnsSettings struct {
 	DNSReplicas int
 }
 
+// authorityName is the common name of the cluster's certificate authority.
+const authorityName = "ordergrid local cluster"
+
 // kubeconfig is a client configuration for one identity.
-func (a *authority) kubeconfig(context, server string, id identity) ([]byte, error) {
-	cert, key, err := a.issue(id)
+func kubeconfig(ca *pki.Authority, context, server string, id pki.Identity) ([]byte, error) {
+	cert, key, err := ca.Issue(id)
 	if err != nil {
 		return nil, err
 	}
 	encode := base64.StdEncoding.EncodeToString
 	return render("kubeconfig.yaml", map[string]string{
-		"Context": context, "Server": server, "User": id.user,
-		"CA": encode(a.certPEM), "Cert": encode(cert), "Key": encode(key),
+		"Context": context, "Server": server, "User": id.User,
+		"CA": encode(ca.PEM), "Cert": encode(cert), "Key": encode(key),
 	})
 }

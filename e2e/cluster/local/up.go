@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // bringUp starts every machine that is off, reconnects every one that is cut,
@@ -94,12 +96,12 @@ func (c *Cluster) switchOn(ctx context.Context, plan *Plan, names []string) erro
 	if err := plan.installSupervisor(); err != nil {
 		return err
 	}
-	ca, err := loadAuthority(plan.pkiDir())
+	ca, err := pki.Load(plan.pkiDir(), authorityName)
 	if err != nil {
 		return err
 	}
 	if !exists(plan.kubeconfig()) {
-		admin, err := ca.kubeconfig("ordergrid-local", plan.apiURL(), identity{user: "admin", groups: []string{"system:masters"}})
+		admin, err := kubeconfig(ca, "ordergrid-local", plan.apiURL(), pki.Identity{User: "admin", Groups: []string{"system:masters"}})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package local
+package pki
 
 import (
 	"crypto/tls"
@@ -12,19 +12,19 @@ import (
 
 func TestAuthority(t *testing.T) {
 	dir := t.TempDir()
-	first, err := loadAuthority(dir)
+	first, err := Load(dir, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := loadAuthority(dir)
+	again, err := Load(dir, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(first.certPEM) != string(again.certPEM) {
+	if string(first.PEM) != string(again.PEM) {
 		t.Error("loading made another authority")
 	}
-	certPEM, keyPEM, err := again.issue(identity{
-		user: "system:node:n", groups: []string{"system:nodes"}, names: []string{"n"}, addrs: []netip.Addr{netip.MustParseAddr("10.1.2.3")},
+	certPEM, keyPEM, err := again.Issue(Identity{
+		User: "system:node:n", Groups: []string{"system:nodes"}, Names: []string{"n"}, Addrs: []netip.Addr{netip.MustParseAddr("10.1.2.3")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(first.cert)
+	roots.AddCert(first.Cert)
 	for _, name := range []string{"n", "10.1.2.3"} {
 		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
 			t.Errorf("as server %s: %v", name, err)
@@ -57,13 +57,13 @@ func TestAuthority(t *testing.T) {
 
 func TestDamagedAuthority(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := loadAuthority(dir); err != nil {
+	if _, err := Load(dir, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("rubbish"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadAuthority(dir); err == nil || !strings.Contains(err.Error(), "down and up") {
+	if _, err := Load(dir, "test"); err == nil || !strings.Contains(err.Error(), "down and up") {
 		t.Errorf("a damaged authority gave %v", err)
 	}
 }

@@ -1,0 +1,175 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+)
+
+// TLS makes all connections of a Loop TLS connections. A connection is announced
+// (OnOpen) when its handshake is done; before that it costs the handler nothing.
+type TLS struct {
+	// Server is asked for the configuration of each accepted connection, Client for
+	// that of each dialled one; host is the one dialled. Both from any goroutine.
+	Server func() *tls.Config
+	Client func(host string) *tls.Config
+	// HandshakeTimeout bounds the handshake of an accepted connection; default 3 s.
+	// Config.DialTimeout bounds that of a dialled one.
+	HandshakeTimeout time.Duration
+	// MaxHandshakes at the same time, of accepted connections; default 128. One more
+	// ends the oldest: who only holds connections open keeps nobody out.
+	MaxHandshakes int
+	// NotTLS is written to a peer that does not speak TLS, before its connection is
+	// closed; may be nil.
+	NotTLS []byte
+	// OnFailure is told on the loop of accepted connections whose handshake failed;
+	// may be nil.
+	OnFailure func(remote string, err error)
+}
+
+// session is TLS on a connection of a netLoop.
+type session struct {
+	conn    *tls.Conn
+	records *secure.Records
+}
+
+// certificate of the peer.
+func (t *session) certificate() *x509.Certificate {
+	if t == nil {
+		return nil
+	}
+	if chain := t.conn.ConnectionState().PeerCertificates; len(chain) > 0 {
+		return chain[0]
+	}
+	return nil
+}
+
+func (t *session) read(p []byte) (int, error) { return t.records.ReadAll(t.conn, p) }
+
+func (t *session) write(p []byte) (int, error) {
+	t.records.Hold()
+	n, err := t.conn.Write(p)
+	if err == nil {
+		err = t.records.Flush()
+	}
+	return n, err
+}
+
+// dialled makes the handshake of a connection this side opened.
+func (t *TLS) dialled(ctx context.Context, nc net.Conn, addr string) (*session, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{records: secure.NewRecords(nc)}
+	s.conn = tls.Client(s.records, t.Client(host))
+	err = s.conn.HandshakeContext(ctx)
+	switch {
+	case errors.Is(err, io.EOF): // as of a plain connection that ends before it is answered
+		return nil, fmt.Errorf("%w: %w", ErrPeerClosed, secure.Explain(err))
+	case err != nil:
+		return nil, secure.Explain(err)
+	}
+	return s, nil
+}
+
+// secureAccepted makes the handshake of an accepted connection, off the loop.
+func (l *netLoop) secureAccepted(s *netSocket) {
+	if !l.handshakes.begin(s.nc, l.cfg.TLS.MaxHandshakes) {
+		_ = s.nc.Close()
+		return
+	}
+	go func() {
+		kind := netAccepted
+		var err error
+		if s.tls, err = l.cfg.TLS.accepted(s.nc); err != nil {
+			kind = netNoTLS
+			_ = s.nc.Close()
+		}
+		l.handshakes.done(s.nc)
+		if !l.send(netEvent{kind: kind, s: s, err: err}) {
+			_ = s.nc.Close()
+		}
+	}()
+}
+
+func (t *TLS) accepted(nc net.Conn) (*session, error) {
+	if err := nc.SetDeadline(time.Now().Add(t.HandshakeTimeout)); err != nil {
+		return nil, err
+	}
+	s := &session{records: secure.NewRecords(nc)}
+	s.conn = tls.Server(s.records, t.Server())
+	if err := s.conn.Handshake(); err != nil {
+		err = secure.Explain(err)
+		if errors.Is(err, secure.ErrPlain) {
+			t.sayNotTLS(nc)
+		}
+		return nil, err
+	}
+	return s, nc.SetDeadline(time.Time{})
+}
+
+// sayNotTLS tells a peer in its own language, and waits until it has read that:
+// a reset, for input nobody read, could overtake it.
+func (t *TLS) sayNotTLS(nc net.Conn) {
+	if _, err := nc.Write(t.NotTLS); err != nil {
+		return
+	}
+	if hc, ok := nc.(interface{ CloseWrite() error }); ok {
+		_ = hc.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(nc, maxDiscard))
+}
+
+// handshakes are the accepted connections that have not proved anything yet, the
+// oldest first.
+type handshakes struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	ended bool
+}
+
+// begin notes one more, and ends the oldest if there are too many. False: the loop
+// has ended.
+func (h *handshakes) begin(nc net.Conn, limit int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return false
+	}
+	if len(h.conns) >= limit {
+		_ = h.conns[0].Close() // its goroutine reports the failure
+		h.conns = append(h.conns[:0], h.conns[1:]...)
+	}
+	h.conns = append(h.conns, nc)
+	return true
+}
+
+func (h *handshakes) done(nc net.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, c := range h.conns {
+		if c == nc {
+			h.conns = append(h.conns[:i], h.conns[i+1:]...)
+			return
+		}
+	}
+}
+
+// end closes all of them.
+func (h *handshakes) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	for _, c := range h.conns {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,186 @@
+package transport
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+)
+
+// failures collects what TLS.OnFailure is told.
+func failures(t *testing.T, cfg *TLS) chan error {
+	ch := make(chan error, 1024)
+	cfg.OnFailure = func(remote string, err error) {
+		if remote == "" {
+			t.Error("no remote address")
+		}
+		ch <- err
+	}
+	return ch
+}
+
+func TestEpollHasNoTLS(t *testing.T) {
+	if _, err := New(KindEpoll, Config{TLS: testTLS(t)}, &echo{}); err == nil || !strings.Contains(err.Error(), `allowed with TLS: "net"`) {
+		t.Errorf("got %v", err)
+	}
+	l, err := New(KindAuto, Config{TLS: testTLS(t)}, &echo{})
+	if _, ok := l.(*netLoop); !ok || err != nil {
+		t.Errorf("auto is a %T, %v", l, err)
+	}
+}
+
+// Both ends know who the other is.
+func TestCertificatesAreThere(t *testing.T) {
+	accepted := make(chan *Conn, 1)
+	addr := serve(t, overTLS, Config{}, &echo{onOpen: func(c *Conn) { accepted <- c }})
+	opened := make(chan *Conn, 1)
+	client := &echo{onOpen: func(c *Conn) { opened <- c }}
+	serve(t, overTLS, Config{}, client)
+	onLoop(t, client.loop, func() *Conn { return client.loop.Dial(addr, nil) })
+	for _, c := range []*Conn{within(t, accepted), within(t, opened)} {
+		if cert := c.Certificate(); cert == nil || cert.Subject.CommonName != "node" {
+			t.Errorf("certificate %v", cert)
+		}
+	}
+}
+
+// One system call takes what one wake-up produced, however many records that is,
+// and what one call received is handed over together.
+func TestRecordsShareSystemCalls(t *testing.T) {
+	e := &echo{repeat: 8}
+	addr := serve(t, overTLS, Config{}, e)
+	c := dial(t, addr)
+	big := frame(strings.Repeat("b", 100_000)) // 7 records in, 49 out
+	if got := exchange(t, c, big, 8*len(big)); !bytes.Equal(got, bytes.Repeat(big, 8)) {
+		t.Fatal("echo differs")
+	}
+	if s := onLoop(t, e.loop, e.loop.Stats); s.Writes != 1 || s.Reads > 7 {
+		t.Errorf("%d reads, %d writes for one message of 7 records and one of 49", s.Reads, s.Writes)
+	}
+}
+
+// Plain text to a TLS port: both sides are told.
+func TestPlainTextToTLS(t *testing.T) {
+	cfg := testTLS(t)
+	cfg.NotTLS = []byte("this port wants TLS\n")
+	failed := failures(t, cfg)
+	addr := serve(t, overTLS, Config{TLS: cfg}, &echo{})
+	for _, hello := range [][]byte{frame("hello"), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0}, 100_000), bytes.Repeat([]byte{0xff}, 100_000)} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err := c.Write(hello); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.(*net.TCPConn).CloseWrite()
+		if got, err := io.ReadAll(c); err != nil || string(got) != string(cfg.NotTLS) {
+			t.Errorf("%.10q got %q, %v", hello, got, err)
+		}
+		_ = c.Close()
+		if err := within(t, failed); !errors.Is(err, secure.ErrPlain) {
+			t.Errorf("%.10q: the loop says %v", hello, err)
+		}
+	}
+}
+
+// TLS to a plain port: the dialler is told.
+func TestTLSToPlainText(t *testing.T) {
+	plain := &echo{maxBody: 100}
+	addr := serve(t, KindNet, Config{}, plain)
+	e := &echo{}
+	serve(t, overTLS, Config{}, e)
+	onLoop(t, e.loop, func() *Conn { return e.loop.Dial(addr, nil) })
+	if err := within(t, e.closed); !errors.Is(err, secure.ErrPlain) || !strings.Contains(err.Error(), addr) {
+		t.Errorf("closed with %v", err)
+	}
+}
+
+// A peer without a certificate, or of another authority, is never announced.
+func TestStrangersAreNotAnnounced(t *testing.T) {
+	cfg := testTLS(t)
+	failed := failures(t, cfg)
+	e := &echo{onOpen: func(c *Conn) { t.Errorf("%s was announced", c.Remote()) }}
+	addr := serve(t, overTLS, Config{TLS: cfg}, e)
+	for name, change := range map[string]func(*tls.Config){
+		"no certificate":  func(c *tls.Config) { c.GetClientCertificate = nil },
+		"self-signed":     func(c *tls.Config) { c.GetClientCertificate = selfSigned(t) },
+		"TLS 1.2 at most": func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+	} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		own := cfg.Client("127.0.0.1")
+		change(own)
+		over := tls.Client(c, own)
+		_, _ = over.Write(frame("let me in")) // the refusal may come with the first read only
+		if n, err := over.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%s: %d bytes were read", name, n)
+		}
+		if err := within(t, failed); err == nil {
+			t.Errorf("%s: no failure told", name)
+		}
+		_ = c.Close()
+	}
+	if s := onLoop(t, e.loop, e.loop.Stats); s.Accepted != 0 || s.NoTLS != 3 || s.Conns != 0 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+// Whoever is silent, or slow, loses its connection in time; whoever holds many
+// open keeps nobody out.
+func TestSlowHandshakes(t *testing.T) {
+	cfg := testTLS(t)
+	cfg.HandshakeTimeout, cfg.MaxHandshakes = 50*time.Millisecond, 1000
+	failed := failures(t, cfg)
+	addr := serve(t, overTLS, Config{TLS: cfg}, &echo{})
+	for _, begin := range [][]byte{nil, {22}, {22, 3, 1, 2}, {22, 3, 1, 2, 0, 1, 0, 1, 252}} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(begin)
+		if err := within(t, failed); err == nil || !strings.Contains(err.Error(), "in time") {
+			t.Errorf("% x: %v", begin, err)
+		}
+		_ = c.Close()
+	}
+}
+
+func TestManyHandshakesKeepNobodyOut(t *testing.T) {
+	cfg := testTLS(t)
+	cfg.HandshakeTimeout, cfg.MaxHandshakes = time.Hour, 4
+	failed := failures(t, cfg)
+	e := &echo{}
+	addr := serve(t, overTLS, Config{TLS: cfg}, e)
+	for i := range 40 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = c.Write([]byte{22, 3, 1, 0})
+		if i >= cfg.MaxHandshakes {
+			within(t, failed) // the oldest had to go
+		}
+	}
+	exchange(t, dial(t, addr), frame("still served"), 4+len("still served"))
+	if n := onLoop(t, e.loop, e.loop.Stats).Conns; n != 1 {
+		t.Errorf("%d connections, want the one that is served", n)
+	}
+}
+
+// selfSigned is a certificate of nobody.
+func selfSigned(t *testing.T) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	t.Helper()
+	return newIdentity(t, "stranger").Client("").GetClientCertificate
+}

@@ -1,0 +1,172 @@
+// Package pki is a certificate authority for what lives shortly on one machine: the
+// local cluster, `grid-node dev --tls`, benchmarks and tests.
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// life is longer than anything that is started with these certificates.
+const life = 5 * 365 * 24 * time.Hour
+
+// Authority signs certificates.
+type Authority struct {
+	Cert *x509.Certificate
+	Key  *ecdsa.PrivateKey
+	PEM  []byte // of Cert
+}
+
+// Identity says who a certificate is for: a client by user and groups, a
+// server by its names and addresses.
+type Identity struct {
+	User   string   // common name
+	Groups []string // organizations
+	Names  []string // DNS names
+	Addrs  []netip.Addr
+	// ClientOnly leaves out the right to be a server.
+	ClientOnly bool
+}
+
+// Load reads the authority kept in dir (ca.crt, ca.Key), or makes it under that
+// name.
+func Load(dir, name string) (*Authority, error) {
+	certPath, keyPath := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+	if _, err := os.Stat(certPath); errors.Is(err, os.ErrNotExist) {
+		if err := create(certPath, keyPath, name); err != nil {
+			return nil, err
+		}
+	}
+	certPEM, err := os.ReadFile(certPath)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, err := os.ReadFile(keyPath)
+	if err != nil {
+		return nil, err
+	}
+	certBlock, _ := pem.Decode(certPEM)
+	keyBlock, _ := pem.Decode(keyPEM)
+	if certBlock == nil || keyBlock == nil {
+		return nil, fmt.Errorf("%s does not hold a certificate and its key: remove it, or take the cluster down and up again", dir)
+	}
+	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{Cert: cert, Key: key, PEM: certPEM}, nil
+}
+
+func create(certPath, keyPath, name string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := newTemplate(pkix.Name{CommonName: name})
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	keyPEM, err := EncodeKey(key)
+	if err != nil {
+		return err
+	}
+	// The certificate last: its presence means both are there.
+	if err := WriteFile(keyPath, keyPEM, 0o600); err != nil {
+		return err
+	}
+	return WriteFile(certPath, encodeCert(der), 0o644)
+}
+
+// Issue signs a certificate, usable as client and (unless ClientOnly) as server.
+func (a *Authority) Issue(id Identity) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := newTemplate(pkix.Name{CommonName: id.User, Organization: id.Groups})
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if !id.ClientOnly {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	template.DNSNames = id.Names
+	for _, addr := range id.Addrs {
+		template.IPAddresses = append(template.IPAddresses, net.IP(addr.AsSlice()))
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, &key.PublicKey, a.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyPEM, err = EncodeKey(key)
+	return encodeCert(der), keyPEM, err
+}
+
+func newTemplate(subject pkix.Name) *x509.Certificate {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		panic(err) // crypto/rand does not fail on Linux
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    time.Now().Add(-time.Hour), // tolerate a clock stepped back
+		NotAfter:     time.Now().Add(life),
+	}
+}
+
+func encodeCert(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// EncodeKey is the key in PEM.
+func EncodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// Files are the names of Save's files.
+type Files struct{ Cert, Key, CA string }
+
+// Save issues a certificate and writes name.crt, name.key and ca.crt into dir.
+func (a *Authority) Save(dir, name string, id Identity) (Files, error) {
+	f := Files{Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key"), CA: filepath.Join(dir, "ca.crt")}
+	cert, key, err := a.Issue(id)
+	if err != nil {
+		return f, err
+	}
+	return f, errors.Join(WriteFile(f.Key, key, 0o600), WriteFile(f.Cert, cert, 0o644), WriteFile(f.CA, a.PEM, 0o644))
+}
+
+// WriteFile replaces a file as a whole; its directory is made.
+func WriteFile(path string, content []byte, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, content, mode); err != nil {
+		return err
+	}
+	return os.Rename(fresh, path)
+}
