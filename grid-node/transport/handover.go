@@ -92,6 +92,3 @@ func (s *netSocket) handOver(c *Conn) {
 		_ = nc.Close()
 	}
 }
-
-func (noSocket) accepts(Loop) error { return ErrClosed }
-func (noSocket) handOver(*Conn)     {}

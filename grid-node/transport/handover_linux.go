@@ -39,3 +39,6 @@ func (s *epollSocket) handOver(c *Conn) {
 		_ = unix.Close(fd)
 	}
 }
+
+func (noSocket) accepts(Loop) error { return ErrClosed }
+func (noSocket) handOver(*Conn)     {}
