@@ -31,7 +31,6 @@ const (
 	actTakeOver
 	actShrink
 	actClose
-	actReopen
 	actRefused
 	actForget
 	actLost
@@ -43,7 +42,7 @@ const (
 func (k kind) String() string {
 	return [...]string{
 		"Submit", "Store", "ReceiveAck", "Commit", "Read", "Echo", "Answer", "Land", "Learn", "Join", "Discard", "Diverge", "EnterAckSet",
-		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Reopen", "Refused", "Forget", "Lost", "Crash", "Replace",
+		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Refused", "Forget", "Lost", "Crash", "Replace",
 	}[k]
 }
 
@@ -168,9 +167,7 @@ func (a Action) memberText(e int) string {
 	case actShrink:
 		return fmt.Sprintf("%s hears nothing of a member, %s: it acknowledges nothing more and proposes epoch %d: %s", a.P, why, e+1, a.Next)
 	case actClose:
-		return fmt.Sprintf("%s takes no more orders: it is to hand over", a.P)
-	case actReopen:
-		return fmt.Sprintf("%s takes orders again", a.P)
+		return fmt.Sprintf("%s hears that epoch %d was accepted and takes no more orders", a.P, e)
 	}
 	return ""
 }

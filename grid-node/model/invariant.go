@@ -129,11 +129,12 @@ func (m *Spec) noStaleAnswer(s *State) bool {
 	return true
 }
 
-// logsAgree: I6. A backup's log is the beginning of its primary's.
+// logsAgree: I6. A backup's log is the beginning of its primary's, unless a
+// hand-over was cut short.
 func (s *State) logsAgree() bool {
 	for i := range s.Procs {
 		q := &s.Procs[i]
-		if q.Role != Backup {
+		if q.Role != Backup || q.Cut || s.Cut[q.Epoch] {
 			continue
 		}
 		if p := s.serving(q.Epoch); p != nil && !q.Log.StartOf(p.Log) {

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // The arbiter, and what its word does to a process.
 
 // land: the arbiter takes a change in that is on top of the record, at once or
@@ -45,7 +47,7 @@ func (m *Spec) learn(was *State, i int, emit emitter) {
 	}
 	for e := from; e <= was.Epoch; e++ {
 		c := was.Config[e]
-		if c.Primary == 0 || e == p.Epoch || p.Role == Learner && !c.has(p.ID) && !was.useful(e) {
+		if c.Primary == 0 || e == p.Epoch || p.Role == Learner && !c.has(p.ID) && !was.useful(e) || e == p.Epoch+1 && m.holds(was, p) {
 			continue
 		}
 		s := *was
@@ -72,6 +74,7 @@ func (s *State) useful(epoch uint8) bool {
 func (s *State) adopt(p *Proc, epoch uint8, m *Spec) {
 	c := s.Config[epoch]
 	s.leave(p)
+	s.noteCut(p, epoch, m)
 	switch {
 	case c.Primary == p.ID:
 		s.lead(p, epoch, c)
@@ -92,9 +95,24 @@ func (s *State) leave(p *Proc) {
 	}
 }
 
+// noteCut marks the next epoch if it begins by a hand-over that was cut short: the
+// former primary leaves before all it took is committed, or the new one begins
+// although the former has not told it.
+func (s *State) noteCut(p *Proc, epoch uint8, m *Spec) {
+	if p.Epoch == 0 || epoch != p.Epoch+1 || !s.handsOver(p.Epoch) || m.Mutant == HandOverUndrained || m.Mutant == HandOverUnheld {
+		return
+	}
+	former := s.proc(s.Config[p.Epoch].Primary)
+	leaves := p.Role == Primary && p.Log.Len() != p.Commit
+	untold := p.ID == s.Config[epoch].Primary && (former == nil || former.Epoch == p.Epoch)
+	if leaves || untold {
+		s.Cut[epoch] = true
+	}
+}
+
 // follow makes a process a backup or a learner of an epoch.
 func (s *State) follow(p *Proc, epoch uint8, role Role) {
-	*p = Proc{ID: p.ID, Role: role, Epoch: epoch, Log: p.Log}
+	*p = Proc{ID: p.ID, Role: role, Epoch: epoch, Log: p.Log, Cut: p.Cut || slices.Contains(s.Cut[p.Epoch:epoch+1], true)}
 }
 
 // lead makes a process the primary of an epoch. Of its own changes it keeps what

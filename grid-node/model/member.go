@@ -34,7 +34,7 @@ func (m *Spec) takeOver(was *State, i int, emit emitter) {
 // proposes the others.
 func (m *Spec) shrink(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Prop != None {
+	if p.Role != Primary || p.Prop != None || p.Closed {
 		return
 	}
 	for drop := pods(1); drop < 1<<maxPods; drop++ {
@@ -51,7 +51,7 @@ func (m *Spec) shrink(was *State, i int, emit emitter) {
 		s := *was
 		p := &s.Procs[i]
 		s.Faults += cost
-		p.Suspended, p.Closed = true, false
+		p.Suspended = true
 		s.propose(p, Shrink, drop)
 		emit(Action{Kind: actShrink, P: p.ID, N: cost, E: p.Epoch, Next: s.proposal(p)}, &s)
 	}
@@ -152,7 +152,7 @@ func (m *Spec) enterAckSet(was *State, i int, emit emitter) {
 // What the primary took over may have been committed by the one before.
 func (m *Spec) admit(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Prop != None {
+	if p.Role != Primary || p.Prop != None || p.Closed {
 		return
 	}
 	for pod, q := range p.Peers {
@@ -166,34 +166,66 @@ func (m *Spec) admit(was *State, i int, emit emitter) {
 	}
 }
 
-// close: a primary that is to hand over takes no more orders.
+// close: a primary that hears that its hand-over was accepted takes no more orders,
+// and stays what it is until all it took is committed.
 func (m *Spec) close(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || p.Closed || p.Prop != None || was.Config[p.Epoch].alone() || was.HandOvers == m.HandOvers {
+	if p.Role != Primary || p.Closed || was.Epoch == p.Epoch || !was.handsOver(p.Epoch) {
 		return
 	}
 	s := *was
-	s.Procs[i].Closed = true
-	emit(Action{Kind: actClose, P: p.ID}, &s)
+	s.Procs[i].Closed, s.Procs[i].Prop, s.Procs[i].Of = true, None, 0
+	emit(Action{Kind: actClose, P: p.ID, E: p.Epoch + 1}, &s)
 }
 
-// reopen: a hand-over that was not proposed is given up.
-func (m *Spec) reopen(was *State, i int, emit emitter) {
-	p := &was.Procs[i]
-	if p.Role != Primary || !p.Closed || p.Prop != None && m.Mutant != ReopenHandOver {
-		return
+// handsOver says whether what follows an epoch is a hand-over.
+func (s *State) handsOver(epoch uint8) bool {
+	now, next := &s.Config[epoch], &s.Config[epoch+1]
+	return next.Primary != 0 && now.Primary != 0 && next.Primary != now.Primary && next.has(now.Primary)
+}
+
+// holds says whether a process may not adopt the epoch after its own yet. It is a
+// hand-over: the primary of the old epoch first commits all it took, or a member
+// that it waits for is gone; the others wait for the primary, while it lives.
+func (m *Spec) holds(s *State, p *Proc) bool {
+	if p.Epoch == 0 || !s.handsOver(p.Epoch) || m.Mutant == HandOverUnheld || m.Mutant == LeaseInHandOver {
+		return false
 	}
-	s := *was
-	s.Procs[i].Closed = false
-	emit(Action{Kind: actReopen, P: p.ID}, &s)
+	c := &s.Config[p.Epoch]
+	if p.Role == Primary && p.ID == c.Primary {
+		return m.Mutant != HandOverUndrained && (!p.Closed || p.Log.Len() != p.Commit && !s.memberGone(p))
+	}
+	former := s.proc(c.Primary)
+	return former != nil && former.Epoch == p.Epoch && p.Role != Fenced
 }
 
-// handOver: everything taken is committed, so every member has it all: one of
-// them is proposed as the primary.
+// memberGone says whether a member of a primary's epoch will not acknowledge in it
+// any more.
+func (s *State) memberGone(p *Proc) bool {
+	for pod := range p.Peers {
+		if q := s.proc(p.Peers[pod].ID); s.member(p, pod) && (q == nil || q.Epoch > p.Epoch || q.Role == Fenced) {
+			return true
+		}
+	}
+	return false
+}
+
+// allKnow says whether every member has answered a primary in its epoch: one that
+// had not could go past it, and would not hold what follows it.
+func (s *State) allKnow(p *Proc) bool {
+	for pod := range p.Peers {
+		if s.member(p, pod) && s.Acked[p.Epoch][pod] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// handOver: a member is proposed as the primary, which serves on meanwhile: what is
+// committed in this epoch, every member has.
 func (m *Spec) handOver(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
-	if p.Role != Primary || !p.Closed || p.Prop != None || was.HandOvers == m.HandOvers ||
-		p.Log.Len() != p.Commit && m.Mutant != HandOverUndrained {
+	if p.Role != Primary || p.Closed || p.Prop != None || was.HandOvers == m.HandOvers || !was.allKnow(p) {
 		return
 	}
 	for pod := range p.Peers {
@@ -266,7 +298,7 @@ func (m *Spec) refused(was *State, i int, emit emitter) {
 	if !s.removePut(s.proposal(p)) {
 		return
 	}
-	p.Prop, p.Of, p.Closed = None, 0, false
+	p.Prop, p.Of = None, 0
 	emit(Action{Kind: actRefused, P: p.ID}, &s)
 }
 

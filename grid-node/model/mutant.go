@@ -37,8 +37,8 @@ const (
 	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
 	StoreAfterFencing
 
-	// What grid-node/replica does when the arbiter goes away during a hand-over: I6 alone is given up.
-	ReopenHandOver
+	// What grid-node/replica does when a hand-over takes longer than a lease: I6 alone is given up.
+	HandOverUnheld
 )
 
 type mutantInfo struct {
@@ -61,19 +61,19 @@ var mutants = [...]mutantInfo{
 	OlderRecord:          {name: "older-record", text: "a lagging watch takes a process back to an earlier epoch"},
 	KeepsMembership:      {name: "keeps-membership", text: "a restarted process is the member its predecessor was"},
 	LengthsNotHashes:     {name: "lengths-not-hashes", text: "a dropped member keeps its log, and joins compare lengths only"},
-	HandOverUndrained:    {name: "hand-over-undrained", text: "a hand-over is proposed before everything is committed"},
+	HandOverUndrained:    {name: "hand-over-undrained", text: "a primary becomes a backup before all it took is committed"},
 	ReadBeforeFloor:      {name: "read-before-floor", text: "a new primary answers reads before it has committed what it took over"},
 	OldEcho:              {name: "old-echo", text: "a read is confirmed by an answer sent before it arrived"},
 	AnswerOldEpoch:       {name: "answer-old-epoch", text: "a process echoes a primary whose epoch it has left"},
 	PromiseAfterFencing:  {name: "promise-after-fencing", text: "a fenced backup goes on answering beacons, so that the lease lives on"},
 	LeaseNotWaitedOut:    {name: "lease-not-waited-out", text: "a backup takes over at a reset connection without waiting for the lease"},
 	LeaseForgotten:       {name: "lease-forgotten", text: "a backup new in an epoch does not wait for what it promised in the one before"},
-	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads go on during a hand-over"},
+	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads go on during a hand-over that a member stopped waiting for"},
 
 	NeverRepeats: {name: "never-repeats", text: "a proposal is made once, and its request may be lost"},
 
 	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup goes on storing and acknowledging, until the epoch moves", harmless: true},
-	ReopenHandOver:    {name: "reopen-hand-over", text: "the primary takes orders again while its hand-over is undecided", harmless: true, except: I6},
+	HandOverUnheld:    {name: "hand-over-unheld", text: "nobody waits in a hand-over: each adopts it when it hears of it", harmless: true, except: I6},
 	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again"},
 }
 

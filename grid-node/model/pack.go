@@ -45,7 +45,7 @@ func (s *State) pack() (to packed) {
 			b.put(0, 5)
 			break
 		}
-		b.put(uint64(p.ID)|uint64(p.Role)<<5|uint64(p.Epoch)<<7|uint64(p.Log)<<11|uint64(p.Prop)<<17|uint64(p.Of)<<20, 23)
+		b.put(uint64(p.ID)|uint64(p.Role)<<5|uint64(p.Epoch)<<7|uint64(p.Log)<<11|uint64(p.Prop)<<17|uint64(p.Of)<<20|flag(p.Cut)<<23, 24)
 		if p.Role != Primary {
 			continue
 		}
@@ -63,7 +63,7 @@ func (s *State) pack() (to packed) {
 	for e := range s.Epoch {
 		b.config(s.Config[e+1])
 		a := s.Acked[e+1]
-		b.put(uint64(s.Sent[e+1])|uint64(a[0])<<6|uint64(a[1])<<13|uint64(a[2])<<20, 27)
+		b.put(uint64(s.Sent[e+1])|uint64(a[0])<<6|uint64(a[1])<<13|uint64(a[2])<<20|flag(s.Cut[e+1])<<27, 28)
 	}
 	return to
 }
@@ -90,9 +90,9 @@ func (k *packed) unpack() (s State) {
 		if id == 0 {
 			break
 		}
-		v := b.get(18)
+		v := b.get(19)
 		p := &s.Procs[i]
-		*p = Proc{ID: id, Role: Role(v & 3), Epoch: uint8(v >> 2 & 15), Log: Log(v >> 6 & 63), Prop: Purpose(v >> 12 & 7), Of: pods(v >> 15)}
+		*p = Proc{ID: id, Role: Role(v & 3), Epoch: uint8(v >> 2 & 15), Log: Log(v >> 6 & 63), Prop: Purpose(v >> 12 & 7), Of: pods(v >> 15 & 7), Cut: v>>18 == 1}
 		if p.Role != Primary {
 			continue
 		}
@@ -113,8 +113,9 @@ func (k *packed) unpack() (s State) {
 	}
 	for e := range s.Epoch {
 		s.Config[e+1] = b.getConfig()
-		v := b.get(27)
-		s.Sent[e+1], s.Acked[e+1] = Log(v&63), [maxPods]uint8{uint8(v >> 6 & 127), uint8(v >> 13 & 127), uint8(v >> 20)}
+		v := b.get(28)
+		s.Sent[e+1], s.Acked[e+1] = Log(v&63), [maxPods]uint8{uint8(v >> 6 & 127), uint8(v >> 13 & 127), uint8(v >> 20 & 127)}
+		s.Cut[e+1] = v>>27 == 1
 	}
 	return s
 }

@@ -17,9 +17,9 @@ type renamed struct {
 func (s *State) cutOff(n uint8) {
 	for e := uint8(1); e <= maxEpochs; e++ {
 		if e+n <= maxEpochs {
-			s.Config[e], s.Sent[e], s.Acked[e] = s.Config[e+n], s.Sent[e+n], s.Acked[e+n]
+			s.Config[e], s.Sent[e], s.Acked[e], s.Cut[e] = s.Config[e+n], s.Sent[e+n], s.Acked[e+n], s.Cut[e+n]
 		} else {
-			s.Config[e], s.Sent[e], s.Acked[e] = Config{}, 0, [maxPods]uint8{}
+			s.Config[e], s.Sent[e], s.Acked[e], s.Cut[e] = Config{}, 0, [maxPods]uint8{}, false
 		}
 	}
 	for i := range s.Procs {

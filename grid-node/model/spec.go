@@ -22,7 +22,7 @@ var Plan = []Spec{
 	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 3, HandOvers: 1, Retires: 1}},
 	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, Replace: true}},
 	{Bounds: Bounds{Members: 2, Orders: 2, Faults: 2, HandOvers: 1, Replace: true}},
-	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1}, Mutant: ReopenHandOver},
+	{Bounds: Bounds{Members: 2, Orders: 3, Faults: 2, HandOvers: 1, Retires: 1}, Mutant: HandOverUnheld},
 	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 2}},
 	{Bounds: Bounds{Members: 3, Orders: 2, Faults: 1}},
 	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 1, HandOvers: 1}},
@@ -74,7 +74,7 @@ func (m *Spec) next(s *State, to emitter) {
 		for _, act := range [...]func(*Spec, *State, int, emitter){
 			(*Spec).submit, (*Spec).store, (*Spec).receiveAck, (*Spec).diverge, (*Spec).commit, (*Spec).read, (*Spec).echo, (*Spec).answer,
 			(*Spec).learn, (*Spec).join, (*Spec).enterAckSet, (*Spec).admit, (*Spec).dropLearner,
-			(*Spec).takeOver, (*Spec).shrink, (*Spec).close, (*Spec).reopen, (*Spec).handOver, (*Spec).retire,
+			(*Spec).takeOver, (*Spec).shrink, (*Spec).close, (*Spec).handOver, (*Spec).retire,
 			(*Spec).refused, (*Spec).forget, (*Spec).crash, (*Spec).replace,
 		} {
 			act(m, s, i, emit)
@@ -101,6 +101,9 @@ func (m *Spec) settle(s *State) {
 		s.cutOff(base - 1)
 	}
 	s.renumber()
+	if s.renamed.used {
+		s.sortProcs() // new names, another order
+	}
 	for e := uint8(1); e <= s.Epoch; e++ {
 		if p := s.primaryOf(e); p == nil || p.Epoch > e {
 			s.Acked[e] = [maxPods]uint8{} // nobody will read them

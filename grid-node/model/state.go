@@ -44,6 +44,7 @@ type Proc struct {
 	Log   Log
 	Prop  Purpose // its proposal, until the epoch moves
 	Of    pods    // whom the proposal is about: who is dropped, admitted or handed over to
+	Cut   bool    // of others than a primary: its log may not be the beginning of its primary's, see State.Cut
 
 	Peers     [maxPods]Peer // by pod: the other in-sync members, and learners
 	Commit    uint8
@@ -107,6 +108,10 @@ type State struct {
 	// in that epoch.
 	Sent  [maxEpochs + 1]Log            // the log of the epoch's primary when it left the epoch
 	Acked [maxEpochs + 1][maxPods]uint8 // 1 + the longest Log that the peer of a pod acknowledged; 0 nothing
+
+	// Epochs that a hand-over began that was cut short: a fault came between, and some
+	// member may store what the new primary does not, none of it committed.
+	Cut [maxEpochs + 1]bool
 
 	Known Log // what clients were told: the longest prefix acknowledged
 

@@ -35,6 +35,7 @@ const (
 	AlarmTakeOver      AlarmKind = "TakeOver"                // this backup takes over from a silent primary
 	AlarmHandOver      AlarmKind = "HandOver"                // this primary hands over to a member, as planned
 	AlarmRetired       AlarmKind = "MemberRetired"           // this primary lets a member go that is about to stop
+	AlarmHandOverCut   AlarmKind = "HandOverCutShort"        // a member may hold entries, none committed, that the new primary lacks
 	AlarmNoTarget      AlarmKind = "NoHandOverTarget"        // this primary should stop and nobody can take the partition
 	AlarmLossSuspected AlarmKind = "DataLossSuspected"       // every in-sync member was a former process of this pod
 	AlarmLossAccepted  AlarmKind = "DataLossAccepted"        // this learner begins a new lineage, as a person decided

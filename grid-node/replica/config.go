@@ -39,7 +39,10 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		return
 	}
 	r.observeSpec(c)
-	r.adopt(c)
+	if !r.postpone(c) {
+		r.untold(c)
+		r.adopt(c)
+	}
 }
 
 // observeKnown is for an epoch that is not news. A lower one, or the same one
@@ -51,16 +54,17 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		return
 	}
 	r.observeSpec(c)
-	if fresh {
-		r.freshAt, r.older = r.now.Mono, false
-		r.considerHandOver()
+	if !fresh {
+		return
 	}
-	if fresh && c.Version != r.cfg.Version {
+	r.freshAt, r.older = r.now.Mono, false
+	if c.Version != r.cfg.Version {
 		same := *r.cfg
 		same.Version = c.Version
 		r.cfg = &same
 		r.retryNow()
 	}
+	r.considerHandOver()
 }
 
 func (r *Replica) observeOlder(c *Config, fresh bool) {
@@ -112,10 +116,13 @@ func (r *Replica) observeDecisions(c *Config) {
 // adopt makes c the configuration of this replica.
 func (r *Replica) adopt(c *Config) {
 	before := r.role
-	planned := r.prop.purpose == purposeHandOver && r.prop.next.ChangeID == c.ChangeID
+	planned := before == RolePrimary && r.primary.hand.to != 0 && r.primary.hand.to == c.Primary.Boot
+	if before == RolePrimary && c.Primary.Boot != r.self.Boot && c.Has(r.self.Boot) && r.handOverCut() && !mutant(mutHandOverUndrained) {
+		r.alarm(AlarmHandOverCut, "handed over with entries that are not committed; the new primary may lack them: "+c.String())
+	}
 	r.cfg, r.epoch = c, c.Epoch
 	r.prop, r.regressed, r.older = proposal{}, nil, false
-	r.primary.hand = handOver{}
+	r.primary.hand, r.backup.held = handOver{}, nil
 	r.count.ConfigChanges++
 	switch {
 	case c.Epoch == 0:
@@ -270,13 +277,16 @@ func (r *Replica) newConfig(frame []byte) error {
 		c.InSync = append(c.InSync, member)
 	}
 	c.Primary = c.InSync[0]
-	handedOver := (r.role == RoleBackup || r.role == RoleFenced) && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
+	handedOver := (r.role == RoleBackup || r.role == RoleFenced || r.role == RoleLearner) && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
 	if c.Primary.Boot != m.From && !handedOver {
 		r.count.StaleFrames++ // it speaks of a change that this replica missed the one before: the arbiter tells
 		r.readConfig()
 		return nil
 	}
-	r.observe(c, false)
+	if err := c.check(); err != nil {
+		return err
+	}
+	r.adopt(c)
 	return nil
 }
 

@@ -6,20 +6,22 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A hand-over is a change of primary that nobody notices: the primary takes no
-// new order, lets what it accepted commit, proposes the target, and sends its
-// clients there once the target speaks. Orders that arrive meanwhile are parked:
-// never refused, and few, since it takes a round trip and one compare-and-swap.
-// The arbiter must have answered just before, so that its absence delays nobody.
-// Should it go away in between, the primary admits orders again although its
-// proposal may yet be accepted: they need the target's acknowledgement in this
-// epoch, which the target stops to give when it takes over.
+// A hand-over is a change of primary that nobody notices. The primary proposes
+// the target and serves on: every order needs the target's acknowledgement in
+// this epoch, which the target stops to give when it takes over. Once the primary
+// knows that the arbiter has accepted, it takes no new order, lets what it
+// accepted commit, tells the target, and sends its clients there when the target
+// speaks. Orders that arrive meanwhile are parked: never refused, and few, since
+// that takes two round trips between members and nothing of the arbiter.
+//
+// The others may see the new record before that. They hold it until the primary
+// has told them, so that its log is a prefix of theirs; not for ever (releaseHeld).
 type handOver struct {
-	to         uint64 // boot id of the target, 0 while none is under way
-	since      int64  // when parking began
-	reopened   bool   // it took too long: nothing is parked any more
-	notBefore  int64  // after a refusal
-	toldNobody bool   // that nobody can take over was said
+	to         uint64  // boot id of the target, 0 while none is under way
+	accepted   *Config // what the arbiter accepted: orders are parked, and it is adopted once all is committed
+	since      int64   // when it was known
+	notBefore  int64   // after a refusal
+	toldNobody bool    // that nobody can take over was said
 }
 
 func (r *Replica) handingOver() bool { return r.role == RolePrimary && r.primary.hand.to != 0 }
@@ -33,7 +35,7 @@ type parked struct {
 	typ  wire.Type
 }
 
-// considerHandOver begins a hand-over if this primary is to stop, or another pod
+// considerHandOver proposes another primary if this one is to stop, or another pod
 // is preferred and has been in sync for long enough.
 func (r *Replica) considerHandOver() {
 	h := &r.primary.hand
@@ -41,16 +43,23 @@ func (r *Replica) considerHandOver() {
 		return
 	}
 	p := r.handOverTarget()
-	if p == nil || !r.arbiterAnswers() {
+	if p == nil || !r.allMayTakeHandOver() || !r.arbiterAnswers() {
 		return
 	}
-	h.to, h.since = p.Boot, r.now.Mono
+	h.to = p.Boot
 	r.alarm(AlarmHandOver, fmt.Sprintf("handing over to %s, proposing epoch %d", p.ID, r.epoch+1))
+	members := []Member{p.Member}
+	for _, m := range r.cfg.InSync {
+		if m.Boot != p.Boot {
+			members = append(members, m)
+		}
+	}
+	r.propose(purposeHandOver, members)
 }
 
 // arbiterAnswers says whether the arbiter has shown the record just now. While it
-// is away a hand-over would only stop the orders: once the proposal is out they
-// wait until it is decided.
+// is away a hand-over would only end the leased reads and keep other changes from
+// being proposed.
 func (r *Replica) arbiterAnswers() bool {
 	if r.freshAt != 0 && r.now.Mono-r.freshAt <= int64(r.opt.Timing.Retry) {
 		return true
@@ -60,23 +69,105 @@ func (r *Replica) arbiterAnswers() bool {
 }
 
 // parking says whether new orders wait for the end of a hand-over.
-func (r *Replica) parking() bool {
-	return r.primary.hand.to != 0 && !r.primary.hand.reopened && !r.stopping && !mutant(mutHandOverUndrained)
+func (r *Replica) parking() bool { return r.primary.hand.accepted != nil && !r.stopping }
+
+// postpone says whether the next configuration, a hand-over, is not to be adopted
+// yet. Its primary first commits what it accepted; the others wait for its word.
+func (r *Replica) postpone(c *Config) bool {
+	if !r.isHandOver(c) || mutant(mutHandOverUndrained) {
+		return false
+	}
+	switch r.role {
+	case RolePrimary:
+		if h := &r.primary.hand; h.accepted == nil {
+			h.to, h.accepted, h.since = c.Primary.Boot, c, r.now.Mono
+			r.prop = proposal{}
+		}
+		return true
+	case RoleBackup, RoleLearner:
+		b := &r.backup
+		if r.role == RoleLearner && !b.accepted {
+			return false
+		}
+		if b.held == nil {
+			b.held, b.heldAt = c, r.now.Mono
+			r.releaseHeld()
+		}
+		return true
+	}
+	return false
 }
 
-// limitParking ends the wait of those who are parked when the members or the
-// arbiter take too long.
-func (r *Replica) limitParking() {
+// allMayTakeHandOver says whether all members answer in this epoch: one that had
+// not heard of it could go past it, and would not hold what follows it.
+func (r *Replica) allMayTakeHandOver() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync && !r.mayTakeHandOver(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// finishHandOver makes this primary a backup once everything it accepted is
+// committed: then the target has it all, and no client is left waiting here. When
+// that takes too long it does so all the same.
+func (r *Replica) finishHandOver() {
 	h := &r.primary.hand
-	if h.to == 0 || h.reopened || r.now.Mono-h.since <= int64(r.opt.Timing.Lease) {
+	if h.accepted == nil {
 		return
 	}
-	if !r.prop.active() {
-		r.endHandOver()
+	if last, _ := r.store.Last(); last == r.commit || r.now.Mono-h.since > int64(r.opt.Timing.Lease) || r.memberGone() {
+		r.adopt(h.accepted)
+	}
+}
+
+// releaseHeld adopts a hand-over that the primary did not tell of: it died, or it
+// cannot be heard, or it cannot hear the arbiter.
+func (r *Replica) releaseHeld() {
+	b := &r.backup
+	if b.held == nil {
 		return
 	}
-	h.reopened = true
-	r.unpark()
+	if b.primaryDown || r.role == RoleLearner && !b.accepted || r.now.Mono-b.heldAt > int64(r.opt.Timing.Lease) {
+		former, down := r.cfg.Primary.Boot, b.primaryDown
+		r.untold(b.held)
+		r.adopt(b.held)
+		if p := r.peer(former); p != nil && down && r.role == RolePrimary {
+			p.down = true
+			r.dropSilent()
+		}
+	}
+}
+
+// isHandOver says whether c is the next configuration, and a hand-over.
+func (r *Replica) isHandOver(c *Config) bool {
+	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot != r.cfg.Primary.Boot && c.Has(r.cfg.Primary.Boot)
+}
+
+// untold raises an alarm when this replica becomes the primary by a hand-over that
+// the former one did not finish.
+func (r *Replica) untold(c *Config) {
+	if r.isHandOver(c) && c.Primary.Boot == r.self.Boot && !mutant(mutHandOverUndrained) {
+		r.alarm(AlarmHandOverCut, "handed the partition by a primary that is not heard; other members may hold entries, none committed, that are not here: "+c.String())
+	}
+}
+
+// handOverCut says whether this replica may hold entries that the new primary
+// lacks, none of them acknowledged. It may have to discard itself for that.
+func (r *Replica) handOverCut() bool {
+	last, _ := r.store.Last()
+	return last != r.commit
+}
+
+// memberGone says whether a member will not acknowledge any more.
+func (r *Replica) memberGone() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync && r.gone(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // handOverTarget is who should have the partition instead of this primary.
@@ -111,47 +202,22 @@ func (r *Replica) mayTakeHandOver(p *peer) bool {
 	return p.inSync && p.synced && p.knowsEpoch && !p.down && !p.diverged && !r.gone(p)
 }
 
-// progressHandOver proposes the target once everything accepted is committed:
-// then the target has it all, and no client is left waiting here. A target that
-// is not fit any more ends the hand-over, unless it was proposed: only the
-// arbiter can tell then.
-func (r *Replica) progressHandOver() {
-	h := &r.primary.hand
-	if h.to == 0 || r.prop.active() {
-		return
-	}
-	p := r.peer(h.to)
-	if p == nil || !r.mayTakeHandOver(p) || r.primary.suspended {
-		r.endHandOver()
-		return
-	}
-	if last, _ := r.store.Last(); last != r.commit && !mutant(mutHandOverUndrained) {
-		return
-	}
-	members := []Member{p.Member}
-	for _, m := range r.cfg.InSync {
-		if m.Boot != p.Boot {
-			members = append(members, m)
-		}
-	}
-	r.propose(purposeHandOver, members)
-}
-
-// endHandOver goes on as before. The parked requests are sent here again.
+// endHandOver goes on as before: the proposal was refused.
 func (r *Replica) endHandOver() {
 	r.primary.hand = handOver{notBefore: r.now.Mono + 10*int64(r.opt.Timing.Retry), toldNobody: r.primary.hand.toldNobody}
-	r.unpark()
 }
 
 // handedOver is for a former primary whose own proposal was accepted: it tells
-// the target, which need not wait for its watch, and lets its clients wait for
-// the moment until the target speaks: sent there sooner, they would be sent back.
+// the target and those who wait with it, and lets its clients wait for the moment
+// until the target speaks: sent there sooner, they would be sent back.
 func (r *Replica) handedOver() {
+	for i := range r.primary.peers {
+		r.sendConfig(&r.primary.peers[i])
+	}
 	if p := r.peer(r.cfg.Primary.Boot); p != nil {
-		r.sendConfig(p)
 		r.backup.primaryDown, r.backup.downAt = p.down, r.now.Mono // it died meanwhile
 	}
-	if last, _ := r.store.Last(); last != r.commit { // admitted after the proposal: the target may not have it
+	if r.handOverCut() {
 		r.failPending()
 		return
 	}
@@ -182,7 +248,7 @@ func (r *Replica) unpark() {
 			r.notPrimary(p.conn, p.typ, p.id, p.slot)
 		case r.stopping:
 			r.reject(p.conn, p.typ, p.id, p.slot, wire.CodeDraining, 0, 0, "the node is stopping; retry")
-		default: // it came to nothing, and this is still the place to ask
+		default: // this is still the place to ask
 			r.sendTo(&r.self, p.conn, p.typ, p.id, p.slot)
 		}
 	}

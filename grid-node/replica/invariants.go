@@ -53,7 +53,6 @@ func (r *Replica) checkPrimary(last uint64) {
 // checkProposal asserts that a change may be asked for: what the arbiter cannot
 // know, the proposer has to.
 func (r *Replica) checkProposal(why purpose, next *Config) bool {
-	last, _ := r.store.Last()
 	text := ""
 	switch why {
 	case purposeTakeOver: // I10, and nothing of the old epoch is accepted any more
@@ -69,8 +68,8 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 			text = "a learner that is not in the ack set, or lacks committed entries"
 		}
 	case purposeHandOver:
-		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync || last != r.commit || len(next.InSync) != len(r.cfg.InSync) {
-			text = "a hand-over before everything accepted is committed, or to one that is not in sync"
+		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync || len(next.InSync) != len(r.cfg.InSync) {
+			text = "a hand-over to one that is not in sync, or one that drops a member"
 		}
 	case purposeAcceptLoss: // I5
 		if r.acceptLoss != r.epoch {

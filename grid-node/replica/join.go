@@ -153,6 +153,9 @@ func (r *Replica) joinReply(frame []byte) error {
 	}
 	switch m.Code {
 	case wire.JoinAccepted:
+		if last, _ := r.store.Last(); !r.backup.accepted && m.FromSeq != last+1 {
+			return nil // to an older request: what was stored since was not compared
+		}
 		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0
 		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
 		r.backup.heardAt = r.now.Mono

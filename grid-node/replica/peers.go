@@ -116,7 +116,11 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p := r.peer(m.From)
 	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch {
 		r.count.StaleFrames++
-		if m.To == r.self.Boot && m.Epoch > r.epoch {
+		switch held := r.backup.held; {
+		case m.To != r.self.Boot || m.Epoch <= r.epoch:
+		case held != nil && m.Epoch == held.Epoch && m.From == r.cfg.Primary.Boot:
+			r.adopt(held) // it has handed over, and its word was lost
+		default:
 			r.readConfig()
 		}
 		return nil
@@ -208,6 +212,7 @@ func (r *Replica) peerDown(address string) {
 	case RoleLearner:
 		if r.cfg.Primary.Address == address {
 			r.backup.accepted = false
+			r.releaseHeld()
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (r *Replica) acceptDataLoss() bool {
 // at a time, so this climbs until it is above everything that was ever seen.
 func (r *Replica) reassertConfig() {
 	was, p := r.regressed, &r.prop
-	if was == nil || r.reassert == "" || r.reassert != r.cfg.ChangeID || r.role != RolePrimary && r.role != RoleFenced {
+	if was == nil || r.reassert == "" || r.reassert != r.cfg.ChangeID || r.role != RolePrimary && r.role != RoleFenced || r.primary.hand.accepted != nil {
 		return
 	}
 	members := r.cfg.InSync

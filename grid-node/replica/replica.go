@@ -71,10 +71,12 @@ type primaryState struct {
 
 // backupState is used in RoleBackup and RoleLearner.
 type backupState struct {
-	heardAt     int64  // when the primary was last heard
-	primaryDown bool   // its connection was reset since
-	downAt      int64  // when
-	redirectAt  int64  // after a hand-over: when those who wait here are sent on, 0 if none do
+	heardAt     int64   // when the primary was last heard
+	primaryDown bool    // its connection was reset since
+	downAt      int64   // when
+	redirectAt  int64   // after a hand-over: when those who wait here are sent on, 0 if none do
+	held        *Config // a hand-over that the primary has not told of yet
+	heldAt      int64
 	primary     uint64 // its boot id
 	leased      bool   // it answers leased reads: wait its lease out before taking over
 	round       uint64
@@ -214,11 +216,13 @@ func (r *Replica) peerFrame(frame []byte) {
 
 // flush sends what the events since the last flush have led to.
 func (r *Replica) flush() {
-	switch r.role {
-	case RolePrimary:
+	if r.role == RolePrimary {
 		r.logCursor()
 		r.advance() // a solo primary commits here
-		r.progressHandOver()
+		r.finishHandOver()
+	}
+	switch r.role {
+	case RolePrimary:
 		r.flushPeers()
 	case RoleBackup, RoleLearner:
 		r.flushAck()
@@ -252,7 +256,6 @@ func (r *Replica) tick() {
 		r.tickPeers()
 		r.retireDraining()
 		r.considerHandOver()
-		r.limitParking()
 		r.reassertConfig()
 	case RoleFenced:
 		r.reassertConfig()
@@ -263,6 +266,7 @@ func (r *Replica) tick() {
 		r.watchPrimary()
 	case RoleLearner:
 		r.tickLearner()
+		r.releaseHeld()
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *Replica) dropSilent() {
 			r.dropPeer(p.Boot)
 		}
 	}
-	if lost && !r.prop.active() {
+	if lost && !r.prop.active() && r.primary.hand.accepted == nil {
 		r.shrink()
 	}
 }

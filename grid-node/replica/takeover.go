@@ -8,7 +8,8 @@ import "fmt"
 // the proposal: that is what makes a later answer of the arbiter safe.
 func (r *Replica) watchPrimary() {
 	b := &r.backup
-	if r.prop.active() {
+	if r.prop.active() || b.held != nil {
+		r.releaseHeld()
 		return
 	}
 	silent, fenced := r.vitals.fence(b.heardAt, b.leased, b.primaryDown, r.now.Mono)

@@ -169,25 +169,13 @@ func (w *world) checkDiscard(p *process, why string) {
 	}
 }
 
-// handedOverLate says whether p became a primary by a hand-over. A primary whose
-// hand-over is decided late goes on meanwhile: its log, and that of other members,
-// may end in entries, none of them committed, that its successor does not have.
-// They are dropped for that and join again.
-func (w *world) handedOverLate(p *process) bool {
-	c := &w.check
-	for epoch := range c.committers {
-		if c.committers[epoch] == p.self.Boot && c.proposers[epoch] != p.self.Boot && c.proposers[epoch] == c.committers[epoch-1] {
-			return true
-		}
-	}
-	return false
-}
-
 // checkAlarm: some alarms mean that something impossible has happened.
 func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 	switch kind {
+	case replica.AlarmHandOverCut:
+		w.check.handOverCut = true
 	case replica.AlarmDiverged:
-		if !w.handedOverLate(p) {
+		if !w.check.handOverCut { // its log may end in entries, none of them committed, that its successor does not have
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 		}
 	case replica.AlarmInvariant, replica.AlarmBadFrame, replica.AlarmBadConfig, replica.AlarmCapacity:
