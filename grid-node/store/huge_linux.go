@@ -13,6 +13,9 @@ const hugeFrom = 4 << 20
 // milliseconds. Where the kernel has none, nothing changes.
 func adviseHuge(b []byte) {
 	if len(b) >= hugeFrom {
-		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
+		askHuge(b)
 	}
 }
+
+// askHuge asks for huge pages for b, of whatever size.
+func askHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"hash/maphash"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -24,18 +25,26 @@ type keyIndex struct {
 	depth  uint     // the directory has 1<<depth places
 	dir    []uint32 // page numbers; low bits of the hash choose
 	dirMap []byte
-	chunks [][]byte // pagesPerChunk pages each, then their pageFills
+	chunks [][]byte // see chunkOfPage
 	pages  uint32
+	ready  atomic.Pointer[readyChunk]
+}
+
+// readyChunk is a chunk mapped and provided ahead of need, off the hot path.
+type readyChunk struct {
+	chunk uint32
+	mem   []byte
 }
 
 const (
-	pageSlotBits  = 9
-	pageSlots     = 1 << pageSlotBits // of 8 bytes
-	pageBytes     = pageSlots * 8
-	pageFull      = 440
-	fillBytes     = 2
-	pagesPerChunk = 256
-	maxDepth      = 22
+	pageSlotBits = 9
+	pageSlots    = 1 << pageSlotBits // of 8 bytes
+	pageBytes    = pageSlots * 8
+	pageFull     = 440
+	fillBytes    = 2
+	chunkBytes   = 2 << 20 // one huge page
+	chunkPages   = chunkBytes/pageBytes - 1
+	maxDepth     = 22
 )
 
 var errKeyIndexFull = errors.New("order store: ClOrdID index cannot be split further")
@@ -80,11 +89,20 @@ func mapDir(n int) ([]byte, []uint32, error) {
 	return mem, unsafe.Slice((*uint32)(unsafe.Pointer(&mem[0])), n), nil
 }
 
+// chunkOfPage says where a page lies. In place of a last page a chunk has the
+// pageFills. From the second on it is one huge page: an order looks anywhere in the
+// index, and to find the memory behind an address costs more than the memory where
+// there are many small pages.
+func chunkOfPage(n uint32) (chunk, at uint32) { return n / chunkPages, n % chunkPages }
+
 func (x *keyIndex) newPage() (uint32, error) {
-	if int(x.pages) == len(x.chunks)*pagesPerChunk {
-		mem, err := mapMemory(pagesPerChunk * (pageBytes + fillBytes))
-		if err != nil {
-			return 0, err
+	if chunk, _ := chunkOfPage(x.pages); int(chunk) == len(x.chunks) {
+		mem := x.takeReady(chunk)
+		if mem == nil {
+			var err error
+			if mem, err = mapChunk(chunk); err != nil {
+				return 0, err
+			}
 		}
 		x.chunks = append(x.chunks, mem)
 	}
@@ -92,16 +110,41 @@ func (x *keyIndex) newPage() (uint32, error) {
 	return x.pages - 1, nil
 }
 
+func mapChunk(chunk uint32) ([]byte, error) {
+	mem, err := mapMemory(chunkBytes)
+	if err == nil && chunk > 0 { // a small grid takes little
+		askHuge(mem)
+	}
+	return mem, err
+}
+
+// takeReady is the chunk if it was mapped ahead, else nil.
+func (x *keyIndex) takeReady(chunk uint32) []byte {
+	r := x.ready.Swap(nil)
+	switch {
+	case r == nil:
+		return nil
+	case r.chunk != chunk: // it came too late
+		unmapMemory(r.mem)
+		return nil
+	}
+	return r.mem
+}
+
 func (x *keyIndex) page(n uint32) *page {
-	return (*page)(unsafe.Pointer(&x.chunks[n/pagesPerChunk][n%pagesPerChunk*pageBytes]))
+	chunk, at := chunkOfPage(n)
+	return (*page)(unsafe.Pointer(&x.chunks[chunk][at*pageBytes]))
 }
 
 func (x *keyIndex) fill(n uint32) *pageFill {
-	return (*pageFill)(unsafe.Pointer(&x.chunks[n/pagesPerChunk][pagesPerChunk*pageBytes+n%pagesPerChunk*fillBytes]))
+	chunk, at := chunkOfPage(n)
+	return (*pageFill)(unsafe.Pointer(&x.chunks[chunk][chunkPages*pageBytes+at*fillBytes]))
 }
 
 // bytes the index holds.
-func (x *keyIndex) bytes() int64 { return int64(x.pages)*(pageBytes+fillBytes) + int64(len(x.dir))*4 }
+func (x *keyIndex) bytes() int64 {
+	return int64(x.pages)*pageBytes + int64(len(x.chunks))*pageBytes + int64(len(x.dir))*4
+}
 
 func (x *keyIndex) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
 
@@ -136,10 +179,14 @@ func (x *keyIndex) growth(fp uint32) int64 {
 	if f.count() < pageFull {
 		return 0
 	}
-	if f.depth() < x.depth {
-		return pageBytes + fillBytes
+	n := int64(pageBytes)
+	if int(x.pages) == len(x.chunks)*chunkPages { // and the pageFills of another chunk
+		n += pageBytes
 	}
-	return pageBytes + fillBytes + int64(len(x.dir))*4
+	if f.depth() == x.depth {
+		n += int64(len(x.dir)) * 4
+	}
+	return n
 }
 
 // reserve makes room for one slot of this hash.
@@ -217,6 +264,9 @@ func (x *keyIndex) double() error {
 func (x *keyIndex) close() {
 	for _, c := range x.chunks {
 		unmapMemory(c)
+	}
+	if r := x.ready.Swap(nil); r != nil {
+		unmapMemory(r.mem)
 	}
 	unmapMemory(x.dirMap)
 	x.chunks, x.dir, x.dirMap, x.pages = nil, nil, nil, 0

@@ -6,6 +6,7 @@ type prefault struct {
 	to    uint64 // byte offset in the space of the segments
 	index int    // the segment mem is
 	mem   []byte
+	chunk uint32 // the last of the ClOrdID index that was made ready
 }
 
 // Prefault makes the kernel provide the memory that the next bytes appended will
@@ -15,6 +16,7 @@ type prefault struct {
 // It is for one other goroutine than the writer's; calling it or not changes
 // nothing else.
 func (s *Store) Prefault(ahead int) {
+	s.prefaultKeys()
 	f, tail := &s.ahead, s.tailMark.Load()
 	end := tail + uint64(ahead)
 	f.to = max(f.to, tail&^(pageSize-1))
@@ -53,4 +55,23 @@ func (s *Store) segmentAhead(i int, entered bool) bool {
 	}
 	f.index, f.mem = i, mem
 	return true
+}
+
+// prefaultKeys makes the next chunk of the ClOrdID index ready once the present one
+// is half used.
+func (s *Store) prefaultKeys() {
+	chunk, at := chunkOfPage(s.pagesMark.Load())
+	next := chunk + 1
+	if at < chunkPages/2 || s.ahead.chunk >= next {
+		return
+	}
+	mem, err := mapChunk(next)
+	if err != nil {
+		return // the writer will meet the same error and report it
+	}
+	s.ahead.chunk = next
+	populate(mem)
+	if !s.keys.ready.CompareAndSwap(nil, &readyChunk{chunk: next, mem: mem}) {
+		unmapMemory(mem) // the writer has been faster than the one before
+	}
 }

@@ -82,3 +82,46 @@ func TestPrefaultComesLate(t *testing.T) {
 		t.Error("a second mapping of segment 2")
 	}
 }
+
+// TestPrefaultOfTheIndex: the writer takes the chunk that was made ready, and one
+// that came too late is given back.
+func TestPrefaultOfTheIndex(t *testing.T) {
+	s := open(t, Options{})
+	n := 0
+	grow := func(pages uint32) {
+		for s.keys.pages < pages {
+			n++
+			if err := add(s, fmt.Sprintf("%x", n), 16); err != nil {
+				t.Fatal(err)
+			}
+			s.SetCommitted(s.last)
+		}
+	}
+	grow(chunkPages / 4)
+	s.Prefault(0)
+	if s.keys.ready.Load() != nil {
+		t.Fatal("a chunk is ready that is not needed yet")
+	}
+	grow(chunkPages * 3 / 4)
+	s.Prefault(0)
+	r := s.keys.ready.Load()
+	if r == nil || r.chunk != 1 || resident(t, r.mem) < len(r.mem) {
+		t.Fatalf("chunk 1 is not ready: %v", r)
+	}
+	s.Prefault(0)
+	if s.keys.ready.Load() != r {
+		t.Error("made ready twice")
+	}
+	grow(chunkPages + 1)
+	if len(s.keys.chunks) != 2 || &s.keys.chunks[1][0] != &r.mem[0] {
+		t.Error("the writer took another chunk")
+	}
+	late, err := mapChunk(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keys.ready.Store(&readyChunk{chunk: 1, mem: late})
+	if got := s.keys.takeReady(2); got != nil || s.keys.ready.Load() != nil {
+		t.Error("chunk 1 was taken for chunk 2")
+	}
+}

@@ -37,6 +37,7 @@ type Store struct {
 
 	committed atomic.Uint64
 	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
+	pagesMark atomic.Uint32 // pages of the ClOrdID index, likewise
 	ahead     prefault
 }
 
@@ -208,6 +209,9 @@ func (s *Store) SetCommitted(seq uint64) {
 	}
 	if seq > s.committed.Load() {
 		s.tailMark.Store(s.seg.tail)
+		if s.pagesMark.Load() != s.keys.pages {
+			s.pagesMark.Store(s.keys.pages)
+		}
 		s.committed.Store(seq)
 	}
 }
