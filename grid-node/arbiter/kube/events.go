@@ -38,6 +38,10 @@ const (
 	eventQueue   = 64
 	eventsPerSec = 1
 	eventBurst   = 20
+
+	// Most events tell of a change of configuration that is under way: the API
+	// server has that to do first.
+	eventDelay = 500 * time.Millisecond
 )
 
 // NewRecorder returns a recorder for a's namespace; pod is named as the source.
@@ -91,7 +95,12 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case ev := <-r.queue:
-			r.post(ctx, &ev)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Until(ev.FirstTimestamp.Add(eventDelay))):
+				r.post(ctx, &ev)
+			}
 		}
 	}
 }
