@@ -99,6 +99,10 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...)
 	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
 
+.PHONY: bench-growth
+bench-growth: ## How the cost grows with orders held, clients, partitions and payload: tables, SVG plots in out/bench, a verdict (CASES=^growth/held, ROUNDS, BENCHFLAGS)
+	@$(GO) run ./hack/bench growth --rounds $(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
+
 .PHONY: profile
 profile: ## CPU, allocation and block profiles of primary, backup and client in one case, into out/profile (CASES=name)
 	@$(GO) run ./hack/bench profile $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)

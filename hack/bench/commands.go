@@ -106,7 +106,7 @@ func profileCommand(ctx context.Context, args []string, out io.Writer) (err erro
 	if len(chosen) != 1 {
 		return fmt.Errorf("%w: CASES: value %q matches %d cases, allowed: one, such as ^lo/repl/rate-6000$", errUsage, b.cases, len(chosen))
 	}
-	b.systems = "^grid$"
+	b.systems = "^" + cases.Grid + "$"
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {
 		return err

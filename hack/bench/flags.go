@@ -26,14 +26,18 @@ const runHelp = `bench measures OrderGrid beside floors and peers, in one interl
   go run ./hack/bench list [--cases REGEXP]    the cases
   go run ./hack/bench compare A.json B.json    two runs, side by side
   go run ./hack/bench profile [flags]          profiles of one case; make profile CASES=...
+  go run ./hack/bench growth [flags]           growth curves: tables, SVG plots, verdicts; make bench-growth
+  go run ./hack/bench markdown [bench.json]    a run as docs/performance.md quotes it
 
 A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is a
 network namespace per process behind one bridge (root); repl is acknowledged when a
 second process has the order, single is without replication. growth/... are the cases
-that vary one thing; they run only when CASES names them.
+that vary one thing, tls/... those that show what TLS costs; they run only when CASES
+names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
-counts), redis (SET and WAIT 1, if installed), grid. Every round starts every system
+counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-net (the grid on
+the net package) and grid-tls. Every round starts every system
 afresh; a round on a busy machine does not count and is repeated.
 
 Examples:

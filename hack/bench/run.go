@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // bench is one run of the command.
@@ -34,10 +36,12 @@ type bench struct {
 	table  bytes.Buffer
 	stat   bytes.Buffer
 	rows   []results.Row
+	run    results.Run
 }
 
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	b := &bench{w: out, begin: time.Now()}
+	b.run.Command = strings.TrimSpace("go run ./hack/bench " + quoted(args))
 	rest, err := b.parse("bench", runHelp, args, out)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -48,6 +52,11 @@ func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%w: %q: allowed: flags, or one of list, compare, profile, help", errUsage, rest[0])
 	}
+	return b.runAll(ctx)
+}
+
+// runAll measures the cases chosen and writes the files.
+func (b *bench) runAll(ctx context.Context) error {
 	chosen, err := cases.Select(b.cases)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -69,10 +78,17 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "ordergrid-bench-"); err != nil {
 		return err
 	}
-	b.say("%s", machine())
+	b.run.Machine, b.run.Date = machine(), b.begin.UTC().Format(time.RFC3339)
+	if s, err := host.Take(nil); err == nil {
+		b.run.Before = s.Load1
+	}
+	b.say("%s", b.run.Machine)
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
-	all = append(all, redis.New(b.redis, b.dir), &grid.Grid{Args: strings.Fields(b.nodeFlags)})
+	all = append(all, redis.New(b.redis, b.dir))
+	flags := strings.Fields(b.nodeFlags)
+	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags}, &grid.Grid{Label: cases.GridNet, Args: append([]string{"--io", "net"}, flags...)},
+		&grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir})
 	var use []system.System
 	for _, s := range all {
 		switch {
@@ -86,12 +102,16 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if len(use) == 0 {
 		return fmt.Errorf("%w: --systems: value %q leaves no system to measure", errUsage, b.systems)
 	}
+	program := ""
 	for _, s := range use {
 		if g, ok := s.(*grid.Grid); ok {
-			b.say("building grid-node as a release is built")
-			if g.Program, err = grid.Build(ctx, b.dir); err != nil {
-				return err
+			if program == "" {
+				b.say("building grid-node as a release is built")
+				if program, err = grid.Build(ctx, b.dir); err != nil {
+					return err
+				}
 			}
+			g.Program = program
 		}
 	}
 	b.runner = rounds.Runner{Options: b.options, Self: self, Systems: use, Say: b.say}
@@ -99,8 +119,10 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 }
 
 func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
-	b.say("%d cases, %d systems, %d rounds of %v after %v: about %v when the machine is quiet", len(chosen), len(b.runner.Systems),
-		b.options.Rounds, b.options.Duration, b.options.Warmup, b.estimate(chosen).Round(time.Second))
+	usual := b.estimate(chosen)
+	limit := 2*usual + spare
+	b.say("%d cases, %d systems, %d rounds of %v after %v: about %v when the machine is quiet, no case begins after %v", len(chosen), len(b.runner.Systems),
+		b.options.Rounds, b.options.Duration, b.options.Warmup, usual.Round(time.Second), limit.Round(time.Second))
 	var failed error
 	invalid := false
 	for i := range chosen {
@@ -108,6 +130,9 @@ func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
 		at, missing, err := b.place(ctx, c.Network)
 		if err != nil {
 			return err
+		}
+		if missing == "" && time.Since(b.begin) > limit {
+			missing, invalid = "the time is over: the machine was busy for too long", true
 		}
 		if missing == "" && !b.runner.Usable(c) {
 			missing = "none of the chosen systems can run it"
@@ -172,13 +197,22 @@ func (b *bench) place(ctx context.Context, network string) (at place.Place, miss
 // perRound is what a round costs beside its load: waiting for quiet, starting and stopping.
 const perRound = 1500 * time.Millisecond
 
+// spare is time for a machine that is not quiet at first.
+const spare = 5 * time.Minute
+
+// fillRate is how many orders/s the grid takes while it is filled ahead of a round;
+// low, so that an estimate is rather too long.
+const fillRate = 250_000
+
 func (b *bench) estimate(chosen []cases.Case) (d time.Duration) {
 	for i := range chosen {
-		n := len(b.runner.Systems)
-		if chosen[i].GridOnly {
-			n = 1
+		n := 0
+		for _, s := range b.runner.Systems {
+			if chosen[i].Uses(s.Name()) {
+				n++
+			}
 		}
-		d += time.Duration(n*b.options.Rounds)*(b.options.Warmup+b.options.Duration+perRound) + time.Second
+		d += time.Duration(n*b.options.Rounds)*(b.options.Warmup+b.options.Duration+perRound+time.Duration(chosen[i].Held)*time.Second/fillRate) + time.Second
 	}
 	return d
 }
@@ -195,9 +229,13 @@ func (b *bench) write() error {
 	if err := results.WriteJSON(&js, b.rows); err != nil {
 		return err
 	}
-	head := machine() + "\n"
-	files := map[string][]byte{"bench.json": js.Bytes(), "table.txt": append([]byte(head), b.table.Bytes()...), "benchstat.txt": b.stat.Bytes()}
-	for _, name := range []string{"table.txt", "bench.json", "benchstat.txt"} {
+	run, err := json.MarshalIndent(b.run, "", "  ")
+	if err != nil {
+		return err
+	}
+	head := b.run.Machine + "\n" + b.run.Date + ", " + b.run.Command + "\n"
+	files := map[string][]byte{results.RunFile: append(run, '\n'), "bench.json": js.Bytes(), "table.txt": append([]byte(head), b.table.Bytes()...), "benchstat.txt": b.stat.Bytes()}
+	for _, name := range []string{"table.txt", "bench.json", results.RunFile, "benchstat.txt"} {
 		path := filepath.Join(b.out, name)
 		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // for everyone to read
 			return err
@@ -205,6 +243,18 @@ func (b *bench) write() error {
 		b.say("wrote %s", path)
 	}
 	return nil
+}
+
+// quoted is a command line that a shell reads as these arguments.
+func quoted(args []string) string {
+	out := make([]string, 0, len(args))
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " |()*$^?[]'\"") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
 }
 
 // close leaves nothing behind.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,6 +43,27 @@ func tiny(t *testing.T, more ...string) (rows []results.Row, text string) {
 	return rows, out.String()
 }
 
+// Growth cases become tables and plots, markdown quotes the run.
+func TestGrowthAndMarkdown(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	var out bytes.Buffer
+	err := command(t.Context(), []string{"growth", "--cases", "^growth/connections-0[12]$", "--systems", "floor-go", "--warmup", "20ms", "--duration", "60ms", "--gate", "off", "--out", dir}, &out)
+	if err != nil && !errors.Is(err, errEnvironment) {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "growth-connections.svg")); err != nil || !bytes.Contains(b, []byte("floor-go")) {
+		t.Errorf("plot: %v\n%s", err, b)
+	}
+	if !strings.Contains(out.String(), "| 2 | floor-go") {
+		t.Errorf("no table:\n%s", &out)
+	}
+	out.Reset()
+	if err := command(t.Context(), []string{"markdown", filepath.Join(dir, "bench.json")}, &out); err != nil || !strings.Contains(out.String(), "--cases '^growth/connections-0[12]$'") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
 // All shapes of load run against a floor, and the floor's ratio is to itself.
 func TestShapes(t *testing.T) {
 	rows, text := tiny(t, "--cases", "^lo/(repl|single)/", "--systems", "floor-go")
@@ -69,7 +91,7 @@ func TestGrid(t *testing.T) {
 	} else {
 		t.Log(m)
 	}
-	rows, text := tiny(t, "--cases", "^"+networks+"/repl/(pingpong|pipe-64x4|get-leased)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
+	rows, text := tiny(t, "--cases", "^("+networks+"/repl/(pingpong|pipe-64x4|get-leased)|tls/pingpong)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
 		"--node-flags", "--lease 20s --grace 30s") // a machine on which nothing moves for a while is no failure either
 	grid := 0
 	for _, r := range rows {
@@ -77,8 +99,15 @@ func TestGrid(t *testing.T) {
 			grid++
 		}
 	}
-	if want := 3 * (1 + strings.Count(networks, "|")); grid != want {
+	if want := 1 + 3*(1+strings.Count(networks, "|")); grid != want {
 		t.Fatalf("%d rows of the grid, want %d\n%s", grid, want, text)
+	}
+	for _, want := range []string{"grid-net", "grid-tls"} { // of the case that shows what TLS costs
+		if !slices.ContainsFunc(rows, func(r results.Row) bool {
+			return r.System == want && r.Case == "tls/pingpong" && r.Samples > 0 && r.PrimaryCPU > 0 && r.GoHeap > 0
+		}) {
+			t.Errorf("no figure of %s\n%s", want, text)
+		}
 	}
 	if !strings.Contains(text, "p99 : floor") {
 		t.Errorf("no table in\n%s", text)
@@ -204,6 +233,9 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{[]string{"frobnicate"}, `"frobnicate": allowed: flags, or one of list, compare`},
 		{[]string{"compare", "one.json"}, "compare takes two files, got 1"},
 		{[]string{"compare", "/nosuch/a.json", "b.json"}, "/nosuch/a.json"},
+		{[]string{"markdown", "a.json", "b.json"}, "markdown takes one file, got 2"},
+		{[]string{"markdown", "/nosuch/bench.json"}, "/nosuch/bench.json"},
+		{[]string{"growth", "--from", "/nosuch/bench.json"}, "/nosuch/bench.json"},
 		{[]string{"profile", "--cases", "^lo/"}, "matches 18 cases, allowed: one"},
 	} {
 		err := command(t.Context(), c.args, new(bytes.Buffer))
@@ -217,7 +249,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}, {"growth", "--help"}} {
 		var out bytes.Buffer
 		if err := command(t.Context(), args, &out); err != nil {
 			t.Errorf("%v: %v", args, err)

@@ -5,6 +5,7 @@ package cases
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
@@ -35,7 +36,11 @@ type Case struct {
 	ReadMode generator.ReadMode
 	// GridOnly: the floors hold nothing and have no partitions.
 	GridOnly bool
-	Growth   bool // measured on request only
+	// Systems to measure, by name; nil: all but those that only such lists name.
+	Systems []string
+	// Group is the word with which an expression asks for the case; "": every run
+	// measures it.
+	Group string
 	// MemoryMiB is the memory limit of one node.
 	MemoryMiB int
 }
@@ -132,11 +137,42 @@ func Standard() []Case {
 	return all
 }
 
-// All are the standard cases and those of growth.
-func All() []Case { return append(Standard(), Growth()...) }
+// All are the standard cases and those measured on request only.
+func All() []Case { return append(append(Standard(), Growth()...), TLS()...) }
+
+// Names of systems that are measured where a case asks for them only.
+const (
+	Grid    = "grid"
+	GridNet = "grid-net" // the grid on the net package
+	GridTLS = "grid-tls" // the same with TLS
+)
+
+// Uses says whether a system is measured in the case.
+func (c *Case) Uses(system string) bool {
+	switch {
+	case c.Systems != nil:
+		return slices.Contains(c.Systems, system)
+	case c.GridOnly: // the floors hold nothing
+		return system == Grid
+	}
+	return system != GridNet && system != GridTLS
+}
+
+// TLS are the cases that show what TLS costs. It takes the net package, so that is
+// measured by itself too. On request only: CASES=tls.
+func TLS() (all []Case) {
+	for _, l := range loads {
+		switch l.name {
+		case "rate-6000", "pingpong", "sync-64", "pipe-64x4":
+			all = append(all, Case{Name: "tls/" + l.name, Title: l.title + ", two copies, loopback", Network: "lo", Copies: 2, Partitions: 1,
+				Size: fixorder.Size, Shape: l.shape, Judged: l.judged, MemoryMiB: 8 << 10, Group: "tls", Systems: []string{Grid, GridNet, GridTLS}})
+		}
+	}
+	return all
+}
 
 // Select returns the cases whose names an expression matches. "" and "." are the
-// standard cases; those of growth are included only if the expression names them.
+// standard cases; those of a group are included only if the expression names it.
 func Select(expr string) ([]Case, error) {
 	if expr == "" {
 		expr = "."
@@ -147,7 +183,7 @@ func Select(expr string) ([]Case, error) {
 	}
 	var chosen []Case
 	for _, c := range All() {
-		if c.Growth && !strings.Contains(expr, "growth") {
+		if !strings.Contains(expr, c.Group) {
 			continue
 		}
 		if re.MatchString(c.Name) {

@@ -54,7 +54,7 @@ func held() (all []Case) {
 
 func growth(c Case) Case {
 	c.Name = "growth/" + c.Name
-	c.Network, c.Copies, c.Growth = "lo", 2, true
+	c.Network, c.Copies, c.Group = "lo", 2, "growth"
 	if c.Partitions == 0 {
 		c.Partitions = 1
 	}

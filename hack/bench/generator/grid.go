@@ -25,6 +25,9 @@ func newGridDriver(s *Spec) (Driver, error) {
 		return nil, fmt.Errorf("read_mode: value %q, allowed: confirmed, leased", s.ReadMode)
 	}
 	cfg := client.Config{Endpoints: s.Addresses, Name: "bench", RequestTimeout: answerLimit}
+	if s.TLS != nil {
+		cfg.TLS = client.TLSFiles(*s.TLS)
+	}
 	if s.ClientIO != "" {
 		io, err := client.ParseIO(s.ClientIO)
 		if err != nil {

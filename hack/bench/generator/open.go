@@ -8,7 +8,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
-	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
@@ -45,7 +44,7 @@ func (r *run) open() error {
 			return err
 		}
 	}
-	a, err := host.Take(r.PIDs)
+	a, err := take(r.PIDs)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (r *run) open() error {
 	if err != nil {
 		return err
 	}
-	b, err := host.Take(r.PIDs)
+	b, err := take(r.PIDs)
 	if err != nil {
 		return err
 	}

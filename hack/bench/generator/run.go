@@ -174,12 +174,12 @@ func synchronous(c Conn, op Op, next func() []byte, from, to int64) (tally, erro
 // sample measures CPU time between two moments.
 func (r *run) sample(from, to int64) error {
 	time.Sleep(time.Duration(from - clock.Now()))
-	a, err := host.Take(r.PIDs)
+	a, err := take(r.PIDs)
 	if err != nil {
 		return err
 	}
 	time.Sleep(time.Duration(to - clock.Now()))
-	b, err := host.Take(r.PIDs)
+	b, err := take(r.PIDs)
 	if err != nil {
 		return err
 	}
@@ -187,9 +187,33 @@ func (r *run) sample(from, to int64) error {
 	return nil
 }
 
-func (r *run) use(a, b host.Sample) {
+// sampled is the machine and each process of the system at one moment.
+type sampled struct {
+	host.Sample
+	each []time.Duration
+}
+
+func take(pids []int) (s sampled, err error) {
+	if s.Sample, err = host.Take(pids); err != nil {
+		return s, err
+	}
+	for i := range pids {
+		one, err := host.Take(pids[i : i+1])
+		if err != nil {
+			return s, err
+		}
+		s.each = append(s.each, one.Others)
+	}
+	return s, nil
+}
+
+func (r *run) use(a, b sampled) {
 	r.r.OwnCPU, r.r.SystemCPU = b.Own-a.Own, b.Others-a.Others
-	r.r.Use = host.Between(a, b, true)
+	r.r.EachCPU = nil
+	for i := range b.each {
+		r.r.EachCPU = append(r.r.EachCPU, b.each[i]-a.each[i])
+	}
+	r.r.Use = host.Between(a.Sample, b.Sample, true)
 }
 
 // resident is the memory of the first process in bytes, 0 if unknown.

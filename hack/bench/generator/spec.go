@@ -18,6 +18,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -76,6 +77,7 @@ type Spec struct {
 	Held       int64         `json:"held"` // orders submitted before the warm-up; reads are of these
 	PIDs       []int         `json:"pids"` // whose CPU time counts beside this process's
 	ClientIO   string        `json:"client_io"`
+	TLS        *secure.Files `json:"tls"`         // grid: nil is plain TCP
 	ReadMode   ReadMode      `json:"read_mode"`   // of the grid; "" is confirmed
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile
@@ -95,10 +97,14 @@ type Result struct {
 	Lag report.Histogram `json:"lag"`
 	// CPU of the measured time: this process and those of Spec.PIDs.
 	OwnCPU, SystemCPU time.Duration
-	Use               host.Use
+	// EachCPU is SystemCPU by process, in the order of Spec.PIDs.
+	EachCPU []time.Duration
+	Use     host.Use
 	// ResidentBefore and After are the memory of the first of Spec.PIDs, in
 	// bytes, before and after Spec.Held orders were submitted.
 	ResidentBefore, ResidentAfter int64
+	// GoHeap of the first process in bytes after the load, added by the runner.
+	GoHeap int64 `json:"-"`
 }
 
 func (s *Spec) check() error {

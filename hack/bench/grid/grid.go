@@ -4,6 +4,7 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,11 @@ type Grid struct {
 	Program string
 	// Args are further flags of `grid-node serve` for every node.
 	Args []string
+	// Label is its name in bench.json; "" is grid.
+	Label string
+	// TLS makes certificates in Dir and uses them, on nodes and client.
+	TLS bool
+	Dir string
 }
 
 // Build compiles grid-node of this checkout into dir with the flags of `make build`.
@@ -55,7 +61,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 }
 
 // Name implements system.System.
-func (g *Grid) Name() string { return "grid" }
+func (g *Grid) Name() string { return cmp.Or(g.Label, "grid") }
 
 // Missing implements system.System.
 func (g *Grid) Missing() string { return "" }
@@ -95,9 +101,13 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		addresses[i], web[i] = data, health
 	}
 	run := &system.Running{Driver: generator.Grid, Addresses: addresses}
+	secure, err := g.certificates(addresses, run)
+	if err != nil {
+		return nil, err
+	}
 	nodes := make([]*proc.Process, t.Copies)
 	for i := range nodes {
-		args := append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...)
+		args := append(append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...), secure...)
 		if nodes[i], err = proc.Start(podName(i), at.Command(servers[i], g.Program, args...)); err != nil {
 			return nil, err
 		}

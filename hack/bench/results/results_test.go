@@ -16,7 +16,7 @@ import (
 
 // measured is a round with latencies base..base*1.9 us.
 func measured(base, n int64, cpu time.Duration, open bool) Round {
-	r := Round{Result: generator.Result{Orders: n, Elapsed: time.Second, OwnCPU: cpu / 4, SystemCPU: cpu * 3 / 4,
+	r := Round{Result: generator.Result{Orders: n, Elapsed: time.Second, OwnCPU: cpu / 4, SystemCPU: cpu * 3 / 4, EachCPU: []time.Duration{cpu / 2, cpu / 4},
 		Use: host.Use{Steal: 0.5, Foreign: 1.25, LoadBefore: 0.2, LoadAfter: 0.9}}}
 	for i := range n {
 		ns := base * (1000 + i*900/n)

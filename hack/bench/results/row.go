@@ -4,6 +4,7 @@ package results
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
@@ -27,6 +28,10 @@ type Figures struct {
 	P999       float64 `json:"p999_us"`
 	Max        float64 `json:"max_us"`
 	CPU        float64 `json:"cpu_us_per_order"` // generator and all processes of the system
+	// CPU by process: the generator with its client, and the first two servers.
+	ClientCPU  float64 `json:"client_cpu_us_per_order"`
+	PrimaryCPU float64 `json:"primary_cpu_us_per_order,omitempty"`
+	BackupCPU  float64 `json:"backup_cpu_us_per_order,omitempty"`
 }
 
 // Row is one object of bench.json.
@@ -61,6 +66,8 @@ type Row struct {
 	// BytesPerOrder is the primary's memory for the orders held ahead of the
 	// measurement, all overhead included.
 	BytesPerOrder float64 `json:"bytes_per_order,omitempty"`
+	// GoHeap is what the primary's Go heap has in use, in bytes; orders are not on it.
+	GoHeap int64 `json:"go_heap_bytes,omitempty"`
 
 	MaxSteal   float64 `json:"max_steal_percent"`   // over the rounds
 	MaxForeign float64 `json:"max_foreign_percent"` // CPU of processes that were not measured
@@ -125,6 +132,7 @@ func (row *Row) fill(c *cases.Case, rounds []Round) {
 		row.CreateToEnd = createToEnd(rounds)
 		row.LagP99 = medianOf(rounds, func(r *Round) float64 { return us(r.Lag.Percentile(99)) })
 	}
+	row.GoHeap = int64(medianOf(rounds, func(r *Round) float64 { return float64(r.GoHeap) }))
 	if c.GridOnly && c.Held > 0 {
 		row.BytesPerOrder = medianOf(rounds, func(r *Round) float64 { return float64(r.ResidentAfter-r.ResidentBefore) / float64(c.Held) })
 	}
@@ -137,7 +145,13 @@ func figures(r *generator.Result) Figures {
 		f.OrdersPerS = float64(r.Orders) / r.Elapsed.Seconds()
 	}
 	if r.Orders > 0 {
-		f.CPU = float64((r.OwnCPU + r.SystemCPU).Microseconds()) / float64(r.Orders)
+		per := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(r.Orders) }
+		f.CPU, f.ClientCPU = per(r.OwnCPU+r.SystemCPU), per(r.OwnCPU)
+		for i, p := range []*float64{&f.PrimaryCPU, &f.BackupCPU} {
+			if i < len(r.EachCPU) {
+				*p = per(r.EachCPU[i])
+			}
+		}
 	}
 	return f
 }
@@ -162,6 +176,9 @@ func over(each []Figures, f func([]float64) float64) Figures {
 	}
 	return Figures{
 		OrdersPerS: col(func(f *Figures) float64 { return f.OrdersPerS }),
+		ClientCPU:  col(func(f *Figures) float64 { return f.ClientCPU }),
+		PrimaryCPU: col(func(f *Figures) float64 { return f.PrimaryCPU }),
+		BackupCPU:  col(func(f *Figures) float64 { return f.BackupCPU }),
 		P50:        col(func(f *Figures) float64 { return f.P50 }),
 		P90:        col(func(f *Figures) float64 { return f.P90 }),
 		P99:        col(func(f *Figures) float64 { return f.P99 }),

@@ -13,7 +13,7 @@ import (
 func Table(w io.Writer, c *cases.Case, rows []Row) error {
 	fmt.Fprintf(w, "\n%s: %s\n", c.Name, c.Title)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "system\tp50\tp90\tp99\tp99.9\tmax\torders/s\tCPU us/order\t"
+	head := "system\tp50\tp90\tp99\tp99.9\tmax\torders/s\tCPU us/order\tclient+primary+backup\t"
 	if c.Judged == cases.HighRate {
 		head += "orders/s : floor\torders/s min..max\t"
 	} else {
@@ -40,7 +40,7 @@ func Table(w io.Writer, c *cases.Case, rows []Row) error {
 }
 
 func line(c *cases.Case, r *Row) string {
-	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), count(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU)}
+	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), count(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), roles(&r.Figures)}
 	if c.Judged == cases.HighRate {
 		cells = append(cells, times(r.RatioToFloor), count(r.Min.OrdersPerS)+".."+count(r.Max.OrdersPerS))
 	} else {
@@ -50,6 +50,17 @@ func line(c *cases.Case, r *Row) string {
 		cells = append(cells, micros(e.P50), micros(e.P99))
 	}
 	return strings.Join(cells, "\t") + "\t"
+}
+
+// roles is the CPU time per order by process.
+func roles(f *Figures) string {
+	s := fmt.Sprintf("%.2f", f.ClientCPU)
+	for _, v := range []float64{f.PrimaryCPU, f.BackupCPU} {
+		if v > 0 {
+			s += fmt.Sprintf("+%.2f", v)
+		}
+	}
+	return s
 }
 
 // mark stands behind a system whose figures do not count.

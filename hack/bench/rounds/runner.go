@@ -56,31 +56,11 @@ type Outcome struct {
 func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outcome, error) {
 	out := Outcome{Rounds: map[string][]results.Round{}}
 	systems := r.usable(c)
-	good := map[string]int{}
 	for n := range r.Rounds {
 		// Each round begins with another system: none always follows the same one.
 		order := append(slices.Clone(systems[n%len(systems):]), systems[:n%len(systems)]...)
-		for _, s := range order {
-			for attempt := 0; attempt <= r.Repeats; attempt++ {
-				round := r.round(ctx, at, c, s)
-				if ctx.Err() != nil {
-					return out, ctx.Err()
-				}
-				out.Rounds[s.Name()] = append(out.Rounds[s.Name()], round.Round)
-				r.tell(c, s, n, &round)
-				if round.err != nil && out.Err == nil {
-					out.Err = fmt.Errorf("%s, %s: %w", c.Name, s.Name(), round.err)
-				}
-				if round.Bad == "" {
-					good[s.Name()]++
-				}
-				if round.Bad == "" || round.neverQuiet || !r.Gate {
-					break // waiting as long once more would help nobody
-				}
-			}
-			if good[s.Name()] <= n && r.Gate {
-				r.Say("%s %s: round %d is given up", c.Name, s.Name(), n+1)
-			}
+		if err := r.turn(ctx, at, c, n, order, &out); err != nil {
+			return out, err
 		}
 	}
 	alone, err := r.generatorAlone(ctx, c)
@@ -98,11 +78,39 @@ func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outco
 	return out, nil
 }
 
+// turn measures each system once. One whose round does not count comes again after
+// the others: what disturbed it was short, most likely.
+func (r *Runner) turn(ctx context.Context, at place.Place, c *cases.Case, n int, order []system.System, out *Outcome) error {
+	attempts := map[string]int{}
+	for queue := order; len(queue) > 0; {
+		s := queue[0]
+		queue = queue[1:]
+		round := r.round(ctx, at, c, s)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		out.Rounds[s.Name()] = append(out.Rounds[s.Name()], round.Round)
+		r.tell(c, s, n, &round)
+		if round.err != nil && out.Err == nil {
+			out.Err = fmt.Errorf("%s, %s: %w", c.Name, s.Name(), round.err)
+		}
+		attempts[s.Name()]++
+		switch {
+		case round.Bad == "":
+		case r.Gate && !round.neverQuiet && attempts[s.Name()] <= r.Repeats:
+			queue = append(queue, s)
+		case r.Gate: // waiting as long once more would help nobody
+			r.Say("%s %s: round %d is given up", c.Name, s.Name(), n+1)
+		}
+	}
+	return nil
+}
+
 // usable systems of a case. A case that only the grid can show has no floors.
 func (r *Runner) usable(c *cases.Case) []system.System {
 	var out []system.System
 	for _, s := range r.Systems {
-		if s.Missing() == "" && (!c.GridOnly || s.Name() == "grid") {
+		if s.Missing() == "" && c.Uses(s.Name()) {
 			out = append(out, s)
 		}
 	}
@@ -170,13 +178,18 @@ func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s s
 	}()
 	var recording *recording
 	spec := r.spec(c)
-	spec.Driver, spec.Addresses, spec.PIDs, spec.ProfileDir = run.Driver, run.Addresses, run.PIDs, profileDir
+	spec.Driver, spec.Addresses, spec.PIDs, spec.ProfileDir, spec.TLS = run.Driver, run.Addresses, run.PIDs, profileDir, run.TLS
 	if profileDir != "" {
 		recording = record(ctx, at, run.HTTP, profileDir, spec.Warmup, spec.Duration)
 	}
 	res, err = r.generate(ctx, at, &spec)
 	if err != nil {
 		return res, err
+	}
+	if len(run.HTTP) > 0 {
+		if res.GoHeap, err = goHeap(ctx, at, run.HTTP[0]); err != nil {
+			return res, err
+		}
 	}
 	return res, recording.finish(ctx)
 }

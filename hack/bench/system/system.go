@@ -4,6 +4,7 @@ package system
 import (
 	"context"
 
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 )
@@ -26,6 +27,7 @@ type Running struct {
 	Addresses []string       // what its clients connect to
 	PIDs      []int          // all its processes, the primary's first
 	HTTP      []string       // base URLs with /debug/pprof, in the order of PIDs; nil without
+	TLS       *secure.Files  // what its clients present; nil: plain TCP
 	Stop      func() error   // ends all of them
 }
 
