@@ -42,7 +42,7 @@ func TLSConfig(c *tls.Config) TLS {
 	}
 }
 
-// ErrTLS: a connection failed because of TLS: only one end speaks it, or one does
+// ErrTLS is the failure of a connection because of TLS: only one end speaks it, or one does
 // not accept the other's certificate. The text says which and what to do.
 var ErrTLS = errors.New("TLS")
 

@@ -153,13 +153,10 @@ func (c *Config) fill() error {
 	default:
 		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
 	}
-	if c.TLS != nil && c.Transport == transport.KindEpoll {
-		bad("io", fmt.Sprintf("%q", c.Transport), "net, or nothing, with --tls-cert")
-	}
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkTLS())...)
 }
 
 // Source is the address that a node listens on, if it listens on one: what the

@@ -10,6 +10,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
+// checkTLS says what cannot go with TLS.
+func (c *Config) checkTLS() error {
+	if c.TLS != nil && c.Transport == transport.KindEpoll {
+		return fmt.Errorf("--io: value %q, allowed: net, or nothing, with --tls-cert", c.Transport)
+	}
+	return nil
+}
+
 // transportTLS is what both loops, the data loop and the liveness loop, demand of
 // every connection. nil: plain TCP.
 func (n *Node) transportTLS() *transport.TLS {

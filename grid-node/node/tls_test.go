@@ -117,7 +117,7 @@ func TestClientsCertificateIsNoNodes(t *testing.T) {
 				if f := raw.next(); f == nil || wire.FrameType(f) != wire.TypeWelcome {
 					t.Errorf("role %d of a node: %x", role, f)
 				}
-				_ = raw.Conn.Close()
+				_ = raw.Close()
 				continue
 			}
 			if m := raw.last(); m == nil || m.Code != wire.GoawayRole || !strings.Contains(string(m.Text), c.refused) {

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// ErrPlain: the other end does not speak TLS.
+// ErrPlain says that the other end does not speak TLS.
 var ErrPlain = errors.New("the other end does not speak TLS")
 
-// ErrTLS: the other end speaks TLS, this one does not.
+// ErrTLS says that the other end speaks TLS, this one does not.
 var ErrTLS = errors.New("the other end speaks TLS")
 
 // LooksLikeTLS tells the first bytes of a TLS stream (a handshake or an alert

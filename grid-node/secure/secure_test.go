@@ -65,7 +65,7 @@ func sockets(t *testing.T) (a, b net.Conn) {
 }
 
 // meet makes a handshake and returns what each end says.
-func meet(t *testing.T, client, server *tls.Config) (atClient, atServer error, state tls.ConnectionState) {
+func meet(t *testing.T, client, server *tls.Config) (state tls.ConnectionState, atClient, atServer error) {
 	t.Helper()
 	a, b := sockets(t)
 	c, s := tls.Client(a, client), tls.Server(b, server)
@@ -81,7 +81,8 @@ func meet(t *testing.T, client, server *tls.Config) (atClient, atServer error, s
 	if atClient == nil {
 		_, atClient = c.Read(make([]byte, 1))
 	}
-	return atClient, <-done, c.ConnectionState()
+	atServer = <-done
+	return c.ConnectionState(), atClient, atServer
 }
 
 func TestBothEndsAreVerified(t *testing.T) {
@@ -111,7 +112,7 @@ func TestBothEndsAreVerified(t *testing.T) {
 		"client without":         {bare, own.Server(), "demands a certificate", "handshake failed"},
 		"client of TLS 1.2 only": {old, own.Server(), "does not speak TLS 1.3", "handshake failed"},
 	} {
-		atClient, atServer, state := meet(t, c.client, c.server)
+		state, atClient, atServer := meet(t, c.client, c.server)
 		for _, x := range []struct {
 			end  string
 			err  error
@@ -247,10 +248,10 @@ func TestRotation(t *testing.T) {
 	_, before := authority(t, t.TempDir(), "before", node)
 	authority(t, dir, "two", second)
 	name()
-	if _, atServer, _ := meet(t, mixed(id, load(t, before)), id.Server()); atServer == nil {
+	if _, _, atServer := meet(t, mixed(id, load(t, before)), id.Server()); atServer == nil {
 		t.Error("a certificate of an authority that is gone was accepted")
 	}
-	if atClient, atServer, _ := meet(t, id.Client("10.0.0.1"), id.Server()); atClient != nil || atServer != nil {
+	if _, atClient, atServer := meet(t, id.Client("10.0.0.1"), id.Server()); atClient != nil || atServer != nil {
 		t.Errorf("with the new authority: %v, %v", atClient, atServer)
 	}
 	_ = os.Remove(files.CA)
@@ -316,7 +317,7 @@ func TestRecordsCarryEverything(t *testing.T) {
 	for {
 		n, err := in.ReadAll(reader, p)
 		got = append(got, p[:n]...)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -398,7 +399,7 @@ func TestRecordsInPieces(t *testing.T) {
 	for p := make([]byte, 13); ; {
 		n, err := c.Read(p)
 		got = append(got, p[:n]...)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {

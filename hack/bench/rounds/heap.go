@@ -24,7 +24,7 @@ func goHeap(ctx context.Context, at place.Place, url string) (int64, error) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("Go heap: %w", err)
+		return 0, fmt.Errorf("heap of a node: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read to its end
 	return parseHeap(resp.Body)
