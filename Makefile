@@ -107,6 +107,11 @@ bench-growth: ## How the cost grows with orders held, clients, partitions and pa
 profile: ## CPU, allocation and block profiles of primary, backup and client in one case, into out/profile (CASES=name)
 	@$(GO) run ./hack/bench profile $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
+.PHONY: pgo
+pgo: ## Profile primary and backup under pipelined load into cmd/grid-node/default.pgo, which go build then uses
+	@$(GO) run ./hack/bench profile --duration 20s --warmup 2s --out out/pgo $(BENCHFLAGS) >/dev/null
+	@$(GO) tool pprof -proto -output cmd/grid-node/default.pgo out/pgo/primary.cpu.pprof out/pgo/backup.cpu.pprof
+
 .PHONY: microbench
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...

@@ -71,6 +71,19 @@ const (
 	orderReply  = 8
 )
 
+// PrefaultMiB is the memory for orders that a node of the grid has the kernel
+// provide before it serves: what some seconds of the case fill. None where orders
+// are held ahead, since there the growth of the process is a figure itself.
+func (c *Case) PrefaultMiB() int {
+	switch {
+	case c.Held > 0 || c.Shape.Op == generator.Get:
+		return 0
+	case c.Judged == HighRate:
+		return min(1536, c.MemoryMiB/4)
+	}
+	return 256
+}
+
 // Leased says that the grid answers reads by its lease.
 func (c *Case) Leased() bool { return c.ReadMode == generator.Leased }
 

@@ -142,7 +142,7 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 	args := []string{"serve", "--grid", gridName, "--arbiter", arbiterURL, "--pod", podName(i),
 		"--replicas", strconv.Itoa(t.Copies), "--partitions", strconv.Itoa(t.Partitions),
 		"--listen", addresses[i], "--advertise", addresses[i], "--http", web, "--peers", strings.Join(addresses, ","),
-		"--memory-limit", fmt.Sprintf("%dMi", t.MemoryMiB), "--sink", "hold", "--log-level", "warn", "--log-format", "text"}
+		"--memory-limit", fmt.Sprintf("%dMi", t.MemoryMiB), "--prefault", fmt.Sprintf("%dMi", t.Prefault), "--sink", "hold", "--log-level", "warn", "--log-format", "text"}
 	if t.Leased {
 		args = append(args, "--leased-reads")
 	}

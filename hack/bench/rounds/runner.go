@@ -167,7 +167,7 @@ func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s sys
 func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s system.System, profileDir string) (res generator.Result, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Reads: c.Shape.Op == generator.Get,
 		Leased: c.Leased(), Partitions: c.Partitions, Request: c.Request(), Reply: c.Reply(),
-		MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Profile: profileDir != ""})
+		MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Prefault: min(c.PrefaultMiB(), affordable(c.Copies)/4), Profile: profileDir != ""})
 	if err != nil {
 		return res, fmt.Errorf("start %s: %w", s.Name(), err)
 	}

@@ -18,6 +18,7 @@ type Topology struct {
 	Request    int  // bytes of an order or of a read request
 	Reply      int  // bytes of the relay's answer
 	MemoryMiB  int  // what one server process may use
+	Prefault   int  // MiB of it that have to be there before a grid node serves
 	Profile    bool
 }
 
