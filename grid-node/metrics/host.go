@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/cgroup"
 )
 
-// host tells what the kernel did to the process and to its control group: the
-// causes of a spike that lie outside of the program. It is read at a scrape, by
+// host tells what Go's runtime and the kernel did to the process and to its
+// control group: the causes of a spike that lie outside of the program. It is read at a scrape, by
 // the scrape, and never by a loop.
 type host struct {
 	group func() *cgroup.Group // nil: there is none
@@ -50,13 +50,14 @@ var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupPeriods, cgroupTh
 
 // Describe implements prometheus.Collector.
 func (h *host) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range hostDescs {
+	for _, d := range append(hostDescs, pauseDescs...) {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (h *host) Collect(ch chan<- prometheus.Metric) {
+	pauses(ch)
 	e := emitter(ch)
 	if u, ok := h.usage(); ok {
 		e.counter(pageFaults, u.minorFaults, "minor")

@@ -28,6 +28,7 @@ const runHelp = `bench measures OrderGrid beside floors and peers, in one interl
   go run ./hack/bench profile [flags]          profiles of one case; make profile CASES=...
   go run ./hack/bench growth [flags]           growth curves: tables, SVG plots, verdicts; make bench-growth
   go run ./hack/bench markdown [bench.json]    a run as docs/performance.md quotes it
+  go run ./hack/bench garbage [flags]          heap and pauses with 10 million orders held; make garbage
 
 A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is a
 network namespace per process behind one bridge (root); repl is acknowledged when a

@@ -7,6 +7,7 @@
 //	go run ./hack/bench profile      profiles of one case
 //	go run ./hack/bench growth       the growth curves: tables, plots, verdicts
 //	go run ./hack/bench markdown     a run as docs/performance.md quotes it
+//	go run ./hack/bench garbage      what holding millions of orders does to the collector
 //
 // --help of each teaches. Exit status: 0 measured; 1 something failed; 2 usage;
 // 3 the environment was too busy for a figure to count.
@@ -77,7 +78,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // commands for people.
 var commands = map[string]func(context.Context, []string, io.Writer) error{
-	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "help": helpCommand,
+	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "help": helpCommand,
 }
 
 // internal commands are the processes that the others start.
