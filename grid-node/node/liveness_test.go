@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -137,7 +136,7 @@ func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
 	g.base.Grace = 2 * time.Second // the learner's loop stands still meanwhile
 	g.up()
 	g.kill(1)
-	f := newFastClient(t, g, 40_000)
+	f := newFastClient(t, g)
 	for range 40_000 / 500 {
 		f.batch(500)
 	}
@@ -163,9 +162,6 @@ func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
 	})
 	if held > bulkHardOut {
 		t.Errorf("%d bytes wait for the learner, allowed %d", held, bulkHardOut)
-	}
-	for i := range 1000 {
-		f.msgs = append(f.msgs, fix(fmt.Sprintf("beside-%d", i)))
 	}
 	for range 100 {
 		f.batch(10)

@@ -3,9 +3,12 @@ package node
 import (
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -15,13 +18,14 @@ type fastClient struct {
 	*raw
 	session wire.SessionOpened
 	epoch   uint64
-	seq     uint64
+	seq     uint64 // of the last order
+	order   []byte // the last order; the digits at its end of ClOrdID are patched
+	id      []byte // in order
 	out     []byte
 	in      []byte
-	msgs    [][]byte
 }
 
-func newFastClient(t *testing.T, g *grid, orders int) *fastClient {
+func newFastClient(t *testing.T, g *grid) *fastClient {
 	c := &fastClient{raw: dialRaw(t, g.addrs[0]), in: make([]byte, 0, 1<<20), out: make([]byte, 0, 1<<20)}
 	c.epoch = g.readiness(0).Partitions[0].Epoch
 	b := hello(wire.RoleClient, 0, "fast", "")
@@ -33,24 +37,52 @@ func newFastClient(t *testing.T, g *grid, orders int) *fastClient {
 	if err := wire.DecodeSessionOpened(c.next(), &c.session); err != nil {
 		t.Fatal(err)
 	}
-	for i := range orders {
-		c.msgs = append(c.msgs, fix(fmt.Sprintf("fast-%08d", i)))
+	c.order = fix(fmt.Sprintf("fast-%d-%d-%010d", c.session.Slot, c.session.Generation, 0))
+	off, n, ok := order.Find(c.order, 11)
+	if !ok {
+		t.Fatal("no ClOrdID")
 	}
+	c.id = c.order[off : off+n]
 	return c
+}
+
+// number writes n into the order's ClOrdID.
+func (c *fastClient) number(n uint64) {
+	for i := range 10 {
+		c.id[len(c.id)-1-i] = byte('0' + n%10)
+		n /= 10
+	}
 }
 
 // batch sends n orders in one write and waits for their acknowledgements.
 func (c *fastClient) batch(n int) {
 	c.out = c.out[:0]
 	for range n {
-		c.out = wire.AppendSubmit(c.out, 0, &wire.Submit{Epoch: c.epoch, Slot: c.session.Slot, Generation: c.session.Generation,
-			ClientSeq: c.seq + 1, Payload: c.msgs[c.seq]})
 		c.seq++
+		c.number(c.seq)
+		order.Seal(c.order)
+		c.out = wire.AppendSubmit(c.out, 0, &wire.Submit{Epoch: c.epoch, Slot: c.session.Slot, Generation: c.session.Generation,
+			ClientSeq: c.seq, Payload: c.order})
 	}
+	c.exchange(n, wire.TypeAck)
+}
+
+// reads asks for n orders of this client by ClOrdID in one write.
+func (c *fastClient) reads(n int) {
+	c.out = c.out[:0]
+	for i := range n {
+		c.number(1 + uint64(i)*(c.seq-1)/uint64(n))
+		c.out = wire.AppendGet(c.out, 0, &wire.Get{ReqID: uint64(i), By: wire.ByClOrdID, Mode: wire.ModeConfirmed, Key: c.id})
+	}
+	c.exchange(n, wire.TypeGetReply)
+}
+
+// exchange writes what is to be said and waits for n answers.
+func (c *fastClient) exchange(n int, want wire.Type) {
 	if _, err := c.Write(c.out); err != nil {
 		c.t.Fatal(err)
 	}
-	for acked := 0; acked < n; {
+	for got := 0; got < n; {
 		m, err := c.Read(c.in[len(c.in):cap(c.in)])
 		if err != nil {
 			c.t.Fatal(err)
@@ -59,42 +91,144 @@ func (c *fastClient) batch(n int) {
 		rest := c.in
 		for {
 			frame, after, err := wire.Split(rest)
-			if err != nil || (frame != nil && wire.FrameType(frame) != wire.TypeAck) {
+			if err != nil || (frame != nil && wire.FrameType(frame) != want) {
 				c.t.Fatalf("got %v, %v", wire.FrameType(frame), err)
 			}
 			if frame == nil {
 				break
 			}
 			rest = after
-			acked++
+			got++
 		}
 		c.in = c.in[:copy(c.in, rest)]
 	}
 }
 
-// Primary and backup together allocate nothing per order, alone or in batches.
+// heapUse is what was allocated on the heap since the process began.
+type heapUse struct{ objects, bytes uint64 }
+
+func allocated() heapUse {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return heapUse{s[0].Value.Uint64(), s[1].Value.Uint64()}
+}
+
+// mayAllocate fails the test when f, which handles n orders, allocates. What may
+// be allocated meanwhile is not for an order: timers of the test, the arbiter's
+// watch, memory provided ahead.
+func mayAllocate(t *testing.T, what string, n int, f func()) {
+	t.Helper()
+	before := allocated()
+	f()
+	after := allocated()
+	if objects, bytes := after.objects-before.objects, after.bytes-before.bytes; objects > uint64(n)/500 || bytes > uint64(n)*8 {
+		t.Errorf("%s: %d objects, %d bytes for %d orders on both nodes together, want none", what, objects, bytes, n)
+	}
+}
+
+// Primary and backup together allocate nothing per order and per read, alone or in
+// batches; the largest is longer than what a node reads at once, so that frames
+// arrive in pieces.
 func TestPathAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	g := newGrid(t, 2, 1).up()
-	for _, size := range []int{1, 64} {
-		const warm, orders = 4096, 8192
-		c := newFastClient(t, g, 0)
-		for i := range warm + orders {
-			c.msgs = append(c.msgs, fix(fmt.Sprintf("alloc-%d-%08d", size, i)))
+	for _, c := range []struct{ size, orders int }{{1, 10_000}, {64, 50_000}, {sessionWindow, 100_000}} {
+		f := newFastClient(t, g)
+		many := func(do func(int), n int) func() {
+			return func() {
+				for range n / c.size {
+					do(c.size)
+				}
+			}
 		}
-		for range warm / size {
-			c.batch(size)
+		many(f.batch, c.orders/4)()
+		mayAllocate(t, fmt.Sprintf("orders in batches of %d", c.size), c.orders, many(f.batch, c.orders))
+		many(f.reads, c.orders/4)()
+		mayAllocate(t, fmt.Sprintf("reads in batches of %d", c.size), c.orders, many(f.reads, c.orders))
+	}
+}
+
+// The same with a client of package client, as users have it.
+func TestClientPathAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	g := newGrid(t, 2, 1).up()
+	s, err := g.client().OpenSession(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, orders = 128, 50_000
+	f := &fastClient{raw: &raw{t: t}, order: fix("client-0000000000")}
+	off, n, _ := order.Find(f.order, 11)
+	f.id = f.order[off : off+n]
+	left, all := 0, make(chan struct{}, 1)
+	var failed error
+	done := func(_ client.Receipt, err error) {
+		if err != nil {
+			failed = err
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range orders / size {
-			c.batch(size)
+		if left--; left == 0 {
+			all <- struct{}{}
 		}
-		runtime.ReadMemStats(&after)
-		if n := after.Mallocs - before.Mallocs; n > orders/50 { // timers of the test process, the page prefaulter
-			t.Errorf("batches of %d: %d allocations for %d orders on both nodes together, want none", size, n, orders)
+	}
+	batches := func(n int) {
+		for range n / size {
+			left = size
+			for range size {
+				f.seq++
+				f.number(f.seq)
+				order.Seal(f.order)
+				if err := s.Enqueue(f.order, done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Push()
+			<-all
+		}
+	}
+	batches(orders / 4)
+	mayAllocate(t, "orders of a client", orders, func() { batches(orders) })
+	if failed != nil {
+		t.Fatal(failed)
+	}
+}
+
+// What a node holds is outside of the heap and free of pointers: the live heap
+// of primary and backup does not grow with the orders.
+func TestLiveHeapDoesNotGrowWithOrders(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has a heap of its own")
+	}
+	g := newGrid(t, 2, 1).up()
+	f := newFastClient(t, g)
+	submit := func(n int) {
+		for range n / sessionWindow {
+			f.batch(sessionWindow)
+		}
+	}
+	live := func() (m runtime.MemStats) {
+		runtime.GC()
+		runtime.GC() // finalizers of the first may have freed more
+		runtime.ReadMemStats(&m)
+		return m
+	}
+	submit(50_000)
+	before := live()
+	const orders = 300_000
+	submit(orders)
+	after := live()
+	// A pointer, or any four bytes, per order would be 2.4 MB on both nodes.
+	const allowedBytes, allowedObjects = 512 << 10, 2_000
+	if bytes, objects := int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(after.HeapObjects)-int64(before.HeapObjects); bytes > allowedBytes || objects > allowedObjects {
+		t.Errorf("%d orders more: live heap grew by %d bytes and %d objects, allowed: %d and %d", orders, bytes, objects, allowedBytes, allowedObjects)
+	}
+	g.settled()
+	for i, r := range g.nodes {
+		if n := r.parts[0].store.Committed(); n < orders {
+			t.Errorf("node %d holds %d entries", i, n)
 		}
 	}
 }

@@ -36,7 +36,8 @@ type Conn struct {
 	discarded  int   // bytes read and thrown away while lingering
 	idleOut    int   // flushes since out was last well used, for shrinking
 
-	in []byte // received, not consumed
+	in     []byte // received, not consumed
+	longIn bool   // in was needed for a long frame since the last trimInput
 
 	to     Loop // HandOver: who gets the connection,
 	toTag  any  // as what,
@@ -164,6 +165,17 @@ func (c *Conn) discard(n int) {
 
 // held is the memory of the connection's buffers in bytes.
 func (c *Conn) held() int { return cap(c.in) + cap(c.out) + c.inflight }
+
+// trimInput gives a large input buffer back that was not needed since the last
+// call. To give it back as soon as it is empty would allocate it anew for every
+// other batch that a busy peer sends.
+func (c *Conn) trimInput() {
+	const keep = 64 << 10
+	if !c.longIn && len(c.in) == 0 && cap(c.in) > keep {
+		c.in = nil
+	}
+	c.longIn = false
+}
 
 // drained is called by a socket once all output was handed to the kernel.
 func (c *Conn) drained() {

@@ -211,6 +211,7 @@ func (l *core) sweep(now int64) {
 			l.stats.SlowPeers++
 			c.Close(ErrSlowReader)
 		default:
+			c.trimInput()
 			held += c.held()
 		}
 	}

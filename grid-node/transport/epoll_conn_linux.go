@@ -45,6 +45,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	own := len(c.in) > copyLimit
 	buf, start := l.rbuf, 0
 	if own {
+		c.longIn = true
 		c.in = grow(c.in, l.cfg.ReadBuffer)
 		buf, start = c.in[:cap(c.in)], len(c.in)
 	} else {
@@ -71,10 +72,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	case c.closing || c.linger:
 		c.in = nil
 	case len(rest) == 0:
-		c.in = c.in[:0]
-		if cap(c.in) > 4*copyLimit {
-			c.in = nil
-		}
+		c.in = c.in[:0] // kept: the next frame may be as long; see trimInput
 	case own:
 		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
 	default:
