@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -74,14 +75,23 @@ var servers = []place.Role{place.Primary, place.Backup, place.Third}
 
 // Start implements system.System.
 func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
-	var group proc.Group
-	r, err := g.start(ctx, at, t, &group)
-	if err != nil {
-		return nil, errors.Join(err, group.Stop())
+	for attempt := 1; ; attempt++ {
+		var group proc.Group
+		r, err := g.start(ctx, at, t, &group)
+		if err == nil {
+			r.Stop = group.Stop
+			return r, nil
+		}
+		err = errors.Join(err, group.Stop())
+		if attempt == startAttempts || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return nil, err
+		}
 	}
-	r.Stop = group.Stop
-	return r, nil
 }
+
+// startAttempts is how often free ports are looked for: one that was free may be
+// taken, by a connection on its way out too, before the node listens on it.
+const startAttempts = 3
 
 func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
 	if t.Copies > len(servers) {
