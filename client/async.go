@@ -27,6 +27,15 @@ func (s *Session) Enqueue(fix []byte, done func(Receipt, error)) error {
 	return s.enqueue(fix, done, false)
 }
 
+// OnBatch makes f run after the callbacks of each batch of answers, on their
+// goroutine: the place to write out what they collected. What f enqueues leaves in
+// one write. nil ends it.
+func (s *Session) OnBatch(f func()) {
+	s.p.mu.Lock()
+	s.onBatch = f
+	s.p.mu.Unlock()
+}
+
 // Push writes what Enqueue left.
 func (s *Session) Push() {
 	s.p.mu.Lock()
@@ -122,12 +131,16 @@ func (s *Session) runCallbacks(now int64) {
 		done, found := s.completed, s.found
 		s.completed, s.found = s.spareDone, s.spareFound
 		s.spareDone, s.spareFound = nil, nil
+		onBatch := s.onBatch
 		s.p.mu.Unlock()
 		for i := range done {
 			done[i].callback(done[i].receipt, done[i].err)
 			done[i] = completion{}
 		}
 		s.runFound(found)
+		if onBatch != nil {
+			onBatch()
+		}
 		s.p.mu.Lock()
 		s.spareDone, s.spareFound = done[:0], found[:0]
 	}

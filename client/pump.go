@@ -58,12 +58,21 @@ type conn struct {
 
 const (
 	readBuffer = 16 << 10
+	// readerBuffer is for answers that carry orders: a batch of 64 in one read.
+	readerBuffer = 64 << 10
 	// keepBuffer is the largest write buffer kept for reuse.
 	keepBuffer = 1 << 20
 )
 
 func newConn(st stream, addr string) *conn {
 	return &conn{st: st, addr: addr, in: make([]byte, readBuffer)}
+}
+
+// grow is for a connection of which nothing is read yet.
+func (c *conn) grow(n int) {
+	in := make([]byte, n)
+	c.r, c.w = 0, copy(in, c.in[c.r:c.w])
+	c.in = in
 }
 
 // waiter is a parked goroutine: listed among the followers while it sleeps.

@@ -103,6 +103,9 @@ func (r *Reader) getByClOrdID(key []byte, done func(*OrderView, error), push boo
 // Push writes what Enqueue left.
 func (r *Reader) Push() { r.s.Push() }
 
+// OnBatch is Session.OnBatch.
+func (r *Reader) OnBatch(f func()) { r.s.OnBatch(f) }
+
 // Drain waits until no read is unanswered and all callbacks have returned. Not
 // to be called from a callback.
 func (r *Reader) Drain(ctx context.Context) error { return r.s.Drain(ctx) }
@@ -156,6 +159,7 @@ func (s *Session) installReader(c *conn, member string) {
 	}
 	s.member = member
 	s.stats.Connects++
+	c.grow(readerBuffer)
 	s.p.conn = c
 	s.lastOK = nanotime()
 	s.resendLookups(c)

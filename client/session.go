@@ -46,6 +46,7 @@ type Session struct {
 	spareDone  []completion // empty, to take turns with completed
 	spareFound []found
 	view       OrderView
+	onBatch    func()
 	calling    bool
 	async      int // unanswered orders of SubmitAsync, and reads
 	reader     bool

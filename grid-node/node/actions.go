@@ -43,6 +43,7 @@ func (p *partition) carryOut() {
 			p.drained, p.ended = true, p.status.Role == replica.RoleStopped
 		}
 	}
+	n.counters.Redirects += p.out.Redirects
 	p.out.Reset()
 }
 
@@ -52,23 +53,7 @@ func (p *partition) reply(a *replica.Action) {
 	if l == nil {
 		return
 	}
-	head := p.out.Head(a)
-	p.n.countRedirects(head)
-	l.conn.SetOut(append(append(l.conn.Out(), head...), a.Tail...))
-}
-
-// countRedirects counts the NotPrimary frames among replies.
-func (n *Node) countRedirects(frames []byte) {
-	for {
-		frame, rest, err := wire.Split(frames)
-		if frame == nil || err != nil { // the end, or a frame whose rest is the tail
-			return
-		}
-		if wire.FrameType(frame) == wire.TypeNotPrimary {
-			n.counters.Redirects++
-		}
-		frames = rest
-	}
+	l.conn.SetOut(append(append(l.conn.Out(), p.out.Head(a)...), a.Tail...))
 }
 
 // statusChanged takes over and logs the replica's new view of its partition.

@@ -94,7 +94,8 @@ func (p *partition) incarnate(boot uint64) error {
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
 		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
-			LearnerBytes: min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
+			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
+			LearnerBytes:     min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
 	}
 	if n.cfg.LeasedReads {
 		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }

@@ -63,8 +63,9 @@ type Action struct {
 
 // Outbox collects the actions of Steps. Its memory is reused.
 type Outbox struct {
-	Actions []Action
-	buf     []byte
+	Actions   []Action
+	Redirects uint64 // NotPrimary frames among the replies
+	buf       []byte
 }
 
 // Head is the first part of the action's frames.
@@ -74,7 +75,7 @@ func (o *Outbox) Head(a *Action) []byte { return o.buf[a.off:a.end:a.end] }
 func (o *Outbox) Reset() {
 	clear(o.Actions) // drop strings and tails, they would keep memory alive
 	o.Actions = o.Actions[:0]
-	o.buf = o.buf[:0]
+	o.buf, o.Redirects = o.buf[:0], 0
 	if cap(o.buf) > 4<<20 {
 		o.buf = nil // one burst must not hold memory for ever
 	}

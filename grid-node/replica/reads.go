@@ -1,9 +1,6 @@
 package replica
 
-import (
-	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
-)
+import "github.com/ordergrid/ordergrid/grid-node/wire"
 
 // read is an answer that waits for the ack set to confirm that this replica was
 // still the primary after the request arrived. The value is fixed at arrival:
@@ -16,6 +13,7 @@ type read struct {
 	round  uint64 // answered when everybody echoed this round,
 	need   uint64 // and this entry is committed
 	slot   uint32
+	size   uint32 // bytes of the entry
 	kind   readKind
 }
 
@@ -41,6 +39,7 @@ func (rd *read) frameType() wire.Type {
 type readQueue struct {
 	ring       []read
 	head, tail uint64
+	bytes      int // of the entries to be sent
 }
 
 func (q *readQueue) init(n int)  { q.ring = make([]read, n) }
@@ -52,11 +51,13 @@ func (q *readQueue) first() *read {
 func (q *readQueue) pop() read {
 	v := *q.first()
 	q.head++
+	q.bytes -= int(v.size)
 	return v
 }
 func (q *readQueue) push(v read) {
 	q.ring[q.tail&uint64(len(q.ring)-1)] = v
 	q.tail++
+	q.bytes += int(v.size)
 }
 
 // newest is the round the last read waits for, 0 if none waits.
@@ -67,51 +68,6 @@ func (q *readQueue) newest() uint64 {
 	return q.ring[(q.tail-1)&uint64(len(q.ring)-1)].round
 }
 
-// get reads one order of the committed prefix.
-func (r *Replica) get(conn uint64, frame []byte) error {
-	var m wire.Get
-	if err := wire.DecodeGet(frame, &m); err != nil {
-		return err
-	}
-	if m.Mode == wire.ModeBackup {
-		if r.role != RolePrimary && r.role != RoleBackup {
-			r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
-			return nil
-		}
-		r.count.ReadsBackup++
-		r.getReply(conn, m.ReqID, r.lookup(&m), r.commit)
-		return nil
-	}
-	if r.role != RolePrimary {
-		r.notPrimary(conn, wire.TypeGet, m.ReqID, 0)
-		return nil
-	}
-	if r.commit < r.primary.floor && !mutant(mutReadBeforeFloor) {
-		r.reject(conn, wire.TypeGet, m.ReqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing what it took over; retry")
-		return nil
-	}
-	seq := r.lookup(&m)
-	if m.Mode == wire.ModeLeased && r.leaseAlive() {
-		r.count.ReadsLeased++
-		r.getReply(conn, m.ReqID, seq, r.commit)
-		return nil
-	}
-	r.confirm(read{conn: conn, reqID: m.ReqID, kind: readOrder, seq: seq, commit: r.commit})
-	return nil
-}
-
-// lookup finds the order in the committed prefix; 0 if it is not there.
-func (r *Replica) lookup(m *wire.Get) uint64 {
-	seq := m.Seq
-	if m.By == wire.ByClOrdID {
-		seq, _ = r.store.FindClOrdID(m.Key)
-	}
-	if seq == 0 || seq > r.commit || r.store.Get(seq)[4] != byte(order.KindOrder) {
-		return 0
-	}
-	return seq
-}
-
 // confirm answers at once when nobody else could be the primary, and waits for
 // the next round otherwise.
 func (r *Replica) confirm(rd read) {
@@ -119,15 +75,16 @@ func (r *Replica) confirm(rd read) {
 		r.answer(&rd)
 		return
 	}
-	if r.primary.reads.full() {
-		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(r.primary.reads.ring)), "too many reads wait for confirmation; retry, slower")
+	q := &r.primary.reads
+	if q.full() || !q.empty() && q.bytes+int(rd.size) > r.opt.Limits.PendingReadBytes {
+		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(q.ring)), "too many reads wait for confirmation; retry, slower")
 		return
 	}
 	rd.round = r.primary.round + 1 // sent at the next flush, after this read arrived
 	if mutant(mutReadOldEcho) {
 		rd.round = r.primary.round
 	}
-	r.primary.reads.push(rd)
+	q.push(rd)
 }
 
 // confirmReads answers the reads whose round came back from the whole ack set.

@@ -33,6 +33,7 @@ type Replica struct {
 	statusAt Status // what the last ActionStatus was about
 	moved    bool   // commit moved since the last flush
 
+	gets     gets
 	sessions sessionTable
 	cursor   cursorState
 	order    order.Order // scratch, so that parsing allocates nothing
@@ -102,6 +103,7 @@ func New(o Options) (*Replica, error) {
 	r.sessions.init(&r.opt.Limits)
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
+	r.gets.init()
 	r.primary.peers = make([]peer, 0, maxPeers)
 	return r, nil
 }
@@ -216,6 +218,7 @@ func (r *Replica) peerFrame(frame []byte) {
 
 // flush sends what the events since the last flush have led to.
 func (r *Replica) flush() {
+	r.flushGets()
 	if r.role == RolePrimary {
 		r.logCursor()
 		r.advance() // a solo primary commits here
@@ -291,6 +294,7 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 // restart gives this incarnation up: nothing it stores is used again.
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
+	r.flushGets() // nobody flushes any more
 	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})
 }

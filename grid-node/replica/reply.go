@@ -50,6 +50,7 @@ func (r *Replica) sendTo(hint *Member, conn uint64, t wire.Type, id uint64, slot
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendNotPrimary(r.out.buf, r.part, &m)
+	r.out.Redirects++
 	r.out.reply(conn, off, nil)
 }
 

@@ -85,7 +85,7 @@ func (c *gridConn) Get(key []byte) error {
 
 func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
 	p := &gridPipe{conn: c, stream: s, over: make(chan struct{})}
-	push := c.session.Push
+	push, onBatch := c.session.Push, c.session.OnBatch
 	if op == Get {
 		r, err := c.d.client.Reader(c.session.Partition(), client.WithMode(c.d.mode))
 		if err != nil {
@@ -93,17 +93,16 @@ func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
 		}
 		defer r.Close() //nolint:errcheck // it never fails
 		read := p.read
-		p.enqueue, push = func(key []byte) error { return r.EnqueueByClOrdID(key, read) }, r.Push
+		p.enqueue = func(key []byte) error { return r.EnqueueByClOrdID(key, read) }
+		push, onBatch = r.Push, r.OnBatch
 	} else {
 		acknowledged := p.acknowledged
 		p.enqueue = func(order []byte) error { return c.session.Enqueue(order, acknowledged) }
 	}
+	onBatch(p.batch)
+	defer onBatch(nil)
 	p.mu.Lock()
-	for range depth {
-		if !p.send() {
-			break
-		}
-	}
+	p.send(depth)
 	idle := p.unanswered == 0
 	p.mu.Unlock()
 	if !idle {
@@ -113,8 +112,8 @@ func (c *gridConn) Pipe(op Op, depth int, s *Stream) error {
 	return p.err
 }
 
-// gridPipe keeps requests unanswered: every answer sends the next one, and what
-// one batch of answers sends leaves in one write.
+// gridPipe keeps requests unanswered: a batch of answers sends as many new ones,
+// in one write, as the raw drivers do.
 type gridPipe struct {
 	conn    *gridConn
 	enqueue func([]byte) error
@@ -124,51 +123,60 @@ type gridPipe struct {
 	mu         sync.Mutex
 	stream     *Stream
 	unanswered int
-	err        error
+	err        error // of sending
 	over       chan struct{}
+
+	answered int   // of this batch; callbacks only
+	failed   error // callbacks only
 }
 
-// send enqueues the next request, if there is one.
-func (p *gridPipe) send() bool {
-	m, ok := p.stream.Next()
-	if !ok {
-		return false
+// send enqueues up to n requests.
+func (p *gridPipe) send(n int) {
+	for ; n > 0 && p.err == nil; n-- {
+		m, ok := p.stream.Next()
+		if !ok {
+			return
+		}
+		if p.err = p.enqueue(m); p.err == nil {
+			p.unanswered++
+		}
 	}
-	if err := p.enqueue(m); err != nil {
-		p.err = err
-		return false
-	}
-	p.unanswered++
-	return true
 }
 
 func (p *gridPipe) acknowledged(r client.Receipt, err error) {
+	p.answered++
 	if err == nil {
 		err = p.conn.check(r)
 	}
-	p.answered(err)
+	if err != nil && p.failed == nil {
+		p.failed = err
+	}
 }
 
 // read is told an order; its bytes are looked at as far as any user must.
 func (p *gridPipe) read(o *client.OrderView, err error) {
+	p.answered++
 	if err == nil && len(o.FIX()) != p.conn.d.spec.Size {
 		err = fmt.Errorf("order %s has %d bytes, wanted: %d", o.ClOrdID(), len(o.FIX()), p.conn.d.spec.Size)
 	}
-	p.answered(err)
+	if err != nil && p.failed == nil {
+		p.failed = err
+	}
 }
 
-func (p *gridPipe) answered(err error) {
+// batch takes the answers of one read into account and sends what they made room for.
+func (p *gridPipe) batch() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stream.Answered(1)
-	p.unanswered--
+	n := p.answered
+	p.answered = 0
+	p.stream.Answered(n)
+	p.unanswered -= n
 	if p.err == nil {
-		p.err = err
+		p.err = p.failed
 	}
-	if p.err == nil {
-		p.send()
-	}
-	if p.unanswered == 0 {
+	p.send(n)
+	if p.unanswered == 0 && n > 0 {
 		close(p.over)
 	}
 }

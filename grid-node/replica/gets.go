@@ -1,0 +1,125 @@
+package replica
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// gets are the reads that arrived in this wake-up. They are looked up together at
+// its end, before the round that confirms them is sent: many reads wait for
+// memory, for the lease's clock and for the ack set once. No pointers.
+type gets struct {
+	list []get
+	keys []byte // ClOrdIDs, end to end
+}
+
+type get struct {
+	conn   uint64
+	reqID  uint64
+	seq    uint64 // asked for by id; what was found
+	keyOff uint32
+	hint   uint32 // of the ClOrdID, for the store
+	size   uint32 // bytes of the entry found
+	keyLen uint8
+	mode   uint8
+}
+
+// maxGets bounds what is answered at once: more would wait for output that the
+// connection's limit has not counted yet.
+const maxGets = 128
+
+func (g *gets) init() {
+	g.list = make([]get, 0, maxGets)
+	g.keys = make([]byte, 0, maxGets*wire.MaxKey)
+}
+
+func (g *gets) key(q *get) []byte { return g.keys[q.keyOff:][:q.keyLen] }
+
+// get takes in the question for one order of the committed prefix.
+func (r *Replica) get(conn uint64, frame []byte) error {
+	var m wire.Get
+	if err := wire.DecodeGet(frame, &m); err != nil {
+		return err
+	}
+	g := &r.gets
+	q := get{conn: conn, reqID: m.ReqID, seq: m.Seq, mode: m.Mode}
+	if m.By == wire.ByClOrdID {
+		q.seq, q.keyOff, q.keyLen = 0, uint32(len(g.keys)), uint8(len(m.Key))
+		g.keys = append(g.keys, m.Key...)
+		q.hint = r.store.Hint(m.Key)
+	}
+	if g.list = append(g.list, q); len(g.list) == maxGets {
+		r.flushGets()
+	}
+	return nil
+}
+
+// flushGets answers what can be answered now, and lets the rest wait for the
+// round that is sent next.
+func (r *Replica) flushGets() {
+	g := &r.gets
+	if len(g.list) == 0 {
+		return
+	}
+	if serves := r.role == RolePrimary || r.role == RoleBackup; serves {
+		r.lookUp()
+	}
+	leased := r.role == RolePrimary && r.leaseAlive()
+	for i := range g.list {
+		r.answerGet(&g.list[i], leased)
+	}
+	g.list, g.keys = g.list[:0], g.keys[:0]
+}
+
+// lookUp finds the orders in the committed prefix; seq becomes 0 where there is none.
+func (r *Replica) lookUp() {
+	g := &r.gets
+	for i := range g.list {
+		if q := &g.list[i]; q.keyLen > 0 {
+			r.store.Prefetch(q.hint)
+		} else {
+			r.store.PrefetchEntry(q.seq)
+		}
+	}
+	for i := range g.list {
+		q := &g.list[i]
+		if q.keyLen > 0 {
+			var size int
+			q.seq, size, _ = r.store.FindHinted(q.hint, g.key(q))
+			q.size = uint32(size)
+		} else if e := r.store.Get(q.seq); e != nil && e[4] == byte(order.KindOrder) {
+			q.size = uint32(len(e))
+		} else {
+			q.seq = 0
+		}
+		if q.seq > r.commit {
+			q.seq = 0
+		}
+	}
+}
+
+func (r *Replica) answerGet(q *get, leased bool) {
+	if q.mode == wire.ModeBackup {
+		if r.role != RolePrimary && r.role != RoleBackup {
+			r.notPrimary(q.conn, wire.TypeGet, q.reqID, 0)
+			return
+		}
+		r.count.ReadsBackup++
+		r.getReply(q.conn, q.reqID, q.seq, r.commit)
+		return
+	}
+	if r.role != RolePrimary {
+		r.notPrimary(q.conn, wire.TypeGet, q.reqID, 0)
+		return
+	}
+	if r.commit < r.primary.floor && !mutant(mutReadBeforeFloor) {
+		r.reject(q.conn, wire.TypeGet, q.reqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing what it took over; retry")
+		return
+	}
+	if q.mode == wire.ModeLeased && leased {
+		r.count.ReadsLeased++
+		r.getReply(q.conn, q.reqID, q.seq, r.commit)
+		return
+	}
+	r.confirm(read{conn: q.conn, reqID: q.reqID, kind: readOrder, seq: q.seq, size: q.size, commit: r.commit})
+}
