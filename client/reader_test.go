@@ -312,3 +312,40 @@ func TestReaderHostileServer(t *testing.T) {
 		})
 	}
 }
+
+// TestOnBatch: it runs behind the callbacks of what was read at once, and what it
+// sends is sent.
+func TestOnBatch(t *testing.T) {
+	g, seqs := readGrid(t, 1, 1)
+	r := openReader(t, g.dial(t))
+	answered, batches, rounds := 0, 0, 0
+	over := make(chan struct{})
+	done := func(_ *OrderView, err error) {
+		if answered++; err != nil {
+			t.Error(err)
+		}
+	}
+	send := func() {
+		for range 8 {
+			if err := r.Enqueue(seqs[1], done); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	r.OnBatch(func() {
+		if batches++; answered%8 != 0 || answered == 0 {
+			return // the rest of this round comes in another read
+		}
+		if rounds++; rounds == 10 {
+			close(over)
+			return
+		}
+		send()
+	})
+	send()
+	r.Push()
+	<-over
+	if answered != 80 || batches > answered {
+		t.Fatalf("%d answers in %d batches, want 80 answers", answered, batches)
+	}
+}

@@ -26,7 +26,7 @@ type get struct {
 
 // maxGets bounds what is answered at once: more would wait for output that the
 // connection's limit has not counted yet.
-const maxGets = 128
+const maxGets = 16
 
 func (g *gets) init() {
 	g.list = make([]get, 0, maxGets)

@@ -29,7 +29,7 @@ type pair struct {
 
 const pairBatch = 64
 
-func newPair(tb testing.TB, payload []byte) *pair {
+func newPair(tb testing.TB, payload []byte, change ...func(*replica.Limits)) *pair {
 	p := &pair{tb: tb, now: replica.Time{Mono: 1e9, Wall: wallStart}, link: make([]byte, 0, wire.MaxFrame)}
 	members := make([]replica.Member, 2)
 	for i := range members {
@@ -43,7 +43,11 @@ func newPair(tb testing.TB, payload []byte) *pair {
 		}
 		tb.Cleanup(st.Close)
 		p.stores[i] = st
-		if *r, err = replica.New(replica.Options{Partition: partition, Self: members[i], Store: st}); err != nil {
+		var limits replica.Limits
+		for _, f := range change {
+			f(&limits)
+		}
+		if *r, err = replica.New(replica.Options{Partition: partition, Self: members[i], Store: st, Limits: limits}); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -60,6 +60,21 @@ func (q *readQueue) push(v read) {
 	q.bytes += int(v.size)
 }
 
+// readsAhead is how far ahead of the read that is answered entries are loaded: many
+// reads later they have left the caches since they were looked up.
+const readsAhead = 8
+
+// ahead is the entry of the read n places behind the first, 0 for none.
+func (q *readQueue) ahead(n uint64) uint64 {
+	if q.tail-q.head <= n {
+		return 0
+	}
+	if rd := &q.ring[(q.head+n)&uint64(len(q.ring)-1)]; rd.kind == readOrder {
+		return rd.seq
+	}
+	return 0
+}
+
 // newest is the round the last read waits for, 0 if none waits.
 func (q *readQueue) newest() uint64 {
 	if q.empty() {
@@ -96,6 +111,9 @@ func (r *Replica) confirmReads() {
 	for !r.primary.reads.empty() {
 		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
 			return
+		}
+		if next := r.primary.reads.ahead(readsAhead); next != 0 {
+			r.store.PrefetchEntry(next)
 		}
 		rd := r.primary.reads.pop()
 		r.answer(&rd)
