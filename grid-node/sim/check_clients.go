@@ -61,6 +61,9 @@ func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
 // answer no other process has ever begun a later epoch. (A person who accepts the
 // loss of a primary that lives waits for nothing.)
 func (w *world) checkI4Lease(p *process) {
+	if !w.profile.leases {
+		return
+	}
 	n := p.r.Counters().ReadsLeased
 	if n == p.leased {
 		return

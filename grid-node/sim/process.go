@@ -155,9 +155,7 @@ func (p *process) step(ev *replica.Event) {
 	if p.lineage() != before {
 		p.olderLineage, p.olderReplies = before, actions
 	}
-	if ev.Kind == replica.EventClientFrame && w.profile.leases {
-		w.checkI4Lease(p)
-	}
+	w.checkI4Lease(p)
 	if p.flushDue {
 		return
 	}
@@ -190,6 +188,7 @@ func (p *process) flush() {
 	p.w.steps++
 	p.r.Step(p.wakeUp(), &flushEvent, &p.out)
 	p.w.checkStep(p)
+	p.w.checkI4Lease(p)
 	p.act()
 	p.awake = false
 }
