@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -60,7 +61,7 @@ func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
 // primary. Whoever takes over waits the lease out, so at the moment of such an
 // answer no other process has ever begun a later epoch. (A person who accepts the
 // loss of a primary that lives waits for nothing.)
-func (w *world) checkI4Lease(p *process) {
+func (w *world) checkI4Lease(p *process, config *replica.Config) {
 	if !w.profile.leases {
 		return
 	}
@@ -69,9 +70,9 @@ func (w *world) checkI4Lease(p *process) {
 		return
 	}
 	p.leased = n
-	for epoch := p.status.Config.Epoch + 1; epoch < uint64(len(w.check.committers)); epoch++ {
-		if boot := w.check.committers[epoch]; boot != 0 && boot != p.self.Boot && w.api.rec.Lineage == p.status.Config.Lineage {
-			w.violation("I4", "%s answers a read on its lease of epoch %d; %s has begun epoch %d", p.name, p.status.Config.Epoch, w.name(boot), epoch)
+	for epoch := config.Epoch + 1; epoch < uint64(len(w.check.committers)); epoch++ {
+		if boot := w.check.committers[epoch]; boot != 0 && boot != p.self.Boot && w.api.rec.Lineage == config.Lineage {
+			w.violation("I4", "%s answers a read on its lease of epoch %d; %s has begun epoch %d", p.name, config.Epoch, w.name(boot), epoch)
 		}
 	}
 }

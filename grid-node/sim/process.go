@@ -149,13 +149,13 @@ func (p *process) step(ev *replica.Event) {
 	}
 	w := p.w
 	w.steps++
-	before, actions := p.lineage(), len(p.out.Actions)
+	before, actions, config := p.lineage(), len(p.out.Actions), p.status.Config
 	p.r.Step(p.wakeUp(), ev, &p.out)
 	w.checkStep(p)
 	if p.lineage() != before {
 		p.olderLineage, p.olderReplies = before, actions
 	}
-	w.checkI4Lease(p)
+	w.checkI4Lease(p, config)
 	if p.flushDue {
 		return
 	}
@@ -186,9 +186,10 @@ func (p *process) flush() {
 		return
 	}
 	p.w.steps++
+	config := p.status.Config // reads are answered before the flush may change it
 	p.r.Step(p.wakeUp(), &flushEvent, &p.out)
 	p.w.checkStep(p)
-	p.w.checkI4Lease(p)
+	p.w.checkI4Lease(p, config)
 	p.act()
 	p.awake = false
 }

@@ -26,7 +26,7 @@ func mutantFlags(cmd *cobra.Command, o *options) {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return prove(o, b) },
 	}
-	proof.Flags().Uint64Var(&b.caught, "bound", 3000, "seeds within which each has to be caught")
+	proof.Flags().Uint64Var(&b.caught, "bound", 8000, "seeds within which each has to be caught")
 	proof.Flags().Uint64Var(&b.control, "control", 400, "seeds that the protocol as it is has to pass")
 	cmd.AddCommand(proof)
 }
