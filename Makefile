@@ -111,6 +111,7 @@ profile: ## CPU, allocation and block profiles of primary, backup and client in 
 pgo: ## Profile primary and backup under pipelined load into cmd/grid-node/default.pgo, which go build then uses
 	@$(GO) run ./hack/bench profile --duration 20s --warmup 2s --out out/pgo $(BENCHFLAGS) >/dev/null
 	@$(GO) tool pprof -proto -output cmd/grid-node/default.pgo out/pgo/primary.cpu.pprof out/pgo/backup.cpu.pprof
+
 .PHONY: garbage
 garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what collections do to latency (CASES='^growth/held-1m-rate-6000$$' for less memory)
 	@$(GO) run ./hack/bench garbage $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
