@@ -247,7 +247,7 @@ func (s *Session) answerLookup(l *lookup, f found) {
 		return
 	}
 	f.done, l.done = l.done, nil
-	if f.err == nil || f.err == ErrNotFound {
+	if f.err == nil || errors.Is(f.err, ErrNotFound) {
 		s.stats.ReadsAnswered++
 	} else {
 		s.stats.ReadsFailed++
