@@ -154,6 +154,9 @@ func Reply(frame []byte) string {
 	case wire.TypeGetReply:
 		var m wire.GetReply
 		_ = wire.DecodeGetReply(frame, &m)
+		if m.Status == wire.GetFreed {
+			return fmt.Sprintf("GetReply %d: freed up to %d", m.ReqID, m.Freed)
+		}
 		if m.Status == wire.GetNotFound {
 			return fmt.Sprintf("GetReply %d: not found, commit %d", m.ReqID, m.CommitSeq)
 		}

@@ -18,6 +18,7 @@ const (
 	KindOrder       Kind = 2 // payload: the FIX message verbatim
 	KindSessionOpen Kind = 3 // payload: session id, hi u64, lo u64
 	KindCursor      Kind = 4 // payload: seq u64 up to which the write-behind sink holds everything
+	KindTruncate    Kind = 5 // payload: seq u64 up to which entries may be freed
 )
 
 // String is the word the file sink prints.
@@ -31,6 +32,8 @@ func (k Kind) String() string {
 		return "session"
 	case KindCursor:
 		return "cursor"
+	case KindTruncate:
+		return "truncate"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -150,7 +153,7 @@ func (e *Entry) check(b []byte) error {
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
 	} else if !fixed && e.Kind != KindOrder {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor"}
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate"}
 	}
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}
@@ -188,7 +191,7 @@ func fixedPayload(k Kind) (int, bool) {
 	switch k {
 	case KindNoop, KindSessionOpen:
 		return 16, true
-	case KindCursor:
+	case KindCursor, KindTruncate:
 		return 8, true
 	}
 	return 0, false

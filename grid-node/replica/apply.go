@@ -31,8 +31,15 @@ func (r *Replica) applyEntry(e *order.Entry, payload []byte) error {
 	case order.KindCursor:
 		r.cursor.logged = max(r.cursor.logged, le.Uint64(payload))
 		r.cursor.entrySeq = e.Seq
+	case order.KindTruncate:
+		to := le.Uint64(payload)
+		if to >= e.Seq {
+			return fmt.Errorf("entry %d: it frees up to %d, allowed: entries before it", e.Seq, to)
+		}
+		r.truncate.logged = max(r.truncate.logged, to)
+		r.truncate.entrySeq = e.Seq
 	}
-	if e.Kind != order.KindCursor {
+	if e.Kind != order.KindCursor && e.Kind != order.KindTruncate {
 		r.cursor.dataSeq = e.Seq
 	}
 	return nil

@@ -43,6 +43,7 @@ func (r *Replica) commitTo(seq uint64) {
 	r.commit = seq
 	r.store.SetCommitted(seq)
 	r.cursor.committedTo(seq)
+	r.truncate.committedTo(seq)
 	r.moved = true
 }
 

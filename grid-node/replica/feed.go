@@ -53,6 +53,10 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 // what is written meanwhile.
 func (r *Replica) settle(p *peer) {
 	last, _ := r.store.Last()
+	if p.stored < r.truncate.logged { // what it lacks may be freed before it gets it
+		p.settling = false
+		return
+	}
 	switch behind := last - p.stored; {
 	case behind > uint64(r.opt.Limits.JoinBound):
 		p.settling = false

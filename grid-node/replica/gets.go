@@ -71,9 +71,14 @@ func (r *Replica) flushGets() {
 	g.list, g.keys = g.list[:0], g.keys[:0]
 }
 
-// lookUp finds the orders in the committed prefix; seq becomes 0 where there is none.
+// noOrder is the seq of a read by id where no order is. One by ClOrdID has 0: the
+// order may have been freed.
+const noOrder = ^uint64(0)
+
+// lookUp finds the orders in the committed prefix.
 func (r *Replica) lookUp() {
 	g := &r.gets
+	base, _ := r.store.Base()
 	for i := range g.list {
 		if q := &g.list[i]; q.keyLen > 0 {
 			r.store.Prefetch(q.hint)
@@ -87,13 +92,18 @@ func (r *Replica) lookUp() {
 			var size int
 			q.seq, size, _ = r.store.FindHinted(q.hint, g.key(q))
 			q.size = uint32(size)
-		} else if e := r.store.Get(q.seq); e != nil && e[4] == byte(order.KindOrder) {
+			if q.seq > r.commit {
+				q.seq = 0
+			}
+			continue
+		}
+		if q.seq != 0 && q.seq <= base {
+			continue // getReply says what became of it
+		}
+		if e := r.store.Get(q.seq); e != nil && q.seq <= r.commit && e[4] == byte(order.KindOrder) {
 			q.size = uint32(len(e))
 		} else {
-			q.seq = 0
-		}
-		if q.seq > r.commit {
-			q.seq = 0
+			q.seq = noOrder
 		}
 	}
 }

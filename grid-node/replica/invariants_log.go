@@ -58,6 +58,25 @@ func (c *logCheck) check(r *Replica) {
 	}
 }
 
+// begin starts behind the base state that a learner took in.
+func (c *logCheck) begin(r *Replica) {
+	c.seq, c.hash = r.store.Base()
+	c.cursor = r.base.cursor
+	c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
+	for i := range r.base.sessions.slots {
+		s := &r.base.sessions.slots[i]
+		if !s.open {
+			continue
+		}
+		c.open[uint32(i)] = s.generation
+		for back := uint64(0); s.ring != nil && back < min(s.last, r.sessions.window); back++ {
+			if seq := s.ring[(s.last-back)&(r.sessions.window-1)]; seq != 0 {
+				c.applied[appliedKey{uint32(i), s.generation, s.last - back}] = seq
+			}
+		}
+	}
+}
+
 func (c *logCheck) add(e *order.Entry, entry []byte) string {
 	prevHash, prevEpoch := c.hash, c.epoch
 	c.seq++

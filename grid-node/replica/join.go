@@ -77,7 +77,12 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 		known.tellConfig = true // it was admitted and has not heard
 		return
 	}
-	if last, _ := r.store.Last(); lastSeq > last || r.store.HashAt(lastSeq) != lastHash {
+	base, _ := r.store.Base()
+	if lastSeq > 0 && lastSeq < base {
+		r.joinReplyTo(member, wire.JoinTruncated, base+1, truncatedText(base))
+		return
+	}
+	if last, _ := r.store.Last(); lastSeq > 0 && (lastSeq > last || r.store.HashAt(lastSeq) != lastHash) {
 		r.joinReplyTo(member, wire.JoinDiverged, 0, fmt.Sprintf("entry %d here is not the learner's: join with an empty log", lastSeq))
 		return
 	}
@@ -96,7 +101,8 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	// way than this reply, and must not be there before it.
 	known.synced, known.knowsEpoch, known.down = false, false, false
 	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
-	r.joinReplyTo(member, wire.JoinAccepted, known.sent+1, "")
+	known.installing = known.stored < base
+	r.joinReplyTo(member, wire.JoinAccepted, max(known.sent, base)+1, "")
 }
 
 // refuseLearner says why there is no place for a learner now. Of two processes of
@@ -159,6 +165,9 @@ func (r *Replica) joinReply(frame []byte) error {
 		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0
 		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
 		r.backup.heardAt = r.now.Mono
+		if last, _ := r.store.Last(); last == 0 && m.FromSeq > 1 {
+			r.beginInstall(m.FromSeq - 1)
+		}
 	case wire.JoinReleased:
 		r.backup.accepted, r.backup.counted = false, false
 	case wire.JoinDiverged, wire.JoinTruncated:
@@ -182,7 +191,7 @@ func (r *Replica) mayAdmit(p *peer) bool {
 // everything stored that was committed, it is proposed for inSync. In this
 // order nothing can be committed without it after it became electable.
 func (r *Replica) progressLearner(p *peer) {
-	if !p.learner || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
+	if !p.learner || p.installing || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return
 	}
 	if !p.acks && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {

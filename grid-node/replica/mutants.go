@@ -35,5 +35,8 @@ const (
 	mutBackupLeaves
 	mutCursorAhead
 	mutDoubtIgnored
+	mutFreeUndrained
+	mutFreeUncommitted
+	mutSnapshotBare
 	mutants
 )

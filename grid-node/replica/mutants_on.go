@@ -47,6 +47,9 @@ var mutantList = [mutants]Mutant{
 	mutBackupLeaves:           {"backup-leaves", "a backup that is told to leave says it may end while it is still in sync"},
 	mutCursorAhead:            {"cursor-ahead", "the write-behind cursor says what is committed, not what the sink holds"},
 	mutDoubtIgnored:           {"old-read-believed", "a read of the record that began before the present epoch was known counts as a regression"},
+	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},
+	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
+	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 }
 
 // Mutants lists all variants; the first is the protocol as it is.

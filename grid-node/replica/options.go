@@ -54,8 +54,9 @@ type Options struct {
 	Store     *store.Store // empty; the replica is its only writer
 	Timing    Timing
 	Limits    Limits
-	Replicas  int  // members wanted, 1..3; 2
-	MinInSync int  // 1..Replicas; 1
+	Replicas  int // members wanted, 1..3; 2
+	MinInSync int // 1..Replicas; 1
+	Retention Retention
 	Preferred bool // claims an unclaimed partition at once
 	// LeaseClock reads the clock of Time.Mono. It is called for leased reads,
 	// after the value was read: the only way to see that the process slept in
@@ -147,6 +148,9 @@ func (o *Options) fill() error {
 	}
 	if v := o.Vitals; v != nil && (v.self != o.Self || v.part != o.Partition || v.timing != o.Timing) {
 		return fmt.Errorf("replica %s: vitals are those of %s in %s, or have another timing; allowed: made with this replica's self, partition and timing", o.Partition, v.self.ID, v.part)
+	}
+	if t := &o.Retention; t.FreeDownstream && (t.Low < 0 || t.High <= t.Low || t.Critical < t.High) {
+		return fmt.Errorf("replica %s: retention frees from %d down to %d bytes and is critical at %d, allowed: low < high <= critical", o.Partition, t.High, t.Low, t.Critical)
 	}
 	return o.Limits.fill()
 }

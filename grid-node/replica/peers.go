@@ -15,6 +15,7 @@ type peer struct {
 	inSync     bool   // in cfg.InSync
 	acks       bool   // in the ack set: nothing commits without it
 	learner    bool   // catching up
+	installing bool   // a learner that has to take the base state in first
 	settling   bool   // a learner that is fed no more until all of it is acknowledged
 	feedAt     int64  // when a learner may be sent more
 	knowsEpoch bool   // has acknowledged in this epoch
@@ -126,7 +127,8 @@ func (r *Replica) prepareAck(frame []byte) error {
 		return nil
 	}
 	last, _ := r.store.Last()
-	if (m.StoredSeq > last || r.store.HashAt(m.StoredSeq) != m.Hash) && !mutant(mutForgetHash) {
+	base, _ := r.store.Base()
+	if m.StoredSeq >= base && (m.StoredSeq > last || r.store.HashAt(m.StoredSeq) != m.Hash) && !mutant(mutForgetHash) {
 		if !p.diverged {
 			p.diverged = true
 			r.alarm(AlarmDiverged, fmt.Sprintf("%s acknowledges entry %d with hash %016x; here it is %016x (last %d)", p.ID, m.StoredSeq, m.Hash, r.store.HashAt(m.StoredSeq), last))
@@ -140,6 +142,12 @@ func (r *Replica) prepareAck(frame []byte) error {
 	}
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
+	if m.StoredSeq < base { // an old frame, or from a learner that waits for the base state
+		r.advance()
+		r.confirmReads()
+		return nil
+	}
+	p.installing = false
 	if !p.synced {
 		p.synced, p.sent, p.stored = true, m.StoredSeq, m.StoredSeq
 	}

@@ -1,6 +1,10 @@
 package replica
 
-import "github.com/ordergrid/ordergrid/grid-node/wire"
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
 
 // read is an answer that waits for the ack set to confirm that this replica was
 // still the primary after the request arrived. The value is fixed at arrival:
@@ -151,8 +155,13 @@ func (r *Replica) answer(rd *read) {
 
 func (r *Replica) getReply(conn, reqID, seq, commit uint64) {
 	m := wire.GetReply{ReqID: reqID, Epoch: r.epoch, CommitSeq: commit, Status: wire.GetNotFound}
-	if seq != 0 {
+	base, _ := r.store.Base()
+	switch {
+	case seq == noOrder:
+	case seq > base:
 		m.Status, m.Entry = wire.GetFound, r.store.Get(seq)
+	case base > 0: // freed since it was looked up, or before: then it was not found by its ClOrdID
+		m.Status, m.Freed = wire.GetFreed, base
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendGetReply(r.out.buf, r.part, &m)
@@ -179,6 +188,10 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 	var m wire.ReadLog
 	if err := wire.DecodeReadLog(frame, &m); err != nil {
 		return err
+	}
+	if base, _ := r.store.Base(); m.FromSeq <= base {
+		r.reject(conn, wire.TypeReadLog, m.ReqID, 0, wire.CodeSnapshotRequired, 0, base, fmt.Sprintf("entry %d is freed, as all up to %d: read on behind it; what is freed is downstream", m.FromSeq, base))
+		return nil
 	}
 	limit := wire.MaxFrame - wire.LogChunkFixed
 	if m.MaxBytes != 0 {

@@ -36,6 +36,8 @@ type Replica struct {
 	gets     gets
 	sessions sessionTable
 	cursor   cursorState
+	truncate truncateState
+	base     baseState   // what the freed entries led to
 	order    order.Order // scratch, so that parsing allocates nothing
 	text     []byte      // scratch
 
@@ -89,6 +91,7 @@ type backupState struct {
 	accepted    bool  // learner: the primary sends the log
 	joinAt      int64 // learner: when to ask (again)
 	joins       int   // learner: unanswered requests
+	install     installState
 }
 
 // New makes a replica that knows nothing yet: it waits for EventConfig.
@@ -101,6 +104,7 @@ func New(o Options) (*Replica, error) {
 		r.vitals, r.ownsVitals = NewVitals(o.Self, o.Partition, o.Timing), true
 	}
 	r.sessions.init(&r.opt.Limits)
+	r.base.sessions.init(&r.opt.Limits)
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
 	r.gets.init()
@@ -206,6 +210,10 @@ func (r *Replica) peerFrame(frame []byte) {
 			err = r.join(frame)
 		case wire.TypeJoinReply:
 			err = r.joinReply(frame)
+		case wire.TypeSnapshotRequest:
+			err = r.snapshotRequest(frame)
+		case wire.TypeSnapshot:
+			err = r.snapshot(frame)
 		default:
 			err = &wire.FrameError{Type: t, Field: "type", Value: uint64(t), Allowed: "a frame between replicas"}
 		}
@@ -218,8 +226,13 @@ func (r *Replica) peerFrame(frame []byte) {
 
 // flush sends what the events since the last flush have led to.
 func (r *Replica) flush() {
+	if len(r.out.Actions) == 0 { // nothing that is on its way out lies in the store
+		r.logged.check(r)
+		r.freeSome()
+	}
 	r.flushGets()
 	if r.role == RolePrimary {
+		r.logTruncate()
 		r.logCursor()
 		r.advance() // a solo primary commits here
 		r.finishHandOver()
@@ -270,6 +283,7 @@ func (r *Replica) tick() {
 	case RoleLearner:
 		r.tickLearner()
 		r.releaseHeld()
+		r.tickInstall()
 	}
 }
 
@@ -302,9 +316,10 @@ func (r *Replica) restart(text string) {
 // Status of the replica. The Config it points to is not to be changed.
 func (r *Replica) Status() Status {
 	last, _ := r.store.Last()
+	base, _ := r.store.Base()
 	s := Status{
 		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg,
-		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, Sessions: len(r.sessions.byID),
+		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, FreedSeq: base, Sessions: len(r.sessions.byID),
 	}
 	if r.role == RolePrimary {
 		s.InFlight = int(last - r.commit)

@@ -24,8 +24,11 @@ type session struct {
 	attempt    uint64   // primary only: of that OpenSession
 }
 
-// SessionBytes is what a session with this window takes, for store.Options.
-func SessionBytes(window int) int64 { return int64(unsafe.Sizeof(session{})) + int64(window)*8 + 64 }
+// SessionBytes is what a session with this window takes, for store.Options: as it
+// is, and as it was at the base of the log.
+func SessionBytes(window int) int64 {
+	return 2 * (int64(unsafe.Sizeof(session{})) + int64(window)*8 + 64)
+}
 
 // bind fences off every connection but conn: what was sent on another one, and
 // may still be under way, is refused from now on. An OpenSession that was itself

@@ -28,6 +28,7 @@ type Status struct {
 	LastSeq     uint64
 	CommitSeq   uint64
 	CursorSeq   uint64 // committed write-behind position
+	FreedSeq    uint64 // entries up to here are not held any more
 	Sessions    int
 	InFlight    int
 	Learners    []Member // of a primary: those that catch up

@@ -174,6 +174,9 @@ func (r *Replica) rejectSubmit(conn uint64, m *wire.Submit, code wire.Code, deta
 
 // epochAt is the epoch entry seq was made in.
 func (r *Replica) epochAt(seq uint64) uint32 {
+	if base, _ := r.store.Base(); seq <= base {
+		return r.base.epochAt(seq)
+	}
 	var e order.Entry
 	_, _ = order.DecodeEntry(r.store.Get(seq), &e) // what is stored was checked
 	return e.Epoch

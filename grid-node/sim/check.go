@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -52,6 +53,16 @@ type timeline struct {
 	begun    bool                  // its first primary is known
 	begunAt  int64
 	base     int // entries it began with: what survived of the lineage before
+	epochs   []uint32
+	opens    []sessionOpen
+	freeable uint64 // highest position in a committed truncate entry
+}
+
+// sessionOpen is an entry that opened a session.
+type sessionOpen struct {
+	seq        uint64
+	slot       uint32
+	generation uint32
 }
 
 type appliedKey struct {
@@ -81,7 +92,10 @@ func (w *world) timeline(lineage uint64) *timeline {
 // checkStep looks at a process after every step. It only looks at what changed.
 func (w *world) checkStep(p *process) {
 	st := p.r.Status()
-	if uint64(len(p.log.hashes)) != st.LastSeq {
+	if st.FreedSeq != p.status.FreedSeq {
+		w.checkFreed(p, &st)
+	}
+	if uint64(len(p.log.hashes)) != st.LastSeq && !w.stopped {
 		w.checkNewEntries(p, st.LastSeq)
 	}
 	if st.Role != p.status.Role || st.Config != p.status.Config {
@@ -142,6 +156,7 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 		}
 		w.checkMinInSync(p, st, seq)
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
+		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
 	}
 	if st.Role == replica.RolePrimary && !w.stopped {
@@ -177,6 +192,9 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 			t.sessions = append(t.sessions, 0)
 		}
 		t.sessions[e.Session] = uint32(e.ClientSeq)
+		t.opens = append(t.opens, sessionOpen{e.Seq, e.Session, uint32(e.ClientSeq)})
+	case order.KindTruncate:
+		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
 	case order.KindOrder:
 		if int(e.Session) >= len(t.sessions) || t.sessions[e.Session] == 0 {
 			w.violation("I7", "entry %d is of session %d, which is not open", e.Seq, e.Session)

@@ -87,6 +87,9 @@ func (w *world) checkI5(p *process, m *wire.Ack, lineage uint64) {
 
 // checkRead: whatever the mode, only committed orders are shown, as they are.
 func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
+	if m.Status == wire.GetFreed {
+		w.checkFreedRead(p, m.Freed, lineage)
+	}
 	if m.Status != wire.GetFound {
 		return
 	}
@@ -142,6 +145,9 @@ func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64)
 	t := w.timeline(lineage)
 	if at := t.orders[r.key]; at != m.Seq {
 		w.violation("I5", "client %d hears that order %s is at %d; the committed log has it at %d", c.id, r.key, m.Seq, at)
+	}
+	if m.Seq != 0 && m.Seq <= uint64(len(t.epochs)) && m.Epoch != uint64(t.epochs[m.Seq-1]) {
+		w.violation("I7", "client %d hears that order %s is of epoch %d; it is of epoch %d", c.id, r.key, m.Epoch, t.epochs[m.Seq-1])
 	}
 	w.history.acked(r.op, w.now, m.Seq, lineage)
 }

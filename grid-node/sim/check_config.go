@@ -131,8 +131,10 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 		return
 	}
 	t.begun, t.begunAt, t.base = true, w.now, len(p.log.hashes)
-	for seq := uint64(1); seq <= p.status.CommitSeq && !w.stopped; seq++ {
+	t.inherit(w.timeline(st.Config.Lineage-1), p.status.FreedSeq)
+	for seq := p.status.FreedSeq + 1; seq <= p.status.CommitSeq && !w.stopped; seq++ {
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
+		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
 	}
 	w.logf("lineage %d begins with the %d entries of %s; %d were committed", st.Config.Lineage, t.base, p.name, len(w.timeline(st.Config.Lineage-1).hashes))

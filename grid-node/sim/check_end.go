@@ -215,17 +215,25 @@ func (w *world) checkEnd() {
 			w.violation("end", "%s holds %d entries, %s %d, committed are %d", p.proc.name, l, first.name, last, len(t.hashes))
 			return
 		}
-		for seq := uint64(1); seq <= last; seq++ {
+		base := max(first.status.FreedSeq, p.proc.status.FreedSeq)
+		for seq := base + 1; seq <= last; seq++ {
 			if !bytes.Equal(p.proc.st.Get(seq), first.st.Get(seq)) {
 				w.violation("end", "entry %d of %s is not that of %s", seq, p.proc.name, first.name)
 				return
 			}
 		}
 	}
+	if why := w.sameState(); why != "" {
+		w.violation("end", "%s", why)
+		return
+	}
 	for i := range w.history.ops {
 		o := &w.history.ops[i]
 		if o.Kind != linear.Submit || o.Return == linear.Never || o.lineage != w.api.rec.Lineage {
 			continue
+		}
+		if o.Seq <= first.status.FreedSeq && t.orders[o.Key] == o.Seq {
+			continue // downstream
 		}
 		if seq, ok := first.st.FindClOrdID([]byte(o.Key)); !ok || seq != o.Seq || t.orders[o.Key] != o.Seq {
 			w.violation("I5", "order %s was acknowledged at %d and is at %d (there: %t)", o.Key, o.Seq, seq, ok)

@@ -136,7 +136,7 @@ func (c *client) openSession() {
 func (c *client) submit() {
 	w := c.w
 	r := &request{key: fmt.Sprintf("c%d-%d-%d", c.id, c.sessions, c.next), clientSeq: c.next}
-	if w.chance(8) {
+	if w.chance(8) && !w.profile.retention.FreeDownstream { // a ClOrdID that is freed is free again
 		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
 	c.next++

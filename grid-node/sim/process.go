@@ -78,14 +78,14 @@ func (p *pod) start() *process {
 	if err != nil {
 		panic(err) // a mistake in this package
 	}
-	st, err := store.New(store.Options{})
+	st, err := store.New(store.Options{Block: 4096})
 	if err != nil {
 		panic(err) // no memory left on this machine
 	}
 	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d", p.name, n), self: self, alive: true, st: st}
 	opt := replica.Options{
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
-		Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
+		Retention: w.profile.retention, Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
 	}
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }

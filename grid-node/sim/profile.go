@@ -20,6 +20,7 @@ type profile struct {
 	rewinds    bool // the API server may go back to an older record
 	maxPPM     int64
 	limits     replica.Limits
+	retention  replica.Retention // entries that the sink holds are freed
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // a learner's feed takes up to so long more
@@ -164,15 +165,27 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	if rng.IntN(4) == 0 {
 		p.minInSync = 2
 	}
+	retain(p, seed)
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
 	return p
 }
 
+// retain lets a third of the worlds free what is downstream. Its draws are its own,
+// so that it changes no other world.
+func retain(p *profile, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0x6672656564))
+	if rng.IntN(3) != 0 {
+		return
+	}
+	high := []int64{8 << 10, 70 << 10, 130 << 10}[rng.IntN(3)]
+	p.retention = replica.Retention{FreeDownstream: true, High: high, Low: high / 2, Critical: high * []int64{1, 3}[rng.IntN(2)]}
+}
+
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -84,6 +84,9 @@ func (r *reader) got(cn *conn, frame []byte, lineage uint64) {
 		return // looked at when it was sent: a stale read is in no history
 	}
 	delete(r.asks, m.ReqID)
+	if m.Status == wire.GetFreed && r.c.w.timeline(lineage).freedAt(a.key, m.Freed) {
+		return // it says nothing that a history knows; of any other order it says that it is not there
+	}
 	var seq uint64
 	if m.Status == wire.GetFound {
 		seq = order.Seq(m.Entry)

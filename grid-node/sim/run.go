@@ -22,6 +22,8 @@ type Stats struct {
 	HandOvers  uint64 // of those, proposed by the primary itself
 	Losses     uint64 // of those, with data loss accepted
 	Discards   uint64 // replicas that discarded themselves
+	Freed      uint64 // entries freed, on all replicas together
+	Snapshots  uint64 // learners that began behind entries that were freed
 	Delivered  uint64 // entries that reached a subscriber
 	SinkFenced uint64 // writes the sink refused as of an older epoch
 	Simulated  int64  // nanoseconds
@@ -39,6 +41,8 @@ func (s *Stats) add(o *Stats) {
 	s.HandOvers += o.HandOvers
 	s.Losses += o.Losses
 	s.Discards += o.Discards
+	s.Freed += o.Freed
+	s.Snapshots += o.Snapshots
 	s.Delivered += o.Delivered
 	s.SinkFenced += o.SinkFenced
 	s.Simulated += o.Simulated

@@ -47,7 +47,26 @@ func (s *subscriber) closed(cn *conn) {
 	}
 }
 
+// refused is told that what it wants is freed, and up to where: it goes on behind
+// that, the rest is downstream.
+func (s *subscriber) refused(cn *conn, frame []byte, lineage uint64) {
+	var m wire.Reject
+	if cn != s.conn || wire.DecodeReject(frame, &m) != nil || m.RequestID != s.reqID || m.Code != wire.CodeSnapshotRequired {
+		return
+	}
+	t := s.w.timeline(lineage)
+	if m.Detail < s.next || m.Detail > t.freeable {
+		s.w.violation("I8", "a subscriber that wants entry %d is told that entries up to %d are freed; a committed entry allows up to %d", s.next, m.Detail, t.freeable)
+		return
+	}
+	s.next, s.hash = m.Detail+1, t.hashes[m.Detail-1]
+}
+
 func (s *subscriber) got(cn *conn, frame []byte, lineage uint64) {
+	if wire.FrameType(frame) == wire.TypeReject {
+		s.refused(cn, frame, lineage)
+		return
+	}
 	var m wire.LogChunk
 	if cn != s.conn || wire.DecodeLogChunk(frame, &m) != nil || m.ReqID != s.reqID {
 		return

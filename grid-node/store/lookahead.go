@@ -37,7 +37,7 @@ func (s *Store) Prefetch(hint uint32) {
 
 // PrefetchEntry begins to load entry seq, if it is there.
 func (s *Store) PrefetchEntry(seq uint64) {
-	if seq != 0 && seq <= s.last {
+	if seq > s.base.Load() && seq <= s.last {
 		s.prefetchAt(s.seqs.get(seq))
 	}
 }

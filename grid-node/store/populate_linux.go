@@ -12,3 +12,10 @@ func populate(b []byte) {
 		_ = unix.Madvise(b, unix.MADV_POPULATE_WRITE)
 	}
 }
+
+// forget gives the memory of b back; it reads as zeros from then on.
+func forget(b []byte) {
+	if len(b) > 0 {
+		_ = unix.Madvise(b, unix.MADV_DONTNEED)
+	}
+}

@@ -3,3 +3,5 @@
 package store
 
 func populate([]byte) {}
+
+func forget([]byte) {} // given back with its whole segment

@@ -8,10 +8,11 @@ import (
 
 // Range is as many whole entries (padded, contiguous, in log order) from seq
 // from up to seq to as stand in one segment and within limit bytes, but at least
-// one. through is the last of them. It returns nil, from-1 when from > to. The
+// one. through is the last of them. It returns nil, from-1 when from > to, and when
+// from was freed. The
 // writer asks for no more than Last, other goroutines for no more than Committed.
 func (s *Store) Range(from, to uint64, limit int) (entries []byte, through uint64) {
-	if from == 0 || from > to {
+	if from <= s.base.Load() || from > to {
 		return nil, from - 1
 	}
 	start := s.seqs.get(from)
@@ -44,7 +45,7 @@ func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
 // Bytes is how far the entries from..to reach in memory, about their size; 0
 // when from > to. Writer only.
 func (s *Store) Bytes(from, to uint64) int {
-	if from == 0 || from > to {
+	if from <= s.base.Load() || from > to {
 		return 0
 	}
 	pos := s.seqs.get(to)

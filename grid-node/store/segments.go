@@ -36,11 +36,12 @@ func segmentSize(i int) int {
 // reader can learn of a position in it (Committed is stored after), so readers
 // need no lock.
 type segments struct {
-	maps   [maxSegments][]byte
-	tail   uint64                            // byte offset of the next entry
-	end    uint64                            // byte offset where the current segment ends
-	wasted uint64                            // bytes at ends of segments that no entry took
-	ready  [maxSegments]atomic.Pointer[byte] // mapped ahead of need, off the hot path, until the writer takes them
+	maps     [maxSegments][]byte
+	tail     uint64                            // byte offset of the next entry
+	end      uint64                            // byte offset where the current segment ends
+	wasted   uint64                            // bytes at ends of segments that no entry took
+	released int                               // bytes given back of the segment that the first entry stands in
+	ready    [maxSegments]atomic.Pointer[byte] // mapped ahead of need, off the hot path, until the writer takes them
 }
 
 // reserve makes sure that n bytes in one segment stand at tail. It moves tail
@@ -50,7 +51,10 @@ func (s *segments) reserve(n int) error {
 		return nil
 	}
 	i, base := locate(s.end)
-	if i >= maxSegments {
+	if i >= maxSegments { // positions begin anew, where the log was freed
+		i, base = 0, 0
+	}
+	if s.maps[i] != nil {
 		return &ErrCapacity{Used: maxBytes, Limit: maxBytes}
 	}
 	mem := s.takeReady(i)

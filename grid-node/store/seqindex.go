@@ -10,6 +10,7 @@ import (
 type seqIndex struct {
 	chunks [28][]uint32
 	maps   [28][]byte
+	first  uint64 // seq the index begins with, 0 for 1
 }
 
 const firstChunkBits = 12

@@ -18,6 +18,9 @@ type Options struct {
 	// SessionBytes is what the replica keeps of a session beside the log; every
 	// session slot is charged to the limit once. 0 charges nothing.
 	SessionBytes int64
+	// Block is the size in which the memory of freed entries goes back, in bytes: a
+	// multiple of the page size; 2 MiB when 0.
+	Block int
 }
 
 // Store is the log of one partition.
@@ -35,6 +38,11 @@ type Store struct {
 	sessions int64 // slots charged
 	perSlot  int64 // bytes each
 
+	base     atomic.Uint64 // entries up to here were freed
+	baseHash uint64
+	pin      atomic.Uint64 // entries from here on are read elsewhere, 0 for none
+	block    int
+
 	committed atomic.Uint64
 	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
 	pagesMark atomic.Uint32 // pages of the ClOrdID index, likewise
@@ -43,7 +51,10 @@ type Store struct {
 
 // New makes an empty store.
 func New(o Options) (*Store, error) {
-	s := &Store{budget: o.Budget, perSlot: o.SessionBytes}
+	s := &Store{budget: o.Budget, perSlot: o.SessionBytes, block: o.Block}
+	if s.block == 0 {
+		s.block = defaultBlock
+	}
 	if s.budget == nil {
 		s.budget = NewBudget(o.Limit)
 	}
@@ -57,7 +68,7 @@ func New(o Options) (*Store, error) {
 // Last is the seq and hash of the last entry; 0, 0 when the store is empty.
 func (s *Store) Last() (seq, hash uint64) { return s.last, s.lastHash }
 
-// Orders is the number of entries of kind order.
+// Orders is the number of entries of kind order that are held.
 func (s *Store) Orders() uint64 { return s.orders }
 
 // Used is what entries and indexes take, in bytes.
@@ -220,9 +231,9 @@ func (s *Store) SetCommitted(seq uint64) {
 func (s *Store) Committed() uint64 { return s.committed.Load() }
 
 // Get is the entry seq without padding, or nil if it is not there. The bytes
-// never change. Writer only; others use Read.
+// do not change until the entry is freed. Writer only; others use Read.
 func (s *Store) Get(seq uint64) []byte {
-	if seq == 0 || seq > s.last {
+	if seq <= s.base.Load() || seq > s.last {
 		return nil
 	}
 	return s.entry(seq)
@@ -230,7 +241,7 @@ func (s *Store) Get(seq uint64) []byte {
 
 // Read is Get for any goroutine: nil beyond Committed.
 func (s *Store) Read(seq uint64) []byte {
-	if seq == 0 || seq > s.committed.Load() {
+	if seq <= s.base.Load() || seq > s.committed.Load() {
 		return nil
 	}
 	return s.entry(seq)
@@ -242,9 +253,14 @@ func (s *Store) entry(seq uint64) []byte {
 	return b[:n:n]
 }
 
-// HashAt is the hash of entry seq; 0 for seq 0.
+// HashAt is the hash of entry seq; 0 for seq 0, and for one that is freed and not
+// the base.
 func (s *Store) HashAt(seq uint64) uint64 {
-	switch {
+	switch base := s.base.Load(); {
+	case seq == base && seq != 0:
+		return s.baseHash
+	case seq < base:
+		return 0
 	case seq == 0 || seq > s.last:
 		return 0
 	case seq == s.last:
@@ -282,4 +298,6 @@ func (s *Store) Close() {
 	s.budget.give(s.granted)
 	s.granted, s.used, s.last, s.lastHash, s.orders, s.sessions = 0, 0, 0, 0, 0, 0
 	s.committed.Store(0)
+	s.base.Store(0)
+	s.baseHash = 0
 }

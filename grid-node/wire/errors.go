@@ -46,10 +46,11 @@ const (
 	CodeTooLarge           Code = 10 // the order is longer than the limit; Detail is the limit in bytes. Final.
 	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node.
 	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
+	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
-	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved"}
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired"}
 
 // String is the name docs/protocol.md uses.
 func (c Code) String() string {
@@ -72,10 +73,10 @@ const (
 
 // JoinReply codes.
 const (
-	JoinAccepted   uint16 = 0 // Prepare frames from FromSeq follow
+	JoinAccepted   uint16 = 0 // Prepare frames from FromSeq follow; what is before it and not there is asked for by SnapshotRequest
 	JoinNotPrimary uint16 = 1 // ask the primary of the epoch given
 	JoinBusy       uint16 = 2 // another learner is being served; ask again later
 	JoinDiverged   uint16 = 3 // the learner's log is not a prefix: discard it and join empty
-	JoinTruncated  uint16 = 4 // the log no longer reaches back to the learner: a snapshot is needed
+	JoinTruncated  uint16 = 4 // the log no longer reaches back to the learner: discard it and join empty, a snapshot is sent then
 	JoinReleased   uint16 = 5 // a learner that is about to stop is not counted on any more: it may end
 )

@@ -30,10 +30,14 @@ const (
 	TypeJoin          Type = 0x46
 	TypeJoinReply     Type = 0x47
 	TypeNewConfig     Type = 0x48
-	TypeReadLog       Type = 0x60
-	TypeLogChunk      Type = 0x61
-	TypePing          Type = 0x62
-	TypePong          Type = 0x63
+
+	TypeSnapshotRequest Type = 0x49
+	TypeSnapshot        Type = 0x4a
+
+	TypeReadLog  Type = 0x60
+	TypeLogChunk Type = 0x61
+	TypePing     Type = 0x62
+	TypePong     Type = 0x63
 )
 
 var typeNames = map[Type]string{
@@ -45,6 +49,7 @@ var typeNames = map[Type]string{
 	TypePrepare: "Prepare", TypePrepareAck: "PrepareAck", TypeNack: "Nack",
 	TypeBeacon: "Beacon", TypeBeaconAck: "BeaconAck",
 	TypeJoin: "Join", TypeJoinReply: "JoinReply", TypeNewConfig: "NewConfig",
+	TypeSnapshotRequest: "SnapshotRequest", TypeSnapshot: "Snapshot",
 	TypeReadLog: "ReadLog", TypeLogChunk: "LogChunk", TypePing: "Ping", TypePong: "Pong",
 }
 
@@ -58,7 +63,7 @@ func (t Type) String() string {
 }
 
 // IsPeer says whether the type is spoken between replicas only.
-func (t Type) IsPeer() bool { return t >= TypePrepare && t <= TypeNewConfig }
+func (t Type) IsPeer() bool { return t >= TypePrepare && t <= TypeSnapshot }
 
 // Frame flags. Unknown flags are sent as zero and ignored on receipt.
 const (

@@ -64,6 +64,7 @@ func DecodeGet(f []byte, m *Get) error {
 const (
 	GetFound    uint8 = 0
 	GetNotFound uint8 = 1
+	GetFreed    uint8 = 2 // not here, and entries up to Freed are freed: it may be one of them
 )
 
 // GetReply answers a Get.
@@ -73,17 +74,26 @@ type GetReply struct {
 	CommitSeq uint64 // the committed prefix the answer was taken from: how far a backup is
 	Status    uint8
 	Entry     []byte // with GetFound: the log entry, unpadded
+	Freed     uint64 // with GetFreed: the last entry that is freed
 }
 
 const getReplyFixed = HeaderSize + 32
 
 // AppendGetReply appends a GetReply frame.
 func AppendGetReply(dst []byte, p PartitionID, m *GetReply) []byte {
-	dst, f := begin(dst, TypeGetReply, 0, p, getReplyFixed+len(m.Entry))
+	tail := len(m.Entry)
+	if m.Status == GetFreed {
+		tail = 8
+	}
+	dst, f := begin(dst, TypeGetReply, 0, p, getReplyFixed+tail)
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], m.Epoch)
 	le.PutUint64(f[24:], m.CommitSeq)
 	le.PutUint64(f[32:], uint64(m.Status))
+	if m.Status == GetFreed {
+		le.PutUint64(f[getReplyFixed:], m.Freed)
+		return dst
+	}
 	copy(f[getReplyFixed:], m.Entry)
 	return dst
 }
@@ -99,8 +109,15 @@ func DecodeGetReply(f []byte, m *GetReply) error {
 	m.CommitSeq = le.Uint64(f[24:])
 	m.Status = f[32]
 	m.Entry = f[getReplyFixed:]
-	if m.Status > GetNotFound {
-		return &FrameError{Type: TypeGetReply, Field: "status", Value: uint64(m.Status), Allowed: "0 found, 1 not found"}
+	m.Freed = 0
+	switch {
+	case m.Status > GetFreed:
+		return &FrameError{Type: TypeGetReply, Field: "status", Value: uint64(m.Status), Allowed: "0 found, 1 not found, 2 freed"}
+	case m.Status == GetFreed && len(m.Entry) != 8:
+		return &FrameError{Type: TypeGetReply, Field: "freed", Value: uint64(len(m.Entry)), Allowed: "8 bytes"}
+	case m.Status == GetFreed:
+		m.Freed, m.Entry = le.Uint64(m.Entry), nil
+		return nil
 	}
 	if (m.Status == GetFound) != (len(m.Entry) > 0) {
 		return &FrameError{Type: TypeGetReply, Field: "entry", Value: uint64(len(m.Entry)), Allowed: "an entry when found, none otherwise"}

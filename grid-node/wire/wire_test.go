@@ -50,7 +50,7 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.decode(cut)
-			open := c.typ == TypeSubmit || c.typ == TypeGetReply || c.typ == TypePrepare || c.typ == TypeLogChunk
+			open := c.typ == TypeSubmit || c.typ == TypeGetReply || c.typ == TypePrepare || c.typ == TypeLogChunk || c.typ == TypeSnapshot
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.typ, len(frame), n)
 			}
@@ -121,7 +121,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeGet, func(f []byte) []byte { f[25] = 0; return f }, "frame Get: mode is 0, allowed: 1 confirmed, 2 leased, 3 backup"},
 		{TypeGet, func(f []byte) []byte { f[26] = 6; return f }, "frame Get: keyLen is 6, allowed: the bytes that follow, at most 255"},
 		{TypeGet, func(f []byte) []byte { f[24] = 1; return f }, "frame Get: keyLen is 5, allowed: 0 by id, 1..255 by clOrdID"},
-		{TypeGetReply, func(f []byte) []byte { f[32] = 2; return f }, "frame GetReply: status is 2, allowed: 0 found, 1 not found"},
+		{TypeGetReply, func(f []byte) []byte { f[32] = 3; return f }, "frame GetReply: status is 3, allowed: 0 found, 1 not found, 2 freed"},
+		{TypeGetReply, func(f []byte) []byte { f[32] = 2; return f }, "frame GetReply: freed is 80, allowed: 8 bytes"},
+		{TypeSnapshotRequest, func(f []byte) []byte { clear(f[32:40]); return f }, "frame SnapshotRequest: base is 0, allowed: 1 or more: nothing is freed otherwise"},
+		{TypeSnapshot, func(f []byte) []byte { clear(f[32:40]); return f }, "frame Snapshot: base is 0, allowed: 1 or more"},
+		{TypeSnapshot, func(f []byte) []byte { f[52] = 3; return f }, "frame Snapshot: next is 3, allowed: more than from, at most slots"},
+		{TypeSnapshot, func(f []byte) []byte { f[52] = 0; return f }, "frame Snapshot: next is 0, allowed: more than from, at most slots"},
+		{TypeSnapshot, func(f []byte) []byte { f[58] = 2; return f }, "frame Snapshot: slots is 131074, allowed: 0..65536"},
 		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed) }, "frame Prepare: entries is 0, allowed: one entry or more"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed+9) }, "frame Prepare: entries is 9, allowed: a multiple of 8 bytes"},

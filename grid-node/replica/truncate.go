@@ -1,0 +1,131 @@
+package replica
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Retention says when entries that are downstream are freed. The zero value keeps
+// everything: a full grid refuses orders.
+type Retention struct {
+	// FreeDownstream lets a primary free what the write-behind sink holds.
+	FreeDownstream bool
+	// High is how much of the budget has to be used before it does, Low is how far
+	// it then frees, in bytes. Above Critical it does not wait for learners.
+	High, Low, Critical int64
+}
+
+// truncateState is how far the log says that it may be freed. Freeing itself comes
+// later, entry by entry: see freeSome.
+type truncateState struct {
+	logged    uint64 // highest position in the log
+	entrySeq  uint64 // entry that says so
+	committed uint64 // highest position in a committed entry
+}
+
+// freeBatch is how many entries are freed per wake-up: a few hundred microseconds.
+const freeBatch = 1024
+
+// logTruncate frees room, as a primary: by an entry that says up to where entries
+// are needed no more. They are committed, the sink holds them by a committed entry,
+// and every copy has them. One such entry is under way at a time.
+func (r *Replica) logTruncate() {
+	t, ret := &r.truncate, &r.opt.Retention
+	base, _ := r.store.Base()
+	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed || r.parking() {
+		return
+	}
+	used := r.store.BudgetUsed()
+	if used <= ret.High && !r.copyFull() {
+		return
+	}
+	want := max(used-ret.Low, ret.High-ret.Low)
+	upTo := r.truncatable(used > ret.Critical)
+	to := r.store.Through(upTo, want)
+	if to <= base || int64(r.store.Bytes(base+1, to)) < (ret.High-ret.Low)/8 { // not worth an entry
+		return
+	}
+	e := order.Entry{Kind: order.KindTruncate, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}
+	var payload [8]byte
+	le.PutUint64(payload[:], to)
+	if err := r.store.Append(&e, payload[:]); err != nil {
+		return // not even the reserve is left; when a copy restarts there is room again
+	}
+	r.count.EntriesStored++
+	t.logged, t.entrySeq = to, e.Seq
+	r.primary.pend.put(e.Seq, pending{size: e.Size, epoch: e.Epoch})
+}
+
+// truncatable is how far entries are needed by nobody.
+func (r *Replica) truncatable(critical bool) uint64 {
+	to := min(r.cursor.committed, r.commit)
+	if mutant(mutFreeUndrained) {
+		to = r.commit
+	}
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		if p.acks || p.learner && !critical && !r.gone(p) {
+			to = min(to, p.stored)
+		}
+	}
+	return to
+}
+
+// copyFull says whether a copy has only its reserve of memory left.
+func (r *Replica) copyFull() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks && p.full {
+			return true
+		}
+	}
+	return false
+}
+
+// committedTo follows the committed prefix.
+func (t *truncateState) committedTo(commit uint64) {
+	if t.entrySeq != 0 && (t.entrySeq <= commit || mutant(mutFreeUncommitted)) {
+		t.committed = t.logged
+	}
+}
+
+// freeSome frees what the log says, a bounded number of entries per wake-up, on
+// every replica by itself. What a retry, a learner or the sink needs of an entry
+// goes into the base state first.
+func (r *Replica) freeSome() {
+	base, _ := r.store.Base()
+	if r.truncate.committed <= base || r.role == RoleStopped || r.snapshotOut() {
+		return
+	}
+	to := min(r.store.Freeable(r.truncate.committed), base+freeBatch)
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; r.role == RolePrimary && p.acks && p.synced {
+			to = min(to, p.stored)
+		}
+	}
+	for seq := base + 1; seq <= to; seq++ {
+		var e order.Entry
+		entry, err := order.DecodeEntry(r.store.Get(seq), &e)
+		if err != nil {
+			r.broken("an entry that is to be freed cannot be read: " + err.Error())
+			return
+		}
+		r.base.fold(&e, order.Payload(entry))
+		r.store.FreeFirst(&e)
+	}
+	if r.role == RolePrimary && to > base {
+		r.leaveBehind(to)
+	}
+}
+
+// leaveBehind sends learners away that were fed too slowly: what comes next for
+// them is freed. They begin anew, with a snapshot.
+func (r *Replica) leaveBehind(base uint64) {
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		if p := r.primary.peers[i]; p.learner && p.stored < base && !p.installing {
+			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
+			if !p.acks {
+				r.dropPeer(p.Boot)
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// checkFreed: I14. What is freed is downstream, and a committed entry says that it
+// may be. A learner that begins behind it has the history that was committed.
+func (w *world) checkFreed(p *process, st *replica.Status) {
+	t := w.timeline(st.Config.Lineage)
+	base, hash := p.st.Base()
+	switch {
+	case base > uint64(len(t.hashes)) || t.hashes[base-1] != hash:
+		w.violation("I6", "%s begins behind entry %d with hash %016x; %d are committed, and not with this one", p.name, base, hash, len(t.hashes))
+	case base > t.freeable:
+		w.violation("I14", "%s has freed entries up to %d; a committed entry allows up to %d", p.name, base, t.freeable)
+	case base > uint64(len(w.sink.hashes)):
+		w.violation("I14", "%s has freed entries up to %d; the sink holds %d", p.name, base, len(w.sink.hashes))
+	}
+	if w.stopped {
+		return
+	}
+	w.stats.Freed += base - p.status.FreedSeq
+	if held := uint64(len(p.log.hashes)); held < base {
+		w.stats.Snapshots++
+		p.log.hashes = append(p.log.hashes, t.hashes[held:base]...)
+		p.log.epochs = append(p.log.epochs, t.epochs[held:base]...)
+	}
+}
+
+// checkFreedRead: an answer that an entry is freed comes only where it is, and says
+// nothing of orders behind it.
+func (w *world) checkFreedRead(p *process, freed uint64, lineage uint64) {
+	if t := w.timeline(lineage); freed == 0 || freed > t.freeable {
+		w.violation("I14", "%s says that entries up to %d are freed; a committed entry allows up to %d", p.name, freed, t.freeable)
+	}
+}
+
+// freedAt says whether an answer "freed up to" is all there is to say of an order.
+func (t *timeline) freedAt(key string, freed uint64) bool {
+	seq := t.orders[key]
+	return seq != 0 && seq <= freed
+}
+
+// sameState compares what all replicas made of the log beside the log itself.
+func (w *world) sameState() string {
+	first := w.pods[0].proc
+	for _, p := range w.pods[1:] {
+		if a, b := first.r.StateDigest(), p.proc.r.StateDigest(); a != b {
+			return fmt.Sprintf("%s has made another state of the log than %s: %016x and %016x", p.proc.name, first.name, b, a)
+		}
+	}
+	return ""
+}
+
+// inherit takes over what was freed before a lineage began: nobody can read it again.
+func (t *timeline) inherit(from *timeline, base uint64) {
+	t.hashes = append(t.hashes, from.hashes[:base]...)
+	t.epochs = append(t.epochs, from.epochs[:base]...)
+	t.freeable = max(t.freeable, base)
+	for id, seq := range from.orders {
+		if seq <= base {
+			t.orders[id] = seq
+		}
+	}
+	for key, seq := range from.applied {
+		if seq <= base {
+			t.applied[key] = seq
+		}
+	}
+	for _, o := range from.opens {
+		if o.seq > base {
+			break
+		}
+		for int(o.slot) >= len(t.sessions) {
+			t.sessions = append(t.sessions, 0)
+		}
+		t.sessions[o.slot] = o.generation
+		t.opens = append(t.opens, o)
+	}
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// defaultBlock is the size in which memory goes back to the kernel, that of a huge
+// page: less would only break one up.
+const defaultBlock = 2 << 20
+
+// Base is the last entry that is not held any more, and its hash; 0, 0 when
+// nothing was freed.
+func (s *Store) Base() (seq, hash uint64) { return s.base.Load(), s.baseHash }
+
+// SetBase makes an empty store one that begins behind entry seq, with so many
+// session slots in use. The error is *ErrCapacity.
+func (s *Store) SetBase(seq, hash uint64, sessions int) error {
+	if s.last != 0 || s.base.Load() != 0 {
+		panic(fmt.Sprintf("order store: base %d set on a store that holds entries up to %d", seq, s.last)) // the caller's bug
+	}
+	bytes := int64(sessions) * s.perSlot
+	if over := s.used + bytes - s.granted; over > 0 {
+		if err := s.grow(over, 0); err != nil {
+			return err
+		}
+	}
+	s.used += bytes
+	s.sessions = int64(sessions)
+	s.last, s.lastHash, s.baseHash, s.seqs.first = seq, hash, hash, seq+1
+	s.base.Store(seq)
+	return nil
+}
+
+// Pin keeps entries from seq on: another goroutine reads them. It lets go of those
+// before; 0 lets go of all. Whoever pins has to know that seq is still held: on the
+// writer's goroutine, or from a lower pin.
+func (s *Store) Pin(seq uint64) { s.pin.Store(seq) }
+
+// Freeable is the last entry up to seq that may be freed now: it is committed,
+// nobody pins it, and another one is behind it.
+func (s *Store) Freeable(seq uint64) uint64 {
+	seq = min(seq, s.committed.Load())
+	if pin := s.pin.Load(); pin != 0 {
+		seq = min(seq, pin-1)
+	}
+	if seq == s.last && seq > 0 {
+		seq--
+	}
+	return max(seq, s.base.Load())
+}
+
+// FreeFirst frees the first entry held, which e is the header of: its ClOrdID is
+// not found any more, and its memory goes back once all of its block is free. No
+// slice of it may be in use. Freeable said that it may.
+func (s *Store) FreeFirst(e *order.Entry) {
+	seq := s.base.Load() + 1
+	pos := s.seqs.get(seq)
+	entry := s.entry(seq)
+	if e.Kind == order.KindOrder {
+		s.keys.remove(s.keys.hash(order.ClOrdID(entry)), pos)
+		s.orders--
+	}
+	s.baseHash = s.HashAt(seq)
+	s.base.Store(seq)
+	s.used -= s.seg.release(pos, s.seqs.get(seq+1), s.block) + s.seqs.release(seq, s.block)
+	if spare := s.granted - s.used; spare > 2*grant {
+		s.budget.give(spare - grant)
+		s.granted -= spare - grant
+	}
+}
+
+// Through is the first entry from base+1 up to seq with which at least n bytes of
+// the log would be freed, or seq if all of them are fewer.
+func (s *Store) Through(seq uint64, n int64) uint64 {
+	first := s.base.Load() + 1
+	if seq < first {
+		return s.base.Load()
+	}
+	k := sort.Search(int(seq-first), func(i int) bool { return int64(s.Bytes(first, first+uint64(i))) >= n })
+	return first + uint64(k)
+}
+
+// release gives back what lies before next, the position of the first entry that
+// stays, when the one before it at pos is freed. It returns how many bytes.
+func (s *segments) release(pos, next uint32, block int) (bytes int64) {
+	i, base := locate(uint64(pos) << 3)
+	j, _ := locate(uint64(next) << 3)
+	if i != j {
+		bytes = int64(len(s.maps[i]) - s.released)
+		unmapMemory(s.maps[i])
+		s.maps[i], s.released = nil, 0
+		return bytes
+	}
+	to := int(uint64(next)<<3-base) / block * block
+	if to <= s.released {
+		return 0
+	}
+	bytes = int64(to - s.released)
+	forget(s.maps[i][s.released:to])
+	s.released = to
+	return bytes
+}
+
+// release gives back the places of entries up to seq, block by block.
+func (x *seqIndex) release(seq uint64, block int) int64 {
+	k, off := chunkOf(seq - 1)
+	size := len(x.maps[k])
+	block = min(block, size)
+	end := int(off+1) * 4
+	if end%block != 0 {
+		return 0
+	}
+	freed := block
+	if first := end - block; uint64(first)/4 < x.skipped(k) {
+		freed = end - int(x.skipped(k))*4 // the index began in the middle of this block
+	}
+	if end == size {
+		unmapMemory(x.maps[k])
+		x.maps[k], x.chunks[k] = nil, nil
+		return int64(freed)
+	}
+	forget(x.maps[k][end-block : end])
+	return int64(freed)
+}
+
+// skipped is how many places at the beginning of chunk k were never used.
+func (x *seqIndex) skipped(k int) uint64 {
+	if x.first == 0 {
+		return 0
+	}
+	if c, off := chunkOf(x.first - 1); c == k {
+		return off
+	}
+	return 0
+}
+
+// remove takes the slot of a position out. Slots behind it move up, so that no
+// search ends too early; pages keep their size and are filled again.
+func (x *keyIndex) remove(fp, pos uint32) {
+	p := x.page(x.dir[fp&(1<<x.depth-1)])
+	slot := uint64(fp)<<32 | uint64(pos+1)
+	hole := startSlot(fp)
+	for p[hole] != slot {
+		if p[hole] == 0 {
+			panic(fmt.Sprintf("order store: position %d is not in the ClOrdID index", pos)) // a bug here: every order is
+		}
+		hole = nextSlot(hole)
+	}
+	for i := nextSlot(hole); p[i] != 0; i = nextSlot(i) {
+		home := startSlot(uint32(p[i] >> 32))
+		if slotsFrom(home, i) >= slotsFrom(hole, i) {
+			p[hole] = p[i]
+			hole = i
+		}
+	}
+	p[hole] = 0
+	p[0] -= 1 << 8
+}
+
+func nextSlot(i uint32) uint32 {
+	if i++; i == pageSlots {
+		return 1
+	}
+	return i
+}
+
+// slotsFrom is how many steps a search that begins at from takes to i.
+func slotsFrom(from, i uint32) uint32 {
+	if i >= from {
+		return i - from
+	}
+	return i + pageSlots - 1 - from
+}
