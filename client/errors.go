@@ -27,6 +27,9 @@ var (
 	ErrSessionEvicted = errors.New("session evicted by the grid")
 	// ErrNotFound: no committed order has the id asked for.
 	ErrNotFound = errors.New("order not found")
+	// ErrFreed: the order is not held any more, or may be one of those that are not:
+	// they are where write-behind brings them. The error is a *FreedError.
+	ErrFreed = errors.New("order freed")
 	// ErrUnavailable: no node answered a read or a dial in time.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the peer sent what the protocol does not allow.
@@ -46,6 +49,7 @@ var (
 	ErrInsufficientInSync = errors.New("too few in-sync copies")
 	ErrTooLarge           = errors.New("message too large")
 	ErrUnsupported        = errors.New("unsupported request")
+	ErrSnapshotRequired   = errors.New("entries are freed")
 	ErrSessionMoved       = errors.New("session is open on another connection")
 )
 
@@ -54,6 +58,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeOverloaded: ErrOverloaded, wire.CodeSessionUnknown: ErrSessionUnknown, wire.CodeSessionWindow: ErrSessionWindow,
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
+	wire.CodeSnapshotRequired: ErrSnapshotRequired,
 }
 
 // RejectError is a refusal: the order was not accepted and took no sequence
@@ -90,6 +95,7 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeOverloaded:         "submit again, slower",
 	wire.CodeInsufficientInSync: "submit again once a backup has joined, or lower minInSync",
 	wire.CodeTooLarge:           "send fewer bytes",
+	wire.CodeSnapshotRequired:   "read behind them, and the sink for what they were",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }
 
@@ -102,6 +108,21 @@ func (e *RejectError) As(target any) bool {
 	*full = &CapacityError{Partition: e.Partition, Used: e.Detail, Limit: e.Limit, reject: e}
 	return true
 }
+
+// FreedError says that a partition does not hold the order asked for, and that it
+// may have held it: by an order's id it did, by a ClOrdID nobody knows any more.
+type FreedError struct {
+	Partition wire.PartitionID
+	Freed     uint64 // last sequence number that is freed
+	What      string // what was asked for
+}
+
+func (e *FreedError) Error() string {
+	return fmt.Sprintf("%s: %s is not held: entries up to %d of %s are freed, the write-behind sink holds them", e.Partition, e.What, e.Freed, e.Partition)
+}
+
+// Is matches ErrFreed.
+func (e *FreedError) Is(target error) bool { return target == ErrFreed }
 
 // CapacityError says how full a grid is that refused an order for want of
 // memory. errors.As finds it in what Submit returns.

@@ -58,7 +58,7 @@ type Order struct {
 }
 
 // Get reads the order at a place in a partition's log. ErrNotFound: no order is
-// committed there. Failed attempts are repeated until ctx or RequestTimeout ends.
+// committed there; ErrFreed: it was, and is downstream now. Failed attempts are repeated until ctx or RequestTimeout ends.
 func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
 	if err := c.checkPartition(id.Partition); err != nil {
 		return Order{}, err
@@ -75,7 +75,8 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 
 // GetByClOrdID reads the order with this ClOrdID: from the partition it belongs
 // to, and if that has none from all others (an order may have been sent with
-// SubmitTo, or before the number of partitions changed).
+// SubmitTo, or before the number of partitions changed). ErrFreed: none is held, and
+// the partition it belongs to has freed entries: it may be one of them.
 func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadOption) (Order, error) {
 	if clOrdID == "" || len(clOrdID) > wire.MaxKey {
 		return Order{}, badClOrdID(len(clOrdID))
@@ -83,16 +84,20 @@ func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadO
 	request := wire.Get{By: wire.ByClOrdID, Key: []byte(clOrdID)}
 	home := c.RouteClOrdID(request.Key)
 	o, err := c.get(ctx, home, &request, opts)
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
 		return o, err
 	}
+	freed := err
 	for _, p := range c.table.Load().parts {
 		if p.ID == home {
 			continue
 		}
-		if o, err = c.get(ctx, p.ID, &request, opts); !errors.Is(err, ErrNotFound) {
+		if o, err = c.get(ctx, p.ID, &request, opts); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
 			return o, err
 		}
+	}
+	if errors.Is(freed, ErrFreed) {
+		return Order{}, freed
 	}
 	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(c.table.Load().parts), ErrNotFound)
 }
@@ -127,8 +132,15 @@ func (c *Client) get(ctx context.Context, p wire.PartitionID, request *wire.Get,
 	if err != nil {
 		return Order{}, err
 	}
-	if reply.Status == wire.GetNotFound {
+	switch reply.Status {
+	case wire.GetNotFound:
 		return Order{}, ErrNotFound
+	case wire.GetFreed:
+		what := fmt.Sprintf("order %d", request.Seq)
+		if request.By == wire.ByClOrdID {
+			what = fmt.Sprintf("ClOrdID %.80q", request.Key)
+		}
+		return Order{}, &FreedError{Partition: p, Freed: reply.Freed, What: what}
 	}
 	v := OrderView{partition: p, from: from, commit: reply.CommitSeq, entry: reply.Entry}
 	return v.Order(), nil

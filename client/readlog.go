@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -22,6 +23,7 @@ type LogEnd struct {
 	LastSeq   uint64 // last entry it stores, committed or not
 	LastHash  uint64 // hash of that entry
 	NextSeq   uint64 // first entry that was not read
+	FreedSeq  uint64 // of a LogReader: entries up to here were freed when it began; it has read those behind
 }
 
 // LogError says where a replica's log is not a log.
@@ -37,7 +39,8 @@ func (e *LogError) Error() string {
 }
 
 // ReadLog calls fn for every committed entry of a replica from seq from on, up
-// to its committed prefix at the end of the read. replica is the address of a
+// to its committed prefix at the end of the read. ErrSnapshotRequired: entry from is
+// freed; the *RejectError's Detail is the last one that is. replica is the address of a
 // member of the partition; "" means the primary. Entries are checked: numbers
 // are dense and each entry's prevHash is the hash of the one before.
 func (c *Client) ReadLog(ctx context.Context, partition wire.PartitionID, replica string, from uint64, fn func(LogEntry) error) (LogEnd, error) {
@@ -73,7 +76,8 @@ type LogReader struct {
 	end       LogEnd
 }
 
-// NewLogReader starts at seq 1 of the replica at address, "" for the primary.
+// NewLogReader starts at the first entry that the replica at address holds, "" for the
+// primary: seq 1, or the one behind those that are freed.
 func (c *Client) NewLogReader(partition wire.PartitionID, address string) *LogReader {
 	return &LogReader{client: c, partition: partition, replica: address, end: LogEnd{NextSeq: 1}}
 }
@@ -84,7 +88,14 @@ func (r *LogReader) End() LogEnd { return r.end }
 // Next calls fn for the entries of the next chunk and returns how many there
 // were; 0 means that the committed prefix was read.
 func (r *LogReader) Next(ctx context.Context, fn func(LogEntry) error) (int, error) {
-	return r.chunk(ctx, fn)
+	for {
+		n, err := r.chunk(ctx, fn)
+		var reject *RejectError
+		if r.end.NextSeq != r.end.FreedSeq+1 || !errors.As(err, &reject) || reject.Code != wire.CodeSnapshotRequired || reject.Detail < r.end.NextSeq {
+			return n, err
+		}
+		r.end.FreedSeq, r.end.NextSeq = reject.Detail, reject.Detail+1 // nothing was read yet
+	}
 }
 
 func (r *LogReader) chunk(ctx context.Context, fn func(LogEntry) error) (int, error) {

@@ -11,6 +11,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
 	// Shards may be added later; the number may not fall.
@@ -57,6 +58,11 @@ type OrderGridSpec struct {
 	// +optional
 	// +kubebuilder:default={sink: "Hold"}
 	WriteBehind WriteBehindSpec `json:"writeBehind,omitempty,omitzero"`
+
+	// retention says what happens to orders that are downstream when a grid node's memory fills up.
+	// +optional
+	// +kubebuilder:default={policy: "KeepAll", highWatermarkPercent: 80}
+	Retention RetentionSpec `json:"retention,omitempty,omitzero"`
 
 	// timing of failure detection. The defaults fit a data-centre network.
 	// +optional
@@ -121,6 +127,36 @@ type WriteBehindSpec struct {
 	// +optional
 	File *FileSinkSpec `json:"file,omitempty"`
 }
+
+// RetentionSpec says what happens to orders that are downstream when a grid node's memory fills up.
+type RetentionSpec struct {
+	// policy is KeepAll (every order stays in memory, a full grid refuses new ones) or FreeDownstream (above the high
+	// watermark the oldest orders that the write-behind sink holds are freed). Default KeepAll.
+	// +optional
+	// +default="KeepAll"
+	// +kubebuilder:default=KeepAll
+	Policy RetentionPolicy `json:"policy,omitempty"`
+
+	// highWatermarkPercent is the part of spec.memory beyond which FreeDownstream frees, a tenth of spec.memory at a
+	// time. 20 to 95, default 80.
+	// +optional
+	// +default=80
+	// +kubebuilder:default=80
+	// +kubebuilder:validation:XValidation:rule="self >= 20 && self <= 95",messageExpression="'%s is out of range; allowed are 20 to 95, in percent of spec.memory'.format([self])"
+	HighWatermarkPercent int32 `json:"highWatermarkPercent,omitempty"`
+}
+
+// RetentionPolicy names what becomes of orders that are downstream.
+//
+// +kubebuilder:validation:Enum=KeepAll;FreeDownstream
+type RetentionPolicy string
+
+const (
+	// RetentionKeepAll keeps every order in memory.
+	RetentionKeepAll RetentionPolicy = "KeepAll"
+	// RetentionFreeDownstream frees what the write-behind sink holds.
+	RetentionFreeDownstream RetentionPolicy = "FreeDownstream"
+)
 
 // SinkType names a write-behind sink.
 //

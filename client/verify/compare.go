@@ -16,6 +16,7 @@ type comparison struct {
 	sink  *sinkFiles
 
 	hash     []uint64 // per replica: of its last entry
+	began    []bool   // per replica: hash is known
 	ids      []idSeq
 	sessions map[uint32]*sessionSeqs
 }
@@ -45,7 +46,8 @@ func (c *comparison) run() {
 			most = max(most, f.limit)
 		}
 	}
-	for seq := uint64(1); seq <= most; seq++ {
+	c.began = make([]bool, len(c.feeds))
+	for seq := c.first(alive); seq <= most; seq++ {
 		var reference *client.LogEntry
 		from := 0
 		for i, f := range c.feeds {
@@ -76,6 +78,25 @@ func (c *comparison) run() {
 	c.duplicates()
 }
 
+// first is where all replicas that can be read have an entry: some have freed more
+// of the log than others. What is before it is read and chained, not compared.
+func (c *comparison) first(alive []bool) uint64 {
+	first := uint64(1)
+	for i, f := range c.feeds {
+		if alive[i] {
+			first = max(first, f.first())
+		}
+	}
+	for i, f := range c.feeds {
+		for alive[i] && f.first() < first && f.first() > 0 {
+			c.chain(i, f.next())
+			c.p.Replicas[i].Read++
+		}
+	}
+	c.p.Freed = first - 1
+	return first
+}
+
 // ended: a replica stopped before the prefix it said was committed.
 func (c *comparison) ended(i int, seq uint64) {
 	r := &c.p.Replicas[i]
@@ -90,7 +111,9 @@ func (c *comparison) ended(i int, seq uint64) {
 }
 
 func (c *comparison) chain(i int, e *client.LogEntry) {
-	if e.PrevHash != c.hash[i] {
+	known := c.began[i] || e.Seq == 1
+	c.began[i] = true
+	if known && e.PrevHash != c.hash[i] {
 		c.p.problem("%s: entry %d: the hash chain is broken: prevHash is %016x, the entry before has %016x", c.p.Replicas[i].Address, e.Seq, e.PrevHash, c.hash[i])
 	}
 	c.hash[i] = order.Hash(e.Bytes)
@@ -117,6 +140,8 @@ func (c *comparison) account(e *client.LogEntry) {
 		c.sessions[e.Session] = &sessionSeqs{}
 	case order.KindCursor:
 		c.p.Kinds.Cursors++
+	case order.KindTruncate:
+		c.p.Kinds.Truncates++
 	case order.KindNoop:
 		c.p.Kinds.Noops++
 	}

@@ -74,6 +74,19 @@ func (f *feed) start() bool {
 	return true
 }
 
+// first is the number of the next entry, 0 at the end.
+func (f *feed) first() uint64 {
+	for f.at == len(f.current.entries) {
+		c, ok := <-f.chunks
+		if !ok {
+			f.current, f.at = chunk{}, 0
+			return 0
+		}
+		f.current, f.at = c, 0
+	}
+	return f.current.entries[f.at].Seq
+}
+
 // next is the next entry, nil at the end (err says whether it came early).
 func (f *feed) next() *client.LogEntry {
 	for f.at == len(f.current.entries) {

@@ -24,11 +24,14 @@ type Result struct {
 
 // Partition is what was found in one partition.
 type Partition struct {
-	ID       string    `json:"id"`
-	Epoch    uint64    `json:"epoch"`
-	Lineage  uint32    `json:"lineage"`
-	Common   uint64    `json:"common"` // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
-	Hash     string    `json:"hash"`   // of the entry Common, 16 hex digits; it covers everything before
+	ID      string `json:"id"`
+	Epoch   uint64 `json:"epoch"`
+	Lineage uint32 `json:"lineage"`
+	Common  uint64 `json:"common"` // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
+	// Freed is the last entry that one of the replicas does not hold any more:
+	// compared from the next one on.
+	Freed    uint64    `json:"freed,omitempty"`
+	Hash     string    `json:"hash"` // of the entry Common, 16 hex digits; it covers everything before
 	Kinds    Kinds     `json:"kinds"`
 	Replicas []Replica `json:"replicas"`
 	Sink     *Sink     `json:"sink,omitempty"`
@@ -46,6 +49,8 @@ type Kinds struct {
 	Sessions uint64 `json:"sessions"` // opened
 	Cursors  uint64 `json:"cursors"`
 	Noops    uint64 `json:"noops"`
+	// Truncates are the entries that freed others.
+	Truncates uint64 `json:"truncates,omitempty"`
 }
 
 // Replica is one copy of a partition's log.

@@ -89,12 +89,15 @@ func (s *sinkFiles) close() {
 
 // entry compares the lines that the files have for one entry of the log.
 func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
+	behind := s.top == 0 && e.Seq > 1 // the log is compared from here: what is freed is in the files alone
 	s.top = e.Seq
 	s.enter(e)
 	sink, found := s.p.Sink, 0
 	for _, f := range s.files {
 		for s.advance(f) && f.line.seq < e.Seq {
-			s.goesBack(f)
+			if !behind {
+				s.goesBack(f)
+			}
 			f.have = false
 		}
 		if !f.have || f.line.seq != e.Seq {
@@ -147,6 +150,9 @@ func (s *sinkFiles) goesBack(f *sinkFile) {
 // compare holds a line against the entry of the log that it stands for.
 func (s *sinkFiles) compare(f *sinkFile, e *client.LogEntry, hash uint64) {
 	l := &f.line
+	if s.lineage == 0 { // that of the entries before is freed with them
+		s.lineage = l.lineage
+	}
 	switch {
 	case l.hash != hash || l.kind != e.Kind.String():
 		s.p.problem("sink %s line %d: entry %d is a %s with hash %016x, the log has a %s with %016x", f.path, f.number, e.Seq, l.kind, l.hash, e.Kind, hash)
@@ -227,9 +233,9 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 func (s *sinkFiles) finish() {
 	s.judge()
 	sink := s.p.Sink
-	if sink.First > 1 {
-		sink.Missing += sink.First - 1
-		s.p.problem("sink: entries 1..%d are in no file, later ones are", sink.First-1)
+	if begin := s.p.Freed + 1; sink.First > begin { // what is freed is in the files alone: nothing to compare it with
+		sink.Missing += sink.First - begin
+		s.p.problem("sink: entries %d..%d are in no file, later ones are", begin, sink.First-1)
 	}
 	if sink.Last < s.top {
 		sink.Behind = s.top - sink.Last

@@ -77,6 +77,8 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&f.arbiter, "arbiter", "", "who holds the configuration: kube, or http://host:port of grid-node dev (required)")
 	fl.StringVar(&cfg.Sink, "sink", "hold", "write-behind sink: hold (stays in memory) or file (append-only, one line an order, fsync per batch)")
 	fl.StringVar(&cfg.SinkDir, "sink-dir", "", "directory of the file sink; a directory per pod is made in it")
+	fl.StringVar(&cfg.Retention, "retention", "keep-all", "keep-all (a full node refuses orders) or free-downstream (above --high-watermark the oldest orders that the sink holds are freed)")
+	fl.IntVar(&cfg.HighWatermark, "high-watermark", 0, "percent of the orders' memory beyond which --retention=free-downstream frees: 20..95; default 80")
 	fl.DurationVar(&cfg.Beacon, "beacon", 0, "between two signs of life; default 20ms")
 	fl.DurationVar(&cfg.Lease, "lease", 0, "a member silent for so long is dropped by the primary; default 200ms")
 	fl.DurationVar(&cfg.Grace, "grace", 0, "a primary silent for so long is replaced, more than --lease; default 300ms")

@@ -42,6 +42,9 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	if spec.WriteBehind.Sink == api.SinkFile {
 		args = append(args, "--sink-dir", sinkDir)
 	}
+	if spec.Retention.Policy == api.RetentionFreeDownstream {
+		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
+	}
 	if seeds := otherShards(grid, shard); len(seeds) > 0 {
 		args = append(args, "--seeds", strings.Join(seeds, ","))
 	}

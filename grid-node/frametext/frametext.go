@@ -50,6 +50,18 @@ func Peer(frame []byte, short func(string) string) string {
 			return fmt.Sprintf("JoinReply refused (%d): %s", j.Code, short(string(j.Text)))
 		}
 		return fmt.Sprintf("JoinReply accepted, from %d", j.FromSeq)
+	case wire.TypeSnapshotRequest:
+		var m wire.SnapshotRequest
+		if err := wire.DecodeSnapshotRequest(frame, &m); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("SnapshotRequest up to %d, from slot %d", m.Base, m.From)
+	case wire.TypeSnapshot:
+		var m wire.Snapshot
+		if err := wire.DecodeSnapshot(frame, &m); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Snapshot up to %d, slots %d..%d of %d", m.Base, m.From, m.Next, m.Slots)
 	case wire.TypeNewConfig:
 		var c wire.NewConfig
 		if err := wire.DecodeNewConfig(frame, &c); err != nil {

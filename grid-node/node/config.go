@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -57,6 +58,13 @@ type Config struct {
 	// partitions together, in bytes a second; default 256 MiB.
 	LearnerRate int64
 
+	// Retention says when entries that the sink holds are freed: "keep-all" (default:
+	// never, a full node refuses orders) or "free-downstream".
+	Retention string
+	// HighWatermark is the part of the orders' memory, in percent, beyond which
+	// entries are freed; default 80.
+	HighWatermark int
+
 	Sink    string // "hold" (default) or "file"
 	SinkDir string // with "file"
 
@@ -95,6 +103,8 @@ func (c *Config) fill() error {
 	setDefault(&c.HandOverDelay, 5*time.Second)
 	setDefault(&c.LearnerRate, 256<<20)
 	setDefault(&c.Sink, SinkHold)
+	setDefault(&c.Retention, RetentionKeepAll)
+	setDefault(&c.HighWatermark, 80)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -153,6 +163,16 @@ func (c *Config) fill() error {
 	default:
 		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
 	}
+	inRange("high-watermark", c.HighWatermark, 20, 95)
+	switch c.Retention {
+	case RetentionKeepAll:
+	case RetentionFreeDownstream:
+		if c.Sink == SinkHold {
+			bad("retention", c.Retention, "keep-all with --sink=hold: nothing is downstream")
+		}
+	default:
+		bad("retention", fmt.Sprintf("%q", c.Retention), "keep-all, free-downstream")
+	}
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
@@ -179,6 +199,19 @@ func setDefault[T comparable](v *T, d T) {
 	if *v == zero {
 		*v = d
 	}
+}
+
+// Retention policies.
+const (
+	RetentionKeepAll        = "keep-all"        // a full node refuses orders
+	RetentionFreeDownstream = "free-downstream" // what the sink holds is freed above the high watermark
+)
+
+// retention in bytes, of so many for orders. What is freed at a time is a tenth of
+// them. Half-way from the watermark to the limit learners are not waited for.
+func (c *Config) retention(orders int64) replica.Retention {
+	high := orders / 100 * int64(c.HighWatermark)
+	return replica.Retention{FreeDownstream: c.Retention == RetentionFreeDownstream, High: high, Low: high - orders/10, Critical: high + (orders-high)/2}
 }
 
 // Sinks of the write-behind queue.

@@ -27,7 +27,7 @@ func (p *partition) observeCommitted(seq uint64) {
 	var same uint64
 	for s := from; s <= seq; s++ {
 		entry := p.store.Get(s)
-		if order.Kind(entry[4]) != order.KindOrder {
+		if entry == nil || order.Kind(entry[4]) != order.KindOrder { // nil: freed already
 			continue
 		}
 		if t := int64(binary.LittleEndian.Uint64(entry[40:])); t != at {

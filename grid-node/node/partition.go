@@ -93,6 +93,7 @@ func (p *partition) incarnate(boot uint64) error {
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
+		Retention: n.cfg.retention(n.plan.orders),
 		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
 			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
 			LearnerBytes:     min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
@@ -176,8 +177,27 @@ func (p *partition) startSink(ctx context.Context, inc *incarnation) {
 				}
 			})
 		},
+		Start: func() (writebehind.Start, error) { return p.sinkStart(inc) },
+		Pin:   inc.store.Pin,
 	})
 	inc.wg.Go(func() { inc.queue.Run(ctx) })
+}
+
+// sinkStart tells the queue, on its goroutine, what the freed part of the log led
+// to, and keeps the rest where it is.
+func (p *partition) sinkStart(inc *incarnation) (s writebehind.Start, err error) {
+	err = p.n.onLoop(func() {
+		if p.inc != inc {
+			return // it ends
+		}
+		seq, hash, lineage, sessions := p.replica.Base()
+		inc.store.Pin(seq + 1)
+		s = writebehind.Start{Seq: seq, Hash: hash, Lineage: lineage, Sessions: map[uint32]writebehind.SessionID{}}
+		for _, b := range sessions {
+			s.Sessions[b.Slot] = writebehind.SessionID{Hi: b.ID[0], Lo: b.ID[1]}
+		}
+	})
+	return s, err
 }
 
 // tellQueue says whether this node writes the partition's sink.

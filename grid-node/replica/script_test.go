@@ -73,6 +73,12 @@ func (s *script) cluster(d *datadriven.TestData) {
 	arg(d, "memory", &memory)
 	opt.memory = int64(memory)
 	opt.leases = d.HasArg("leases")
+	if d.HasArg("frees") || d.HasArg("frees-hastily") { // at every opportunity
+		opt.retention = replica.Retention{FreeDownstream: true, High: 8, Critical: 1 << 40}
+	}
+	if d.HasArg("frees-hastily") {
+		opt.retention.Critical = 8
+	}
 	s.w = newWorld(s.t, opt)
 	s.sessions, s.attempts = map[uint64]sessionKey{}, map[int]int{}
 	s.w.faults.cut = map[[2]string]bool{}
@@ -342,7 +348,11 @@ func (s *script) look(d *datadriven.TestData) bool {
 				continue
 			}
 			st := n.r.Status()
-			s.w.logf("%s is %s; last %d commit %d cursor %d", n.name(), n.statusText(), st.LastSeq, st.CommitSeq, st.CursorSeq)
+			freed := ""
+			if st.FreedSeq != 0 {
+				freed = fmt.Sprintf(" freed %d", st.FreedSeq)
+			}
+			s.w.logf("%s is %s; last %d commit %d cursor %d%s", n.name(), n.statusText(), st.LastSeq, st.CommitSeq, st.CursorSeq, freed)
 		}
 	case "logs":
 		s.logs()
@@ -361,7 +371,8 @@ func (s *script) logs() {
 		}
 		last, hash := n.st.Last()
 		var b strings.Builder
-		for seq := uint64(1); seq <= last; seq++ {
+		base, _ := n.st.Base()
+		for seq := base + 1; seq <= last; seq++ {
 			var e order.Entry
 			if _, err := order.DecodeEntry(n.st.Get(seq), &e); err != nil {
 				s.t.Fatal(err)

@@ -40,6 +40,7 @@ func (r *Replica) logTruncate() {
 		return
 	}
 	want := max(used-ret.Low, ret.High-ret.Low)
+	want = int64(float64(want) * float64(r.store.Used()) / float64(used)) // the other stores of the budget give their part
 	upTo := r.truncatable(used > ret.Critical)
 	to := r.store.Through(upTo, want)
 	if to <= base || int64(r.store.Bytes(base+1, to)) < (ret.High-ret.Low)/8 { // not worth an entry

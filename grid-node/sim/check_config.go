@@ -131,7 +131,7 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 		return
 	}
 	t.begun, t.begunAt, t.base = true, w.now, len(p.log.hashes)
-	t.inherit(w.timeline(st.Config.Lineage-1), p.status.FreedSeq)
+	t.inherit(w.cameFrom(p, st.Config.Lineage), p.status.FreedSeq)
 	for seq := p.status.FreedSeq + 1; seq <= p.status.CommitSeq && !w.stopped; seq++ {
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
 		t.epochs = append(t.epochs, p.log.epochs[seq-1])

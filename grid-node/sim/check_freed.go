@@ -81,3 +81,15 @@ func (t *timeline) inherit(from *timeline, base uint64) {
 		t.opens = append(t.opens, o)
 	}
 }
+
+// cameFrom is the timeline that a process's freed entries were committed in: the
+// record of a lineage may have come to nothing, or been overtaken by a later one.
+func (w *world) cameFrom(p *process, lineage uint64) *timeline {
+	base, hash := p.st.Base()
+	for l := lineage - 1; l > 0; l-- {
+		if t := w.timeline(l); base > 0 && base <= uint64(len(t.hashes)) && t.hashes[base-1] == hash {
+			return t
+		}
+	}
+	return &timeline{}
+}

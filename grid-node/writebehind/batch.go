@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -19,7 +20,7 @@ type Batch struct {
 	Sessions []SessionID // of each entry, zero if it belongs to none
 
 	size    int
-	news    bool // holds more than cursor entries
+	news    bool // holds more than the queue's own doing: cursor and truncate entries
 	lineage uint64
 	slots   map[uint32]SessionID // by slot, as of this point of the log; as many as the log allows
 	last    uint64
@@ -49,7 +50,7 @@ func (b *Batch) add(entry []byte) error {
 	b.Lineages = append(b.Lineages, b.lineage)
 	b.Sessions = append(b.Sessions, b.session(entry, kind))
 	b.size += len(entry)
-	b.news = b.news || kind != order.KindCursor
+	b.news = b.news || kind != order.KindCursor && kind != order.KindTruncate
 	b.last = seq
 	return nil
 }
@@ -76,12 +77,13 @@ func (b *Batch) session(entry []byte, kind order.Kind) SessionID {
 
 func slotOf(entry []byte) uint32 { return binary.LittleEndian.Uint32(entry[28:]) }
 
-// rebuild follows the log up to pos, so that the next entry can be tagged.
-func (b *Batch) rebuild(log Log, pos Position) error {
+// rebuild follows the log from start up to pos, so that the next entry can be tagged.
+func (b *Batch) rebuild(log Log, pos Position, start *Start) error {
 	b.reset()
 	clear(b.slots)
-	b.lineage, b.last = 0, 0
-	for seq := uint64(1); seq <= pos.Seq; seq++ {
+	b.lineage, b.last = start.Lineage, start.Seq
+	maps.Copy(b.slots, start.Sessions)
+	for seq := start.Seq + 1; seq <= pos.Seq; seq++ {
 		entry := log.Read(seq)
 		if entry == nil {
 			return fmt.Errorf("entry %d: %w", seq, errNoEntry)

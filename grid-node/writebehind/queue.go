@@ -24,6 +24,15 @@ type Log interface {
 	Read(seq uint64) []byte
 }
 
+// Start is what the freed part of a log led to; the zero Start is a log that is
+// held from its first entry.
+type Start struct {
+	Seq      uint64 // last entry that is freed
+	Hash     uint64 // of it
+	Lineage  uint64
+	Sessions map[uint32]SessionID // by slot
+}
+
 // Position is where a sink stands. The zero Position is an empty sink.
 type Position struct {
 	Seq       uint64
@@ -56,6 +65,11 @@ type Options struct {
 	// Advance is told the sequence number up to which the sink holds everything.
 	// It is called on the queue's goroutine and must not block.
 	Advance func(seq uint64)
+	// Start says where the log begins, and pins it there: from then on nothing is
+	// freed that the queue has not let go of. Nil for a log that is never freed.
+	Start func() (Start, error)
+	// Pin lets the log free entries below seq; 0 lets go of all. It comes with Start.
+	Pin func(seq uint64)
 }
 
 const (
@@ -77,6 +91,7 @@ type Queue struct {
 	durable atomic.Uint64
 
 	open     bool
+	pinned   bool
 	pos      Position
 	batch    Batch
 	reported uint64 // last cursor told
@@ -105,6 +120,7 @@ func (q *Queue) Durable() uint64 { return q.durable.Load() }
 // Run works until ctx ends and closes the sink.
 func (q *Queue) Run(ctx context.Context) {
 	defer func() { _ = q.o.Sink.Close() }()
+	defer q.letGo()
 	pause, backoff := minPoll, minBackoff
 	for {
 		worked, err := q.work()
@@ -131,6 +147,7 @@ func (q *Queue) Run(ctx context.Context) {
 // work moves one batch, if there is one.
 func (q *Queue) work() (bool, error) {
 	if !q.active.Load() {
+		q.letGo()
 		return false, nil
 	}
 	if !q.open {
@@ -162,10 +179,27 @@ func (q *Queue) work() (bool, error) {
 	return true, nil
 }
 
+// letGo is for a queue that reads no more: others write the sink now. What this one
+// lacks by the time it is asked again may have been freed meanwhile.
+func (q *Queue) letGo() {
+	if q.open || q.pinned {
+		q.open = false
+		q.pin(0)
+	}
+}
+
+func (q *Queue) pin(seq uint64) {
+	if q.o.Pin != nil {
+		q.pinned = seq != 0
+		q.o.Pin(seq)
+	}
+}
+
 func (q *Queue) advance(b *Batch) {
 	last := b.Entries[len(b.Entries)-1]
 	q.pos.Seq, q.pos.Hash = order.Seq(last), order.Hash(last)
 	q.durable.Store(q.pos.Seq)
+	q.pin(q.pos.Seq + 1)
 	// A cursor entry is an entry too: reporting that one was written would make
 	// another, for ever.
 	if b.news {
@@ -189,10 +223,17 @@ func (q *Queue) resume() (ready bool, err error) {
 	if q.pos, err = q.o.Sink.Open(); err != nil {
 		return false, err
 	}
+	var start Start
+	if q.o.Start != nil {
+		if start, err = q.o.Start(); err != nil {
+			return false, err
+		}
+		q.pinned = true
+	}
 	committed := q.o.Log.Committed()
 	if q.pos.Seq > 0 {
-		if why := q.foreign(committed); why != "" {
-			q.o.Logger.Warn("the sink holds another history, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
+		if why := q.foreign(committed, &start); why != "" {
+			q.o.Logger.Warn("what the sink holds cannot be continued, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
 			if err := q.o.Sink.SetAside(); err != nil {
 				return false, err
 			}
@@ -200,33 +241,41 @@ func (q *Queue) resume() (ready bool, err error) {
 		}
 	}
 	if q.pos.Seq == 0 {
-		q.pos.Seq = q.cursor.Load()
+		q.pos.Seq = max(q.cursor.Load(), start.Seq)
 	}
 	if q.pos.Seq > committed {
 		return false, nil
 	}
-	if err := q.batch.rebuild(q.o.Log, q.pos); err != nil {
+	if err := q.batch.rebuild(q.o.Log, q.pos, &start); err != nil {
 		return false, err
 	}
 	q.open = true
 	q.durable.Store(q.pos.Seq)
+	q.pin(q.pos.Seq + 1)
 	q.report = q.pos.Seq
 	return true, nil
 }
 
-// foreign says why what the sink holds is not a prefix of the log, "" if it may
-// be one.
-func (q *Queue) foreign(committed uint64) string {
+// foreign says why what the sink holds is not a prefix of the log that can be
+// continued, "" if it may be one.
+func (q *Queue) foreign(committed uint64, start *Start) string {
 	if q.pos.Epoch > q.epoch.Load() {
 		return fmt.Sprintf("it ends in epoch %d, the partition is in epoch %d", q.pos.Epoch, q.epoch.Load())
 	}
 	for _, at := range []struct{ seq, hash uint64 }{{q.pos.FirstSeq, q.pos.FirstHash}, {q.pos.Seq, q.pos.Hash}} {
-		if at.seq > committed {
+		h := start.Hash
+		switch {
+		case at.seq > committed, at.seq < start.Seq:
 			continue
+		case at.seq > start.Seq:
+			h = order.Hash(q.o.Log.Read(at.seq))
 		}
-		if h := order.Hash(q.o.Log.Read(at.seq)); h != at.hash {
+		if h != at.hash {
 			return fmt.Sprintf("its entry %d has hash %016x, the log's %016x", at.seq, at.hash, h)
 		}
+	}
+	if q.pos.Seq < start.Seq {
+		return fmt.Sprintf("it ends at %d; entries up to %d are freed, the sinks of other pods hold them", q.pos.Seq, start.Seq)
 	}
 	if q.pos.Seq > committed && q.lineage.Load() > q.pos.Lineage {
 		return fmt.Sprintf("it holds entries up to %d of lineage %d, lineage %d has %d", q.pos.Seq, q.pos.Lineage, q.lineage.Load(), committed)

@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"strings"
+	"testing"
+)
+
+// aState is a base state with everything in it: two epochs, a session with a hole, one
+// that did nothing, a slot that was never opened.
+func aState() *baseState {
+	b := &baseState{cursor: 90, lineage: 2, epochs: []epochStart{{1, 1}, {40, 3}}}
+	b.sessions.init(&Limits{Window: 8, Sessions: 4})
+	b.sessions.openSlot(0, 3, [2]uint64{7, 8}, 2)
+	for c := uint64(1); c <= 20; c++ {
+		if c != 17 {
+			b.sessions.slots[0].apply(c, 10+c, &b.sessions)
+		}
+	}
+	b.sessions.openSlot(2, 1, [2]uint64{9, 9}, 50)
+	return b
+}
+
+func encode(b *baseState) []byte {
+	state := b.appendHead(nil)
+	for i := range b.sessions.slots {
+		state = b.sessions.slots[i].appendTo(state, b.sessions.window)
+	}
+	return state
+}
+
+func decode(state []byte, slots uint32, base uint64) (*baseState, error) {
+	b := &baseState{}
+	b.sessions.init(&Limits{Window: 8, Sessions: 4})
+	d := stateDecoder{b: state, base: base, window: 8}
+	d.head(b)
+	for slot := uint32(0); slot < slots && d.err == nil; slot++ {
+		d.session(&b.sessions, slot)
+	}
+	if d.err == nil && len(d.b) != 0 {
+		d.fail("tail", uint64(len(d.b)), "nothing")
+	}
+	return b, d.err
+}
+
+func TestSnapshotState(t *testing.T) {
+	want := aState()
+	state := encode(want)
+	got, err := decode(state, 3, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(encode(got)) != string(state) {
+		t.Error("what is read is not what was written")
+	}
+	s := got.sessions.find(0, 3)
+	for c := uint64(13); c <= 20; c++ {
+		verdict, seq := s.classify(c, &got.sessions)
+		if c == 17 && verdict != seqNew || c != 17 && (verdict != seqApplied || seq != 10+c) {
+			t.Errorf("clientSeq %d: verdict %d, entry %d", c, verdict, seq)
+		}
+	}
+	for seq, epoch := range map[uint64]uint32{1: 1, 39: 1, 40: 3, 99: 3} {
+		if e := got.epochAt(seq); e != epoch {
+			t.Errorf("entry %d is said to be of epoch %d, it is of %d", seq, e, epoch)
+		}
+	}
+	for cut := range state {
+		if _, err := decode(state[:cut], 3, 100); err == nil {
+			t.Fatalf("state cut at %d of %d was taken", cut, len(state))
+		}
+	}
+}
+
+func TestSnapshotStateRefuses(t *testing.T) {
+	const session0 = 24 + 2*16 // behind the head
+	put := func(at int, v uint64) func([]byte) { return func(b []byte) { le.PutUint64(b[at:], v) } }
+	for _, c := range []struct {
+		name  string
+		spoil func([]byte)
+		want  string
+	}{
+		{"too many epochs", put(16, 1025), "nEpochs is 1025"},
+		{"more epochs than bytes", put(16, 1000), "nEpochs is 1000"},
+		{"epochs that fall", put(24+16+8, 1), "epoch is 1, allowed: rising"},
+		{"an epoch behind the base", put(24+16, 101), "epochSeq is 101, allowed: at most base"},
+		{"neither open nor closed", put(session0, 3|2<<32), "open is 2"},
+		{"a closed one with a state", put(session0, 3), "open is 0"},
+		{"touched behind the base", put(session0+32, 200), "touched is 200"},
+		{"more replies than the window", put(session0+40, 9), "nReplies is 9"},
+		{"fewer replies than there are", put(session0+40, 3), "nReplies is 3"},
+		{"a reply behind the base", put(session0+48, 101), "reply is 101"},
+		{"two sessions with one id", func(b []byte) {
+			at := session0 + 48 + 64 + 48 // slot 0 has 8 replies, slot 1 none
+			le.PutUint64(b[at+8:], 7)
+			le.PutUint64(b[at+16:], 8)
+		}, "idLo is 8"},
+	} {
+		state := encode(aState())
+		c.spoil(state)
+		if _, err := decode(state, 3, 100); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func FuzzSnapshotState(f *testing.F) {
+	f.Add(encode(aState()), uint32(3))
+	f.Fuzz(func(t *testing.T, state []byte, slots uint32) {
+		b, err := decode(state, min(slots, 1<<16), 100)
+		if err == nil && string(encode(b)) != string(state) {
+			t.Error("what was taken is not what is written again")
+		}
+	})
+}
