@@ -62,6 +62,7 @@ var (
 	lag         = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
 	sessions    = desc("sessions", "Client sessions open.", "partition")
 	ordersHeld  = desc("orders_held", "Orders in memory.", "partition")
+	freedSeq    = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
 	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
 	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet.", "partition")
 
@@ -105,7 +106,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
-	sessions, ordersHeld, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
+	sessions, ordersHeld, freedSeq, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 }
 
@@ -199,6 +200,7 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(lag, float64(s.LastSeq-s.CommitSeq), p.Name)
 	e.gauge(sessions, float64(s.Sessions), p.Name)
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
+	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
 	e.gauge(behindDepth, float64(s.CommitSeq-min(p.SinkSeq, s.CommitSeq)), p.Name)
 	e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)
 }
