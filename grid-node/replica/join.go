@@ -159,13 +159,14 @@ func (r *Replica) joinReply(frame []byte) error {
 	}
 	switch m.Code {
 	case wire.JoinAccepted:
-		if last, _ := r.store.Last(); !r.backup.accepted && m.FromSeq != last+1 {
+		last, _ := r.store.Last()
+		if !r.backup.accepted && last != 0 && m.FromSeq != last+1 {
 			return nil // to an older request: what was stored since was not compared
 		}
 		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0
 		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
 		r.backup.heardAt = r.now.Mono
-		if last, _ := r.store.Last(); last == 0 && m.FromSeq > 1 {
+		if last == 0 && m.FromSeq > 1 {
 			r.beginInstall(m.FromSeq - 1)
 		}
 	case wire.JoinReleased:

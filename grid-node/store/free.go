@@ -140,37 +140,23 @@ func (x *seqIndex) skipped(k int) uint64 {
 // remove takes the slot of a position out. Slots behind it move up, so that no
 // search ends too early; pages keep their size and are filled again.
 func (x *keyIndex) remove(fp, pos uint32) {
-	p := x.page(x.dir[fp&(1<<x.depth-1)])
+	n := x.pageOf(fp)
+	p := x.page(n)
 	slot := uint64(fp)<<32 | uint64(pos+1)
 	hole := startSlot(fp)
 	for p[hole] != slot {
 		if p[hole] == 0 {
 			panic(fmt.Sprintf("order store: position %d is not in the ClOrdID index", pos)) // a bug here: every order is
 		}
-		hole = nextSlot(hole)
+		hole = (hole + 1) & (pageSlots - 1)
 	}
-	for i := nextSlot(hole); p[i] != 0; i = nextSlot(i) {
+	for i := (hole + 1) & (pageSlots - 1); p[i] != 0; i = (i + 1) & (pageSlots - 1) {
 		home := startSlot(uint32(p[i] >> 32))
-		if slotsFrom(home, i) >= slotsFrom(hole, i) {
+		if (i-home)&(pageSlots-1) >= (i-hole)&(pageSlots-1) { // its search passes the hole
 			p[hole] = p[i]
 			hole = i
 		}
 	}
 	p[hole] = 0
-	p[0] -= 1 << 8
-}
-
-func nextSlot(i uint32) uint32 {
-	if i++; i == pageSlots {
-		return 1
-	}
-	return i
-}
-
-// slotsFrom is how many steps a search that begins at from takes to i.
-func slotsFrom(from, i uint32) uint32 {
-	if i >= from {
-		return i - from
-	}
-	return i + pageSlots - 1 - from
+	*x.fill(n) -= makeFill(0, 1)
 }

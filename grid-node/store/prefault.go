@@ -19,7 +19,7 @@ func (s *Store) Prefault(ahead int) {
 	s.prefaultKeys()
 	f, tail := &s.ahead, s.tailMark.Load()
 	end := tail + uint64(ahead)
-	if f.to > end { // positions have begun anew
+	if f.to > end+maxBytes/2 { // positions have begun anew
 		f.to, f.mem = 0, nil
 	}
 	f.to = max(f.to, tail&^(pageSize-1))
