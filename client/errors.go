@@ -117,6 +117,14 @@ type FreedError struct {
 	What      string // what was asked for
 }
 
+func freedError(p wire.PartitionID, request *wire.Get, freed uint64) error {
+	what := fmt.Sprintf("order %d", request.Seq)
+	if request.By == wire.ByClOrdID {
+		what = fmt.Sprintf("ClOrdID %.80q", request.Key)
+	}
+	return &FreedError{Partition: p, Freed: freed, What: what}
+}
+
 func (e *FreedError) Error() string {
 	return fmt.Sprintf("%s: %s is not held: entries up to %d of %s are freed, the write-behind sink holds them", e.Partition, e.What, e.Freed, e.Partition)
 }

@@ -136,11 +136,7 @@ func (c *Client) get(ctx context.Context, p wire.PartitionID, request *wire.Get,
 	case wire.GetNotFound:
 		return Order{}, ErrNotFound
 	case wire.GetFreed:
-		what := fmt.Sprintf("order %d", request.Seq)
-		if request.By == wire.ByClOrdID {
-			what = fmt.Sprintf("ClOrdID %.80q", request.Key)
-		}
-		return Order{}, &FreedError{Partition: p, Freed: reply.Freed, What: what}
+		return Order{}, freedError(p, request, reply.Freed)
 	}
 	v := OrderView{partition: p, from: from, commit: reply.CommitSeq, entry: reply.Entry}
 	return v.Order(), nil

@@ -206,8 +206,11 @@ func (s *Session) onGetReply(c *conn, frame []byte) error {
 		s.lookups.back = backoff{}
 	}
 	f := found{entry: m.Entry, commit: m.CommitSeq, from: c.addr}
-	if m.Status == wire.GetNotFound {
+	switch m.Status {
+	case wire.GetNotFound:
 		f = found{err: ErrNotFound}
+	case wire.GetFreed:
+		f = found{err: freedError(s.partition, &request, m.Freed)}
 	}
 	s.answerLookup(l, f)
 	s.lookups.settle(m.ReqID)

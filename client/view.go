@@ -89,7 +89,12 @@ func (v *OrderView) Order() Order {
 // checkReply says whether an answer is one to this request: the entry whole, of
 // the order asked for, and part of what the replica says is committed.
 func checkReply(request *wire.Get, reply *wire.GetReply) error {
-	if reply.Status == wire.GetNotFound {
+	switch {
+	case reply.Status == wire.GetNotFound:
+		return nil
+	case reply.Status == wire.GetFreed && request.By == wire.ByID && request.Seq > reply.Freed:
+		return fmt.Errorf("GetReply.freed is %d, allowed: at least %d, which was asked for", reply.Freed, request.Seq)
+	case reply.Status == wire.GetFreed:
 		return nil
 	}
 	var e order.Entry
