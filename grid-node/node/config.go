@@ -163,20 +163,22 @@ func (c *Config) fill() error {
 	default:
 		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
 	}
-	inRange("high-watermark", c.HighWatermark, 20, 95)
-	switch c.Retention {
-	case RetentionKeepAll:
-	case RetentionFreeDownstream:
-		if c.Sink == SinkHold {
-			bad("retention", c.Retention, "keep-all with --sink=hold: nothing is downstream")
-		}
-	default:
-		bad("retention", fmt.Sprintf("%q", c.Retention), "keep-all, free-downstream")
-	}
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkTLS())...)
+	return errors.Join(append(errs, c.checkRetention(), c.checkTLS())...)
+}
+
+func (c *Config) checkRetention() error {
+	switch {
+	case c.HighWatermark < 20 || c.HighWatermark > 95:
+		return fmt.Errorf("--high-watermark: value %d, allowed: 20..95", c.HighWatermark)
+	case c.Retention != RetentionKeepAll && c.Retention != RetentionFreeDownstream:
+		return fmt.Errorf("--retention: value %q, allowed: %s, %s", c.Retention, RetentionKeepAll, RetentionFreeDownstream)
+	case c.Retention == RetentionFreeDownstream && c.Sink == SinkHold:
+		return fmt.Errorf("--retention: value %s, allowed: %s with --sink=hold, nothing is downstream", c.Retention, RetentionKeepAll)
+	}
+	return nil
 }
 
 // Source is the address that a node listens on, if it listens on one: what the
