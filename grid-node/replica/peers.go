@@ -143,6 +143,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if m.StoredSeq < base { // an old frame, or from a learner that waits for the base state
+		p.knowsEpoch = !p.installing // it is told again, and so asked, until it has all of it
 		r.advance()
 		r.confirmReads()
 		return nil

@@ -76,7 +76,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 		r.count.StaleFrames++
 		return nil
 	}
-	p.heardAt, p.answered, p.knowsEpoch, p.down = r.now.Mono, true, true, false
+	p.heardAt, p.down = r.now.Mono, false
 	base, hash := r.store.Base()
 	slots := uint32(len(r.base.sessions.slots))
 	if m.Base != base || m.From > slots {
