@@ -88,9 +88,6 @@ type Config struct {
 
 func (c Config) has(id ID) bool { return id != 0 && (c.Primary == id || c.Others[podOf(id)] == id) }
 
-// alone says whether the primary is the only member.
-func (c Config) alone() bool { return c.Others == [maxPods]ID{} }
-
 // State is everything. It is comparable, and settle makes it canonical.
 type State struct {
 	Procs [maxProcs]Proc // by ID, the empty ones last
