@@ -100,7 +100,7 @@ func TestHostileFrames(t *testing.T) {
 		want string // part of the Goaway's text; empty: the node says nothing and closes, or goes on
 	}{
 		"HTTP request":                     {[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "length is 542393671, allowed: 8..1048576"},
-		"TLS client hello":                 {[]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("r", 500)), "length"},
+		"TLS client hello":                 {[]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("r", 500)), "this port does not speak TLS"},
 		"zeros":                            {make([]byte, 4096), "length is 0"},
 		"0xff":                             {bytes.Repeat([]byte{0xff}, 4096), "length is 4294967295"},
 		"length below the header":          {header(7, 1), "length is 7"},
