@@ -13,7 +13,7 @@ import (
 func (r *Replica) eventConfig(c *Config, fresh bool) {
 	if !fresh {
 		r.watchAt = r.now.Mono
-	} else if c != nil && r.watchAt > r.readAt {
+	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {
 		bare := *c
 		bare.Replicas, bare.MinInSync, bare.PreferredPod = 0, 0, ""
 		c = &bare

@@ -143,7 +143,10 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if m.StoredSeq < base { // an old frame, or from a learner that waits for the base state
-		p.knowsEpoch = !p.installing // it is told again, and so asked, until it has all of it
+		p.knowsEpoch = !p.installing         // it is told again, and so asked, until it has all of it
+		if p.installing && m.StoredSeq > 0 { // it has taken in an older base: what follows that is freed
+			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
+		}
 		r.advance()
 		r.confirmReads()
 		return nil

@@ -151,5 +151,8 @@ func (r *Replica) readConfigEvery(ns int64) {
 
 func (r *Replica) askConfig() {
 	r.readAt = r.now.Mono
+	if !r.reading { // another read answers this one, too, and began before
+		r.reading, r.readFrom = true, r.now.Mono
+	}
 	r.out.add(Action{Kind: ActionReadConfig})
 }

@@ -29,6 +29,8 @@ type Replica struct {
 	doubted  uint64 // the epoch in which a fresh read first showed an older record
 	freshAt  int64  // when the arbiter last showed the record as this replica knows it
 	readAt   int64  // when the configuration was last asked for
+	reading  bool   // no answer has come since readFrom
+	readFrom int64
 	watchAt  int64  // when the watch last told of it
 	statusAt Status // what the last ActionStatus was about
 	moved    bool   // commit moved since the last flush

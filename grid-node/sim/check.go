@@ -150,11 +150,15 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 		if seq <= uint64(len(t.hashes)) {
 			continue
 		}
-		if st.Role != replica.RolePrimary {
+		by := st
+		if p.status.Role == replica.RolePrimary && st.Role == replica.RoleBackup && p.status.HandingOver {
+			by = &p.status // its last commit, and in the same step it handed over
+		}
+		if by.Role != replica.RolePrimary {
 			w.violation("I2", "%s, a %s, commits entry %d, which no primary has committed", p.name, st.Role, seq)
 			return
 		}
-		w.checkMinInSync(p, st, seq)
+		w.checkMinInSync(p, by, seq)
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
 		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
