@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -102,6 +105,26 @@ func converse(t *testing.T, name, address string, topology system.Topology, clie
 	}
 }
 
+// awaitStopped waits until every thread of a process stands still: the signal only
+// asks for it.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	for range 2000 {
+		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		running := err != nil || len(stats) == 0
+		for _, name := range stats {
+			stat, err := os.ReadFile(name)
+			_, after, _ := strings.Cut(string(stat), ") ")
+			running = running || err != nil || !strings.HasPrefix(after, "T")
+		}
+		if !running {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("process %d does not stop", pid)
+}
+
 // No answer comes before the second process has the message.
 func TestRelayWaitsForTheSecondProcess(t *testing.T) {
 	for _, s := range relays(t) {
@@ -125,12 +148,13 @@ func TestRelayWaitsForTheSecondProcess(t *testing.T) {
 		if err := syscall.Kill(backup, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
+		awaitStopped(t, backup)
 		ask()
 		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := c.Read(answer); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s answered (%d bytes, %v) while the second process stood still", s.Name(), n, err)
+			t.Fatalf("%s answered (%d bytes, %v) while the second process stood still", s.Name(), n, err)
 		}
 		if err := syscall.Kill(backup, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
