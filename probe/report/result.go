@@ -75,6 +75,12 @@ type ProbeStep struct {
 	CreateToEnd   Histogram `json:"createToEnd"`   // acknowledged - created
 	SendToEnd     Histogram `json:"sendToEnd"`     // acknowledged - sent
 
+	// Stats, Series and Spikes are of the measured part; older results, and
+	// those that had to be made smaller, do not have them.
+	Stats  *StepStats `json:"stats,omitempty"`
+	Series *Series    `json:"series,omitempty"`
+	Spikes []Spike    `json:"spikes,omitempty"` // the worst few, worst first
+
 	// Notes are examples of errors and violations, in words.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -105,6 +111,8 @@ type Conditions struct {
 	// ProbePauses is how often the probe's own collector stopped it.
 	ProbePauses int64  `json:"probePauses"`
 	Nodes       []Node `json:"nodes,omitempty"`
+	// PauseSources are the processes whose pauses were looked for.
+	PauseSources []PauseSource `json:"pauseSources,omitempty"`
 }
 
 // Node is the use of one grid node during one step, from its own metrics.
