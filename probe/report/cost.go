@@ -54,30 +54,40 @@ func reduction(without, with float64) *float64 {
 }
 
 func (r *Report) mean(g *group) Row {
-	row, _ := (&text{r: r}).figureOf(g, "c2e mean")
+	row, _ := r.figureOf(g, "c2e mean")
 	return row
+}
+
+// CostTable is the comparison as a table; nil if there is none.
+func CostTable(costs []Cost) *Table {
+	if len(costs) == 0 {
+		return nil
+	}
+	g := &Table{Name: "cost", Title: "what replication costs: how much lower the create-to-end mean is without it: published | here",
+		Columns: []Column{{Name: "orders/s"}, {Name: "equal", Left: true}, {Name: "pub", gap: 3}, {Name: "here"}}}
+	percent := func(v *float64) Cell {
+		if v == nil {
+			return Cell{Text: NoValue, Style: "dim"}
+		}
+		return Cell{Text: fmt.Sprintf("%.0f %%", *v)}
+	}
+	for _, c := range costs {
+		g.add(Cell{Text: thousands(float64(c.Rate))}, Cell{Text: c.Basis}, percent(c.Published), percent(c.Here))
+	}
+	return g
 }
 
 // CostText writes the comparison; nothing if there is none.
 func CostText(w io.Writer, costs []Cost, color bool) error {
-	if len(costs) == 0 {
+	g := CostTable(costs)
+	if g == nil {
 		return nil
 	}
 	p := paint(plain)
 	if color {
 		p = coloured
 	}
-	g := &grid{columns: []column{{name: "orders/s"}, {name: "equal", left: true}, {name: "pub", gap: 3}, {name: "here"}}}
-	percent := func(v *float64) cell {
-		if v == nil {
-			return cell{NoValue, "dim"}
-		}
-		return cell{fmt.Sprintf("%.0f %%", *v), ""}
-	}
-	for _, c := range costs {
-		g.add(cell{text: thousands(float64(c.Rate))}, cell{text: c.Basis}, percent(c.Published), percent(c.Here))
-	}
-	if _, err := fmt.Fprintf(w, "%s\n", p("head", "what replication costs: how much lower the create-to-end mean is without it: published | here")); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n", p("head", g.Title)); err != nil {
 		return err
 	}
 	return g.write(w, p)

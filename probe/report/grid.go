@@ -20,31 +20,14 @@ func coloured(style, s string) string {
 	return s
 }
 
-// column of a grid. Columns with the same group stand under one heading.
-type column struct {
-	group string
-	name  string
-	left  bool
-	gap   int // spaces before it; 0 is two
-}
-
-type cell struct{ text, style string }
-
-// grid writes aligned columns under one or two lines of headings. Widths are
-// counted without colour codes.
-type grid struct {
-	columns []column
-	rows    [][]cell
-}
-
-func (g *grid) add(cells ...cell) { g.rows = append(g.rows, cells) }
-
-func (g *grid) write(w io.Writer, p paint) error {
-	width := make([]int, len(g.columns))
-	for i, c := range g.columns {
-		width[i] = utf8.RuneCountInString(c.name)
-		for _, r := range g.rows {
-			width[i] = max(width[i], utf8.RuneCountInString(r[i].text))
+// write prints the table as aligned columns under one or two lines of headings.
+// Widths are counted without colour codes.
+func (g *Table) write(w io.Writer, p paint) error {
+	width := make([]int, len(g.Columns))
+	for i, c := range g.Columns {
+		width[i] = utf8.RuneCountInString(c.Name)
+		for _, r := range g.Rows {
+			width[i] = max(width[i], utf8.RuneCountInString(r[i].Text))
 		}
 	}
 	g.widenForGroups(width)
@@ -52,19 +35,19 @@ func (g *grid) write(w io.Writer, p paint) error {
 	if line := g.groupLine(width); strings.TrimSpace(line) != "" {
 		b.WriteString(p("head", line) + "\n")
 	}
-	var names []cell
-	for _, c := range g.columns {
-		names = append(names, cell{c.name, "head"})
+	var names []Cell
+	for _, c := range g.Columns {
+		names = append(names, Cell{Text: c.Name, Style: "head"})
 	}
-	for _, r := range append([][]cell{names}, g.rows...) {
+	for _, r := range append([][]Cell{names}, g.Rows...) {
 		var line strings.Builder
-		for i, c := range g.columns {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(r[i].text))
+		for i, c := range g.Columns {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(r[i].Text))
 			line.WriteString(strings.Repeat(" ", c.space()))
-			if c.left {
-				line.WriteString(p(r[i].style, r[i].text) + pad)
+			if c.Left {
+				line.WriteString(p(r[i].Style, r[i].Text) + pad)
 			} else {
-				line.WriteString(pad + p(r[i].style, r[i].text))
+				line.WriteString(pad + p(r[i].Style, r[i].Text))
 			}
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
@@ -73,7 +56,7 @@ func (g *grid) write(w io.Writer, p paint) error {
 	return err
 }
 
-func (c column) space() int {
+func (c Column) space() int {
 	if c.gap > 0 {
 		return c.gap
 	}
@@ -81,19 +64,19 @@ func (c column) space() int {
 }
 
 // spans calls fn for every run of columns under one heading.
-func (g *grid) spans(width []int, fn func(first, last, chars int, group string)) {
-	for i := 0; i < len(g.columns); {
+func (g *Table) spans(width []int, fn func(first, last, chars int, group string)) {
+	for i := 0; i < len(g.Columns); {
 		last, chars := i, width[i]
-		for last+1 < len(g.columns) && g.columns[i].group != "" && g.columns[last+1].group == g.columns[i].group {
+		for last+1 < len(g.Columns) && g.Columns[i].Group != "" && g.Columns[last+1].Group == g.Columns[i].Group {
 			last++
-			chars += g.columns[last].space() + width[last]
+			chars += g.Columns[last].space() + width[last]
 		}
-		fn(i, last, chars, g.columns[i].group)
+		fn(i, last, chars, g.Columns[i].Group)
 		i = last + 1
 	}
 }
 
-func (g *grid) widenForGroups(width []int) {
+func (g *Table) widenForGroups(width []int) {
 	g.spans(width, func(_, last, chars int, group string) {
 		if more := utf8.RuneCountInString(group) - chars; more > 0 {
 			width[last] += more
@@ -102,10 +85,10 @@ func (g *grid) widenForGroups(width []int) {
 }
 
 // groupLine centres every heading over its columns.
-func (g *grid) groupLine(width []int) string {
+func (g *Table) groupLine(width []int) string {
 	var b strings.Builder
 	g.spans(width, func(first, _, chars int, group string) {
-		b.WriteString(strings.Repeat(" ", g.columns[first].space()))
+		b.WriteString(strings.Repeat(" ", g.Columns[first].space()))
 		left := (chars - utf8.RuneCountInString(group)) / 2
 		b.WriteString(strings.Repeat(" ", left) + group + strings.Repeat(" ", chars-left-utf8.RuneCountInString(group)))
 	})

@@ -21,16 +21,10 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 	}
 	t := &text{r: r, w: w, p: p}
 	t.head()
-	for _, l := range latencies {
-		t.latency(l)
+	for _, table := range r.Tables(o.PerRun) {
+		t.table(table)
 	}
-	if r.Scenario == "stac-scale" {
-		t.scaling()
-	}
-	if o.PerRun {
-		t.perRun()
-	}
-	t.checks()
+	t.remarks()
 	t.judgements()
 	t.notes()
 	return t.err
@@ -49,7 +43,8 @@ func (t *text) printf(format string, args ...any) {
 	}
 }
 
-func (t *text) grid(g *grid) {
+func (t *text) table(g *Table) {
+	t.printf("\n%s\n", t.p("head", g.Title))
 	if t.err == nil {
 		t.err = g.write(t.w, t.p)
 	}
@@ -81,184 +76,22 @@ func (t *text) head() {
 	}
 }
 
-// figureOf finds a row of the merged figures.
-func (t *text) figureOf(g *group, metric string) (Row, bool) {
-	for _, row := range t.r.Rows {
-		if row.Run == 0 && row.Pairs == g.pairs && row.Rate == g.rate && row.Metric == metric {
-			return row, true
-		}
+// remarks prints why runs are not valid, and what was wrong in the logs.
+func (t *text) remarks() {
+	if c, ok := t.r.ServerCPU(); ok {
+		t.printf("  %s\n", c)
 	}
-	return Row{}, false
+	for _, m := range t.r.Remarks() {
+		t.printf("  %s %s: %s\n", t.p(m.Style(), m.Verdict), m.Where, m.Text)
+	}
 }
 
-// compared are the statistics the reports have; alone those they do not.
-var (
-	compared = []string{"mean", "p50", "p90", "p95"}
-	alone    = []string{"p99", "p99.9", "p99.99", "max", "sd"}
-)
-
-// shown leaves out statistics that no row has the samples for.
-func (t *text) shown(latency string) (names []string) {
-	for _, m := range alone {
-		for _, g := range t.r.groups {
-			if row, _ := t.figureOf(g, latency+" "+m); row.Here != nil {
-				names = append(names, m)
-				break
-			}
-		}
+func (t *text) judgements() {
+	t.printf("\n")
+	for _, j := range t.r.Judgements {
+		t.printf("  %-8s %s  %s\n", j.Name, t.p(j.Style(), fmt.Sprintf("%-10s", j.Status)), j.Detail)
 	}
-	return names
-}
-
-func (t *text) latency(l latency) {
-	hasPublished := false
-	for _, g := range t.r.groups {
-		if _, ok := publishedTable(t.r.Scenario, g.pairs, l.name); ok {
-			hasPublished = true
-		}
-	}
-	title := l.long + ", microseconds"
-	if hasPublished {
-		title += ": published | here | here/published"
-	} else {
-		title += " (not in the published report)"
-	}
-	t.printf("\n%s\n", t.p("head", title))
-	g := &grid{columns: t.rateColumns()}
-	for _, m := range compared {
-		if hasPublished {
-			g.columns = append(g.columns, column{group: m, name: "pub", gap: 3}, column{group: m, name: "here"}, column{group: m, name: "ratio"})
-		} else {
-			g.columns = append(g.columns, column{group: "here", name: m})
-		}
-	}
-	shown := t.shown(l.name)
-	for i, m := range shown {
-		c := column{group: "here", name: m}
-		if i == 0 && hasPublished {
-			c.gap = 3
-		}
-		g.columns = append(g.columns, c)
-	}
-	if l.name == "c2e" {
-		g.columns = append(g.columns, column{group: "here", name: ">1 ms %"}, column{group: "here", name: "mean/p50"})
-	}
-	for _, gr := range t.r.groups {
-		cells := t.rateCells(gr)
-		for _, m := range compared {
-			row, _ := t.figureOf(gr, l.name+" "+m)
-			if hasPublished {
-				cells = append(cells, t.publishedCell(row), hereCell(row), ratioCell(row))
-			} else {
-				cells = append(cells, hereCell(row))
-			}
-		}
-		for _, m := range shown {
-			row, _ := t.figureOf(gr, l.name+" "+m)
-			cells = append(cells, hereCell(row))
-		}
-		if l.name == "c2e" {
-			over, _ := t.figureOf(gr, "c2e >1ms")
-			skew, _ := t.figureOf(gr, "c2e mean/p50")
-			cells = append(cells, hereCell(over), hereCell(skew))
-		}
-		g.add(cells...)
-	}
-	t.grid(g)
-}
-
-func (t *text) rateColumns() []column {
-	cols := []column{{group: "orders/s", name: "total"}, {group: "orders/s", name: "probe"}}
-	if t.r.Scenario == "stac-scale" {
-		cols = append([]column{{name: "pairs"}}, cols...)
-	}
-	return cols
-}
-
-func (t *text) rateCells(g *group) []cell {
-	cells := []cell{{text: thousands(float64(g.total))}, {text: thousands(float64(g.rate))}}
-	if t.r.Scenario == "stac-scale" {
-		cells = append([]cell{{text: fmt.Sprint(g.pairs)}}, cells...)
-	}
-	return cells
-}
-
-func (t *text) publishedCell(row Row) cell {
-	if row.Published == nil {
-		return cell{"-", "dim"}
-	}
-	s := short(row.Published.Value)
-	if row.Published.Value >= 10 && row.Published.Value == float64(int64(row.Published.Value)) {
-		s = thousands(row.Published.Value) // as it was printed
-	}
-	for _, n := range row.Notes {
-		s += "[" + string(rune('a'+n-1)) + "]"
-	}
-	return cell{s, ""}
-}
-
-func hereCell(row Row) cell {
-	switch row.Verdict {
-	case Invalid, Contended:
-		return cell{"INVALID", "doubt"}
-	case Incorrect:
-		return cell{Incorrect, "bad"}
-	}
-	if row.Here == nil {
-		return cell{NoValue, "dim"}
-	}
-	return cell{short(*row.Here), ""}
-}
-
-func ratioCell(row Row) cell {
-	if row.Ratio == nil || row.Verdict != OK {
-		return cell{"-", "dim"}
-	}
-	style := "good"
-	if *row.Ratio > 1 {
-		style = "doubt"
-	}
-	return cell{fmt.Sprintf("%.2f", *row.Ratio), style}
-}
-
-func (t *text) scaling() {
-	t.printf("\n%s\n", t.p("head", "create-to-end mean against one pair at the same rate per probe, per cent: published | here"))
-	g := &grid{columns: append(t.rateColumns(), column{name: "pub", gap: 3}, column{name: "here"})}
-	for _, gr := range t.r.groups {
-		if row, ok := t.figureOf(gr, "c2e mean vs 1 pair"); ok {
-			pub := cell{"-", "dim"}
-			if row.Published != nil {
-				pub = cell{fmt.Sprintf("%+.1f", row.Published.Value), ""}
-			}
-			here := hereCell(row)
-			if row.Verdict == OK && row.Here != nil {
-				here.text = fmt.Sprintf("%+.1f", *row.Here)
-			}
-			g.add(append(t.rateCells(gr), pub, here)...)
-		}
-	}
-	t.grid(g)
-}
-
-func (t *text) perRun() {
-	t.printf("\n%s\n", t.p("head", "create-to-end of every probe and run, microseconds: published | here | here/published"))
-	g := &grid{columns: append(t.rateColumns(), column{name: "probe", left: true}, column{name: "run"})}
-	for _, m := range compared[:2] {
-		g.columns = append(g.columns, column{group: m, name: "pub", gap: 3}, column{group: m, name: "here"}, column{group: m, name: "ratio"})
-	}
-	for i := 0; i+1 < len(t.r.Rows); i++ {
-		first, second := t.r.Rows[i], t.r.Rows[i+1]
-		if first.Run == 0 || first.Metric != "c2e mean" {
-			continue
-		}
-		cells := t.rateCells(&group{pairs: first.Pairs, rate: first.Rate, total: first.TotalRate})
-		cells = append(cells, cell{text: first.Probe}, cell{text: fmt.Sprint(first.Run)})
-		for _, row := range []Row{first, second} {
-			cells = append(cells, t.publishedCell(row), hereCell(row), ratioCell(row))
-		}
-		g.add(cells...)
-	}
-	t.grid(g)
+	t.printf("  %-8s %s  %s\n", "RUN", t.p(t.r.Style(), fmt.Sprintf("%-10s", t.r.Verdict)), t.r.Reason)
 }
 
 func (t *text) notes() {
@@ -266,6 +99,6 @@ func (t *text) notes() {
 		t.printf("\n")
 	}
 	for i, n := range t.r.Notes {
-		t.printf("  [%c] %s\n", 'a'+i, n)
+		t.printf("  [%s] %s\n", noteLetter(i), n)
 	}
 }
