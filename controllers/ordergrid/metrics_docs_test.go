@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ordergrid/ordergrid/internal/metricsdoc"
 )
@@ -16,6 +17,9 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	questionsTotal.WithLabelValues("a")
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(conditionGauge, partitionGauge, writesTotal, questionsTotal)
+	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
 	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
 		return strings.HasPrefix(name, "ordergrid_operator_") && !strings.HasPrefix(name, "ordergrid_operator_probe_")
 	})

@@ -1,18 +1,40 @@
 package orderprobe
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-var writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "ordergrid_operator_probe_writes_total",
-	Help: "Writes of objects of OrderProbes sent to the API server, by kind of object and outcome: created, updated.",
-}, []string{"kind", "outcome"})
+var (
+	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ordergrid_operator_probe_writes_total",
+		Help: "Writes of objects of OrderProbes sent to the API server, by kind of object and outcome: created, updated.",
+	}, []string{"kind", "outcome"})
 
-func init() { metrics.Registry.MustRegister(writesTotal) }
+	resultGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_orderprobe_result_seconds",
+		Help: "Latencies in status of an OrderProbe, by what was measured (create_to_end, send_to_end, intended_to_end), statistic and source: published, here.",
+	}, []string{"namespace", "orderprobe", "scenario", "pairs", "rate", "latency", "metric", "source"})
+
+	verdictGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_orderprobe_verdict",
+		Help: "1 for the verdict of an OrderProbe that has ended, 0 for the others.",
+	}, []string{"namespace", "orderprobe", "scenario", "verdict"})
+
+	completedGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_orderprobe_completed_timestamp_seconds",
+		Help: "When an OrderProbe ended, in seconds since 1970; absent before.",
+	}, []string{"namespace", "orderprobe"})
+)
+
+func init() { metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge) }
 
 func countWrite(kind string, outcome apply.Outcome) {
 	name := "updated"
@@ -20,4 +42,51 @@ func countWrite(kind string, outcome apply.Outcome) {
 		name = "created"
 	}
 	writesTotal.WithLabelValues(kind, name).Inc()
+}
+
+// latencies are the beginnings of a row's metric, and their names as labels.
+var latencies = map[string]string{"c2e": "create_to_end", "s2e": "send_to_end", "i2e": "intended_to_end"}
+
+// seconds in a unit of the rows.
+var seconds = map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}
+
+// verdicts that have a series each, so that a change of verdict is a change of values.
+var verdicts = []api.Verdict{api.VerdictValid, api.VerdictInvalid, api.VerdictIncorrect}
+
+// record publishes what status of an OrderProbe says. It is made from status
+// alone, so that an operator that starts anew has it as well. Status bounds it:
+// at most maxRows rows.
+func record(probe *api.OrderProbe) {
+	namespace, name, scenario := probe.Namespace, probe.Name, string(probe.Spec.Scenario)
+	if probe.Status.CompletionTime == nil {
+		forget(types.NamespacedName{Namespace: namespace, Name: name}) // of a deleted one of the same name
+		return
+	}
+	completedGauge.WithLabelValues(namespace, name).Set(float64(probe.Status.CompletionTime.Unix()))
+	if v := probe.Status.Verdict; v != "" {
+		for _, other := range verdicts {
+			verdictGauge.WithLabelValues(namespace, name, scenario, string(other)).Set(0)
+		}
+		verdictGauge.WithLabelValues(namespace, name, scenario, string(v)).Set(1)
+	}
+	for _, row := range probe.Status.Rows {
+		short, metric, _ := strings.Cut(strings.ToLower(row.Metric), " ")
+		latency, unit := latencies[short], seconds[row.Unit]
+		if latency == "" || unit == 0 {
+			continue // a share, a rate, cores
+		}
+		for source, text := range map[string]string{"published": row.Published, "here": row.Here} {
+			if v, err := strconv.ParseFloat(text, 64); err == nil {
+				resultGauge.WithLabelValues(namespace, name, scenario, row.Pairs, row.Rate, latency, metric, source).Set(v * unit)
+			}
+		}
+	}
+}
+
+// forget drops the series of an OrderProbe that is gone.
+func forget(probe types.NamespacedName) {
+	labels := prometheus.Labels{"namespace": probe.Namespace, "orderprobe": probe.Name}
+	resultGauge.DeletePartialMatch(labels)
+	verdictGauge.DeletePartialMatch(labels)
+	completedGauge.DeletePartialMatch(labels)
 }

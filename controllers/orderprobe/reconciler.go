@@ -107,9 +107,13 @@ func (r *Reconciler) probesOfGrid(ctx context.Context, grid client.Object) (requ
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	probe := &api.OrderProbe{}
 	if err := r.Client.Get(ctx, req.NamespacedName, probe); err != nil {
+		if apierrors.IsNotFound(err) {
+			forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if probe.DeletionTimestamp != nil {
+		forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	o, err := r.observe(ctx, probe)
@@ -118,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d := decide(o)
 	if d.phase == phaseFinished {
+		record(probe)
 		return ctrl.Result{}, nil
 	}
 	before := probe.DeepCopy()
@@ -133,6 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, errors.Join(actErr, err)
 	}
+	record(probe)
 	return ctrl.Result{}, actErr
 }
 

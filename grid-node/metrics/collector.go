@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 const prefix = "ordergrid_node_"
@@ -30,6 +31,8 @@ var (
 	orderLatency = desc("order_latency_seconds", "Time from receiving an order on the primary until every copy has it.")
 	roundTrip    = desc("replication_round_trip_seconds", "Time from sending entries to another member until its acknowledgement.")
 	preprocess   = desc("preprocess_seconds", "Time to parse, check and store one order on the primary; one in 64 is measured.")
+
+	postprocess = desc("postprocess_seconds", "Time to handle one acknowledgement of another member on the primary: commit what it completes, write the answers; one in 64 is measured.")
 
 	tickInterval = desc("loop_tick_interval_seconds", "Time between two ticks of the loop: half of --beacon, and as much more as something held the loop up.")
 
@@ -60,6 +63,7 @@ var (
 	lastSeq     = desc("last_sequence", "Sequence number of the last entry stored.", "partition")
 	commitSeq   = desc("committed_sequence", "Sequence number up to which every copy is known to hold the log.", "partition")
 	lag         = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
+	lagSeconds  = desc("replication_lag_seconds", "Age of the oldest entry stored and not yet known to be committed; 0 without one.", "partition")
 	sessions    = desc("sessions", "Client sessions open.", "partition")
 	ordersHeld  = desc("orders_held", "Orders in memory.", "partition")
 	freedSeq    = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
@@ -68,6 +72,7 @@ var (
 
 	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
+	fabric      = desc("fabric_info", "1; what the data port is on: the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).", "interface", "address", "link", "transport")
 	connections = desc("connections", "Open connections, by the role of the other end.", "role")
 
 	accepted      = desc("connections_accepted_total", "Connections accepted.")
@@ -104,9 +109,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 var allDescs = []*prometheus.Desc{
-	orderLatency, roundTrip, preprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
-	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag,
-	sessions, ordersHeld, freedSeq, behindDepth, behindAge, memoryUsed, memoryLimit, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
+	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
+	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag, lagSeconds,
+	sessions, ordersHeld, freedSeq, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 }
 
@@ -133,11 +138,12 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(loopError, err)
 		return
 	}
-	ch <- metric{orderLatency, &s.Loop.Order}
-	ch <- metric{roundTrip, &s.Loop.RoundTrip}
-	ch <- metric{preprocess, &s.Loop.Preprocess}
-	ch <- metric{tickInterval, &s.Loop.Tick}
-	ch <- metric{wakeUp, &s.Loop.WakeUp}
+	ch <- histogram.Metric(orderLatency, &s.Loop.Order)
+	ch <- histogram.Metric(roundTrip, &s.Loop.RoundTrip)
+	ch <- histogram.Metric(preprocess, &s.Loop.Preprocess)
+	ch <- histogram.Metric(postprocess, &s.Loop.Postprocess)
+	ch <- histogram.Metric(tickInterval, &s.Loop.Tick)
+	ch <- histogram.Metric(wakeUp, &s.Loop.WakeUp)
 	e := emitter(ch)
 	e.threads(s)
 	for i := range s.Partitions {
@@ -198,6 +204,7 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(lastSeq, float64(s.LastSeq), p.Name)
 	e.gauge(commitSeq, float64(s.CommitSeq), p.Name)
 	e.gauge(lag, float64(s.LastSeq-s.CommitSeq), p.Name)
+	e.gauge(lagSeconds, float64(p.LagNs)*1e-9, p.Name)
 	e.gauge(sessions, float64(s.Sessions), p.Name)
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
@@ -212,6 +219,9 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(redirects, s.Node.Redirects)
 	e.gauge(memoryUsed, float64(s.MemoryUsed))
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
+	if f := &s.Fabric; f.Address != "" {
+		e.gauge(fabric, 1, f.Interface, f.Address, f.Link, f.Transport)
+	}
 	e.gauge(connections, float64(s.Clients), "client")
 	e.gauge(connections, float64(s.Peers), "peer")
 	e.gauge(connections, float64(s.Liveness.Links), "liveness")

@@ -1,10 +1,11 @@
 package metrics
 
 import (
-	"math"
 	"runtime/metrics"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 // The Go collector exports pauses too, in buckets a factor of ten apart: too
@@ -21,24 +22,10 @@ func pauses(ch chan<- prometheus.Metric) {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/sched/pauses/total/other:seconds"}}
 	metrics.Read(s)
 	for i, d := range pauseDescs {
-		var h Histogram
+		var h histogram.Histogram
 		if s[i].Value.Kind() == metrics.KindFloat64Histogram { // else this runtime has it no more
-			h.add(s[i].Value.Float64Histogram())
+			h.AddRuntime(s[i].Value.Float64Histogram())
 		}
-		ch <- metric{d, &h}
-	}
-}
-
-// add counts what a histogram of the runtime holds, each bucket at its upper
-// bound, which is at most a quarter above what was measured.
-func (h *Histogram) add(from *metrics.Float64Histogram) {
-	for i, n := range from.Counts {
-		bound := from.Buckets[i+1]
-		if math.IsInf(bound, 1) {
-			bound = from.Buckets[i]
-		}
-		if n > 0 && bound > 0 {
-			h.ObserveN(int64(bound*1e9), n)
-		}
+		ch <- histogram.Metric(d, &h)
 	}
 }

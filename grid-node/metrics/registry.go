@@ -45,6 +45,7 @@ type SinkMetrics struct {
 	Batch   prometheus.Histogram // entries per batch
 	Write   prometheus.Histogram // seconds to write and sync a batch
 	Sync    prometheus.Histogram // seconds of the sync alone
+	Age     prometheus.Histogram // seconds from the receipt of a batch's oldest entry until the sink held it
 	Entries prometheus.Counter
 	Errors  prometheus.Counter
 }
@@ -59,6 +60,7 @@ func newSinkMetrics() *SinkMetrics {
 		Batch:   h("write_behind_batch_entries", "Entries written to the write-behind sink at a time.", prometheus.ExponentialBuckets(1, 4, 10)),
 		Write:   h("write_behind_write_seconds", "Time to write one batch to the write-behind sink, sync included.", seconds),
 		Sync:    h("write_behind_fsync_seconds", "Time of the fsync of one batch.", seconds),
+		Age:     h("write_behind_queue_age_seconds", "Age of the oldest entry of a batch, from its receipt by the primary until the write-behind sink held it.", prometheus.ExponentialBuckets(1e-3, 2, 20)), // 1 ms to 9 min
 		Entries: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "write_behind_entries_total", Help: "Entries the write-behind sink holds durably, written by this process."}),
 		Errors:  prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "write_behind_errors_total", Help: "Failed writes to the write-behind sink; each is tried again."}),
 	}
@@ -69,7 +71,7 @@ func (s *SinkMetrics) Describe(ch chan<- *prometheus.Desc) { prometheus.Describe
 
 // Collect implements prometheus.Collector.
 func (s *SinkMetrics) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{s.Batch, s.Write, s.Sync, s.Entries, s.Errors} {
+	for _, c := range []prometheus.Collector{s.Batch, s.Write, s.Sync, s.Age, s.Entries, s.Errors} {
 		c.Collect(ch)
 	}
 }

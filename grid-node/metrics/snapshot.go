@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 // NodeCounters belong to the node's loop; they are copied for a scrape.
@@ -40,11 +41,12 @@ func (c *NodeCounters) Alarm(kind string) {
 
 // LoopHistograms belong to the node's loop.
 type LoopHistograms struct {
-	Order      Histogram // primary: order received to committed
-	RoundTrip  Histogram // primary: Prepare sent to its acknowledgement received
-	Tick       Histogram // between two ticks
-	WakeUp     Histogram // of one wake-up, from its start to the end of its writes
-	Preprocess Histogram // primary: one Submit parsed, checked, stored; a sample of them
+	Order       histogram.Histogram // primary: order received to committed
+	RoundTrip   histogram.Histogram // primary: Prepare sent to its acknowledgement received
+	Tick        histogram.Histogram // between two ticks
+	WakeUp      histogram.Histogram // of one wake-up, from its start to the end of its writes
+	Preprocess  histogram.Histogram // primary: one Submit parsed, checked, stored; a sample of them
+	Postprocess histogram.Histogram // primary: one acknowledgement, what it commits and the answers; a sample of them
 }
 
 // Thread is what is known of the thread of one loop.
@@ -77,6 +79,7 @@ type Partition struct {
 	Counters replica.Counters
 	Orders   uint64 // orders in the store
 	SinkSeq  uint64 // the write-behind sink holds everything up to here
+	LagNs    int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
 	OldestNs int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all
 }
 
@@ -86,6 +89,14 @@ type Liveness struct {
 	Dials     uint64 // attempts to connect
 	Dropped   uint64 // beacons dropped for want of a connection
 	BadFrames uint64 // connections closed for a frame that cannot be
+}
+
+// Fabric is what the data port is on.
+type Fabric struct {
+	Interface string // name of the network interface; "" if no interface has the address
+	Address   string // IP address that clients and other nodes use
+	Link      string // ethernet, infiniband, loopback, other, unknown
+	Transport string // tcp, tls
 }
 
 // ThreadNames of Snapshot.Threads.
@@ -103,5 +114,6 @@ type Snapshot struct {
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64
+	Fabric      Fabric
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 }

@@ -81,8 +81,8 @@ func (n *Node) frame(l *link, frame []byte) error {
 		}
 		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
 		if t == wire.TypeSubmit {
-			if n.submits++; n.submits%preprocessSample == 0 {
-				p.timedStep(&n.ev)
+			if n.submits++; n.submits%processSample == 0 {
+				p.timedStep(&n.ev, &n.loopStat.Preprocess)
 				return nil
 			}
 		}
@@ -107,10 +107,14 @@ func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
 			n.counters.PeerFramesDropped++ // a node of another shard, or of another partition count
 			return nil
 		}
+		n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
 		if t == wire.TypePrepareAck {
 			n.observeAck(t, frame)
+			if n.acks++; n.acks%processSample == 0 {
+				p.timedStep(&n.ev, &n.loopStat.Postprocess)
+				return nil
+			}
 		}
-		n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
 		p.step(&n.ev)
 		return nil
 	case t == wire.TypePing:

@@ -53,7 +53,9 @@ type Node struct {
 	hurry     chan struct{} // closed: wait for nobody
 	hurryOnce sync.Once
 	registry  *metrics.Registry
-	submits   uint64 // Submit frames seen, to time every preprocessSample-th
+	submits   uint64 // Submit frames seen, to time every processSample-th
+	acks      uint64 // acknowledgements of other members, likewise
+	fabric    metrics.Fabric
 
 	ctx    context.Context // ends with the node: arbiter calls, write-behind
 	cancel context.CancelFunc
@@ -87,6 +89,7 @@ func New(cfg Config) (*Node, error) {
 	if n.live, err = newLiveness(n); err != nil {
 		return nil, err
 	}
+	n.fabric = fabricOf(cfg.Advertise, cfg.TLS != nil)
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.snapshot})
 	n.budget = store.NewBudget(n.plan.orders)
 	for i := range cfg.Partitions {

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/binary"
 	"errors"
 	"maps"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 // observeCommitted records how long each order took that was just committed. An
@@ -30,7 +30,7 @@ func (p *partition) observeCommitted(seq uint64) {
 		if entry == nil || order.Kind(entry[4]) != order.KindOrder { // nil: freed already
 			continue
 		}
-		if t := int64(binary.LittleEndian.Uint64(entry[40:])); t != at {
+		if t := order.Received(entry); t != at {
 			if same > 0 {
 				n.loopStat.Order.ObserveN(now-at, same)
 			}
@@ -56,15 +56,15 @@ func (n *Node) observeAck(t wire.Type, frame []byte) {
 }
 
 // timedStep is step with its duration recorded.
-func (p *partition) timedStep(ev *replica.Event) {
+func (p *partition) timedStep(ev *replica.Event, h *histogram.Histogram) {
 	start := time.Now()
 	p.step(ev)
-	p.n.loopStat.Preprocess.Observe(int64(time.Since(start)))
+	h.Observe(int64(time.Since(start)))
 }
 
-// preprocessSample is how many Submits pass for one that is timed: two clock
-// reads are a tenth of what they would measure.
-const preprocessSample = 64
+// processSample is how many Submits, or acknowledgements, pass for one that is
+// timed: two clock reads are a tenth of what they would measure.
+const processSample = 64
 
 const loopAnswer = time.Second
 
@@ -109,6 +109,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
 	}
+	s.Fabric = n.fabric
 	if n.cfg.TLS != nil {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
 	}
@@ -117,9 +118,12 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 
 func (p *partition) snapshot(wall int64) metrics.Partition {
 	m := metrics.Partition{Name: p.id.String(), Status: p.replica.Status(), Counters: p.replica.Counters(), Orders: p.store.Orders()}
+	if e := p.store.Get(m.Status.CommitSeq + 1); e != nil {
+		m.LagNs = max(0, wall-order.Received(e))
+	}
 	m.SinkSeq = p.sinkPosition()
 	if e := p.store.Read(m.SinkSeq + 1); e != nil {
-		m.OldestNs = max(0, wall-int64(binary.LittleEndian.Uint64(e[40:])))
+		m.OldestNs = max(0, wall-order.Received(e))
 	}
 	return m
 }

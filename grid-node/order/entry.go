@@ -247,6 +247,9 @@ func PeekClOrdID(b []byte) []byte {
 // Seq of an entry, without decoding the rest.
 func Seq(entry []byte) uint64 { return le.Uint64(entry[8:]) }
 
+// Received is the wall clock of the primary that took the entry in, ns since 1970.
+func Received(entry []byte) int64 { return int64(le.Uint64(entry[40:])) }
+
 // PrevHash of an entry, without decoding the rest.
 func PrevHash(entry []byte) uint64 { return le.Uint64(entry[16:]) }
 

@@ -174,6 +174,7 @@ func (q *Queue) work() (bool, error) {
 	}
 	q.o.Metrics.Write.Observe(time.Since(start).Seconds())
 	q.o.Metrics.Batch.Observe(float64(len(b.Entries)))
+	q.o.Metrics.Age.Observe(max(0, time.Since(time.Unix(0, order.Received(b.Entries[0]))).Seconds()))
 	q.o.Metrics.Entries.Add(float64(len(b.Entries)))
 	q.advance(b)
 	return true, nil

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+)
+
+// fabricOf tells which network interface has the address that others use, and
+// what kind of link it is, once at the start: a pod's addresses do not change.
+func fabricOf(advertise string, tls bool) metrics.Fabric {
+	f := metrics.Fabric{Link: "unknown", Transport: "tcp"}
+	if tls {
+		f.Transport = "tls"
+	}
+	to, err := netip.ParseAddrPort(advertise)
+	if err != nil {
+		return f // the configuration was checked before
+	}
+	f.Address = to.Addr().String()
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return f
+	}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue // it went away
+		}
+		for _, a := range addresses {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && holds(p, to.Addr()) {
+				f.Interface, f.Link = i.Name, linkOf(i.Name)
+				return f
+			}
+		}
+	}
+	return f
+}
+
+// holds: every address of the loopback's network is this machine.
+func holds(p netip.Prefix, a netip.Addr) bool {
+	return p.Addr() == a || p.Addr().IsLoopback() && p.Contains(a)
+}
+
+// linkOf is the kind of an interface as the kernel numbers it (ARPHRD_*).
+func linkOf(name string) string {
+	b, err := os.ReadFile("/sys/class/net/" + name + "/type")
+	if err != nil {
+		return "unknown"
+	}
+	switch strings.TrimSpace(string(b)) {
+	case "1":
+		return "ethernet"
+	case "32":
+		return "infiniband"
+	case "772":
+		return "loopback"
+	}
+	return "other"
+}
