@@ -64,7 +64,7 @@ func files(r *report.Report) (map[string]string, error) {
 		return nil, err
 	}
 	if table.Len()+csv.Len()+full.Len() > maxReportBytes {
-		// The histograms are what is large, and they are in the pods' ConfigMaps.
+		// The histograms and time series are what is large, and they are in the pods' ConfigMaps.
 		small := *r
 		small.Result = nil
 		full.Reset()

@@ -42,6 +42,7 @@ func (n *Node) mux() http.Handler {
 	mux.HandleFunc("GET /healthz", n.healthz)
 	mux.HandleFunc("GET /readyz", n.readyz)
 	mux.HandleFunc("GET "+nodestatus.Path, n.serveStatus)
+	mux.HandleFunc("GET "+nodestatus.PausesPath, nodestatus.ServePauses)
 	if n.cfg.Pprof {
 		runtime.SetBlockProfileRate(int(blockProfileRate))
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

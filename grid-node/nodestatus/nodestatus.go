@@ -73,7 +73,24 @@ func NewClient(timeout time.Duration, dial func(ctx context.Context, network, ad
 // Get asks the node at address, "host:port" of its HTTP port. The answer is the node's word and not checked further
 // than for its form: compare Grid and Pod with whom you meant to ask.
 func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path, http.NoBody)
+	url := "http://" + address + Path
+	body, err := fetch(ctx, c, url)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{}
+	if err := json.Unmarshal(body, n); err != nil {
+		return nil, fmt.Errorf("GET %s: the answer is not a node's status: %w", url, err)
+	}
+	if n.Pod == "" || n.BootID == "" {
+		return nil, fmt.Errorf("GET %s: the answer names no pod and boot id; is this a grid node of this version?", url)
+	}
+	return n, nil
+}
+
+// fetch reads one page of a node.
+func fetch(ctx context.Context, c *http.Client, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +102,11 @@ func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("GET %s: %w", req.URL, err)
+		return nil, fmt.Errorf("GET %s: %w", url, err)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("GET %s: status %d: %.100q", req.URL, resp.StatusCode, body)
+		return nil, fmt.Errorf("GET %s: status %d: %.100q", url, resp.StatusCode, body)
 	case len(body) > maxBody:
-		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes; is this a grid node?", req.URL, maxBody)
+		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes; is this a grid node?", url, maxBody)
 	}
-	n := &Node{}
-	if err := json.Unmarshal(body, n); err != nil {
-		return nil, fmt.Errorf("GET %s: the answer is not a node's status: %w", req.URL, err)
-	}
-	if n.Pod == "" || n.BootID == "" {
-		return nil, fmt.Errorf("GET %s: the answer names no pod and boot id; is this a grid node of this version?", req.URL)
-	}
-	return n, nil
+	return body, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -94,4 +95,22 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := rec.Result()
 	resp.Request = r
 	return resp, nil
+}
+
+func TestPauses(t *testing.T) {
+	runtime.GC()
+	srv := httptest.NewServer(http.HandlerFunc(nodestatus.ServePauses))
+	defer srv.Close()
+	c := nodestatus.NewClient(5*time.Second, nil)
+	p, err := nodestatus.GetPauses(t.Context(), c, srv.URL)
+	if err != nil || p.Collections < 1 || len(p.Recent) < 1 || time.Since(time.Unix(0, p.Recent[0].EndUnixNs)) > time.Hour || p.Recent[0].Ns < 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, answer := range []string{`[]`, `{"collections":-1}`, `{"recent":[` + strings.Repeat(`{"ns":1},`, 256) + `{"ns":1}]}`} {
+		bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+		if _, err := nodestatus.GetPauses(t.Context(), c, bad.URL); err == nil {
+			t.Errorf("%.40s is taken for a list of pauses", answer)
+		}
+		bad.Close()
+	}
 }

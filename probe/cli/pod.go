@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -140,7 +139,7 @@ func (f *podFlags) execute(ctx context.Context, channel *pod.Channel, cfg runner
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(res)
+	b, err := res.Fit(pod.MaxResult)
 	if err != nil {
 		return nil, err
 	}

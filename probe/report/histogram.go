@@ -69,6 +69,24 @@ func (h Histogram) StdDev() float64 {
 	return h.h.StdDev()
 }
 
+// BestMean is the mean of the lowest values, share of all of them, in
+// nanoseconds; 0 if empty. It says nothing about the rest.
+func (h Histogram) BestMean(share float64) float64 {
+	take := int64(share * float64(h.Count()))
+	if take < 1 {
+		return 0
+	}
+	sum, left := 0.0, take
+	for _, b := range h.h.Distribution() {
+		n := min(b.Count, left)
+		sum += float64(n) * (float64(b.From) + float64(b.To)) / 2
+		if left -= n; left == 0 {
+			break
+		}
+	}
+	return sum / float64(take)
+}
+
 // Max is the largest value in nanoseconds, to three digits; 0 if empty.
 func (h Histogram) Max() int64 {
 	if h.Count() == 0 {

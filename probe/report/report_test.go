@@ -279,3 +279,37 @@ func FuzzParseResult(f *testing.F) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestFit: a result that is too large loses what decides about nothing, and says so.
+func TestFit(t *testing.T) {
+	r := &Result{Schema: ResultSchema, Probes: []Probe{{Name: "A", Steps: []ProbeStep{{
+		Series: &Series{Whole: make([]Bucket, 100)}, Spikes: []Spike{{Index: 7, Orders: make([]SpikeOrder, 100)}},
+	}}}}}
+	for _, c := range []struct {
+		limit           int
+		orders, buckets int
+		omitted         int
+	}{{1 << 20, 100, 100, 0}, {13 << 10, 0, 100, 1}, {4 << 10, 0, 0, 2}} {
+		b, err := r.Fit(c.limit)
+		if err != nil || len(b) > c.limit {
+			t.Fatalf("limit %d: %d bytes, %v", c.limit, len(b), err)
+		}
+		var got Result
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatal(err)
+		}
+		s, buckets := got.Probes[0].Steps[0], 0
+		if s.Series != nil {
+			buckets = len(s.Series.Whole)
+		}
+		if len(s.Spikes) != 1 || s.Spikes[0].Index != 7 || len(s.Spikes[0].Orders) != c.orders || buckets != c.buckets || len(got.Omitted) != c.omitted {
+			t.Errorf("limit %d: %d orders, %d buckets, omitted %q", c.limit, len(s.Spikes[0].Orders), buckets, got.Omitted)
+		}
+	}
+	if _, err := r.Fit(100); err == nil {
+		t.Error("100 bytes are enough for a result")
+	}
+	if s := r.Probes[0].Steps[0]; s.Series == nil || len(s.Spikes[0].Orders) != 100 {
+		t.Error("Fit changed the result itself")
+	}
+}

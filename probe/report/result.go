@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -24,6 +25,8 @@ type Result struct {
 	Probes    []Probe       `json:"probes"`
 	// Conditions are the machines' states during each step, one a process.
 	Conditions []Conditions `json:"conditions"`
+	// Omitted says what was left out so that the result fits where it is kept.
+	Omitted []string `json:"omitted,omitempty"`
 }
 
 // Probe is one probe's share of a run.
@@ -202,7 +205,7 @@ func Merge(results ...*Result) (*Result, error) {
 		return nil, errors.New("merge: no results")
 	}
 	out := *results[0]
-	out.Manifests, out.Probes, out.Conditions = nil, nil, nil
+	out.Manifests, out.Probes, out.Conditions, out.Omitted = nil, nil, nil, nil
 	want, err := json.Marshal(out.Plan)
 	if err != nil {
 		return nil, err
@@ -226,6 +229,11 @@ func Merge(results ...*Result) (*Result, error) {
 		out.Manifests = append(out.Manifests, r.Manifests...)
 		out.Probes = append(out.Probes, r.Probes...)
 		out.Conditions = append(out.Conditions, r.Conditions...)
+		for _, what := range r.Omitted {
+			if !slices.Contains(out.Omitted, what) {
+				out.Omitted = append(out.Omitted, what)
+			}
+		}
 	}
 	return &out, nil
 }

@@ -41,3 +41,19 @@ var latencies = []latency{
 	{"s2e", "send-to-end", func(g *group) Histogram { return g.s2e }},
 	{"i2e", "intended-to-end", func(g *group) Histogram { return g.i2e }},
 }
+
+// Stats are the figures of the histogram, mean and extremes to its three digits.
+func (h Histogram) Stats() Stats {
+	s := Stats{Samples: h.Count(), MeanUs: h.Mean() / 1e3, StdDevUs: h.StdDev() / 1e3, MinUs: float64(h.Min()) / 1e3, MaxUs: float64(h.Max()) / 1e3}
+	into := map[string]**float64{"p50": &s.P50Us, "p90": &s.P90Us, "p95": &s.P95Us, "p99": &s.P99Us, "p99.9": &s.P999Us, "p99.99": &s.P9999Us, "best80": &s.Best80Us}
+	for _, m := range append(metrics, best80) {
+		if p := into[m.name]; p != nil && h.Count() >= m.samples {
+			v := m.value(h) / 1e3
+			*p = &v
+		}
+	}
+	return s
+}
+
+// best80 is the mean of the best 80 % of the values.
+var best80 = metric{"best80", func(h Histogram) float64 { return h.BestMean(0.8) }, 5, ""}

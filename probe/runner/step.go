@@ -44,10 +44,12 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 	for _, outage := range r.grid.Outages(clock.Wall(start)) {
 		r.cfg.Progress.Say(outage)
 	}
+	pauses := r.pauses(context.WithoutCancel(ctx), start, cond)
 	var steps []report.ProbeStep
 	for i := range shares {
 		sh := &shares[i]
 		ps := tally(r.cfg.Plan, s, start, sh)
+		overlay(ps.Spikes, pauses)
 		sh.orders = sh.orders[:sh.outcome.Created]
 		if sh.p.ledger != nil {
 			if err := sh.p.ledger.Append(sh.first, sh.orders); err != nil {
@@ -123,6 +125,8 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 	ps := report.ProbeStep{Step: s.ID, StartedNs: clock.Wall(start).UnixNano(), Created: sh.outcome.Created, MinCopies: math.MaxInt}
 	begin, end := start+int64(plan.WarmupTime()), start+int64(plan.WarmupTime()+plan.MeasureTime())
 	var createdIn, ackedIn int64
+	var exact [latencyCount]moment
+	warm := 0 // orders intended before the measured part
 	for i := range sh.orders[:sh.outcome.Created] {
 		o := &sh.orders[i]
 		intended := start + sh.schedule.Offset(int64(i))
@@ -134,10 +138,12 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 			ackedIn++
 		}
 		if intended < begin {
+			warm = i + 1
 			continue
 		}
 		ps.Intended++
 		ps.Lag.Record(o.T1 - intended)
+		exact[lag].add(o.T1 - intended)
 		if o.T1-intended > int64(time.Millisecond) {
 			ps.LateCreated++
 		}
@@ -146,8 +152,11 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 		}
 		ps.Samples++
 		ps.IntendedToEnd.Record(o.T3 - intended)
+		exact[intendedToEnd].add(o.T3 - intended)
 		ps.CreateToEnd.Record(o.T3 - o.T1)
+		exact[createToEnd].add(o.T3 - o.T1)
 		ps.SendToEnd.Record(o.T3 - o.T2)
+		exact[sendToEnd].add(o.T3 - o.T2)
 		if o.T3-o.T1 > int64(time.Millisecond) {
 			ps.Over1ms++
 		}
@@ -160,7 +169,24 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 	for _, err := range sh.outcome.Errors {
 		ps.Notes = append(ps.Notes, err.Error())
 	}
+	detail(&ps, &exact, &measured{
+		orders: sh.orders[warm:sh.outcome.Created], first: sh.first + int64(warm), begin: begin, length: plan.MeasureTime(),
+		intended: func(i int) int64 { return start + sh.schedule.Offset(int64(warm+i)) },
+	})
 	return ps
+}
+
+// detail adds what does not merge: exact statistics, the course of time, spikes.
+func detail(ps *report.ProbeStep, exact *[latencyCount]moment, m *measured) {
+	if ps.Samples == 0 {
+		return
+	}
+	ps.Stats = &report.StepStats{
+		Lag: exact[lag].stats(ps.Lag), IntendedToEnd: exact[intendedToEnd].stats(ps.IntendedToEnd),
+		CreateToEnd: exact[createToEnd].stats(ps.CreateToEnd), SendToEnd: exact[sendToEnd].stats(ps.SendToEnd),
+	}
+	ps.Series = m.series()
+	ps.Spikes = m.spikes(ps.CreateToEnd.Percentile(50))
 }
 
 func count(ps *report.ProbeStep, o *load.Order) {
