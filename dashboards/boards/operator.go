@@ -1,0 +1,116 @@
+package boards
+
+import "github.com/ordergrid/ordergrid/dashboards/grafana"
+
+// own selects what the operator's libraries export about itself.
+func own(metric string, more ...string) string {
+	s := metric + `{job="ordergrid-operator"`
+	for _, m := range more {
+		s += "," + m
+	}
+	return s + "}"
+}
+
+func operatorBoard() (board, error) {
+	return board{
+		uid: "ordergrid-operator", title: "OrderGrid / Operator", from: "now-1h",
+		description: "What the operator sees of the grids, and whether it keeps up. Orders do not depend on it.",
+		variables: []grafana.Variable{
+			dataSourceVariable(),
+			choice("namespace", "Namespace", "ordergrid_operator_grid_condition"),
+			choice("grid", "Grid", `ordergrid_operator_grid_condition{namespace=~"$namespace"}`),
+		},
+		annotations: marks()[1:],
+		sections: []section{
+			{"Grids as the operator sees them", gridsSeen()},
+			{"Work", work()},
+			{"The process", process()},
+		},
+	}, nil
+}
+
+func gridsSeen() []*panel {
+	var expr string
+	for i, c := range conditionWords {
+		if i > 0 {
+			expr += " or "
+		}
+		expr += operator("grid_condition", `condition=~"`+c.conditions+`"`) + " * " + c.value
+	}
+	words := []word{{"0", "as it should be, or not so", "gray"}}
+	for _, c := range conditionWords {
+		words = append(words, word{c.value, c.text, c.colour})
+	}
+	return []*panel{
+		lamp(4, "Operators up", "Processes that answer a scrape; one works, the others stand by.").
+			ask("up", "sum("+own("up")+")").
+			decimals(0).goal("red", at(1, "green")).empty(noOperator).docs("Operator", "metrics.md#operator"),
+		lamp(4, "Grids", "OrderGrids it looks after.").
+			ask("grids", orZero("count("+operator("grid_condition", `condition="Available"`)+")")).
+			decimals(0).goal("blue").docs("OrderGrid", "spec/ordergrid.md"),
+		lamp(4, "Not available", "OrderGrids with a partition that takes no orders.").
+			ask("not available", orZero("count("+operator("grid_condition", `condition="Available"`)+" == 0)")).
+			decimals(0).goal("green", at(1, "red")).docs("Conditions", "spec/ordergrid.md#conditions"),
+		lamp(4, "Not redundant", "OrderGrids with a partition that lacks a copy.").
+			ask("not redundant", orZero("count("+operator("grid_condition", `condition="Redundant"`)+" == 0)")).
+			decimals(0).goal("green", at(1, "orange")).docs("Runbook: not redundant", "runbooks/NotRedundant.md"),
+		lamp(4, "A person is asked", "OrderGrids that wait for a person: stalled, data loss suspected, configuration regressed.").
+			ask("asked", orZero("count("+operator("grid_condition", `condition=~"Stalled|DataLossSuspected|ConfigurationRegressed"`)+" == 1)")).
+			decimals(0).goal("green", at(1, "red")).docs("Runbooks", "runbooks/README.md"),
+		lamp(4, "Errors of reconciling", "In the time shown. Each is tried again.").
+			ask("errors", "sum(increase("+own("controller_runtime_reconcile_errors_total")+"[$__range]))").
+			decimals(0).goal("green", at(1, "orange")).empty(noOperator).docs("Operator", "metrics.md#operator"),
+		states(16, 8, "Conditions", "Green is well; other colours say which condition holds. Available and Redundant should be True, the others False.").
+			ask("{{namespace}}/{{grid}} {{condition}}", maxBy("namespace, grid, condition", expr)).
+			words(words...).empty("no OrderGrid").docs("Conditions", "spec/ordergrid.md#conditions"),
+		lines(8, 8, "Partitions", "Of each grid: with a primary (claimed), and with every copy in sync.").
+			ask("{{namespace}}/{{grid}} {{state}}", maxBy("namespace, grid, state", operator("grid_partitions"))).
+			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty("no OrderGrid").docs("Operator", "metrics.md#operator"),
+	}
+}
+
+// conditionWords number conditions that are True by what they mean.
+var conditionWords = []struct{ conditions, value, text, colour string }{
+	{"Available|Redundant", "1", "well", "green"},
+	{"Progressing", "2", "on its way", "blue"},
+	{"Stalled", "3", "a person is needed", "orange"},
+	{"DataLossSuspected|ConfigurationRegressed", "4", "data in doubt", "red"},
+}
+
+func work() []*panel {
+	const controllers = `controller=~"ordergrid|orderprobe"`
+	return []*panel{
+		lines(8, 7, "Reconciles by result", "How often it looked at an object. A grid that is well is looked at when something changes.").
+			ask("{{controller}} {{result}}", sumBy("controller, result", rate(own("controller_runtime_reconcile_total", controllers)))).
+			unit("ops").from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+		lines(8, 7, "Time to reconcile", "99 % took no longer, per kind.").
+			ask("{{controller}}", quantile(0.99, own("controller_runtime_reconcile_time_seconds", controllers), "controller")).
+			unit("s").from(0).empty("nothing was reconciled").docs("Operator", "metrics.md#operator"),
+		lines(8, 7, "Waiting objects", "Length of the queues. Above 0 for long, --workers is too small or the API server is slow.").
+			ask("{{name}}", maxBy("name", own("workqueue_depth", `name=~"ordergrid|orderprobe"`))).
+			from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+		lines(8, 7, "Writes to the API server", "By kind of object. None while nothing changes: an operator that writes all the time fights with somebody.").
+			ask("{{kind}} {{outcome}}", sumBy("kind, outcome", rate(`{__name__=~"ordergrid_operator_writes_total|ordergrid_operator_probe_writes_total"}`))).
+			unit("ops").from(0).empty("it wrote nothing").docs("Operator", "metrics.md#operator"),
+		lines(8, 7, "Requests to the API server", "By status code.").
+			ask("{{code}}", sumBy("code", rate(own("rest_client_requests_total")))).
+			unit("reqps").from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+		lines(8, 7, "Questions to grid nodes", "How often a node was asked for its status: only while a grid is not well.").
+			ask("{{outcome}}", orZero(sumBy("outcome", rate("ordergrid_operator_node_questions_total")))).
+			unit("ops").from(0).override(nameless, named("none")).docs("Operator", "metrics.md#operator"),
+	}
+}
+
+func process() []*panel {
+	return []*panel{
+		lines(8, 6, "CPU", "Cores in use.").
+			ask("{{pod}}", sumBy("pod", rate(own("process_cpu_seconds_total")))).
+			from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
+		lines(8, 6, "Memory", "Memory present.").
+			ask("{{pod}}", maxBy("pod", own("process_resident_memory_bytes"))).
+			unit("bytes").from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
+		lines(8, 6, "Leader", "1 for the operator that holds the Lease.").
+			ask("{{pod}}", maxBy("pod", own("leader_election_master_status"))).
+			decimals(0).from(0).to(1).custom("lineInterpolation", "stepAfter").empty("no leader election: one operator only").docs("Operator", "metrics.md#operator"),
+	}
+}

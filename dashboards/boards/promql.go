@@ -1,0 +1,76 @@
+package boards
+
+import (
+	"fmt"
+	"strings"
+)
+
+// gridSelector is what the variables of a dashboard choose. None of these labels is a node's own: they come from scraping
+// (the relabelling rules of the chart's PodMonitor). A label that is absent matches All.
+const gridSelector = `namespace=~"$namespace",grid=~"$grid",shard=~"$shard",pod=~"$pod"`
+
+// node selects series of a grid node's metric, of which more matchers may be given.
+func node(metric string, more ...string) string {
+	return "ordergrid_node_" + metric + "{" + strings.Join(append([]string{gridSelector}, more...), ",") + "}"
+}
+
+// operator selects series about grids that the operator exports.
+func operator(metric string, more ...string) string {
+	return "ordergrid_operator_" + metric + "{" + strings.Join(append([]string{`namespace=~"$namespace",grid=~"$grid"`}, more...), ",") + "}"
+}
+
+// probe selects series of the probes themselves.
+func probe(metric string, more ...string) string {
+	return "ordergrid_probe_" + metric + "{" + strings.Join(append([]string{`namespace=~"$namespace"`}, more...), ",") + "}"
+}
+
+func rate(series string) string     { return "rate(" + series + "[$__rate_interval])" }
+func increase(series string) string { return "increase(" + series + "[$__rate_interval])" }
+
+// sumBy adds up what has the same labels; without labels everything.
+func sumBy(labels, expr string) string { return aggregate("sum", labels, expr) }
+func maxBy(labels, expr string) string { return aggregate("max", labels, expr) }
+
+func aggregate(how, labels, expr string) string {
+	if labels == "" {
+		return how + "(" + expr + ")"
+	}
+	return how + " by (" + labels + ") (" + expr + ")"
+}
+
+// orZero answers 0 where there is no series, for counts of which none is 0.
+func orZero(expr string) string { return expr + " or vector(0)" }
+
+// orZeroPer answers 0 for every pod that has no such series but is scraped: what the kernel does not count did not happen.
+func orZeroPer(expr string) string {
+	return expr + " or 0 * " + maxBy("pod", node("memory_used_bytes"))
+}
+
+// quantile of a histogram: of its native buckets, or of the classic ones where Prometheus keeps no native ones.
+func quantile(q float64, series, labels string) string {
+	le := "le"
+	if labels != "" {
+		le += ", " + labels
+	}
+	return fmt.Sprintf("histogram_quantile(%v, sum by (%s) (%s)) or on (%s) histogram_quantile(%v, sum by (%s) (%s))",
+		q, labels, rate(series), labels, q, le, rate(buckets(series)))
+}
+
+// spread is a histogram over time, for a heat map.
+func spread(series string) string {
+	return "sum(" + rate(series) + ") or on () sum by (le) (" + rate(buckets(series)) + ")"
+}
+
+// mean of what a histogram counted.
+func mean(series, labels string) string {
+	return fmt.Sprintf("histogram_avg(sum by (%s) (%s)) or on (%s) sum by (%s) (%s) / sum by (%s) (%s)", labels, rate(series), labels,
+		labels, rate(part(series, "_sum")), labels, rate(part(series, "_count")))
+}
+
+func buckets(series string) string { return part(series, "_bucket") }
+
+// part names a classic part of a histogram.
+func part(series, suffix string) string {
+	name, selector, _ := strings.Cut(series, "{")
+	return name + suffix + "{" + selector
+}

@@ -1,0 +1,103 @@
+package boards
+
+func replication() (board, error) {
+	return board{
+		uid: "ordergrid-replication", title: "OrderGrid / Replication and failover", from: "now-30m",
+		description: "Who is primary, who has every order, what a failover did. Orange marks are new epochs, purple ones drills.",
+		variables:   gridVariables(), annotations: marks(),
+		sections: []section{
+			{"Roles", rolesNow()},
+			{"Copies", copiesPanels()},
+			{"What a failover does to orders", failover()},
+			{"Signs of life and trouble", trouble()},
+		},
+	}, nil
+}
+
+func rolesNow() []*panel {
+	return []*panel{
+		roles(16, 8),
+		lines(8, 8, "Epoch", "Number of the configuration of each partition: every change of its members or its primary raises it by one.").
+			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("partition_epoch"))).
+			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
+		lamp(4, "Partitions without a primary", "Partitions of which no scraped node is primary and takes orders.").
+			ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
+			decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+		lamp(4, "Fewest copies in sync", "Of the partition that has the fewest.").
+			ask("copies", "min("+copies()+")").
+			decimals(0).goal("red", at(1, "orange"), at(2, "green")).empty(noGrid).docs("Runbook: not redundant", "runbooks/NotRedundant.md"),
+		lamp(4, "Most primaries on one pod", "Partitions that one pod is primary of, of the pod that has the most: after a failover more than one, until they are handed back.").
+			ask("primaries", "max("+sumBy("namespace, grid, pod", role("primary"))+")").
+			decimals(0).goal("green", at(2, "orange")).empty(noGrid).docs("A planned stop", "spec/ordergrid.md#a-planned-stop"),
+		lamp(4, "Changes in this range", "Configurations adopted in the time shown: take-overs, hand-overs, members lost and joined.").
+			ask("changes", "sum(increase("+node("configuration_changes_total")+"[$__range]))").
+			decimals(0).goal("green", at(1, "blue")).empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
+		lamp(4, "Lineage", "Highest of all partitions. It rises when a person accepts that data is lost; 1 is as created.").
+			ask("lineage", "max("+node("partition_lineage")+")").
+			decimals(0).goal("green", at(2, "red")).empty(noGrid).docs("Runbook: data loss suspected", "runbooks/DataLossSuspected.md"),
+		lamp(4, "Replicas discarded", "Replicas that were discarded with their orders and joined anew, in the time shown.").
+			ask("discarded", "sum(increase("+node("replica_restarts_total")+"[$__range]))").
+			decimals(0).goal("green", at(1, "orange")).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+	}
+}
+
+func copiesPanels() []*panel {
+	return []*panel{
+		lines(8, 7, "Copies in sync", "Members that hold every acknowledged order, per partition, as its primary says.").
+			ask("{{grid}} {{partition}}", maxBy("grid, partition", copies())).
+			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty(noGrid).docs("Words", "replication.md#words"),
+		lines(8, 7, "Entries not yet on every copy", "Stored on the primary and not yet known to be committed.").
+			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_entries"))).
+			from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+		lines(8, 7, "Age of what is not on every copy", "Age of the oldest entry that is not known to be committed: how long the order that waits longest has waited.").
+			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_seconds"))).
+			unit("s").from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+		lines(8, 7, "Replication, there and back", "From sending entries to another copy until its acknowledgement.").
+			ask("median", quantile(0.5, node("replication_round_trip_seconds"), "")).
+			ask("99 %", quantile(0.99, node("replication_round_trip_seconds"), "")).
+			ask("max", quantile(1, node("replication_round_trip_seconds"), "")).
+			unit("s").logarithmic().empty("nothing is replicated").docs("Latency and throughput", "metrics.md#latency-and-throughput"),
+		lines(8, 7, "Log position", "Last entry stored, per partition and pod. Lines that part are a copy that falls behind.").
+			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("last_sequence"))).
+			decimals(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+		lines(8, 7, "Catching up", "Bytes of the log sent to members that catch up, per sending pod.").
+			ask("{{pod}}", sumBy("pod", rate(node("learner_sent_bytes_total")))).
+			unit("Bps").from(0).empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
+	}
+}
+
+func failover() []*panel {
+	return []*panel{
+		lines(8, 7, "Orders acknowledged", "Per partition. The notch is what a failover cost.").
+			ask("{{partition}}", sumBy("partition", rate(node("orders_total", `outcome="acknowledged"`)))).
+			unit("ops").from(0).empty(noGrid).docs("Measured", "robustness.md#measured"),
+		lines(8, 7, "Order latency", "Orders that waited for the new primary are the slow ones right after a mark.").
+			ask("median", quantile(0.5, node("order_latency_seconds"), "")).
+			ask("max", quantile(1, node("order_latency_seconds"), "")).
+			unit("s").logarithmic().empty(noOrders).docs("Latency and throughput", "metrics.md#latency-and-throughput"),
+		lines(8, 7, "Repetitions and redirects", "Orders sent again after a lost connection and recognised (duplicates), and requests that went to a pod which is not primary.").
+			ask("repetitions", sumBy("", rate(node("orders_total", `outcome="duplicate"`)))).
+			ask("redirects", sumBy("", rate(node("redirects_total")))).
+			unit("ops").from(0).empty(noGrid).docs("How once is once", "client.md#how-once-is-once"),
+	}
+}
+
+func trouble() []*panel {
+	return []*panel{
+		lines(6, 7, "Late signs of life", "Beacons answered more than three beacon times after the one before. A member silent for --lease is dropped.").
+			ask("{{pod}}", sumBy("pod", increase(node("beacons_total", `event="late"`)))).
+			from(0).empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
+		lines(6, 7, "Sent again, dropped", "Entries sent again to a member, frames for a node without a connection, frames of another epoch.").
+			ask("sent again", sumBy("", rate(node("resends_total")))).
+			ask("no connection", sumBy("", rate(node("peer_frames_dropped_total")))).
+			ask("another epoch", sumBy("", rate(node("stale_frames_total")))).
+			unit("ops").from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+		lines(6, 7, "Gaps found", "Gaps in a sequence: a client that skipped a number, entries a copy missed. Each is repaired or refused, none is passed over.").
+			ask("{{side}}", sumBy("side", increase(node("gaps_total")))).
+			from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+		lines(6, 7, "Asking the API server", "Changes of a configuration proposed, and reads and watches that failed. Orders do not need it; a change of members does.").
+			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
+			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
+			from(0).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+	}
+}
