@@ -60,8 +60,9 @@ images: ## Build the container images as archives below out/images (no Docker ne
 	@$(CLUSTERCTL) image build --all --out out/images
 
 .PHONY: generate
-generate: ## Regenerate deepcopy code, CRDs and the chart's copy of them
+generate: ## Regenerate deepcopy code, CRDs, dashboards and the chart's copies
 	@$(GO) run ./hack/generate
+	@$(GO) run ./dashboards/cmd/generate
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod have drifted

@@ -36,10 +36,11 @@ func onTheGrid() []*panel {
 
 func stages() []*panel {
 	stage := func(title string, q float64) *panel {
-		return lines(8, 8, title, "The whole, and the parts of it: replication is the way to another copy and back; parsing and storing is the work of the primary before that. A wake-up serves all that has arrived.").
+		return lines(8, 8, title, "The whole, and the parts of it: replication is the way to another copy and back; parsing and storing is the work of the primary before that, committing after it. A wake-up serves all that has arrived.").
 			ask("whole", quantile(q, node("order_latency_seconds"), "")).
 			ask("replication, there and back", quantile(q, node("replication_round_trip_seconds"), "")).
 			ask("parse, check, store", quantile(q, node("preprocess_seconds"), "")).
+			ask("commit, write the answers", quantile(q, node("postprocess_seconds"), "")).
 			ask("one wake-up of a loop", quantile(q, node("loop_wakeup_seconds"), "")).
 			unit("s").logarithmic().empty(noOrders).docs("Latency and throughput", "metrics.md#latency-and-throughput")
 	}

@@ -103,10 +103,10 @@ func work() []*panel {
 
 func process() []*panel {
 	return []*panel{
-		lines(8, 6, "CPU", "Cores in use.").
+		lines(8, 6, "CPU", "Cores that the operator uses.").
 			ask("{{pod}}", sumBy("pod", rate(own("process_cpu_seconds_total")))).
 			from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
-		lines(8, 6, "Memory", "Memory present.").
+		lines(8, 6, "Memory", "Memory present of each operator.").
 			ask("{{pod}}", maxBy("pod", own("process_resident_memory_bytes"))).
 			unit("bytes").from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
 		lines(8, 6, "Leader", "1 for the operator that holds the Lease.").

@@ -1,0 +1,59 @@
+package derived
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+const root = "../.."
+
+// TestTree: the files in the tree are what the code gives.
+func TestTree(t *testing.T) {
+	drifted, err := Write(root, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range drifted {
+		t.Errorf("%s differs from what it is derived from; run `make generate` and commit the result", name)
+	}
+}
+
+// TestDrift: a file that differs, one that is missing and one that nothing makes are found, and put right.
+func TestDrift(t *testing.T) {
+	dir := t.TempDir()
+	rules := filepath.Join(dir, Rules)
+	if err := os.MkdirAll(filepath.Dir(rules), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(rules, "groups: []\n")
+	if _, err := Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if drifted, err := Write(dir, true); err != nil || len(drifted) > 0 {
+		t.Fatalf("just written: %v, %v", drifted, err)
+	}
+	write(filepath.Join(dir, Dashboards, "overview.json"), "{}")
+	write(filepath.Join(dir, chartJSON, "stale.json"), "{}")
+	write(filepath.Join(dir, chartRules), "groups: [other]\n")
+	if err := os.Remove(filepath.Join(dir, chartJSON, "latency.json")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"charts/ordergrid/files/dashboards/latency.json", "charts/ordergrid/files/dashboards/stale.json", chartRules, "dashboards/overview.json"}
+	slices.Sort(want)
+	for _, verify := range []bool{true, false} {
+		if drifted, err := Write(dir, verify); err != nil || !slices.Equal(drifted, want) {
+			t.Fatalf("verify %v: %v, %v\nwant %v", verify, drifted, err, want)
+		}
+	}
+	if drifted, err := Write(dir, true); err != nil || len(drifted) > 0 {
+		t.Fatalf("put right: %v, %v", drifted, err)
+	}
+}
