@@ -98,6 +98,10 @@ func (s *Session) recover(h hint, failed string) {
 		}
 		s.troubled(nanotime(), 0, err)
 		s.trouble.triedAt = nanotime()
+		var not *notPrimaryError
+		if errors.As(err, &not) {
+			s.stats.Redirects++
+		}
 		var reject *RejectError
 		if errors.As(err, &reject) && reject.Code == wire.CodeSessionMoved {
 			s.attempt = max(s.attempt, reject.Detail)

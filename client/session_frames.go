@@ -28,6 +28,7 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
 			return s.violation(c, "not-primary", err)
 		}
+		s.stats.Redirects++
 		return &notPrimaryError{partition: s.partition, address: c.addr, epoch: m.Epoch, hint: string(m.Address)}
 	case wire.TypeGoaway:
 		var m wire.Goaway

@@ -23,6 +23,7 @@ type Stats struct {
 	ReadsFailed   uint64 // … ended with any other error
 
 	Connects   uint64 // connections made with the session opened on them
+	Redirects  uint64 // answers that named another node as primary, or none
 	Resent     uint64 // Submit frames sent again after a reconnect
 	Evictions  uint64 // times the grid had forgotten the session
 	Gaps       uint64 // acks that skipped an order, and SequenceGap answers of the node
@@ -74,6 +75,7 @@ func (s *Stats) add(t *Stats) {
 	s.ReadsAnswered += t.ReadsAnswered
 	s.ReadsFailed += t.ReadsFailed
 	s.Connects += t.Connects
+	s.Redirects += t.Redirects
 	s.Resent += t.Resent
 	s.Evictions += t.Evictions
 	s.Gaps += t.Gaps

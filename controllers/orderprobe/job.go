@@ -14,11 +14,13 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
 const (
 	containerName = "order-probe"
+	portMetrics   = "metrics"
 
 	// nonRoot is the user and group of every container, as in images/.
 	nonRoot int64 = 65532
@@ -110,6 +112,7 @@ func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) cor
 		Image:           probe.Spec.Image,
 		ImagePullPolicy: probe.Spec.ImagePullPolicy,
 		Args:            args(probe),
+		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: pod.HTTPPort, Protocol: corev1.ProtocolTCP}},
 		Env: []corev1.EnvVar{{Name: "PROBE_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 			APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']",
 		}}}},

@@ -27,6 +27,7 @@ type podFlags struct {
 	server, account string
 	startWait       time.Duration
 	shared          bool
+	http            string
 }
 
 func podCommand() *cobra.Command {
@@ -51,6 +52,7 @@ every step of the scenario's timetable and writes key "result.json".`,
 	set.StringVar(&f.runID, "run-id", "", "8 characters common to all probes of the run (default: random)")
 	set.DurationVar(&f.startWait, "start-wait", 10*time.Minute, "how long to wait for startAt")
 	set.BoolVar(&f.shared, "shared-cores", false, "say that grid pods run on the same cores as probes")
+	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", pod.HTTPPort), "address to serve /metrics at while the run goes on; empty switches it off")
 	set.StringVar(&f.server, "api-server", "", "URL of the API server")
 	set.StringVar(&f.account, "account-dir", "", "directory of the service account's token, namespace and ca.crt")
 	_, _ = set.MarkHidden("api-server"), set.MarkHidden("account-dir") // for tests; both flags exist
@@ -94,10 +96,16 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
+	metrics, stop, err := serveMetrics(f.http, cmd.ErrOrStderr())
+	if err != nil {
+		return usage(err)
+	}
+	defer stop()
 	ctx := cmd.Context()
 	cfg := runner.Config{
 		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: []int{f.index},
 		Metrics: f.grid.metrics, Shared: f.shared, Flags: flagWords(cmd.Flags()), RequestTimeout: f.grid.timeout, Progress: newProgress(cmd.OutOrStdout(), plan),
+		Live: metrics,
 	}
 	res, err := f.execute(ctx, channel, cfg)
 	if err != nil {

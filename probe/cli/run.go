@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/runner"
@@ -31,6 +32,8 @@ type runFlags struct {
 	out       string
 	quiet     time.Duration
 	shared    bool
+	http      string
+	live      *live.Metrics // nil without --http
 }
 
 func runCommand() *cobra.Command {
@@ -54,6 +57,7 @@ func runCommand() *cobra.Command {
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
+	set.StringVar(&f.http, "http", "", "address to serve /metrics at while the run goes on, such as :9401 (default: none)")
 	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
 	return cmd
 }
@@ -67,6 +71,12 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
+	metrics, stop, err := serveMetrics(f.http, cmd.ErrOrStderr())
+	if err != nil {
+		return usage(err)
+	}
+	defer stop()
+	f.live = metrics
 	var end error
 	reports := map[string]*report.Report{}
 	for _, plan := range plans {
@@ -91,6 +101,20 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	return end
+}
+
+// serveMetrics shows runs to Prometheus at an address, "" for not at all.
+func serveMetrics(address string, say io.Writer) (*live.Metrics, func(), error) {
+	if address == "" {
+		return nil, func() {}, nil
+	}
+	m := &live.Metrics{}
+	at, stop, err := m.Serve(address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--http %s: %w; allowed: a free ip:port, or empty", address, err)
+	}
+	fmt.Fprintf(say, "metrics at http://%s/metrics\n", at)
+	return m, stop, nil
 }
 
 func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
@@ -142,7 +166,7 @@ func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan
 	cfg := runner.Config{
 		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: fixorder.NewRun(),
 		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
-		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show,
+		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
 	}
 	for i := range plan.Probes {
 		cfg.Probes = append(cfg.Probes, i)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -159,6 +160,13 @@ func (g *Grid) Open(ctx context.Context, p wire.PartitionID) (*Thread, error) {
 
 // Close ends the session.
 func (t *Thread) Close() error { return t.s.Close() }
+
+// Counts are what the client has counted: orders sent again, answers that named
+// another node, connections made.
+func (g *Grid) Counts() live.Client {
+	s := g.c.Stats()
+	return live.Client{Retries: s.Resent, Redirects: s.Redirects, Connects: s.Connects}
+}
 
 // Outages are those of any session that ended after since, one line each; at most
 // the last 64.

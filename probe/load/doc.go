@@ -12,5 +12,6 @@
 // lateness against the figures.
 //
 // During a step nothing is counted or put in a histogram: threads write
-// timestamps into their order's record, and statistics are made afterwards.
+// timestamps into their order's record, and statistics are made afterwards. A
+// reader of complete records (Order.Complete) may follow the step meanwhile.
 package load

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -41,8 +42,16 @@ type Order struct {
 
 	Fate   Fate
 	Thread uint8
-	_      [5]byte
+	_      [1]byte
+	done   uint32 // 1: written to the end
 }
+
+// Complete says, to any goroutine and while the step is under way, whether the
+// order was handed to the grid and has its fate. The record does not change any more.
+func (o *Order) Complete() bool { return atomic.LoadUint32(&o.done) != 0 }
+
+// complete is the last write to a record.
+func (o *Order) complete() { atomic.StoreUint32(&o.done, 1) }
 
 // Orders is room for the records of one step, outside the Go heap so that a
 // long run gives the collector nothing to look at, and resident from the start

@@ -49,6 +49,19 @@ type Step struct {
 	// DrainLimit bounds how long created orders may still wait to be sent
 	// after the last one was created; what is left then stays Unsent.
 	DrainLimit time.Duration
+	// Progress, if not nil, can be asked while the step is under way.
+	Progress *Progress
+}
+
+// Progress of a step, for any goroutine. It costs the step nothing.
+type Progress struct{ gate atomic.Pointer[gate] }
+
+// Created is how many orders were created so far.
+func (p *Progress) Created() int64 {
+	if g := p.gate.Load(); g != nil {
+		return g.created.Load()
+	}
+	return 0
 }
 
 // Outcome is what a step left behind.
@@ -69,6 +82,9 @@ func (p *Probe) Run(ctx context.Context, s Step, orders []Order) (Outcome, error
 		return Outcome{}, err
 	}
 	g := newGate(len(p.Threads))
+	if s.Progress != nil {
+		s.Progress.gate.Store(g)
+	}
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() {
 		stop.Store(true)
@@ -167,8 +183,9 @@ func (p *Probe) publish(ctx context.Context, g *gate, n int, s Step, orders []Or
 			if out.example == nil {
 				out.example = fmt.Errorf("order %d: %w", s.First+i, err)
 			}
-			continue
+		} else {
+			o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, Acked
 		}
-		o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, Acked
+		o.complete()
 	}
 }

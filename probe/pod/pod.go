@@ -32,6 +32,9 @@ const (
 	KeyStartAt = "startAt"     // the operator's: RFC 3339 with nanoseconds
 )
 
+// HTTPPort of a probe pod serves /metrics while it runs.
+const HTTPPort = 9401
+
 // MaxResult is what fits a ConfigMap (1 MiB) with room for its metadata.
 const MaxResult = 1<<20 - 8<<10
 

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/ledger"
+	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -49,7 +50,9 @@ type Config struct {
 	// to calm down before a step. The step begins in any case.
 	QuietWait time.Duration
 	Progress  Progress
-	Logger    *slog.Logger
+	// Live, if not nil, shows the run to Prometheus while it goes on.
+	Live   *live.Metrics
+	Logger *slog.Logger
 }
 
 // Progress is told how far a run is. Methods are called from one goroutine.
@@ -75,6 +78,7 @@ type Run struct {
 	probes []*probe
 	result *report.Result
 	http   []string
+	live   *live.Run
 }
 
 // probe is one probe with what belongs to it for the whole run.
@@ -126,6 +130,7 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 			return nil, err
 		}
 	}
+	r.live = cfg.Live.Begin(cfg.Plan.Scenario, len(cfg.Plan.Steps), names(cfg.Probes), r.grid.Counts)
 	r.http = metricsURLs(cfg.Metrics, r.grid.Addresses())
 	r.result.Manifests = []report.Manifest{r.manifest()}
 	return r, nil
@@ -133,6 +138,13 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 
 // Name is the letter of a probe, as in the published tests.
 func Name(index int) string { return string(rune('A' + index)) }
+
+func names(probes []int) (letters []string) {
+	for _, index := range probes {
+		letters = append(letters, Name(index))
+	}
+	return letters
+}
 
 func (r *Run) newProbe(ctx context.Context, index int) (*probe, error) {
 	plan := r.cfg.Plan
@@ -176,6 +188,7 @@ func (r *Run) newProbe(ctx context.Context, index int) (*probe, error) {
 
 // Close ends all connections and files.
 func (r *Run) Close() error {
+	r.live.End()
 	var errs []error
 	for _, p := range r.probes {
 		for _, t := range p.threads {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/pacer"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -27,6 +28,7 @@ type share struct {
 	schedule pacer.Schedule
 	first    int64
 	orders   []load.Order
+	progress *load.Progress
 	outcome  load.Outcome
 	err      error
 }
@@ -83,7 +85,7 @@ func (r *Run) shares(s scenario.Step) (shares []share, err error) {
 			return nil, err
 		}
 		n := schedule.Orders(int64(plan.WarmupTime() + plan.MeasureTime()))
-		shares = append(shares, share{p: p, schedule: schedule, first: p.next, orders: p.orders.First(n)})
+		shares = append(shares, share{p: p, schedule: schedule, first: p.next, orders: p.orders.First(n), progress: &load.Progress{}})
 	}
 	return shares, nil
 }
@@ -99,14 +101,16 @@ func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []s
 	}()
 	sampled := make(chan *report.Conditions, 1)
 	go func() { sampled <- r.conditions(ctx, s, start) }()
+	followed := r.follow(s, start, shares)
 	var wg sync.WaitGroup
 	for i := range shares {
 		sh := &shares[i]
 		wg.Go(func() {
-			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, DrainLimit: drainLimit}, sh.orders)
+			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, DrainLimit: drainLimit, Progress: sh.progress}, sh.orders)
 		})
 	}
 	wg.Wait()
+	followed()
 	var errs []error
 	for _, sh := range shares {
 		errs = append(errs, sh.err)
@@ -118,6 +122,16 @@ func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []s
 		}
 	}
 	return cond, errors.Join(errs...)
+}
+
+// follow shows the step to Prometheus; the function returned ends that.
+func (r *Run) follow(s scenario.Step, start int64, shares []share) func() {
+	var followed []live.Share
+	for _, sh := range shares {
+		followed = append(followed, live.Share{Probe: sh.p.load.Name, Orders: sh.orders, Schedule: sh.schedule, Progress: sh.progress,
+			Start: start, Begin: start + int64(r.cfg.Plan.WarmupTime())})
+	}
+	return r.live.Follow(s.ID+1, followed)
 }
 
 // tally makes counts and histograms of a step's records.
