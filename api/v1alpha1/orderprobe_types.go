@@ -166,6 +166,14 @@ type OrderProbeStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	VerdictReason string `json:"verdictReason,omitempty"`
 
+	// verdicts are the single judgements, each with its reason: CORRECT, VALID and those of the scenario (SHAPE, SLO,
+	// LAB, LAB-ABS, KNEE).
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Verdicts []ProbeVerdict `json:"verdicts,omitempty"`
+
 	// mean create-to-end latency at the highest rate with a valid figure, with unit and rate.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -201,6 +209,22 @@ const (
 	// VerdictIncorrect says that orders were lost, duplicated, or there was a gap.
 	VerdictIncorrect Verdict = "Incorrect"
 )
+
+// ProbeVerdict is one judgement of a run.
+type ProbeVerdict struct {
+	// name such as SHAPE.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+	// status is PASS, FAIL, INVALID, INVALID-CONTENDED or "not judged".
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Status string `json:"status"`
+	// reason in words, with the figures it rests on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+}
 
 // ProbeRow is one figure. Numbers are decimal strings, so that no reader rounds them.
 type ProbeRow struct {

@@ -83,6 +83,10 @@ func files(r *report.Report) (map[string]string, error) {
 func fill(status *api.OrderProbeStatus, r *report.Report) {
 	status.Verdict = api.Verdict(r.Verdict)
 	status.VerdictReason = truncate(r.Reason, 1024)
+	status.Verdicts = nil
+	for _, j := range r.Judgements {
+		status.Verdicts = append(status.Verdicts, api.ProbeVerdict{Name: j.Name, Status: j.Status, Reason: truncate(j.Detail, 1024)})
+	}
 	status.Mean = headline(r, "c2e mean")
 	status.P99 = headline(r, "c2e p99")
 	status.Rows = nil

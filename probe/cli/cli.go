@@ -23,6 +23,7 @@ const (
 	ExitUsage     = 2 // the command line is wrong
 	ExitInvalid   = 3 // every order right, but the machine disturbed the figures
 	ExitFailed    = 4 // the run could not be carried out
+	ExitJudged    = 5 // valid and every order right, but a verdict of the scenario is FAIL
 )
 
 // codeError ends the program with a code. Its error, if any, is printed.
@@ -50,12 +51,15 @@ func outcome(r *report.Report) error {
 	case report.ReportInvalid:
 		return &codeError{code: ExitInvalid}
 	}
+	if len(r.Failed()) > 0 {
+		return &codeError{code: ExitJudged}
+	}
 	return nil
 }
 
-// worse of two outcomes: incorrect, failed, invalid, ok.
+// worse of two outcomes: incorrect, failed, invalid, judged, ok.
 func worse(a, b error) error {
-	rank := map[int]int{ExitOK: 0, ExitInvalid: 1, ExitFailed: 2, ExitIncorrect: 3}
+	rank := map[int]int{ExitOK: 0, ExitJudged: 1, ExitInvalid: 2, ExitFailed: 3, ExitIncorrect: 4}
 	if rank[codeOf(b)] > rank[codeOf(a)] {
 		return b
 	}
@@ -100,7 +104,8 @@ was intended, created and sent, read the grid's logs back to see that nothing
 acknowledged was lost, and print published figures beside those measured here.
 
 Exit codes: 0 valid and correct, 1 orders lost, duplicated or out of sequence,
-2 wrong command line, 3 correct but the machine disturbed the figures, 4 could not run.`,
+2 wrong command line, 3 correct but the machine disturbed the figures, 4 could not run,
+5 correct and valid, but not what the scenario asks for (SHAPE, SLO, LAB, LAB-ABS).`,
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -87,6 +87,23 @@ func TestListNamesEverything(t *testing.T) {
 
 func TestWorseOutcome(t *testing.T) {
 	incorrect, invalid := &codeError{code: ExitIncorrect}, &codeError{code: ExitInvalid}
+	judged := &codeError{code: ExitJudged}
+	if codeOf(worse(judged, invalid)) != ExitInvalid || codeOf(worse(judged, nil)) != ExitJudged {
+		t.Error("a figure that means nothing is worse than one that is too high")
+	}
+	for _, c := range []struct {
+		rep  report.Report
+		want int
+	}{
+		{report.Report{Verdict: report.ReportValid, Judgements: []report.Judgement{{Name: "SHAPE", Status: report.Pass}, {Name: "SLO", Status: report.NotJudged}}}, ExitOK},
+		{report.Report{Verdict: report.ReportValid, Judgements: []report.Judgement{{Name: "SHAPE", Status: report.Fail}}}, ExitJudged},
+		{report.Report{Verdict: report.ReportInvalid, Judgements: []report.Judgement{{Name: "LAB-ABS", Status: report.Fail}}}, ExitInvalid},
+		{report.Report{Verdict: report.ReportIncorrect, Judgements: []report.Judgement{{Name: "CORRECT", Status: report.Fail}}}, ExitIncorrect},
+	} {
+		if got := codeOf(outcome(&c.rep)); got != c.want {
+			t.Errorf("%s %+v: exit code %d, want %d", c.rep.Verdict, c.rep.Judgements, got, c.want)
+		}
+	}
 	if codeOf(worse(invalid, incorrect)) != ExitIncorrect || codeOf(worse(incorrect, invalid)) != ExitIncorrect || codeOf(worse(nil, invalid)) != ExitInvalid || worse(nil, nil) != nil {
 		t.Error("order of outcomes")
 	}

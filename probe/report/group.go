@@ -136,18 +136,24 @@ func (g *group) verdict() (verdict, reason string) {
 		return OK, ""
 	}
 	var all []Reason
+	for _, r := range g.runs {
+		all = append(all, r.reasons...)
+	}
+	return worst(all), g.why()
+}
+
+// why no run of the group is valid, in words.
+func (g *group) why() string {
 	var texts []string
 	for _, r := range g.runs {
 		for _, why := range r.reasons {
-			all = append(all, why)
 			if !slices.Contains(texts, why.Text) {
 				texts = append(texts, why.Text)
 			}
 		}
 	}
-	reason = texts[0]
 	if more := len(texts) - 1; more > 0 {
-		reason += fmt.Sprintf("; and %d more", more)
+		return fmt.Sprintf("%s; and %d more", texts[0], more)
 	}
-	return worst(all), reason
+	return texts[0]
 }

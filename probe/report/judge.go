@@ -7,9 +7,9 @@ import (
 
 // Judgement is one of the scenario's verdicts (published.Scenario.Verdict).
 type Judgement struct {
-	// Name: CORRECT, SHAPE, LAB-ABS, LAB, SLO.
+	// Name: CORRECT, VALID, SHAPE, LAB-ABS, LAB, SLO.
 	Name string `json:"name"`
-	// Status: PASS, FAIL, INVALID, or "not judged".
+	// Status: PASS, FAIL, INVALID, INVALID-CONTENDED, or "not judged".
 	Status string `json:"status"`
 	Detail string `json:"detail"`
 }
@@ -31,7 +31,7 @@ const (
 )
 
 func judge(r *Report) []Judgement {
-	out := []Judgement{judgeCorrect(r)}
+	out := []Judgement{judgeCorrect(r), judgeValid(r)}
 	switch r.Scenario {
 	case "stac-single":
 		out = append(out, judgeShape(r, "c2e", singleShapeLimit, 6000, 2000, "187/171 = 1.09"), judgeAbsolute(r))
@@ -91,6 +91,7 @@ func judgeShape(r *Report, latency string, limit float64, high, low int, publish
 	switch {
 	case first.invalid() || last.invalid():
 		j.Status = Invalid
+		j.Detail += disturbed(first, last)
 	case q <= limit:
 		j.Status = Pass
 	default:
@@ -110,6 +111,7 @@ func judgeSLO(r *Report) Judgement {
 		switch {
 		case g.invalid():
 			j.Status = Invalid
+			j.Detail += disturbed(g)
 		case us <= sloMeanUs:
 			j.Status = Pass
 		default:
@@ -142,7 +144,7 @@ func judgeAbsolute(r *Report) Judgement {
 	}
 	switch {
 	case compared == 0 && invalid > 0:
-		j.Status, j.Detail = Invalid, "no valid row at a published rate"
+		j.Status, j.Detail = Invalid, "no valid row at a published rate"+disturbed(r.groups...)
 	case compared == 0:
 		j.Detail = "no row at a published rate"
 	case len(slower) > 0:

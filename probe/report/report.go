@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -96,6 +97,9 @@ func New(d *published.Data, r *Result) (*Report, error) {
 	}
 	out.Judgements = judge(out)
 	out.Verdict, out.Reason = overall(out)
+	if names := out.Failed(); out.Verdict == ReportValid && len(names) > 0 {
+		out.Reason += "; not as the scenario asks: " + strings.Join(names, ", ")
+	}
 	return out, nil
 }
 
@@ -207,17 +211,10 @@ func overall(r *Report) (verdict, reason string) {
 	if lost+dup+gaps+other > 0 {
 		return ReportIncorrect, fmt.Sprintf("%d lost, %d duplicates, %d gaps, %d other violations", lost, dup, gaps, other)
 	}
-	rows := 0
-	for _, g := range r.groups {
-		if g.invalid() {
-			if rows++; rows == 1 {
-				_, first = g.verdict()
-			}
-		}
-	}
+	rows, _, why := r.invalidRates()
 	switch {
 	case rows > 0:
-		return ReportInvalid, fmt.Sprintf("%d of %d rates have no valid run: %s", rows, len(r.groups), first)
+		return ReportInvalid, fmt.Sprintf("%d of %d rates have no valid run: %s", rows, len(r.groups), why)
 	case invalid > 0:
 		return ReportValid, fmt.Sprintf("no order lost, duplicated or out of sequence; %d of %d runs were not valid and are left out: %s", invalid, total, first)
 	}

@@ -113,23 +113,8 @@ func valueRow(base Row, metric, unit string, v float64) Row {
 // orders/s in total.
 func (b *builder) servers(base Row, g *group) {
 	var cores, pauses []float64
-	for _, r := range g.runs {
-		if len(r.reasons) > 0 && !g.invalid() {
-			continue
-		}
-		seen := map[string]bool{}
-		for _, c := range r.conditions {
-			for _, n := range c.Nodes {
-				if seen[n.Name] { // several probe pods may report the same node
-					continue
-				}
-				seen[n.Name] = true
-				cores = append(cores, n.CPUCores)
-				if n.PausesPerSec >= 0 {
-					pauses = append(pauses, n.PausesPerSec)
-				}
-			}
-		}
+	for _, node := range g.servers() {
+		cores, pauses = append(cores, node.cores...), append(pauses, node.pauses...)
 	}
 	if len(cores) > 0 {
 		row := valueRow(base, "server cpu", "cores", mean(cores))

@@ -5,7 +5,7 @@ import "fmt"
 // Table is one table of a report. Text and HTML print the same cells, so a
 // figure reads the same in both.
 type Table struct {
-	Name    string // stable: c2e, s2e, i2e, scaling, runs, checks, cost
+	Name    string // stable: c2e, s2e, i2e, scaling, runs, checks, servers, cost
 	Title   string
 	Columns []Column
 	Rows    [][]Cell // each as long as Columns
@@ -43,7 +43,11 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 	if perRun {
 		out = append(out, r.perRunTable())
 	}
-	return append(out, r.checksTable())
+	out = append(out, r.checksTable())
+	if t := r.serversTable(); t != nil {
+		out = append(out, t)
+	}
+	return out
 }
 
 // figureOf finds a row of the merged figures.
@@ -59,7 +63,7 @@ func (r *Report) figureOf(g *group, metric string) (Row, bool) {
 // compared are the statistics the reports have; alone those they do not.
 var (
 	compared = []string{"mean", "p50", "p90", "p95"}
-	alone    = []string{"p99", "p99.9", "p99.99", "max", "sd"}
+	alone    = []string{"p99", "p99.9", "p99.99", "min", "max", "sd"}
 )
 
 // shown leaves out statistics that no row has the samples for.
