@@ -218,7 +218,7 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 	return s, nil
 }
 
-// Submit sends one FIX NewOrderSingle to the partition that its ClOrdID (tag 11)
+// Submit sends one FIX message (35=D, F or G) to the partition that its ClOrdID (tag 11)
 // belongs to and waits until it is committed. See FateOf for errors and
 // Session.Submit for timeouts.
 func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {

@@ -84,7 +84,7 @@ func newSession(c *Client, partition wire.PartitionID, auto IO, reads readerKind
 // Partition the session sends to.
 func (s *Session) Partition() wire.PartitionID { return s.partition }
 
-// Submit sends one FIX NewOrderSingle and waits until it is committed on every
+// Submit sends one FIX message (35=D, F or G) and waits until it is committed on every
 // in-sync copy. See FateOf for what an error means. fix is not kept. Without a
 // deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
 // noticed within about 20 ms. With the window full, Submit waits.

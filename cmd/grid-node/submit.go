@@ -51,7 +51,7 @@ func submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit",
 		Short: "Submit FIX orders and print where each one stands",
-		Long: `Submit FIX 4.2 or 4.4 NewOrderSingle messages and print a receipt for each:
+		Long: `Submit FIX 4.2 or 4.4 orders, cancels and replaces (35=D, F, G) and print a receipt for each:
 grid order id, epoch, copies, time taken.
 
 Without --file one sample order is made. A file holds one message a line; SOH may be

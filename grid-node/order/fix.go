@@ -23,12 +23,13 @@ const (
 	FIX44 Version = 44
 )
 
-// Order is what pre-processing finds in a NewOrderSingle. Offsets count from
-// the first byte of the message.
+// Order is what pre-processing finds in a message. Offsets count from the first
+// byte of it.
 type Order struct {
 	Fields
 	Version     Version
-	OrdType     byte
+	MsgType     byte   // 'D', 'F' or 'G'
+	OrdType     byte   // 0 in a cancel
 	TimeInForce byte   // '0' (Day) when the message has none
 	CheckSumOff uint16 // of the three digits
 }
@@ -43,9 +44,11 @@ const (
 // further checks.
 const minMessage = len(begin42) + len("1\x0135=D\x01") + trailer
 
-// Parse reads a FIX 4.2 or 4.4 NewOrderSingle (35=D) in place: nothing is
-// copied and nothing allocated unless the message is refused. o is only valid
-// when the error is nil.
+// Parse reads a FIX 4.2 or 4.4 NewOrderSingle (35=D), OrderCancelRequest (F) or
+// OrderCancelReplaceRequest (G) in place: nothing is copied and nothing
+// allocated unless the message is refused. o is only valid when the error is
+// nil. What a cancel or replace is about (OrigClOrdID) is not looked up: each
+// message has a ClOrdID of its own and a place of its own in the log.
 //
 // Checked are the envelope (BeginString, BodyLength, MsgType first; CheckSum
 // last; both right), every field's syntax and characters, repeated tags,
@@ -76,7 +79,7 @@ func envelope(m []byte, o *Order) (body, end int, err *Error) {
 		return 0, 0, &Error{Reason: ReasonTooLong, Value: number(len(m)), Allowed: "at most 65472 bytes"}
 	}
 	if len(m) < minMessage {
-		return 0, 0, &Error{Reason: ReasonTruncated, Value: quote(m), Allowed: "8=FIX.4.2 or 8=FIX.4.4, 9=, 35=D, …, 10="}
+		return 0, 0, &Error{Reason: ReasonTruncated, Value: quote(m), Allowed: "8=FIX.4.2 or 8=FIX.4.4, 9=, 35=, …, 10="}
 	}
 	*o = Order{TimeInForce: '0'}
 	switch string(m[:len(begin42)]) {
@@ -108,8 +111,9 @@ func envelope(m []byte, o *Order) (body, end int, err *Error) {
 	if string(m[start:start+3]) != "35=" {
 		return 0, 0, &Error{Tag: 35, Reason: ReasonOutOfPlace, Value: quote(upTo(m[start:end], 8)), Allowed: "35= as the third field"}
 	}
-	if m[start+3] != 'D' || m[start+4] != SOH {
-		return 0, 0, &Error{Tag: 35, Reason: ReasonMsgType, Value: quote(upTo(m[start+3:end], 8)), Allowed: "D (NewOrderSingle)"}
+	o.MsgType = m[start+3]
+	if o.MsgType != 'D' && o.MsgType != 'F' && o.MsgType != 'G' || m[start+4] != SOH {
+		return 0, 0, &Error{Tag: 35, Reason: ReasonMsgType, Value: quote(upTo(m[start+3:end], 8)), Allowed: "D (NewOrderSingle), F (OrderCancelRequest), G (OrderCancelReplaceRequest)"}
 	}
 	o.CheckSumOff = uint16(end + 3)
 	return start + 5, end, nil

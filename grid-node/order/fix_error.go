@@ -14,7 +14,7 @@ const (
 	ReasonTruncated                     // the message does not begin or end as one
 	ReasonBeginString                   // not FIX 4.2 or 4.4
 	ReasonBodyLength                    // not a number, or not the right one
-	ReasonMsgType                       // not a NewOrderSingle
+	ReasonMsgType                       // none of D, F, G
 	ReasonCheckSum                      // not a number, or not the right one
 	ReasonTagNumber                     // not tag=value
 	ReasonEmpty                         // a tag without value

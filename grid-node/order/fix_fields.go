@@ -196,6 +196,16 @@ func (p *parser) finish() *Error {
 			}
 		}
 	}
+	o := p.order
+	if o.MsgType != 'D' {
+		if !p.seen.has(41) {
+			return missing(41, "in a cancel or replace")
+		}
+		if o.MsgType == 'F' {
+			p.seen.set(40) // a cancel has none
+			p.seen.set(21)
+		}
+	}
 	if p.seen[0]&requiredMask != requiredMask {
 		for _, tag := range required {
 			if !p.seen.has(uint32(tag)) {
@@ -203,7 +213,6 @@ func (p *parser) finish() *Error {
 			}
 		}
 	}
-	o := p.order
 	switch {
 	case o.Version == FIX42 && !p.seen.has(21):
 		return missing(21, "in FIX 4.2")

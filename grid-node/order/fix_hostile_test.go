@@ -39,6 +39,8 @@ func TestParseAccepts(t *testing.T) {
 		"parties":               fix44(whole + "453=2|448=A|447=D|452=1|448=B|447=D|452=3|802=1|523=x|803=1|"),
 		"allocations with data": fix44(whole + "78=2|79=a|80=1|360=3|361=a|b|79=b|80=2|"),
 		"empty group":           fix44(whole + "453=0|"),
+		"cancel":                envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"),
+		"replace":               envelopeFor("G", header+"11=B|41=A|21=1|"+rest),
 		"user-defined tags":     fix44(whole + "5001=x|9999=y|20001=z|"),
 	} {
 		var o Order
@@ -59,7 +61,7 @@ func TestParseRefuses(t *testing.T) {
 		msg  []byte
 		want string
 	}{
-		{"nothing", nil, `not a whole FIX message: ""; allowed: 8=FIX.4.2 or 8=FIX.4.4, 9=, 35=D, …, 10=`},
+		{"nothing", nil, `not a whole FIX message: ""; allowed: 8=FIX.4.2 or 8=FIX.4.4, 9=, 35=, …, 10=`},
 		{"binary", bytes.Repeat([]byte{0}, 100), `tag 8 (BeginString): FIX version not taken: "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"; allowed: 8=FIX.4.2 or 8=FIX.4.4, followed by 9=`},
 		{"other version", envelopeOf("FIX.5.0", whole), `tag 8 (BeginString): FIX version not taken: "8=FIX.5.0\x019"; allowed: 8=FIX.4.2 or 8=FIX.4.4, followed by 9=`},
 		{"longer than an entry", make([]byte, MaxPayload+1), `too long: 65473; allowed: at most 65472 bytes`},
@@ -71,8 +73,14 @@ func TestParseRefuses(t *testing.T) {
 		{"body length no number", edit("9=282", "9=2-2"), `tag 9 (BodyLength): wrong BodyLength: "2-2\x0135=D\x0149="; allowed: 1 to 5 digits`},
 		{"huge body length", edit("9=282", "9=99999999999999999999"), `tag 9 (BodyLength): wrong BodyLength: "999999999999"; allowed: 1 to 5 digits`},
 		{"MsgType not third", sealed("8=FIX.4.4|9=10|49=P|35=D|10=000|"), `tag 35 (MsgType): tag out of place: "49=P\x0135="; allowed: 35= as the third field`},
-		{"not an order", envelopeFor("8", whole), `tag 35 (MsgType): message type not taken: "8\x0149=P\x015"; allowed: D (NewOrderSingle)`},
-		{"cancel", envelopeFor("DD", whole), `tag 35 (MsgType): message type not taken: "DD\x0149=P\x01"; allowed: D (NewOrderSingle)`},
+		{"not an order", envelopeFor("8", whole), `tag 35 (MsgType): message type not taken: "8\x0149=P\x015"; allowed: D (NewOrderSingle), F (OrderCancelRequest), G (OrderCancelReplaceRequest)`},
+		{"order list", envelopeFor("E", whole), `tag 35 (MsgType): message type not taken: "E\x0149=P\x015"; allowed: D (NewOrderSingle), F (OrderCancelRequest), G (OrderCancelReplaceRequest)`},
+		{"cancel of nothing", envelopeFor("F", whole), `tag 41 (OrigClOrdID): required tag missing: none; allowed: the tag is required in a cancel or replace`},
+		{"replace of nothing", envelopeFor("G", whole), `tag 41 (OrigClOrdID): required tag missing: none; allowed: the tag is required in a cancel or replace`},
+		{"cancel without quantity", envelopeFor("F", header+"11=A|41=B|55=IBM|54=1|60=20071115-14:30:00|"), `tag 38 (OrderQty): required tag missing: none; allowed: the tag is required unless CashOrderQty (152) is there`},
+		{"cancel without side", envelopeFor("F", header+"11=A|41=B|55=IBM|38=1|60=20071115-14:30:00|"), `tag 54 (Side): required tag missing: none; allowed: the tag is required in every order`},
+		{"replace without type", envelopeFor("G", header+"11=A|41=B|21=1|55=IBM|54=1|38=1|60=20071115-14:30:00|"), `tag 40 (OrdType): required tag missing: none; allowed: the tag is required in every order`},
+		{"MsgType of two letters", envelopeFor("DD", whole), `tag 35 (MsgType): message type not taken: "DD\x0149=P\x01"; allowed: D (NewOrderSingle), F (OrderCancelRequest), G (OrderCancelReplaceRequest)`},
 		{"no ClOrdID", fix44(header + rest), `tag 11 (ClOrdID): required tag missing: none; allowed: the tag is required in every order`},
 		{"empty ClOrdID", fix44(header + "11=|" + rest), `tag 11 (ClOrdID): no value at byte 59: ""; allowed: at least one character`},
 		{"ClOrdID too long", fix44(header + "11=" + strings.Repeat("9", 65) + "|" + rest), `tag 11 (ClOrdID): too long at byte 60: "99999999999999999999999999999999"…; allowed: at most 64 characters`},

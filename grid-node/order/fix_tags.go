@@ -58,7 +58,8 @@ var dataPairs = [][2]uint16{
 	{360, 361}, {362, 363}, {364, 365}, {445, 446}, {618, 619}, {621, 622},
 }
 
-// required in every order: the standard header and what FIX marks so for D.
+// required in every order: the standard header and what FIX marks so for D. A
+// cancel has no OrdType (40), see finish.
 var required = [...]uint16{49, 56, 34, 52, 11, 55, 54, 60, 40}
 
 // requiredMask has the bits of required: all of them are below 64.
@@ -137,7 +138,7 @@ func dataTag(lenTag uint32) uint32 {
 // tagNames is for error texts only.
 var tagNames = map[uint32]string{
 	1: "Account", 8: "BeginString", 9: "BodyLength", 10: "CheckSum", 11: "ClOrdID", 21: "HandlInst", 34: "MsgSeqNum",
-	35: "MsgType", 38: "OrderQty", 40: "OrdType", 44: "Price", 49: "SenderCompID", 52: "SendingTime", 54: "Side",
+	35: "MsgType", 38: "OrderQty", 40: "OrdType", 41: "OrigClOrdID", 44: "Price", 49: "SenderCompID", 52: "SendingTime", 54: "Side",
 	55: "Symbol", 56: "TargetCompID", 59: "TimeInForce", 60: "TransactTime", 95: "RawDataLength", 96: "RawData",
 	99: "StopPx", 126: "ExpireTime", 152: "CashOrderQty", 354: "EncodedTextLen", 355: "EncodedText", 453: "NoPartyIDs",
 	448: "PartyID", 78: "NoAllocs", 79: "AllocAccount", 386: "NoTradingSessions", 336: "TradingSessionID", 114: "LocateReqd",

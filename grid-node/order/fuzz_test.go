@@ -15,6 +15,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(fix44(whole+"453=1|448=A|447=D|452=1|95=3|96=a\x01b|5001=x|"), true)
 	f.Add([]byte(header+whole), true)
+	f.Add(envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"), false)
+	f.Add(envelopeFor("G", header+"11=B|41=A|21=1|"+rest), false)
 	f.Fuzz(func(t *testing.T, data []byte, repair bool) {
 		msg := data
 		if repair && len(data) < 60000 {
@@ -60,7 +62,7 @@ func checkFields(t *testing.T, msg []byte, o *Order) {
 	in(o.AccountOff, o.AccountLen, "Account")
 	in(o.QtyOff, 1, "OrderQty")
 	in(o.PriceOff, 1, "Price")
-	if o.Side == 0 || o.OrdType == 0 || CheckSum(msg[:int(o.CheckSumOff)-3]) != (msg[o.CheckSumOff]-'0')*100+(msg[o.CheckSumOff+1]-'0')*10+msg[o.CheckSumOff+2]-'0' {
+	if o.Side == 0 || o.OrdType == 0 && o.MsgType != 'F' || CheckSum(msg[:int(o.CheckSumOff)-3]) != (msg[o.CheckSumOff]-'0')*100+(msg[o.CheckSumOff+1]-'0')*10+msg[o.CheckSumOff+2]-'0' {
 		t.Fatalf("an order that is not whole: %+v", o)
 	}
 }
