@@ -49,3 +49,23 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// costOf is what replication costs, when there are reports of both kinds.
+func costOf(reports map[string]*report.Report) []report.Cost {
+	single, pair := reports["stac-single"], reports["stac-pair"]
+	if single == nil || pair == nil {
+		return nil
+	}
+	return report.ReplicationCost(single, pair)
+}
+
+// cost prints it below the tables.
+func (f *printFlags) cost(w io.Writer, costs []report.Cost) error {
+	if len(costs) == 0 || f.format != "table" {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return report.CostText(w, costs, f.color(w))
+}

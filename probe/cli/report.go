@@ -15,24 +15,29 @@ import (
 
 func reportCommand() *cobra.Command {
 	var f printFlags
+	var export exportFlags
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
 		Short: "Print the reports of earlier runs again, from their results.json or result.json",
 		Long: `Print the reports of earlier runs again, made anew from what was measured. Results of
 several probes of one run (result.json of its pods) are merged.`,
+		Example: `  order-probe report results                                   the tables
+  order-probe report --html report.html results                one HTML file with tables and plots
+  order-probe report --svg plots --png plots results           each plot as a file`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := f.check(); err != nil {
 				return usage(err)
 			}
-			return printReports(cmd, &f, dirs)
+			return printReports(cmd, &f, &export, dirs)
 		},
 	}
 	f.register(cmd.Flags())
+	export.register(cmd.Flags())
 	return cmd
 }
 
-func printReports(cmd *cobra.Command, f *printFlags, dirs []string) error {
+func printReports(cmd *cobra.Command, f *printFlags, export *exportFlags, dirs []string) error {
 	d, err := published.Load()
 	if err != nil {
 		return err
@@ -46,6 +51,7 @@ func printReports(cmd *cobra.Command, f *printFlags, dirs []string) error {
 		results = append(results, r)
 	}
 	var end error
+	var all []*report.Report
 	reports := map[string]*report.Report{}
 	for _, r := range joinRuns(results) {
 		rep, err := report.New(d, r)
@@ -56,13 +62,15 @@ func printReports(cmd *cobra.Command, f *printFlags, dirs []string) error {
 			return err
 		}
 		reports[rep.Scenario] = rep
+		all = append(all, rep)
 		end = worse(end, outcome(rep))
 	}
-	if single, pair := reports["stac-single"], reports["stac-pair"]; single != nil && pair != nil && f.format == "table" {
-		fmt.Fprintln(cmd.OutOrStdout())
-		if err := report.CostText(cmd.OutOrStdout(), report.ReplicationCost(single, pair), f.color(cmd.OutOrStdout())); err != nil {
-			return err
-		}
+	cost := costOf(reports)
+	if err := f.cost(cmd.OutOrStdout(), cost); err != nil {
+		return err
+	}
+	if err := export.write(all, cost); err != nil {
+		return err
 	}
 	return end
 }

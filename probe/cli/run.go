@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -55,7 +56,7 @@ func runCommand() *cobra.Command {
 	set.BoolVar(&f.dev, "dev", false, "start the grid the scenario needs on this machine (grid-node dev) and stop it afterwards")
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
-	set.StringVar(&f.out, "out", "", "directory for table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
+	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
 	set.StringVar(&f.http, "http", "", "address to serve /metrics at while the run goes on, such as :9401 (default: none)")
 	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
@@ -94,11 +95,8 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return worse(end, &codeError{code: ExitFailed})
 		}
 	}
-	if single, pair := reports["stac-single"], reports["stac-pair"]; single != nil && pair != nil && f.print.format == "table" {
-		fmt.Fprintln(cmd.OutOrStdout())
-		if err := report.CostText(cmd.OutOrStdout(), report.ReplicationCost(single, pair), f.print.color(cmd.OutOrStdout())); err != nil {
-			return err
-		}
+	if err := f.print.cost(cmd.OutOrStdout(), costOf(reports)); err != nil {
+		return err
 	}
 	return end
 }
@@ -231,7 +229,7 @@ func (f *runFlags) outDir(name string) (string, error) {
 	return dir, nil
 }
 
-// save writes the report's three forms; nothing if dir is "".
+// save writes the report's four forms; nothing if dir is "".
 func save(dir string, rep *report.Report) error {
 	if dir == "" {
 		return nil
@@ -240,13 +238,10 @@ func save(dir string, rep *report.Report) error {
 		"table.txt":    func(w io.Writer) error { return rep.Text(w, report.TextOptions{PerRun: true}) },
 		"results.json": rep.JSON,
 		"results.csv":  rep.CSV,
+		"report.html":  func(w io.Writer) error { return htmlreport.Write(w, []*report.Report{rep}, nil) },
 	} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
+		if err := writeFile(filepath.Join(dir, name), write); err != nil {
 			return fmt.Errorf("--out: %w", err)
-		}
-		if err := errors.Join(write(f), f.Close()); err != nil {
-			return fmt.Errorf("--out: write %s: %w", f.Name(), err)
 		}
 	}
 	return nil

@@ -35,3 +35,9 @@ func short(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
+
+// Thousands writes a whole number with separators: 6,000.
+func Thousands(v float64) string { return thousands(v) }
+
+// Short writes a figure with three digits or more: 8.31, 83.1, 831, 8,310.
+func Short(v float64) string { return short(v) }

@@ -111,6 +111,19 @@ func (h Histogram) Percentile(p float64) int64 {
 	return h.h.ValueAtPercentile(p)
 }
 
+// Each calls fn for every stretch of values that has any, rising; the bounds, in
+// nanoseconds, are part of it.
+func (h Histogram) Each(fn func(fromNs, toNs, count int64)) {
+	if h.Count() == 0 {
+		return
+	}
+	for _, bar := range h.h.Distribution() {
+		if bar.Count > 0 {
+			fn(bar.From, bar.To, bar.Count)
+		}
+	}
+}
+
 // MarshalJSON writes the HDR V2 compressed encoding in base64, which every HDR
 // histogram tool reads; "" if empty.
 func (h Histogram) MarshalJSON() ([]byte, error) {

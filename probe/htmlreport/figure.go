@@ -1,0 +1,118 @@
+package htmlreport
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/internal/plot"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+// Widths that figures are drawn for, in pixels: a page and a telephone.
+const (
+	Wide   = 920.0
+	Narrow = 360.0
+)
+
+// Figure is one plot of a report. It is drawn anew for each width: words keep
+// their size.
+type Figure struct {
+	Name    string // stable, a file name: rates, histograms ...
+	Title   string
+	Caption string // how to read it
+	draw    func(f *Figure, width float64) *plot.Drawing
+}
+
+// Draw draws the figure for a width, Wide or Narrow.
+func (f *Figure) Draw(width float64) *plot.Drawing {
+	d := f.draw(f, width)
+	d.Desc = f.Caption
+	return d
+}
+
+// Figures of a report: those that its result has data for.
+func Figures(r *report.Report) []Figure {
+	v := newView(r)
+	var out []Figure
+	for _, make := range []func(*view) (Figure, bool){rates, scaling, histograms, percentiles, stages, firstSeconds, wholeRun, spikes, processors} {
+		if f, ok := make(v); ok {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// view is what figures look at.
+type view struct {
+	r      *report.Report
+	groups []report.Group
+	// main are the groups with the most pairs that have samples, by rate.
+	main []report.Group
+}
+
+func newView(r *report.Report) *view {
+	v := &view{r: r, groups: r.Groups()}
+	pairs := 0
+	for _, g := range v.groups {
+		pairs = max(pairs, g.Pairs)
+	}
+	for _, g := range v.groups {
+		if g.Pairs == pairs && g.CreateToEnd.Count() > 0 {
+			v.main = append(v.main, g)
+		}
+	}
+	return v
+}
+
+// chosen are at most n of the main groups, the lowest and the highest rate among them.
+func (v *view) chosen(n int) []report.Group { return spaced(v.main, n) }
+
+func spaced[T any](all []T, n int) []T {
+	if len(all) <= n {
+		return all
+	}
+	var out []T
+	for i := range n {
+		out = append(out, all[i*(len(all)-1)/(n-1)])
+	}
+	return out
+}
+
+// published is a figure of the report at the same rate; not ok if there is none.
+func (v *view) published(g report.Group, metric string) (us float64, ok bool) {
+	row, found := v.r.Figure(g, metric)
+	if !found || row.Published == nil || !row.Published.SameRate {
+		return 0, false
+	}
+	return row.Published.Value, true
+}
+
+// here is a figure measured here; not ok without samples enough for it.
+func (v *view) here(g report.Group, metric string) (us float64, ok bool) {
+	row, found := v.r.Figure(g, metric)
+	if !found || row.Here == nil {
+		return 0, false
+	}
+	return *row.Here, true
+}
+
+// rateText names a group: 6,000 orders/s.
+func rateText(g report.Group) string {
+	return report.Thousands(float64(g.TotalRate)) + " orders/s"
+}
+
+func valid(g report.Group) bool { return g.Verdict == report.OK }
+
+// duration writes a value of an axis, given in microseconds, with its unit.
+func duration(us float64) string {
+	trim := func(v float64) string { return fmt.Sprintf("%.3g", v) }
+	switch {
+	case us >= 1e6:
+		return trim(us/1e6) + " s"
+	case us >= 1e3:
+		return trim(us/1e3) + " ms"
+	}
+	return trim(us) + " µs"
+}
+
+// latencyText writes a measured latency, given in microseconds.
+func latencyText(us float64) string { return report.Short(us) + " µs" }

@@ -1,0 +1,92 @@
+package htmlreport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+// fact is one line of the manifest.
+type fact struct {
+	Name   string
+	Values []string
+}
+
+// manifest is all that is known of how a run was made.
+func manifest(r *report.Report) []fact {
+	plan := r.Result.Plan
+	out := []fact{
+		{"Run", []string{r.Result.RunID + ", started " + started(r.Result.StartedAt)}},
+		{"Parameters", []string{
+			string(plan.Mode),
+			fmt.Sprintf("%d probes of %d publishing threads each; %d servers for each of %d shards", plan.Probes, plan.Threads, plan.Replicas, plan.Shards),
+			fmt.Sprintf("rates %s orders/s of each probe; %s warm-up, %s measured, %d runs a rate", joinRates(plan.Rates), plan.WarmupTime(), plan.MeasureTime(), plan.Repeats),
+		}},
+	}
+	differs := plan.Differences
+	if len(differs) == 0 {
+		differs = []string{"none"}
+	}
+	out = append(out, fact{"Differs from the published run in", differs})
+	if r.Shared() {
+		out = append(out, fact{"Shared cores", []string{"Probes and servers share these cores and talk over loopback or a local bridge; the published ones had a blade each with eight cores and InfiniBand between them."}})
+	}
+	if plan.Replicas > 1 {
+		out = append(out, fact{"An order", []string{fmt.Sprintf("is in the memory of %d servers before it is acknowledged: here as one replicated log, in the published report as a region and a queue, each replicated.", plan.Replicas)}})
+	}
+	for _, m := range r.Result.Manifests {
+		out = append(out, machine(m, len(r.Result.Manifests) > 1)...)
+	}
+	for _, p := range r.Result.Probes {
+		out = append(out, fact{"Probe " + p.Name, []string{"partition " + p.Partition + "; logs read back from " + strings.Join(p.Copies, ", ")}})
+	}
+	return out
+}
+
+func joinRates(rates []int) string {
+	words := make([]string, len(rates))
+	for i, v := range rates {
+		words[i] = report.Thousands(float64(v))
+	}
+	return strings.Join(words, "; ")
+}
+
+func machine(m report.Manifest, several bool) []fact {
+	suffix := ""
+	if several {
+		suffix = " of probe " + m.Probes
+	}
+	kind := "physical machine"
+	if m.Virtual {
+		kind = "virtual machine"
+	}
+	version := "order-probe " + m.Version
+	if m.Revision != "" {
+		version += ", revision " + m.Revision
+	}
+	out := []fact{
+		{"Machine" + suffix, []string{fmt.Sprintf("%s, %d cores, %s MiB, %s, host %s", m.CPU, m.Cores, report.Thousands(float64(m.MemoryMiB)), kind, m.Host)}},
+		{"Kernel" + suffix, []string{fmt.Sprintf("%s %s, governor %s", m.OS, m.Kernel, orUnknown(m.Governor))}},
+		{"Versions" + suffix, []string{fmt.Sprintf("%s, %s, GOMAXPROCS %d, FIX %s", version, m.GoVersion, m.GoMaxProcs, m.FIX)}},
+		{"Grid" + suffix, []string{orUnknown(m.Grid)}},
+		{"Flags" + suffix, []string{orUnknown(strings.Join(m.Flags, " "))}},
+	}
+	if len(m.Settings) == 0 {
+		return out
+	}
+	var settings []string
+	for name, value := range m.Settings {
+		settings = append(settings, name+" = "+value)
+	}
+	slices.Sort(settings)
+	return append(out, fact{"Kernel settings" + suffix, settings})
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "not known"
+	}
+	return s
+}
