@@ -81,7 +81,9 @@ func scaling(v *view) (Figure, bool) {
 			curves = append(curves, here, pub)
 		}
 	}
-	f.draw = func(f *Figure, width float64) *plot.Drawing { return drawCurves(f, width, curves, "orders/s of each probe") }
+	f.draw = func(f *Figure, width float64) *plot.Drawing {
+		return drawCurves(f, width, curves, "orders/s of each probe")
+	}
 	return f, len(curves) > 2
 }
 
