@@ -1,4 +1,4 @@
-package kubebin
+package gobin
 
 import (
 	"bufio"
@@ -16,15 +16,15 @@ import (
 const reportEvery = 15 * time.Second
 
 // build compiles and links the mains into out.
-func build(ctx context.Context, module, out string, report func(string, ...any)) error {
-	report("downloading the modules of Kubernetes %s, etcd, CoreDNS and helm %s", kubernetesVersion, helmVersion)
-	total, err := packagesToCompile(ctx, module)
+func (s *Set) build(ctx context.Context, module, out string, report func(string, ...any)) error {
+	report("downloading the modules of %s", s.What)
+	total, err := s.packagesToCompile(ctx, module)
 	if err != nil {
 		return err
 	}
 	report("compiling %d packages; what is done stays in the Go build cache if this is interrupted", total)
-	args := append([]string{"build", "-v", "-o", out + string(os.PathSeparator)}, buildFlags()...)
-	cmd := goCommand(ctx, module, append(args, mains...)...)
+	args := append([]string{"build", "-v", "-o", out + string(os.PathSeparator)}, s.Flags...)
+	cmd := goCommand(ctx, module, append(args, s.Mains...)...)
 	cmd.Env = append(cmd.Env, compilerGC()...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -45,9 +45,9 @@ func build(ctx context.Context, module, out string, report func(string, ...any))
 
 // packagesToCompile downloads what is missing and counts the packages the
 // build cache does not hold.
-func packagesToCompile(ctx context.Context, module string) (int, error) {
+func (s *Set) packagesToCompile(ctx context.Context, module string) (int, error) {
 	args := []string{"list", "-deps", "-f", `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.ImportPath}}{{end}}`}
-	list, err := goOutput(ctx, module, append(append(args, buildFlags()...), mains...)...)
+	list, err := goOutput(ctx, module, append(append(args, s.Flags...), s.Mains...)...)
 	return len(strings.Fields(list)), err
 }
 

@@ -1,0 +1,59 @@
+// Command prometheus builds the real Prometheus that rules and dashboards are
+// tried with.
+//
+//	prometheus binaries [--dir]   build prometheus and promtool into the cache unless they are there, print the directory
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/e2e/cluster"
+	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/e2e/prometheus"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{Use: "prometheus", Short: "A real Prometheus for tests", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(binaries())
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "prometheus:", err)
+		os.Exit(1)
+	}
+}
+
+func binaries() *cobra.Command {
+	var where bool
+	cmd := &cobra.Command{
+		Use:   "binaries",
+		Short: "Build prometheus and promtool into the cache, unless they are there, and print their directory",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, err := cluster.Checkout()
+			if err != nil {
+				return err
+			}
+			find := prometheus.Dir
+			if !where {
+				find = func(ctx context.Context, root string) (string, error) {
+					return prometheus.Ensure(ctx, root, step.New(os.Stderr).Say)
+				}
+			}
+			dir, err := find(cmd.Context(), root)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), dir)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&where, "dir", false, "print where they are, or will be, and build nothing")
+	return cmd
+}
