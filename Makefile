@@ -91,6 +91,10 @@ model: ## Every interleaving of the abstract protocol within bounds (MODEL="-mem
 	@$(GO) build -o bin/model ./grid-node/model/cmd/model
 	@bin/model $(MODEL)
 
+.PHONY: negative-control
+negative-control: ## The proof that the probe sees: a grid that is told to lose acknowledged orders, and whether the ledger counts exactly those
+	@$(GO) test -count 1 -v -run TestNegativeControl ./probe/cli/
+
 .PHONY: model-mutants
 model-mutants: ## The same with every wrong protocol on the list: which invariant catches it, in how many steps
 	@$(GO) build -o bin/model ./grid-node/model/cmd/model

@@ -92,6 +92,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	addFaults(fl)
 	return cmd
 }
 

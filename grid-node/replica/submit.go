@@ -141,6 +141,9 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
 		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readDuplicate, seq: seq, need: seq})
 		return
 	}
+	if r.throwAway(conn, m, s) {
+		return
+	}
 	e := order.Entry{
 		Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, TimeNs: r.now.Wall, Fields: *f,
 	}

@@ -1,0 +1,8 @@
+//go:build !faulty
+
+package main
+
+import "github.com/spf13/pflag"
+
+// addFaults adds no flag: this build has no faults to switch on.
+func addFaults(*pflag.FlagSet) {}

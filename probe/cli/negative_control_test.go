@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+// TestNegativeControl is the control of the whole chain, from the node to the
+// exit code: a grid that acknowledges every 50th order and throws it away. The
+// grid's own arithmetic says how many that are; the ledger has to find exactly
+// those, on the primary and on the backup, and the run has to be Incorrect.
+func TestNegativeControl(t *testing.T) {
+	const every = 50
+	faulty := filepath.Join(t.TempDir(), "grid-node")
+	if out, err := exec.Command("go", "build", "-tags", "faulty", "-o", faulty, "../../cmd/grid-node").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: faulty, Shards: 1, Replicas: 2, MemoryMiB: 128, Args: []string{"--", "--faulty-drop-every", jsonInt(every)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Stop()
+	code, out, stderr := call("run", "--scenario", "stac-pair", "--rates", "200,500", "--repeats", "1", "--warmup", "200ms", "--measure", "800ms",
+		"--endpoint", strings.Join(g.Endpoints, ","), "--metrics", strings.Join(g.HTTP, ","), "--shared-cores", "--format", "json")
+	if code != ExitIncorrect {
+		t.Fatalf("exit code %d of a grid that loses orders\n%s", code, stderr)
+	}
+	var rep report.Report
+	if err := json.Unmarshal([]byte(out), &rep); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range rep.Result.Probes {
+		before := int64(0) // orders of earlier steps: the grid goes on counting
+		for _, s := range p.Steps {
+			want := (before+s.Acked)/every - before/every
+			if s.Acked != s.Created || want == 0 || s.Ledger.Lost != want || s.Backups.Lost != want {
+				t.Errorf("probe %s step %d: %d orders acknowledged, %d of them thrown away; the ledger sees %d lost by the primary's log, %d by the backup's",
+					p.Name, s.Step, s.Acked, want, s.Ledger.Lost, s.Backups.Lost)
+			}
+			// Each was given the receipt of another order; nothing else is wrong.
+			if s.Ledger.Duplicates != want || s.Ledger.Gaps+s.Ledger.Misplaced+s.Ledger.Refused+s.Ledger.Corrupt+s.Ledger.ChainBreaks != 0 {
+				t.Errorf("probe %s step %d: %+v", p.Name, s.Step, s.Ledger)
+			}
+			t.Logf("probe %s step %d: %d acknowledged, %d thrown away, %d seen lost", p.Name, s.Step, s.Acked, want, s.Ledger.Lost)
+			before += s.Acked
+		}
+	}
+	if rep.Verdict != report.ReportIncorrect || rep.Judgements[0].Name != "CORRECT" || rep.Judgements[0].Status != report.Fail {
+		t.Errorf("%s: %s; %+v", rep.Verdict, rep.Reason, rep.Judgements[0])
+	}
+}
+
+// TestReleaseCannotLoseOrders: what the tests build is built like a release, and
+// does not know the switch.
+func TestReleaseCannotLoseOrders(t *testing.T) {
+	out, err := exec.Command(program(t), "serve", "--faulty-drop-every", "50").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "unknown flag: --faulty-drop-every") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
