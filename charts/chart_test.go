@@ -96,6 +96,8 @@ func TestDefaults(t *testing.T) {
 	objects := render(t)
 	want := []string{
 		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
+		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
+		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Role/og-ordergrid-leader", "RoleBinding/og-ordergrid-leader", "Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid",
 	}

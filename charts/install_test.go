@@ -176,19 +176,24 @@ func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 func waitForCRDs(t *testing.T, cl client.Client) {
 	t.Helper()
 	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes"} {
-		wait(t, "CRD "+name, func(ctx context.Context) error {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := cl.Get(ctx, client.ObjectKey{Name: name + ".ordergrid.dev"}, crd); err != nil {
-				return err
-			}
-			for _, c := range crd.Status.Conditions {
-				if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-					return nil
-				}
-			}
-			return apierrors.NewNotFound(apiextensionsv1.Resource("customresourcedefinitions"), name)
-		})
+		waitForCRD(t, cl, name+".ordergrid.dev")
 	}
+}
+
+func waitForCRD(t *testing.T, cl client.Client, name string) {
+	t.Helper()
+	wait(t, "CRD "+name, func(ctx context.Context) error {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := cl.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+			return err
+		}
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+		return apierrors.NewNotFound(apiextensionsv1.Resource("customresourcedefinitions"), name)
+	})
 }
 
 // wait retries until there is no error.

@@ -81,3 +81,35 @@ left to the garbage collector, and reads no Secret.
   resources: [events]
   verbs: [create, patch]
 {{- end -}}
+
+{{/*
+install takes a list: the context, one of auto, always and never, and an API such as monitoring.coreos.com/v1/PodMonitor. It
+gives "yes" when objects of that API are to be rendered; auto is when the cluster has it.
+*/}}
+{{- define "ordergrid.install" -}}
+{{- $root := index . 0 -}}{{- $when := index . 1 -}}{{- $api := index . 2 -}}
+{{- if or (eq $when "always") (and (eq $when "auto") ($root.Capabilities.APIVersions.Has $api)) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* monitorLabels are on everything that Prometheus has to find. */}}
+{{- define "ordergrid.monitorLabels" -}}
+{{ include "ordergrid.labels" . }}
+{{- with .Values.monitoring.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* scrapeProtocols says how every endpoint is scraped: protobuf first, the only form that has native histograms. */}}
+{{- define "ordergrid.scrapeProtocols" -}}
+scrapeProtocols: [PrometheusProto, OpenMetricsText1.0.0, OpenMetricsText0.0.1, PrometheusText0.0.4]
+{{- end -}}
+
+{{/* gridNamespaces are where grids and probes may be. */}}
+{{- define "ordergrid.gridNamespaces" -}}
+namespaceSelector:
+  {{- if .Values.watchNamespaces }}
+  matchNames: {{- toYaml .Values.watchNamespaces | nindent 4 }}
+  {{- else }}
+  any: true
+  {{- end }}
+{{- end -}}
