@@ -15,6 +15,16 @@ type LogEntry struct {
 	Bytes       []byte // header and payload as every replica stores them; valid during the call
 }
 
+// Order is a copy of the entry that may be kept, if it is an order's. Who answered
+// is not in it.
+func (e *LogEntry) Order(partition wire.PartitionID) (Order, bool) {
+	if e.Kind != order.KindOrder {
+		return Order{}, false
+	}
+	v := OrderView{partition: partition, entry: e.Bytes}
+	return v.Order(), true
+}
+
 // LogEnd is where a replica's log stood when a read of it ended.
 type LogEnd struct {
 	Address   string

@@ -1,43 +1,16 @@
 package report
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "github.com/ordergrid/ordergrid/internal/numtext"
 
-// thousands writes a whole number with separators: 6,000.
-func thousands(v float64) string {
-	s := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
-	var b strings.Builder
-	if v <= -0.5 {
-		b.WriteByte('-')
-	}
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
-}
+func thousands(v float64) string { return numtext.Thousands(v) }
+
+func short(v float64) string { return numtext.Short(v) }
 
 // micros writes nanoseconds as microseconds.
 func micros(ns float64) string { return short(ns / 1e3) }
 
-// short writes a figure with three digits or more: 8.31, 83.1, 831, 8,310.
-func short(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 99.95:
-		return thousands(v)
-	case a >= 9.995:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
 // Thousands writes a whole number with separators: 6,000.
-func Thousands(v float64) string { return thousands(v) }
+func Thousands(v float64) string { return numtext.Thousands(v) }
 
 // Short writes a figure with three digits or more: 8.31, 83.1, 831, 8,310.
-func Short(v float64) string { return short(v) }
+func Short(v float64) string { return numtext.Short(v) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/ordergrid/ordergrid/internal/numtext"
 )
 
 // Compare prints, for every case and system of both runs, the old and the new
@@ -32,7 +34,7 @@ func Compare(w io.Writer, before, after []Row) error {
 		fmt.Fprintf(t, "%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f -> %.2f\t%s\t%s -> %s\t\n", b.Case, b.System, either(a, b),
 			arrow(a.P50, b.P50, micros), change(a.Min.P50, a.P50, a.Max.P50, b.Min.P50, b.P50, b.Max.P50),
 			arrow(a.P99, b.P99, micros), change(a.Min.P99, a.P99, a.Max.P99, b.Min.P99, b.P99, b.Max.P99),
-			arrow(a.OrdersPerS, b.OrdersPerS, count), change(a.Min.OrdersPerS, a.OrdersPerS, a.Max.OrdersPerS, b.Min.OrdersPerS, b.OrdersPerS, b.Max.OrdersPerS),
+			arrow(a.OrdersPerS, b.OrdersPerS, numtext.Thousands), change(a.Min.OrdersPerS, a.OrdersPerS, a.Max.OrdersPerS, b.Min.OrdersPerS, b.OrdersPerS, b.Max.OrdersPerS),
 			a.CPU, b.CPU, change(a.Min.CPU, a.CPU, a.Max.CPU, b.Min.CPU, b.CPU, b.Max.CPU),
 			times(a.RatioToFloor), times(b.RatioToFloor))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/internal/numtext"
 )
 
 // RunFile stands beside bench.json.
@@ -94,9 +95,9 @@ func markdownLine(c *cases.Case, r, base *Row, width int) []string {
 	split := strings.ReplaceAll(roles(&r.Figures), "+", " + ")
 	span := micros(r.Min.P50) + ".." + micros(r.Max.P50)
 	if c.Judged == cases.HighRate {
-		span = count(r.Min.OrdersPerS) + ".." + count(r.Max.OrdersPerS)
+		span = numtext.Thousands(r.Min.OrdersPerS) + ".." + numtext.Thousands(r.Max.OrdersPerS)
 	}
-	return []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), count(r.OrdersPerS),
+	return []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS),
 		fmt.Sprintf("%.2f", r.CPU), split, times(main), times(p99), span}
 }
 

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/internal/numtext"
 )
 
 // Table prints the rows of one case.
@@ -40,9 +41,9 @@ func Table(w io.Writer, c *cases.Case, rows []Row) error {
 }
 
 func line(c *cases.Case, r *Row) string {
-	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), count(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), roles(&r.Figures)}
+	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), roles(&r.Figures)}
 	if c.Judged == cases.HighRate {
-		cells = append(cells, times(r.RatioToFloor), count(r.Min.OrdersPerS)+".."+count(r.Max.OrdersPerS))
+		cells = append(cells, times(r.RatioToFloor), numtext.Thousands(r.Min.OrdersPerS)+".."+numtext.Thousands(r.Max.OrdersPerS))
 	} else {
 		cells = append(cells, times(r.RatioToFloor), times(r.RatioP99), micros(r.Min.P50)+".."+micros(r.Max.P50))
 	}
@@ -79,7 +80,7 @@ func notes(c *cases.Case, rows []Row) (out []string) {
 			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.System, r.Invalid))
 		}
 		if r.P9999 != nil {
-			out = append(out, fmt.Sprintf("%s: p99.99 %s us of %s orders", r.System, micros(*r.P9999), count(float64(r.Samples))))
+			out = append(out, fmt.Sprintf("%s: p99.99 %s us of %s orders", r.System, micros(*r.P9999), numtext.Thousands(float64(r.Samples))))
 		}
 		if r.BytesPerOrder > 0 {
 			out = append(out, fmt.Sprintf("%s: %.0f bytes of memory per order held", r.System, r.BytesPerOrder))
@@ -102,17 +103,8 @@ func micros(v float64) string {
 	case v < 100:
 		return fmt.Sprintf("%.1f", v)
 	default:
-		return count(v)
+		return numtext.Thousands(v)
 	}
-}
-
-// count prints a whole number with a comma between thousands.
-func count(v float64) string {
-	s := fmt.Sprintf("%.0f", v)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 func times(v *float64) string {

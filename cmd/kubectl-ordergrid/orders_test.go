@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	ogclient "github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+)
+
+// realGrid is a grid of real processes, with the flags that reach it.
+type realGrid struct {
+	t                 *testing.T
+	client            *ogclient.Client
+	maker             *fixorder.Maker
+	id                fixorder.ID
+	endpoint, metrics string
+	index             int64
+}
+
+func startGrid(t *testing.T) *realGrid {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "grid-node")
+	if out, err := exec.Command("go", "build", "-o", program, "../grid-node").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Stop() })
+	r := &realGrid{t: t, id: fixorder.ID{Run: 7}, endpoint: "--endpoint=" + strings.Join(g.Endpoints, ",")}
+	var hosts []string
+	for _, base := range g.HTTP {
+		u, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, u.Host)
+	}
+	r.metrics = "--metrics=" + strings.Join(hosts, ",")
+	if r.maker, err = fixorder.NewMaker(fixorder.FIX42, r.id); err != nil {
+		t.Fatal(err)
+	}
+	if r.client, err = ogclient.Dial(t.Context(), ogclient.Config{Endpoints: g.Endpoints, Grid: "dev"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.client.Close() })
+	return r
+}
+
+func (r *realGrid) submit(n int) (receipts []ogclient.Receipt) {
+	r.t.Helper()
+	for range n {
+		receipt, err := r.client.Submit(r.t.Context(), r.maker.Make(r.index, r.index+1, time.Now(), time.Now()))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		receipts = append(receipts, receipt)
+		r.index++
+	}
+	return receipts
+}
+
+func TestOrdersOfARealGrid(t *testing.T) {
+	r := startGrid(t)
+	receipts := r.submit(40)
+
+	t.Run("get", func(t *testing.T) {
+		out, err := run("get", "dev", r.id.ClOrdID(3), receipts[4].ID().String(), r.endpoint)
+		if err != nil || !strings.Contains(out, "ClOrdID   "+r.id.ClOrdID(3)) || !strings.Contains(out, "id        "+receipts[4].ID().String()) {
+			t.Errorf("error %v\n%s", err, out)
+		}
+		out, err = run("get", "dev", r.id.ClOrdID(3), "nobody", r.endpoint, "-o", "json")
+		if code, ok := err.(exitError); !ok || int(code) != exitNotFound || !strings.Contains(out, "nobody: ") {
+			t.Errorf("error %v\n%s", err, out)
+		}
+		out, err = run("get", "dev", "clordid:"+r.id.ClOrdID(3), r.endpoint, "-o", "fix")
+		if err != nil || fixorder.Check([]byte(out)) != nil {
+			t.Errorf("error %v, the message is %q", err, out)
+		}
+	})
+
+	t.Run("tail", func(t *testing.T) {
+		out, err := run("tail", "dev", r.endpoint, "-o", "json", "--lines", "1000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for line := range strings.Lines(out) {
+			var o struct{ ClOrdID string }
+			if err := json.Unmarshal([]byte(line), &o); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			seen[o.ClOrdID] = true
+		}
+		if len(seen) != 40 || !seen[r.id.ClOrdID(0)] || !seen[r.id.ClOrdID(39)] {
+			t.Errorf("%d orders, want all 40", len(seen))
+		}
+		out, err = run("tail", "dev", r.endpoint, "-l", "3", "--partition", receipts[39].Partition.String())
+		if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 3 || !strings.Contains(lines[2], r.id.ClOrdID(39)) {
+			t.Errorf("error %v, want the last 3 orders of that partition:\n%s", err, out)
+		}
+	})
+
+	t.Run("top", func(t *testing.T) {
+		stop := make(chan struct{})
+		go func() {
+			time.Sleep(50 * time.Millisecond) // after the first reading; more come until the second
+			for i := int64(1000); ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _ = r.client.Submit(t.Context(), r.maker.Make(i, i, time.Now(), time.Now()))
+				}
+			}
+		}()
+		defer close(stop)
+		out, err := run("top", "dev", r.metrics, "--interval", "300ms", "-o", "json")
+		var rows []usage
+		if err != nil || json.Unmarshal([]byte(out), &rows) != nil || len(rows) != 1 {
+			t.Fatalf("error %v\n%s", err, out)
+		}
+		if u := rows[0]; u.Shard != "s0" || u.Orders <= 0 || u.P50Seconds <= 0 || u.P99Seconds < u.P50Seconds || u.MemoryUsed <= 0 || u.MemoryLimit <= u.MemoryUsed {
+			t.Errorf("%+v", u)
+		}
+		out, err = run("top", "dev", r.metrics, "--interval", "100ms", "--pods")
+		if err != nil || strings.Count(out, "127.0.0.1:") != 2 || !strings.Contains(out, "ORDERS/S") {
+			t.Errorf("error %v\n%s", err, out)
+		}
+	})
+
+	t.Run("nobody to ask", func(t *testing.T) {
+		if out, err := run("top", "dev", "--metrics", "127.0.0.1:1", "--interval", "100ms"); err == nil || !strings.Contains(err.Error(), "no node of dev could be read") {
+			t.Errorf("error %v\n%s", err, out)
+		}
+	})
+}
+
+func TestOrderCommandsRefuse(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"get g", "1 arguments, allowed: an OrderGrid and one order or more"},
+		{"get g id --mode fast", `--mode: value "fast", allowed: confirmed, leased, backup`},
+		{"get g id -o yaml", `--output: value "yaml", allowed: text, json, fix`},
+		{"tail g --lines -1", "--lines: value -1, allowed: 0 to 1000000"},
+		{"tail g --partition p", `partition is "p", allowed: s<shard>p<index>`},
+		{"top g --interval 1ms", "--interval: value 1ms, allowed: 100ms or more"},
+		{"top g --count -2", "--count: value -2, allowed: 0 or more"},
+		{"top g -o wide", `--output: value "wide", allowed: text, json`},
+	} {
+		_, err := run(strings.Fields(tc.args)...)
+		if _, ok := err.(usageError); !ok || !strings.Contains(fmt.Sprint(err), tc.want) {
+			t.Errorf("%s: error %v, want a usage error that says %q", tc.args, err, tc.want)
+		}
+	}
+}

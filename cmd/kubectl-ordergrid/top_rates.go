@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ordergrid/ordergrid/internal/histogram"
+	"github.com/ordergrid/ordergrid/internal/numtext"
+)
+
+func (w way) dialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if w.tunnels != nil {
+		return w.tunnels.Dial(ctx, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+func (w way) close() {
+	if w.tunnels != nil {
+		w.tunnels.close()
+	}
+}
+
+// usage is what happened on a node, or on the nodes of a shard, between two readings.
+type usage struct {
+	Name          string  `json:"name"`
+	Shard         string  `json:"shard"`
+	Orders        float64 `json:"ordersPerSecond"`
+	Refused       float64 `json:"refusedPerSecond"`
+	Reads         float64 `json:"readsPerSecond"`
+	P50Seconds    float64 `json:"p50Seconds,omitempty"` // absent without an order
+	P99Seconds    float64 `json:"p99Seconds,omitempty"`
+	LagEntries    float64 `json:"lagEntries"`
+	SinkAge       float64 `json:"sinkAgeSeconds"`
+	LoopCPU       float64 `json:"loopCores"` // of the data loop
+	MemoryUsed    float64 `json:"memoryUsedBytes"`
+	MemoryLimit   float64 `json:"memoryLimitBytes"`
+	ordersLatency *histogram.Native
+}
+
+// watch reads nodes again and again.
+type watch struct {
+	client  *http.Client
+	targets []target
+	last    map[string]*reading
+}
+
+// read asks all nodes at once. A node that was read for the first time, or could
+// not be, is not among the nodes; failed says why.
+func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
+	now := make([]*reading, len(w.targets))
+	errs := make([]error, len(w.targets))
+	var all sync.WaitGroup
+	for i, t := range w.targets {
+		all.Go(func() { now[i], errs[i] = scrape(ctx, w.client, t.address) })
+	}
+	all.Wait()
+	for i, t := range w.targets {
+		u, err := &usage{}, errs[i]
+		if before := w.last[t.name]; err == nil && before != nil {
+			if u, err = between(before, now[i]); err == nil {
+				u.Name = t.name
+				nodes = append(nodes, *u)
+			}
+		}
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", t.name, err))
+		}
+		w.last[t.name] = now[i]
+	}
+	return nodes, failed
+}
+
+// between is what happened from one reading to the next.
+func between(before, now *reading) (*usage, error) {
+	latency, err := now.latency()
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := before.latency()
+	if err != nil {
+		return nil, err
+	}
+	latency.Sub(earlier)
+	seconds := max(now.at.Sub(before.at).Seconds(), 1e-3)
+	rate := func(name string, labels ...string) float64 {
+		after, then := now.sum(name, labels...), before.sum(name, labels...)
+		if after < then { // it was restarted
+			then = 0
+		}
+		return (after - then) / seconds
+	}
+	u := &usage{
+		Shard: now.shard(), Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
+		LagEntries: now.biggest("replication_lag_entries"), SinkAge: now.biggest("write_behind_age_seconds"),
+		LoopCPU: rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.sum("memory_used_bytes"), MemoryLimit: now.sum("memory_limit_bytes"),
+		ordersLatency: latency,
+	}
+	u.quantiles()
+	return u, nil
+}
+
+func (u *usage) quantiles() {
+	if u.ordersLatency.Count > 0 {
+		u.P50Seconds, u.P99Seconds = u.ordersLatency.Quantile(0.5), u.ordersLatency.Quantile(0.99)
+	}
+}
+
+// byShard joins the nodes of each shard: rates and histograms add up, of the rest the worst counts.
+func byShard(nodes []usage) (rows []usage) {
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b usage) int { return strings.Compare(a.Shard, b.Shard) })
+	for _, n := range nodes {
+		if len(rows) == 0 || rows[len(rows)-1].Shard != n.Shard {
+			rows = append(rows, usage{Name: n.Shard, Shard: n.Shard, ordersLatency: &histogram.Native{}})
+		}
+		s := &rows[len(rows)-1]
+		s.Orders, s.Refused, s.Reads = s.Orders+n.Orders, s.Refused+n.Refused, s.Reads+n.Reads
+		s.LagEntries, s.SinkAge, s.LoopCPU = max(s.LagEntries, n.LagEntries), max(s.SinkAge, n.SinkAge), max(s.LoopCPU, n.LoopCPU)
+		if s.MemoryLimit == 0 || n.MemoryUsed*s.MemoryLimit > s.MemoryUsed*n.MemoryLimit {
+			s.MemoryUsed, s.MemoryLimit = n.MemoryUsed, n.MemoryLimit
+		}
+		_ = s.ordersLatency.Add(n.ordersLatency) // nodes of one version have one schema; during an upgrade to another the first counts
+		s.quantiles()
+	}
+	return rows
+}
+
+func writeUsage(w io.Writer, rows []usage) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "NAME\tORDERS/S\tREFUSED/S\tREADS/S\tP50\tP99\tLAG\tSINK\tCPU\tMEMORY\t")
+	for i := range rows {
+		u := &rows[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%.0f%%\t%s\t\n", u.Name, numtext.Thousands(u.Orders), numtext.Thousands(u.Refused), numtext.Thousands(u.Reads),
+			micros(u.P50Seconds), micros(u.P99Seconds), u.LagEntries, age(u.SinkAge), 100*u.LoopCPU, share(u.MemoryUsed, u.MemoryLimit))
+	}
+	return t.Flush()
+}
+
+func micros(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s us", numtext.Thousands(seconds*1e6))
+}
+
+func age(seconds float64) string {
+	return time.Duration(seconds * 1e9).Round(10 * time.Millisecond).String()
+}
+
+func share(used, limit float64) string {
+	if limit == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%% of %.1f GiB", 100*used/limit, limit/(1<<30))
+}

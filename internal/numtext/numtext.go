@@ -1,0 +1,35 @@
+// Package numtext writes numbers as people read them.
+package numtext
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Thousands writes a whole number with separators: 6,000.
+func Thousands(v float64) string {
+	s := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
+	var b strings.Builder
+	if v <= -0.5 {
+		b.WriteByte('-')
+	}
+	for i, c := range s {
+		if i > 0 && (len(s)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// Short writes a figure with three digits or more: 8.31, 83.1, 831, 8,310.
+func Short(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return Thousands(v)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}

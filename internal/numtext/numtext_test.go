@@ -1,0 +1,20 @@
+package numtext_test
+
+import (
+	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/numtext"
+)
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 999.4: "999", 999.5: "1,000", 6000: "6,000", 1234567: "1,234,567", -0.4: "0", -1000: "-1,000"} {
+		if got := numtext.Thousands(v); got != want {
+			t.Errorf("Thousands(%v) = %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{8.314: "8.31", 9.996: "10.0", 83.14: "83.1", 99.96: "100", 831.4: "831", 8314: "8,314"} {
+		if got := numtext.Short(v); got != want {
+			t.Errorf("Short(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
