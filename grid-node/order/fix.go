@@ -56,9 +56,16 @@ const minMessage = len(begin42) + len("1\x0135=D\x01") + trailer
 // must have. Tags this page does not know pass through unread: the payload is
 // stored verbatim.
 func Parse(msg []byte, o *Order) *Error {
-	body, end, err := envelope(msg, o)
+	_, _, err := parse(msg, o)
+	return err
+}
+
+// parse is Parse. It says where the fields after MsgType begin and where CheckSum
+// begins.
+func parse(msg []byte, o *Order) (body, end int, err *Error) {
+	body, end, err = envelope(msg, o)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	p := parser{msg: msg, order: o}
 	p.seen.set(8)
@@ -66,10 +73,10 @@ func Parse(msg []byte, o *Order) *Error {
 	p.seen.set(35)
 	for i := body; i < end; {
 		if i, err = p.field(i, end); err != nil {
-			return err
+			return 0, 0, err
 		}
 	}
-	return p.finish()
+	return body, end, p.finish()
 }
 
 // envelope checks what frames the message and returns where the fields after

@@ -1,0 +1,292 @@
+package order
+
+// Layouts is Parse for a stream of orders that resemble each other, as those of one
+// source do. It remembers the last messages that Parse took, and what of them may
+// become something else without any other field being read differently. A message of
+// the same length is then compared with them word by word, and only what differs is
+// looked at. All else goes to Parse: the result, and every error, are those of Parse.
+//
+// The zero value is ready. It takes at most layoutSets*layoutWays*5 KiB, when it needs
+// them, and allocates nothing else. It is not safe for concurrent use.
+type Layouts struct {
+	sets [layoutSets]layoutSet
+}
+
+const (
+	layoutSets = 16
+	layoutWays = 2
+	// maxLayout bounds the messages that are remembered, in bytes. With it sums of
+	// all bytes fit 16 bits, see bytesSum.
+	maxLayout = 1024
+	maxChecks = 8
+	maxPause  = 63
+)
+
+// layoutSet has the layouts of the lengths that are equal modulo layoutSets.
+type layoutSet struct {
+	ways   [layoutWays]*layout
+	recent int   // the way that fitted last
+	pause  uint8 // messages that fit nothing and are not remembered, between two that are
+	left   uint8 // of pause
+}
+
+// layout is a message that Parse took, and what it may be compared with.
+type layout struct {
+	raw    [maxLayout]byte // the message, up to the SOH before "10="
+	words  [maxLayout/8 + 1]layoutWord
+	size   int    // bytes of the message
+	body   int    // bytes of raw
+	over   uint64 // the bytes of the last word that stand in the one before it, too
+	sum    uint8  // of all bytes before "10="
+	used   bool   // something fitted
+	checks [maxChecks]layoutCheck
+	nCheck int
+	order  Order
+}
+
+// layoutWord says what may become of eight bytes. Each mask has 0xff, digit 0x80, in
+// the bytes it is about.
+type layoutWord struct {
+	keep   uint64 // has to be the same: tags, separators, what decides how others are read
+	digit  uint64 // a digit that has to stay one
+	again  uint64 // when it changes, the values in checks have to be looked at again
+	checks uint8  // bit i for checks[i]
+}
+
+// layoutCheck is a value that is more than printable characters or digits.
+type layoutCheck struct {
+	off, end uint16
+	time     bool // a UTCTimestamp; else a positive decimal number
+}
+
+// Parse is the function Parse.
+func (ls *Layouts) Parse(msg []byte, o *Order) *Error {
+	s := &ls.sets[len(msg)%layoutSets]
+	for i := range layoutWays {
+		way := (s.recent + i) % layoutWays
+		if l := s.ways[way]; l != nil && l.size == len(msg) && l.fits(msg) {
+			s.recent, l.used = way, true
+			*o = l.order
+			return nil
+		}
+	}
+	body, end, err := parse(msg, o)
+	if err == nil && len(msg) <= maxLayout {
+		s.remember(msg, o, body, end)
+	}
+	return err
+}
+
+// remember replaces the layout that did not fit for longer. Where no two messages are
+// alike it does so more and more seldom.
+func (s *layoutSet) remember(msg []byte, o *Order, body, end int) {
+	if s.left > 0 {
+		s.left--
+		return
+	}
+	way := (s.recent + 1) % layoutWays
+	l := s.ways[way]
+	switch {
+	case l == nil:
+		l = new(layout)
+		s.ways[way] = l
+	case l.used:
+		s.pause = 0
+	default:
+		s.pause = min(2*s.pause+1, maxPause)
+	}
+	s.left, s.recent = s.pause, way
+	l.learn(msg, o, body, end)
+}
+
+// fits says whether msg, of the same size, is an order for the same reasons as the
+// message that was learnt, with all fields in the same places.
+func (l *layout) fits(msg []byte) bool {
+	var was, is uint64 // sums of the words that differ
+	var due uint8
+	full := l.body &^ 7
+	raw := l.raw[:full]
+	for i := 0; i < len(raw) && i+8 <= len(msg); i += 8 {
+		t, w := le.Uint64(raw[i:]), le.Uint64(msg[i:])
+		if t == w {
+			continue
+		}
+		c, ok := l.words[i>>3].takes(t, w)
+		if !ok {
+			return false
+		}
+		due |= c
+		was += bytesSum(t)
+		is += bytesSum(w)
+	}
+	if full < l.body {
+		t, w := le.Uint64(l.raw[l.body-8:])&^l.over, le.Uint64(msg[l.body-8:])&^l.over
+		c, ok := l.words[full>>3].takes(t, w)
+		if !ok {
+			return false
+		}
+		due |= c
+		was += bytesSum(t)
+		is += bytesSum(w)
+	}
+	if !endsSealed(msg, l.sum+uint8(lanes(is))-uint8(lanes(was))) {
+		return false
+	}
+	return due == 0 || l.again(msg, due)
+}
+
+// takes says whether word w may stand where t did, and which values have to be looked
+// at for it.
+func (k *layoutWord) takes(t, w uint64) (checks uint8, ok bool) {
+	d := t ^ w
+	if d&k.keep != 0 || notPrintable(w)&^k.keep != 0 || notDigit(w)&k.digit != 0 {
+		return 0, false
+	}
+	if d&k.again != 0 {
+		checks = k.checks
+	}
+	return checks, true
+}
+
+// again looks at values that are more than characters of a kind. A message in which
+// they are right is the one to compare the next with: their times are closer.
+func (l *layout) again(msg []byte, due uint8) bool {
+	for i := range l.checks[:l.nCheck] {
+		c := &l.checks[i]
+		if due>>i&1 == 0 {
+			continue
+		}
+		v := msg[c.off:c.end]
+		if c.time && !timestamp(v) || !c.time && !decimal(v, false) {
+			return false
+		}
+	}
+	copy(l.raw[:l.body], msg)
+	l.sum = CheckSum(msg[:l.size-trailer])
+	return true
+}
+
+// endsSealed says whether a message ends with SOH, CheckSum, and SOH.
+func endsSealed(msg []byte, sum uint8) bool {
+	const (
+		want = SOH | '1'<<8 | '0'<<16 | '='<<24 | SOH<<56
+		text = 0xff<<56 | 0xffffffff
+	)
+	w := le.Uint64(msg[len(msg)-8:])
+	if w&text != want || notDigit(w)&(0x808080<<32) != 0 {
+		return false
+	}
+	return (w>>32&15)*100+(w>>40&15)*10+w>>48&15 == uint64(sum)
+}
+
+// learn remembers msg, of which parse has made o, body and end.
+func (l *layout) learn(msg []byte, o *Order, body, end int) {
+	*l = layout{size: len(msg), body: end - 1, sum: CheckSum(msg[:end]), order: *o}
+	copy(l.raw[:l.body], msg)
+	for i := body; i < end; {
+		tag, from := readTag(msg, i, end)
+		to := skipPrintable(msg, from)
+		if tag < tableSize && classes[tag] == classDataLen {
+			i = behindData(msg, from, to)
+			continue
+		}
+		l.field(tag, from, to)
+		i = to + 1
+	}
+	l.keepRest()
+}
+
+// behindData is where the field after a data field begins, whose length stands at
+// from..to. Data and length may not change.
+func behindData(msg []byte, from, to int) int {
+	n, _ := parseUint(msg[from:to], 5)
+	for to++; msg[to] != '='; to++ {
+	}
+	return to + 1 + n + 1
+}
+
+// field says what may become of the value at from..to.
+func (l *layout) field(tag uint32, from, to int) {
+	class := classPlain
+	if tag < tableSize {
+		class = classes[tag]
+	}
+	switch class {
+	case classPlain, classMember, classClOrdID, classSymbol, classAccount:
+		for i := from; i < to; i++ {
+			l.free(i)
+		}
+	case classInt, classPrice:
+		l.digits(from, to)
+	case classQty, classTime:
+		if l.nCheck == maxChecks {
+			return
+		}
+		l.checks[l.nCheck] = layoutCheck{off: uint16(from), end: uint16(to), time: class == classTime}
+		l.digits(from, to)
+		coarse := to
+		if class == classTime {
+			coarse = min(to, from+len("20060102-15:04:05")) // any three digits are milliseconds
+		}
+		for i := from; i < coarse; i++ {
+			k, bit := l.at(i)
+			k.again |= 0xff << bit
+			k.checks |= 1 << l.nCheck
+		}
+		l.nCheck++
+	}
+}
+
+// digits lets each digit from..to become another one.
+func (l *layout) digits(from, to int) {
+	for i := from; i < to; i++ {
+		if l.raw[i]-'0' <= 9 {
+			l.free(i)
+			k, bit := l.at(i)
+			k.digit |= 0x80 << bit
+		}
+	}
+}
+
+// free lets a byte become any other that is printable. keep has the opposite
+// meaning until keepRest.
+func (l *layout) free(i int) {
+	k, bit := l.at(i)
+	k.keep |= 0xff << bit
+}
+
+// at is the word that a byte is judged in, and the place of its lowest bit there.
+func (l *layout) at(i int) (k *layoutWord, bit int) {
+	full := l.body &^ 7
+	if i < full {
+		return &l.words[i>>3], i & 7 * 8
+	}
+	return &l.words[full>>3], (i - (l.body - 8)) * 8
+}
+
+// keepRest ends learning: what was not freed has to stay.
+func (l *layout) keepRest() {
+	for i := range l.words {
+		l.words[i].keep = ^l.words[i].keep
+	}
+	l.over = 1<<(8*(8-l.body&7)) - 1
+}
+
+// notPrintable has the high bit of each byte that is not printable ASCII. No sum
+// here carries into the next byte.
+func notPrintable(w uint64) uint64 {
+	low := w &^ highs
+	return (^(low + 0x60*ones) | (low + ones) | w) & highs
+}
+
+// notDigit has the high bit of each byte that is not '0' to '9'.
+func notDigit(w uint64) uint64 {
+	x := w ^ '0'*ones
+	return (x&^highs + 0x76*ones | x) & highs
+}
+
+// bytesSum adds neighbouring bytes: four sums of 16 bits, of at most 510 each.
+func bytesSum(w uint64) uint64 {
+	const low = 0x00ff00ff00ff00ff
+	return w&low + w>>8&low
+}
