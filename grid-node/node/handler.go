@@ -27,6 +27,7 @@ func (n *Node) OnOpen(c *transport.Conn) {
 func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 	l := c.Tag.(*link)
 	rest := buf
+	var hint replica.Hint // of the frame that rest begins with
 	for !c.Backlogged() {
 		frame, after, err := wire.Split(rest)
 		switch {
@@ -40,8 +41,9 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			}
 			return len(buf) - len(rest), nil
 		case l.state == ready:
-			n.lookAhead(after)
-			err = n.frame(l, frame)
+			next := n.lookAhead(after)
+			err = n.frame(l, frame, hint)
+			hint = next
 		case l.state == awaitHello:
 			err = n.hello(l, frame)
 		default:
@@ -56,16 +58,17 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 }
 
 // lookAhead lets the replica prepare for the frame after the one that is handled.
-func (n *Node) lookAhead(rest []byte) {
+func (n *Node) lookAhead(rest []byte) replica.Hint {
 	if next, _, _ := wire.Split(rest); next != nil && wire.FrameType(next) == wire.TypeSubmit {
 		if p := n.partition(wire.FramePartition(next)); p != nil {
-			p.replica.Prefetch(next)
+			return p.replica.Prefetch(next)
 		}
 	}
+	return replica.Hint{}
 }
 
 // frame handles one frame of a connection that said Hello.
-func (n *Node) frame(l *link, frame []byte) error {
+func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 	t := wire.FrameType(frame)
 	if l.role.IsNode() {
 		return n.peerFrame(l, t, frame)
@@ -79,7 +82,7 @@ func (n *Node) frame(l *link, frame []byte) error {
 		if p.ended {
 			return n.notServed(l, p, t, frame)
 		}
-		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
+		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame, Hint: hint}
 		if t == wire.TypeSubmit {
 			if n.submits++; n.submits%processSample == 0 {
 				p.timedStep(&n.ev, &n.loopStat.Preprocess)

@@ -32,13 +32,12 @@ type layoutSet struct {
 
 // layout is a message that Parse took, and what it may be compared with.
 type layout struct {
-	raw    [maxLayout]byte // the message, up to the SOH before "10="
-	words  [maxLayout/8 + 1]layoutWord
-	size   int    // bytes of the message
-	body   int    // bytes of raw
-	over   uint64 // the bytes of the last word that stand in the one before it, too
-	sum    uint8  // of all bytes before "10="
-	used   bool   // something fitted
+	raw    [maxLayout]byte           // the message, up to the SOH before "10="
+	words  [maxLayout / 8]layoutWord // of raw, the last ones end where it does
+	size   int                       // bytes of the message
+	body   int                       // bytes of raw
+	sum    uint8                     // of all bytes before "10="
+	used   bool                      // something fitted
 	checks [maxChecks]layoutCheck
 	nCheck int
 	order  Order
@@ -104,30 +103,30 @@ func (s *layoutSet) remember(msg []byte, o *Order, body, end int) {
 func (l *layout) fits(msg []byte) bool {
 	var was, is uint64 // sums of the words that differ
 	var due uint8
-	full := l.body &^ 7
-	raw := l.raw[:full]
-	for i := 0; i < len(raw) && i+8 <= len(msg); i += 8 {
-		t, w := le.Uint64(raw[i:]), le.Uint64(msg[i:])
-		if t == w {
+	if le.Uint64(l.raw[:]) != le.Uint64(msg) { // the version; the words begin somewhere in it
+		return false
+	}
+	a, b := l.raw[l.body&7:l.body], msg[l.body&7:l.body]
+	for i := 0; i+8 <= len(a) && i+8 <= len(b); {
+		if i+32 <= len(a) && i+32 <= len(b) && same32(a[i:i+32], b[i:i+32]) {
+			i += 32
 			continue
 		}
-		c, ok := l.words[i>>3].takes(t, w)
-		if !ok {
-			return false
+		for block := min(i+32, len(a), len(b)); i+8 <= block; i += 8 {
+			t, w := le.Uint64(a[i:]), le.Uint64(b[i:])
+			if t == w {
+				continue
+			}
+			d, k := t^w, &l.words[i>>3]
+			if d&k.keep != 0 || notPrintable(w)&^k.keep != 0 || notDigit(w)&k.digit != 0 {
+				return false
+			}
+			if d&k.again != 0 {
+				due |= k.checks
+			}
+			was += bytesSum(t)
+			is += bytesSum(w)
 		}
-		due |= c
-		was += bytesSum(t)
-		is += bytesSum(w)
-	}
-	if full < l.body {
-		t, w := le.Uint64(l.raw[l.body-8:])&^l.over, le.Uint64(msg[l.body-8:])&^l.over
-		c, ok := l.words[full>>3].takes(t, w)
-		if !ok {
-			return false
-		}
-		due |= c
-		was += bytesSum(t)
-		is += bytesSum(w)
 	}
 	if !endsSealed(msg, l.sum+uint8(lanes(is))-uint8(lanes(was))) {
 		return false
@@ -135,17 +134,11 @@ func (l *layout) fits(msg []byte) bool {
 	return due == 0 || l.again(msg, due)
 }
 
-// takes says whether word w may stand where t did, and which values have to be looked
-// at for it.
-func (k *layoutWord) takes(t, w uint64) (checks uint8, ok bool) {
-	d := t ^ w
-	if d&k.keep != 0 || notPrintable(w)&^k.keep != 0 || notDigit(w)&k.digit != 0 {
-		return 0, false
-	}
-	if d&k.again != 0 {
-		checks = k.checks
-	}
-	return checks, true
+// same32 says whether 32 bytes are the same.
+func same32(a, b []byte) bool {
+	_, _ = a[31], b[31]
+	return (le.Uint64(a)^le.Uint64(b))|(le.Uint64(a[8:])^le.Uint64(b[8:]))|
+		(le.Uint64(a[16:])^le.Uint64(b[16:]))|(le.Uint64(a[24:])^le.Uint64(b[24:])) == 0
 }
 
 // again looks at values that are more than characters of a kind. A message in which
@@ -257,11 +250,8 @@ func (l *layout) free(i int) {
 
 // at is the word that a byte is judged in, and the place of its lowest bit there.
 func (l *layout) at(i int) (k *layoutWord, bit int) {
-	full := l.body &^ 7
-	if i < full {
-		return &l.words[i>>3], i & 7 * 8
-	}
-	return &l.words[full>>3], (i - (l.body - 8)) * 8
+	i -= l.body & 7
+	return &l.words[i>>3], i & 7 * 8
 }
 
 // keepRest ends learning: what was not freed has to stay.
@@ -269,7 +259,6 @@ func (l *layout) keepRest() {
 	for i := range l.words {
 		l.words[i].keep = ^l.words[i].keep
 	}
-	l.over = 1<<(8*(8-l.body&7)) - 1
 }
 
 // notPrintable has the high bit of each byte that is not printable ASCII. No sum

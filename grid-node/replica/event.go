@@ -6,7 +6,7 @@ type EventKind uint8
 // Events. The fields each one reads are named; slices are read during Step only.
 const (
 	EventNone        EventKind = iota
-	EventClientFrame           // Conn, Frame: OpenSession, Submit, Get or ReadLog for this partition
+	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get or ReadLog for this partition
 	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.Type.IsPeer)
 	EventPeerUp                // Address, Bulk: a connection to the node at Address is there (again)
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely gone
@@ -40,6 +40,7 @@ type Event struct {
 	Conn     uint64 // the caller's name for a client connection; never reused
 	Seq      uint64
 	Frame    []byte // a whole frame as returned by wire.Split
+	Hint     Hint   // of Prefetch(Frame), if it was asked
 	Address  string
 	ChangeID string
 	Text     string

@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"testing"
@@ -230,5 +231,54 @@ func TestPrefetchIsAHint(t *testing.T) {
 	p.exchange()
 	if p.acks != acks+1 {
 		t.Errorf("%d acknowledged, want %d", p.acks, acks+1)
+	}
+}
+
+// TestHintOfAnother: a hint that belongs to another replica, or to another place of
+// the message, hides no duplicate, and the order is found again under its ClOrdID.
+func TestHintOfAnother(t *testing.T) {
+	p := newPair(t, seedOrder(t))
+	p.submit()
+	p.exchange()
+	step := func(h replica.Hint) {
+		p.seq++
+		le64(p.frame[24:], p.seq)
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: p.frame, Hint: h}, &p.ao)
+	}
+	other := newPair(t, seedOrder(t))
+	other.submit()
+	hints := map[string]replica.Hint{"none": {}, "its own": p.a.Prefetch(p.frame), "another replica's": other.a.Prefetch(p.frame)}
+	if hints["its own"] == hints["none"] || hints["another replica's"] == hints["none"] {
+		t.Fatal("a Submit like the last one has no hint")
+	}
+	for name, h := range hints {
+		last := p.a.Status().LastSeq
+		step(h)
+		p.exchange()
+		if p.a.Status().LastSeq != last {
+			t.Errorf("hint %s: a ClOrdID that is there was stored again", name)
+		}
+	}
+	at := p.off - wire.SubmitFixed
+	moved := append([]byte(nil), p.frame[wire.SubmitFixed:]...)
+	copy(moved[at-4:], "\x0158=") // the ClOrdID's place has a text, and the text's the ClOrdID
+	text, n, _ := order.Find(moved, 58)
+	if text = bytes.LastIndex(moved, []byte("\x0158=")) + 4; n < 4 || text <= at {
+		t.Fatal("no text behind the ClOrdID")
+	}
+	copy(moved[text-4:], "\x0111=")
+	order.Seal(moved)
+	h := p.a.Prefetch(p.frame) // the hint of what stood there before
+	p.frame = wire.AppendSubmit(p.frame[:0], partition, &wire.Submit{Generation: 1, ClientSeq: 1, Payload: moved})
+	for want := p.a.Status().LastSeq + 1; ; {
+		step(h)
+		p.exchange()
+		if got := p.a.Status().LastSeq; got != want {
+			t.Fatalf("the log ends at %d, want %d: the order once, and its duplicate refused", got, want)
+		}
+		if h == (replica.Hint{}) {
+			break
+		}
+		h = replica.Hint{}
 	}
 }

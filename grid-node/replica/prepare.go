@@ -40,22 +40,21 @@ func (r *Replica) prepare(frame []byte) error {
 		r.count.StaleFrames++ // what it has to follow is still on its way
 		return nil
 	}
+	hint := r.hintOf(m.Entries)
 	for rest := m.Entries; len(rest) > 0; {
 		var e order.Entry
 		entry, after, err := order.NextEntry(rest, &e)
 		if err != nil {
 			return err
 		}
-		if id := order.PeekClOrdID(after); id != nil {
-			r.store.PrefetchClOrdID(id)
-		}
+		next := r.hintOf(after) // its part of the index is loaded meanwhile
 		if uint64(e.Epoch) > m.Epoch {
 			return &order.EntryError{Seq: e.Seq, Field: "epoch", Value: uint64(e.Epoch), Allowed: "at most the epoch of the frame"}
 		}
-		if !r.storeEntry(entry, &e) {
+		if !r.storeEntry(entry, &e, hint) {
 			return nil
 		}
-		rest = after
+		rest, hint = after, next
 	}
 	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
@@ -63,9 +62,17 @@ func (r *Replica) prepare(frame []byte) error {
 	return nil
 }
 
+// hintOf is the hint of the ClOrdID of the entry that b may begin with.
+func (r *Replica) hintOf(b []byte) uint32 {
+	if id := order.PeekClOrdID(b); id != nil {
+		return r.store.Hint(id)
+	}
+	return 0
+}
+
 // storeEntry adds one entry. It returns false when the rest of the frame is of
 // no use.
-func (r *Replica) storeEntry(entry []byte, e *order.Entry) bool {
+func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	last, _ := r.store.Last()
 	if e.Seq <= last {
 		r.count.EntriesDuplicate++
@@ -85,7 +92,7 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry) bool {
 	if mutant(mutForgetHash) {
 		_, e.PrevHash = r.store.Last()
 	}
-	err := r.store.AppendEntry(entry, e)
+	err := r.store.AppendEntryHinted(entry, e, hint)
 	if err == nil {
 		err = r.applyEntry(e, order.Payload(entry))
 		if err == nil {

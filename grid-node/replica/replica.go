@@ -39,7 +39,8 @@ type Replica struct {
 	sessions sessionTable
 	cursor   cursorState
 	truncate truncateState
-	base     baseState   // what the freed entries led to
+	base     baseState // what the freed entries led to
+	layouts  order.Layouts
 	order    order.Order // scratch, so that parsing allocates nothing
 	text     []byte      // scratch
 
@@ -168,7 +169,7 @@ func (r *Replica) clientFrame(ev *Event) {
 	var err error
 	switch t := wire.FrameType(ev.Frame); t {
 	case wire.TypeSubmit:
-		err = r.submit(ev.Conn, ev.Frame)
+		err = r.submit(ev.Conn, ev.Frame, &ev.Hint)
 	case wire.TypeGet:
 		err = r.get(ev.Conn, ev.Frame)
 	case wire.TypeOpenSession:

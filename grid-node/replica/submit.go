@@ -12,7 +12,7 @@ import (
 // submit takes one order in: session check, pre-processing, then the log. The
 // order is sent to the ack set at the next flush and acknowledged when all of
 // it stored it. An error means that the frame is no Submit.
-func (r *Replica) submit(conn uint64, frame []byte) error {
+func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 	var m wire.Submit
 	if err := wire.DecodeSubmit(frame, &m); err != nil {
 		return err
@@ -34,23 +34,41 @@ func (r *Replica) submit(conn uint64, frame []byte) error {
 	if !r.admitSession(conn, &m, s) || !r.admitLoad(conn, &m) {
 		return nil
 	}
-	r.accept(conn, &m, s)
+	r.accept(conn, &m, s, hint)
 	return nil
 }
 
-// Prefetch is a hint that frame, a Submit, comes next: what it will need of the
-// index begins to be loaded. Nothing else happens, whatever the frame holds.
-func (r *Replica) Prefetch(frame []byte) {
+// Hint is what Prefetch found out about a frame. The zero value is that of any.
+type Hint struct {
+	of   *Replica // that gave it: another one's index has another seed
+	hash uint32   // of the ClOrdID,
+	off  uint16   // which most likely stands here in the payload
+	len  uint8
+}
+
+// Prefetch says that frame, a Submit, comes next: what it will need of the index
+// begins to be loaded. Nothing else happens, whatever the frame holds. The hint goes
+// with the frame, unchanged, as Event.Hint.
+func (r *Replica) Prefetch(frame []byte) (h Hint) {
 	if len(frame) < wire.SubmitFixed {
-		return
+		return h
 	}
 	// Orders of one source have their fields in one place, most likely.
 	payload, f := frame[wire.SubmitFixed:], &r.order.Fields
 	from, to := int(f.ClOrdIDOff), int(f.ClOrdIDOff)+int(f.ClOrdIDLen)
 	if from < 4 || to >= len(payload) || payload[to] != order.SOH || string(payload[from-4:from]) != "\x0111=" {
-		return
+		return h
 	}
-	r.store.PrefetchClOrdID(payload[from:to])
+	return Hint{of: r, hash: r.store.Hint(payload[from:to]), off: f.ClOrdIDOff, len: f.ClOrdIDLen}
+}
+
+// hashed is the hash of the ClOrdID that was found in an order: of the hint, if the
+// hint was of it.
+func (r *Replica) hashed(h *Hint, id []byte) uint32 {
+	if f := &r.order.Fields; h.of != r || h.len != f.ClOrdIDLen || h.off != f.ClOrdIDOff {
+		return r.store.Hint(id)
+	}
+	return h.hash
 }
 
 // serves says whether this replica is the primary of epoch or a later one. A
@@ -125,14 +143,15 @@ func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 }
 
 // accept validates the order and appends it to the log.
-func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
-	if err := order.Parse(m.Payload, &r.order); err != nil {
+func (r *Replica) accept(conn uint64, m *wire.Submit, s *session, hint *Hint) {
+	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
 		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
 	}
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
-	if seq, dup := r.store.FindClOrdID(id); dup {
+	hash := r.hashed(hint, id)
+	if seq, _, dup := r.store.FindHinted(hash, id); dup {
 		if seq <= r.commit || mutant(mutDuplicateEarly) {
 			r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
 			return
@@ -147,7 +166,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session) {
 	e := order.Entry{
 		Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, TimeNs: r.now.Wall, Fields: *f,
 	}
-	if err := r.store.Append(&e, m.Payload); err != nil {
+	if err := r.store.AppendHinted(&e, m.Payload, hash); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
 		return
 	}

@@ -325,7 +325,13 @@ func (c *conn) send(frame []byte) {
 	c.n.w.events.push(c.way(&c.toProcess), func() {
 		if p := c.proc; p != nil {
 			c.n.w.traceRequest(c, p, frame)
-			p.deliver(func() { p.step(&replica.Event{Kind: replica.EventClientFrame, Conn: c.id, Frame: frame}) })
+			p.deliver(func() {
+				ev := replica.Event{Kind: replica.EventClientFrame, Conn: c.id, Frame: frame}
+				if c.id%2 == 0 && p.alive { // the first frame of a batch has no hint, those behind it have
+					ev.Hint = p.r.Prefetch(frame)
+				}
+				p.step(&ev)
+			})
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 // Looking an order up by ClOrdID waits for memory twice, for its slot in the index
 // and for its entry, and copying the entry waits again. Who has several lookups to
 // do does them in steps, Hint for all, Prefetch for all, FindHinted for all: then
-// they wait together. Writer only.
+// they wait together. What has the hint already appends with it, too. Writer only.
 
 // entryAhead is how much of an entry Prefetch asks for, in bytes: the order of the
 // published report and its header.

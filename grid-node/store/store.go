@@ -93,6 +93,11 @@ func (s *Store) Short() bool {
 // Errors are *ErrCapacity or what the operating system said; then nothing was
 // written.
 func (s *Store) Append(e *order.Entry, payload []byte) error {
+	return s.AppendHinted(e, payload, s.hintOf(e, payload))
+}
+
+// AppendHinted is Append of an order with the hint of its ClOrdID.
+func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32) error {
 	size := order.HeaderSize + len(payload)
 	if len(payload) > order.MaxPayload {
 		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
@@ -101,15 +106,14 @@ func (s *Store) Append(e *order.Entry, payload []byte) error {
 	if e.Kind != order.KindOrder && e.Kind != order.KindSessionOpen {
 		spare /= 2
 	}
-	fp, err := s.reserve(size, e, keyOf(e, payload), spare)
-	if err != nil {
+	if err := s.reserve(size, e, hint, spare); err != nil {
 		return err
 	}
 	e.Size, e.Seq, e.PrevHash = uint32(size), s.last+1, s.lastHash
 	b := s.seg.at(uint32(s.seg.tail >> 3))
 	e.Put(b)
 	copy(b[order.HeaderSize:size], payload)
-	s.publish(b[:size:size], e, fp)
+	s.publish(b[:size:size], e, hint)
 	return nil
 }
 
@@ -117,27 +121,32 @@ func (s *Store) Append(e *order.Entry, payload []byte) error {
 // *ErrGap, *ErrChain, *ErrCapacity, or what the operating system said; then
 // nothing was written.
 func (s *Store) AppendEntry(entry []byte, e *order.Entry) error {
+	return s.AppendEntryHinted(entry, e, s.hintOf(e, entry[order.HeaderSize:]))
+}
+
+// AppendEntryHinted is AppendEntry with the hint of the entry's ClOrdID; it does not
+// count for other kinds than orders.
+func (s *Store) AppendEntryHinted(entry []byte, e *order.Entry, hint uint32) error {
 	if e.Seq != s.last+1 {
 		return &ErrGap{Expected: s.last + 1, Got: e.Seq}
 	}
 	if e.PrevHash != s.lastHash {
 		return &ErrChain{Seq: e.Seq, Want: s.lastHash, Got: e.PrevHash}
 	}
-	fp, err := s.reserve(len(entry), e, keyOf(e, entry[order.HeaderSize:]), 0)
-	if err != nil {
+	if err := s.reserve(len(entry), e, hint, 0); err != nil {
 		return err
 	}
 	b := s.seg.at(uint32(s.seg.tail >> 3))[:len(entry):len(entry)]
 	copy(b, entry)
-	s.publish(b, e, fp)
+	s.publish(b, e, hint)
 	return nil
 }
 
-func keyOf(e *order.Entry, payload []byte) []byte {
+func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 	if e.Kind != order.KindOrder {
-		return nil
+		return 0
 	}
-	return payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
+	return s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
 }
 
 // headroom is the part of the limit (one in 32) that Append leaves to
@@ -147,31 +156,32 @@ const headroom = 32
 
 // reserve makes room for an entry everywhere, so that publish cannot fail, and
 // leaves spare bytes of the limit untouched.
-func (s *Store) reserve(size int, e *order.Entry, key []byte, spare int64) (fp uint32, err error) {
+func (s *Store) reserve(size int, e *order.Entry, hint uint32, spare int64) error {
 	need := int64(order.Padded(size)) + 4 + s.newSessions(e)*s.perSlot
+	split := int64(0)
 	if e.Kind == order.KindOrder {
-		fp = s.keys.hash(key)
-		need += s.keys.growth(fp)
+		split = s.keys.growth(hint)
 	}
-	if over := s.used + need - s.granted; over > 0 {
+	if over := s.used + need + split - s.granted; over > 0 {
 		if err := s.grow(over, spare); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	wasted := s.seg.wasted
 	if err := s.seg.reserve(order.Padded(size)); err != nil {
-		return 0, err
+		return err
 	}
 	s.used += int64(s.seg.wasted - wasted)
 	if err := s.seqs.reserve(s.last + 1); err != nil {
-		return 0, err
+		return err
 	}
-	if e.Kind == order.KindOrder {
-		before := s.keys.bytes()
-		err = s.keys.reserve(fp)
-		s.used += s.keys.bytes() - before
+	if split == 0 { // most orders find room in their page
+		return nil
 	}
-	return fp, err
+	before := s.keys.bytes()
+	err := s.keys.reserve(hint)
+	s.used += s.keys.bytes() - before
+	return err
 }
 
 // newSessions is how many session slots the entry is the first to use.
@@ -271,16 +281,9 @@ func (s *Store) HashAt(seq uint64) uint64 {
 
 // FindClOrdID is the seq of the order with this ClOrdID. Writer only.
 func (s *Store) FindClOrdID(id []byte) (seq uint64, ok bool) {
-	pos, ok := s.keys.find(s.keys.hash(id), id, s)
-	if !ok {
-		return 0, false
-	}
-	return order.Seq(s.seg.at(pos)), true
+	seq, _, ok = s.FindHinted(s.keys.hash(id), id)
+	return seq, ok
 }
-
-// PrefetchClOrdID is a hint that an order with this ClOrdID comes next: what the
-// index has to look at begins to be loaded. Writer only.
-func (s *Store) PrefetchClOrdID(id []byte) { s.keys.prefetch(s.keys.hash(id)) }
 
 func (s *Store) keyAt(pos uint32, key []byte) bool {
 	return bytes.Equal(order.ClOrdID(s.seg.at(pos)), key)
