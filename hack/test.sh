@@ -14,6 +14,15 @@ if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
 fi
 export ORDERGRID_REQUIRE_ENVTEST=1
 
+# Reports are looked at in a real browser. Where it can be installed it must be there; elsewhere those tests say why they are skipped.
+step "Chromium for the tests of HTML reports"
+if ! command -v chromium chromium-browser google-chrome >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium fonts-dejavu-core >/dev/null ||
+		echo "chromium cannot be installed here"
+fi
+if command -v chromium chromium-browser google-chrome; then export ORDERGRID_REQUIRE_CHROMIUM=1; fi
+
 step "go vet"
 go vet "${pkgs[@]}"
 

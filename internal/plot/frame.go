@@ -37,11 +37,12 @@ func (f *Frame) AxisX(ticks []float64, label func(float64) string) {
 		f.Line(Stroke{Role: Muted, Width: 1}, Point{x, f.Bottom}, Point{x, f.Bottom + 4})
 		words := label(v)
 		half := TextWidth(words, 11.5) / 2
-		if x-half < end+6 {
+		at := min(x, f.Width-2-half) // the last one may not have room on its right
+		if at-half < end+6 {
 			continue
 		}
-		end = x + half
-		f.Text(Text{At: Point{x, f.Bottom + 17}, Words: words, Role: Muted, Size: 11.5, Anchor: Middle})
+		end = at + half
+		f.Text(Text{At: Point{at, f.Bottom + 17}, Words: words, Role: Muted, Size: 11.5, Anchor: Middle})
 	}
 }
 
@@ -51,6 +52,15 @@ type Label struct {
 	Role  Role
 	Y     float64 // where the line ends, in pixels
 	Bold  bool
+}
+
+// LabelRoom is how much of a drawing's width Labels needs for names.
+func LabelRoom(names ...string) float64 {
+	room := 0.0
+	for _, n := range names {
+		room = max(room, 1.13*TextWidth(n, 12)) // bold is wider
+	}
+	return room + 17
 }
 
 // Labels writes names at x, one below the other, each as near as possible to its
@@ -72,6 +82,6 @@ func (f *Frame) Labels(x float64, labels []Label) {
 	at = Spread(at, 15, f.Top, f.Bottom+2)
 	for i, l := range labels {
 		f.Line(Stroke{Role: Rule, Width: 1}, Point{x, l.Y}, Point{x + 8, at[i]})
-		f.Text(Text{At: Point{x + 11, at[i] + 4}, Words: l.Words, Role: l.Role, Size: 12, Bold: l.Bold})
+		f.Text(Text{At: Point{x + 11, at[i] + 4}, Words: l.Words, Role: l.Role, Size: 12, Bold: l.Bold, Halo: true})
 	}
 }

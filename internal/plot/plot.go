@@ -185,6 +185,9 @@ func (m Mark) outline(at Point) []Point {
 
 // Text writes words.
 func (d *Drawing) Text(t Text) {
+	if t.Words == "" {
+		return
+	}
 	if t.Role == "" {
 		t.Role = Ink
 	}
@@ -197,18 +200,34 @@ func (d *Drawing) Text(t Text) {
 	d.items = append(d.items, item{text: &t})
 }
 
-// TextWidth is about how wide words are, in pixels.
+// TextWidth is about how wide words are, in pixels: of the system fonts that are
+// usual, the widest.
 func TextWidth(words string, size float64) float64 {
 	n := 0.0
 	for _, r := range words {
 		switch r {
 		case ' ', '.', ',', ':', 'i', 'l', 'j', '|', '\'':
-			n += 0.32
+			n += 0.36
 		case 'm', 'M', 'w', 'W', '%':
-			n += 0.88
+			n += 0.95
 		default:
-			n += 0.58
+			n += 0.63
 		}
 	}
 	return n * size
+}
+
+// Fit cuts words that are wider than width.
+func Fit(words string, size, width float64) string {
+	r := []rune(words)
+	for n := len(r); n > 0; n-- {
+		s := string(r[:n])
+		if n < len(r) {
+			s += "…"
+		}
+		if TextWidth(s, size) <= width {
+			return s
+		}
+	}
+	return ""
 }

@@ -106,6 +106,8 @@ func valid(g report.Group) bool { return g.Verdict == report.OK }
 func duration(us float64) string {
 	trim := func(v float64) string { return fmt.Sprintf("%.3g", v) }
 	switch {
+	case us == 0:
+		return "0"
 	case us >= 1e6:
 		return trim(us/1e6) + " s"
 	case us >= 1e3:

@@ -111,7 +111,7 @@ func histogramPanel(fr *plot.Frame, v *view, g report.Group, b bins, y0 float64)
 	if !valid(g) {
 		samples, role = "not valid, "+samples, plot.Doubt
 	}
-	fr.Text(plot.Text{At: plot.Point{X: fr.Left + plot.TextWidth(heading, 14) + 14, Y: y0 + 16}, Words: samples, Role: role})
+	fr.Text(plot.Text{At: plot.Point{X: fr.Right, Y: y0 + 16}, Words: samples, Role: role, Size: 11.5, Anchor: plot.End})
 	for i, share := range b.shares {
 		if share == 0 {
 			continue

@@ -156,7 +156,7 @@ func newHeadline(r *report.Report) []headline {
 		return nil
 	}
 	var out []headline
-	for _, m := range []struct{ metric, name string }{{"c2e mean", "mean"}, {"c2e p50", "median"}, {"c2e p99", "99 %"}} {
+	for _, m := range []struct{ metric, name string }{{"c2e mean", "mean"}, {"c2e p50", "median"}, {"c2e p99", "99th percentile"}} {
 		us, ok := v.here(*g, m.metric)
 		if !ok {
 			continue

@@ -73,15 +73,26 @@ type distribution struct {
 	published []plot.Point // nines, microseconds
 }
 
+func (l distribution) label() string {
+	if l.doubtful {
+		return l.name + " ×"
+	}
+	return l.name
+}
+
 // end is the last place that ten samples are beyond.
 func (l distribution) end() float64 {
 	return min(maxNines, math.Log10(max(float64(l.h.Count())/10, 1)))
 }
 
 func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Drawing {
-	height, left, right := 340.0, 62.0, width-150
+	var names []string
+	for i := range lines {
+		names = append(names, lines[i].label())
+	}
+	height, left, right := 340.0, 62.0, width-plot.LabelRoom(names...)
 	if width < Wide {
-		height, left, right = 300, 52, width-112
+		height, left = 300, 52
 	}
 	d := plot.New(width, height, f.Title)
 	lo, hi, end := math.Inf(1), 0.0, 1.5
@@ -120,19 +131,17 @@ func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Dra
 		}
 		points := l.points(fr)
 		d.Line(plot.Stroke{Role: l.role, Width: 2, Dash: l.dash}, points...)
-		role, name := l.role, l.name
+		role := l.role
 		if l.doubtful {
-			role, name = plot.Doubt, name+" ×"
+			role = plot.Doubt
 		}
 		last := points[len(points)-1]
 		if last.X < right-1 { // a short line has its end marked
 			d.Mark(plot.Mark{Role: l.role, Radius: 2.5}, "", last)
 		}
-		labels = append(labels, plot.Label{Words: name, Role: role, Y: last.Y, Bold: true})
+		labels = append(labels, plot.Label{Words: l.label(), Role: role, Y: last.Y, Bold: true})
 	}
-	for _, l := range lines {
-		l.drawPublished(fr)
-	}
+	drawPublished(fr, lines)
 	fr.Labels(right+4, labels)
 	return d
 }
@@ -153,17 +162,25 @@ func (l distribution) points(fr *plot.Frame) (out []plot.Point) {
 	return out
 }
 
-func (l distribution) drawPublished(fr *plot.Frame) {
-	var line []plot.Point
-	for _, p := range l.published {
-		line = append(line, fr.At(p.X, p.Y))
+// drawPublished draws the published points of all lines with their names, one
+// below the other.
+func drawPublished(fr *plot.Frame, lines []distribution) {
+	var ends []plot.Label
+	x := 0.0
+	for _, l := range lines {
+		var line []plot.Point
+		for _, p := range l.published {
+			line = append(line, fr.At(p.X, p.Y))
+		}
+		fr.Line(plot.Stroke{Role: plot.Published, Width: 1.2, Dash: plot.Dash(1)}, line...)
+		for i, at := range line {
+			hint := fmt.Sprintf("published, %s, p%.0f: %s", l.name, 100*(1-math.Pow(10, -l.published[i].X)), latencyText(l.published[i].Y))
+			fr.Mark(plot.Mark{Shape: plot.Square, Role: plot.Published, Radius: 3.5, Hollow: true}, hint, at)
+		}
+		if n := len(line); n > 0 {
+			x = max(x, line[n-1].X)
+			ends = append(ends, plot.Label{Words: "published " + strings.TrimSuffix(l.name, " orders/s"), Role: plot.Published, Y: line[n-1].Y})
+		}
 	}
-	fr.Line(plot.Stroke{Role: plot.Published, Width: 1.2, Dash: plot.Dash(1)}, line...)
-	for i, at := range line {
-		hint := fmt.Sprintf("published, %s, p%.0f: %s", l.name, 100*(1-math.Pow(10, -l.published[i].X)), latencyText(l.published[i].Y))
-		fr.Mark(plot.Mark{Shape: plot.Square, Role: plot.Published, Radius: 3.5, Hollow: true}, hint, at)
-	}
-	if n := len(line); n > 0 {
-		fr.Text(plot.Text{At: plot.Point{X: line[n-1].X + 7, Y: line[n-1].Y + 4}, Words: "published " + strings.TrimSuffix(l.name, " orders/s"), Role: plot.Published, Size: 10.5, Halo: true})
-	}
+	fr.Labels(x+4, ends)
 }

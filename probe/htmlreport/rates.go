@@ -88,9 +88,13 @@ func scaling(v *view) (Figure, bool) {
 }
 
 func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Drawing {
-	height, left, right := 340.0, 62.0, width-150
+	var names []string
+	for _, c := range curves {
+		names = append(names, c.name)
+	}
+	height, left, right := 340.0, 62.0, width-plot.LabelRoom(names...)
 	if width < Wide {
-		height, left, right = 300, 52, width-124
+		height, left = 300, 52
 	}
 	d := plot.New(width, height, f.Title)
 	var xs, ys []float64

@@ -73,10 +73,9 @@ func drawable(s report.Spike) bool {
 }
 
 func drawSpikes(f *Figure, width float64, all []spike) *plot.Drawing {
-	const panel = 286.0
-	left, right := 62.0, width-20
+	panel, left, right := 286.0, 62.0, width-20
 	if width < Wide {
-		left = 52
+		panel, left = 302, 52
 	}
 	d := plot.New(width, panel*float64(len(all)), f.Title)
 	for i := range all {
@@ -85,17 +84,17 @@ func drawSpikes(f *Figure, width float64, all []spike) *plot.Drawing {
 		heading := fmt.Sprintf("%s, probe %s", rateText(s.g), cut(s.probe, 8))
 		d.Text(plot.Text{At: plot.Point{X: left, Y: y0 + 15}, Words: heading, Size: 14, Bold: true})
 		words := s.describe()
-		at := plot.Point{X: left + plot.TextWidth(heading, 14) + 14, Y: y0 + 15}
+		at, anchor := plot.Point{X: right, Y: y0 + 15}, plot.End
 		if width < Wide {
-			at = plot.Point{X: left, Y: y0 + 31}
+			at, anchor = plot.Point{X: left, Y: y0 + 31}, plot.Start
 		}
-		d.Text(plot.Text{At: at, Words: words, Role: plot.Muted, Size: 11.5})
+		d.Text(plot.Text{At: at, Words: words, Role: plot.Muted, Size: 11.5, Anchor: anchor})
 		lo, hi, top := math.Inf(1), 0.0, 0.0
 		for _, o := range s.Orders {
 			lo, hi, top = min(lo, o.AtMs), max(hi, o.AtMs), max(top, o.CreateToEndUs)
 		}
 		margin := max((hi-lo)*0.03, 0.01)
-		fr := d.Frame(left, y0+64, right, y0+panel-52, plot.Scale{Lo: lo - margin, Hi: hi + margin}, plot.Scale{Lo: 0, Hi: top * 1.06})
+		fr := d.Frame(left, y0+64, right, y0+250-16, plot.Scale{Lo: lo - margin, Hi: hi + margin}, plot.Scale{Lo: 0, Hi: top * 1.06})
 		s.draw(fr)
 	}
 	return d
@@ -103,7 +102,7 @@ func drawSpikes(f *Figure, width float64, all []spike) *plot.Drawing {
 
 func (s *spike) describe() string {
 	words := fmt.Sprintf("%s at %.2f s of run %d", latencyText(s.CreateToEndUs), s.AtMs/1000, s.run)
-	if s.Queued > 0 {
+	if s.Queued > 1 {
 		words += fmt.Sprintf(", %s orders waited", report.Thousands(float64(s.Queued)))
 	}
 	return words
@@ -119,7 +118,8 @@ func (s *spike) draw(fr *plot.Frame) {
 		threads[o.Thread] = true
 	}
 	for _, t := range s.Descents {
-		if plain(t.FromMs, t.ToMs, t.FromUs, t.ToUs) && t.Thread >= 0 {
+		// Level stretches are no descents worth a line.
+		if plain(t.FromMs, t.ToMs, t.FromUs, t.ToUs) && t.Thread >= 0 && t.FromUs-t.ToUs > fr.Y.Hi/20 {
 			fr.Line(plot.Stroke{Role: plot.Kind(t.Thread), Width: 1.2, Dash: plot.Dash(1)}, fr.At(t.FromMs, t.FromUs), fr.At(t.ToMs, t.ToUs))
 		}
 	}
@@ -162,8 +162,11 @@ func (s *spike) pauses(fr *plot.Frame) {
 		words := fmt.Sprintf("%s pause of %s, %s", cut(p.Cause, 16), cut(p.Of, 32), latencyText(p.Us))
 		fr.Rect(plot.Pause, words, a, fr.Top, max(b-a, 1.5), fr.Bottom-fr.Top)
 	}
-	words := s.pauseWords()
-	fr.Text(plot.Text{At: plot.Point{X: fr.Right, Y: fr.Bottom + 39}, Words: words, Role: plot.Muted, Size: 11.5, Anchor: plot.End})
+	t := plot.Text{At: plot.Point{X: fr.Right, Y: fr.Bottom + 39}, Words: plot.Fit(s.pauseWords(), 11.5, 420), Role: plot.Muted, Size: 11.5, Anchor: plot.End}
+	if fr.Width < Wide { // below the threads
+		t.At, t.Anchor, t.Words = plot.Point{X: fr.Left, Y: fr.Bottom + 56}, plot.Start, plot.Fit(t.Words, 11.5, fr.Right-fr.Left)
+	}
+	fr.Text(t)
 }
 
 // pauseWords says whether pauses explain the spike, and whether they could be seen.
@@ -184,9 +187,9 @@ func (s *spike) pauseWords() string {
 		}
 	}
 	if known == 0 {
-		return "pauses not known"
+		return "pauses of runtimes not known"
 	}
-	return "no pause of a runtime"
+	return "no runtime paused near it"
 }
 
 // cut shortens words from a result, which may be of any length.

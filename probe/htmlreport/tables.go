@@ -78,7 +78,7 @@ func classes(edge bool, c report.Column, cell report.Cell) string {
 	case cell.Part == "published":
 		out = append(out, "pub")
 	}
-	if cell.Part == "here" && cell.Style == "" {
+	if cell.Part == "here" && cell.Style == "" && cell.Of != nil && cell.Of.Published != nil { // beside a published one
 		out = append(out, "here")
 	}
 	return strings.Join(out, " ")

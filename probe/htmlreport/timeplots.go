@@ -147,7 +147,7 @@ func drawTracks(f *Figure, width float64, tracks []track) *plot.Drawing {
 		if !valid(t.g) {
 			note, role = "not valid, "+note, plot.Doubt
 		}
-		d.Text(plot.Text{At: plot.Point{X: left + plot.TextWidth(heading, 14) + 14, Y: y + 15}, Words: note, Role: role})
+		d.Text(plot.Text{At: plot.Point{X: right, Y: y + 15}, Words: note, Role: role, Size: 11.5, Anchor: plot.End})
 		y += head
 		x := plot.Scale{Lo: from, Hi: to}
 		fr := d.Frame(left, y, right, y+body, x, plot.Scale{Lo: lo, Hi: hi, Log: true})
