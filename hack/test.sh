@@ -32,6 +32,11 @@ go run ./hack/generate --verify
 step "API conventions"
 go run ./hack/apilint ./api/v1alpha1
 
+step "alert and recording rules, with promtool (built once, then cached)"
+promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
+"$promtool" check rules --lint=all --lint-fatal dashboards/rules/*.rules.yaml
+"$promtool" test rules dashboards/rules/*.rules_test.yaml
+
 step "tests with the race detector"
 go test -race -timeout 20m "${pkgs[@]}"
 

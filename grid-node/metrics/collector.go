@@ -60,6 +60,7 @@ var (
 	epoch       = desc("partition_epoch", "Epoch of the configuration this node follows.", "partition")
 	lineage     = desc("partition_lineage", "Lineage of the configuration: rises when the loss of data was accepted.", "partition")
 	inSync      = desc("in_sync_members", "Members that hold every acknowledged order.", "partition")
+	replicas    = desc("replicas", "Copies of each partition that the grid is to have, the primary's included.")
 	lastSeq     = desc("last_sequence", "Sequence number of the last entry stored.", "partition")
 	commitSeq   = desc("committed_sequence", "Sequence number up to which every copy is known to hold the log.", "partition")
 	lag         = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
@@ -67,6 +68,7 @@ var (
 	sessions    = desc("sessions", "Client sessions open.", "partition")
 	ordersHeld  = desc("orders_held", "Orders in memory.", "partition")
 	freedSeq    = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
+	behindSink  = desc("write_behind_info", "1; where write-behind writes to: hold (nowhere: the log in memory is the queue), file.", "sink")
 	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
 	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet.", "partition")
 
@@ -110,8 +112,8 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
-	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
+	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 }
 
@@ -219,6 +221,8 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(redirects, s.Node.Redirects)
 	e.gauge(memoryUsed, float64(s.MemoryUsed))
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
+	e.gauge(replicas, float64(s.Replicas))
+	e.gauge(behindSink, 1, s.Sink)
 	if f := &s.Fabric; f.Address != "" {
 		e.gauge(fabric, 1, f.Interface, f.Address, f.Link, f.Transport)
 	}

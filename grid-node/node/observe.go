@@ -109,7 +109,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
 	}
-	s.Fabric = n.fabric
+	s.Fabric, s.Replicas, s.Sink = n.fabric, n.cfg.Replicas, n.cfg.Sink
 	if n.cfg.TLS != nil {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
 	}

@@ -1,0 +1,32 @@
+package manager
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+)
+
+// What the page and the alert rules say of controller-runtime has to be there.
+func TestLibraryMetricsOnThePageExist(t *testing.T) {
+	described := map[string]bool{}
+	ch := make(chan *prometheus.Desc, 10_000)
+	metrics.Registry.(prometheus.Collector).Describe(ch)
+	close(ch)
+	for d := range ch {
+		_, name, _ := strings.Cut(d.String(), `"`)
+		name, _, _ = strings.Cut(name, `"`)
+		described[name] = true
+	}
+	for _, name := range []string{"controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_time_seconds", "workqueue_depth"} {
+		if !described[name] {
+			t.Errorf("the operator does not export %s", name)
+		}
+		if !metricsdoc.Named(t, "../../docs/metrics.md", name) {
+			t.Errorf("docs/metrics.md has no %s", name)
+		}
+	}
+}
