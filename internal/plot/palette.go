@@ -8,7 +8,7 @@ import (
 )
 
 // palette has the colour of every role, on light and on dark. Words and lines have
-// a contrast of at least 4.5 and 3 to the surface (palette_test.go); the ranks
+// a contrast of at least 4.5 and 3 to the surface (TestContrast); the ranks
 // differ in brightness, so that they differ on paper too.
 var palette = map[Role][2]uint32{
 	Surface:   {0xffffff, 0x12161b},

@@ -63,6 +63,8 @@ func TestCouldNotRun(t *testing.T) {
 	}{
 		"no grid-node": {[]string{"run", "--scenario", "stac-pair", "--dev", "--grid-node", "/nonexistent/grid-node"}, "grid-node"},
 		"no report":    {[]string{"report", t.TempDir()}, "no results.json"},
+		"no such page": {[]string{"report", "--html", "/nonexistent/a.html", "testdata/run"}, "--html: open /nonexistent/a.html"},
+		"no such dir":  {[]string{"report", "--png", "/dev/null/plots", "testdata/run"}, "--png: mkdir /dev/null"},
 		"no ledger":    {[]string{"ledger", "/nonexistent"}, "nonexistent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +129,7 @@ func TestProgressBar(t *testing.T) {
 	if lines.String() != want {
 		t.Errorf("got %q\nwant %q", lines.String(), want)
 	}
-	if bar := p.bar(p.begun.Add(3 * time.Second)); bar != "[===========                   ] 2/4 2000 orders/s, measuring, 17s left" {
+	if bar := p.bar(p.begun.Add(3 * time.Second)); bar != "[===========                   ] 2/4 2000 orders/s, measuring, 3s gone, 17s left" {
 		t.Errorf("%q", bar)
 	}
 	if bar := p.bar(p.begun.Add(time.Hour)); !strings.Contains(bar, "0s left") {

@@ -126,10 +126,37 @@ func TestRunAgainstARealGrid(t *testing.T) {
 	}
 }
 
+// checkPlots makes the page and its plots anew: the page is the same, byte for byte.
+func checkPlots(t *testing.T, dir string) {
+	t.Helper()
+	out := t.TempDir()
+	page := filepath.Join(out, "again.html")
+	if code, _, stderr := call("report", "--html", page, "--svg", filepath.Join(out, "svg"), "--png", filepath.Join(out, "png"), dir); code == ExitFailed || code == ExitUsage {
+		t.Fatalf("report: code %d, %s", code, stderr)
+	}
+	first, err1 := os.ReadFile(filepath.Join(dir, "report.html"))
+	again, err2 := os.ReadFile(page)
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the page made anew has %d bytes, the first %d: %v", len(again), len(first), err)
+	}
+	for _, name := range []string{"histograms", "percentiles", "stages", "first-seconds", "whole-run", "cpu"} {
+		for kind, begin := range map[string]string{"svg": "<svg ", "png": "\x89PNG"} {
+			found, err := filepath.Glob(filepath.Join(out, kind, "*-"+name+"."+kind))
+			if err != nil || len(found) != 1 {
+				t.Errorf("plot %s as %s: files %v, %v", name, kind, found, err)
+				continue
+			}
+			if b, err := os.ReadFile(found[0]); err != nil || !bytes.HasPrefix(b, []byte(begin)) {
+				t.Errorf("%s begins with %.8q: %v", found[0], b, err)
+			}
+		}
+	}
+}
+
 // checkFiles holds the files of --out against the report.
 func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 	t.Helper()
-	for _, name := range []string{"table.txt", "results.csv", "results.json"} {
+	for _, name := range []string{"report.html", "table.txt", "results.csv", "results.json"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -142,6 +169,7 @@ func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 	if again.Verdict != rep.Verdict || len(again.Rows) != len(rep.Rows) {
 		t.Errorf("made anew: %s with %d rows, first %s with %d", again.Verdict, len(again.Rows), rep.Verdict, len(rep.Rows))
 	}
+	checkPlots(t, dir)
 	var acked, records int64
 	for _, c := range rep.Checks {
 		acked += c.Acked

@@ -20,7 +20,8 @@ type progress struct {
 
 	mu      sync.Mutex
 	step    scenario.Step
-	begun   time.Time
+	first   time.Time // when the first step began
+	begun   time.Time // and this one
 	left    time.Duration
 	drawn   bool
 	done    chan struct{}
@@ -36,6 +37,9 @@ func (p *progress) Begin(s scenario.Step, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step, p.begun, p.left = s, time.Now(), left
+	if p.first.IsZero() {
+		p.first = p.begun
+	}
 	if !p.terminal {
 		fmt.Fprintf(p.w, "%s: step %d of %d: %s; %s left\n", p.plan.Scenario, s.ID+1, len(p.plan.Steps), stepText(s), round(left))
 		return
@@ -122,8 +126,8 @@ func (p *progress) bar(now time.Time) string {
 	if in < p.plan.WarmupTime() {
 		part = "warm-up"
 	}
-	return fmt.Sprintf("[%s%s] %d/%d %s, %s, %s left", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
-		p.step.ID+1, len(p.plan.Steps), stepText(p.step), part, round(max(0, p.left-in)))
+	return fmt.Sprintf("[%s%s] %d/%d %s, %s, %s gone, %s left", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
+		p.step.ID+1, len(p.plan.Steps), stepText(p.step), part, round(now.Sub(p.first)), round(max(0, p.left-in)))
 }
 
 func stepText(s scenario.Step) string {

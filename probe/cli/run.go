@@ -56,7 +56,7 @@ func runCommand() *cobra.Command {
 	set.BoolVar(&f.dev, "dev", false, "start the grid the scenario needs on this machine (grid-node dev) and stop it afterwards")
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
-	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below")
+	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
 	set.StringVar(&f.http, "http", "", "address to serve /metrics at while the run goes on, such as :9401 (default: none)")
 	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
@@ -79,11 +79,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	defer stop()
 	f.live = metrics
 	var end error
+	var all []*report.Report
 	reports := map[string]*report.Report{}
 	for _, plan := range plans {
 		rep, err := f.one(cmd, d, plan)
 		if rep != nil {
 			reports[plan.Scenario] = rep
+			all = append(all, rep)
 			if err := f.print.print(cmd.OutOrStdout(), rep); err != nil {
 				return err
 			}
@@ -95,8 +97,15 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return worse(end, &codeError{code: ExitFailed})
 		}
 	}
-	if err := f.print.cost(cmd.OutOrStdout(), costOf(reports)); err != nil {
+	cost := costOf(reports)
+	if err := f.print.cost(cmd.OutOrStdout(), cost); err != nil {
 		return err
+	}
+	if f.out != "" && len(all) > 1 { // each has its own below; this one has all
+		page := exportFlags{html: filepath.Join(f.out, "report.html")}
+		if err := page.write(all, cost); err != nil {
+			return err
+		}
 	}
 	return end
 }

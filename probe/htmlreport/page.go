@@ -87,7 +87,7 @@ func newSection(r *report.Report, id string) section {
 	}
 	tables := map[string]*table{}
 	var more []*table // those this page has no place of their own for
-	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true}
+	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true}
 	for _, t := range r.Tables(true) {
 		if x := newTable(t); placed[t.Name] {
 			tables[t.Name] = x
@@ -117,8 +117,8 @@ func newSection(r *report.Report, id string) section {
 	}
 	add(part{Title: "How latencies are spread"}, "histograms percentiles stages", "")
 	add(part{Title: "Latency over time"}, "first-seconds whole-run spikes", "")
-	add(part{Title: "Processors", Words: sentence(cpu)}, "cpu", "")
-	add(part{Title: "Every run", Intro: "What was counted, and the conditions under which a figure may be believed.", Remarks: r.Remarks()}, "", "checks runs")
+	add(part{Title: "Processors", Words: sentence(cpu)}, "cpu", "servers")
+	add(part{Title: "Every run", Remarks: r.Remarks()}, "", "checks runs")
 	return s
 }
 

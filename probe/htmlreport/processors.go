@@ -51,7 +51,7 @@ func processors(v *view) (Figure, bool) {
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing {
 		const row = 30.0
-		left, right := 130.0, width-70
+		left, right := 130.0, width-118 // room for words on the right
 		d := plot.New(width, float64(len(all))*row+44, f.Title)
 		fr := d.Frame(left, 6, right, float64(len(all))*row+14, plot.Scale{Lo: 0, Hi: max(top*1.05, 0.01)}, plot.Scale{Lo: 0, Hi: 1})
 		ticks := fr.X.Ticks(5)
@@ -82,7 +82,7 @@ func processors(v *view) (Figure, bool) {
 			if pub != nil && pub.TotalRate == u.g.TotalRate {
 				x := fr.X.At(pub.Published.Value)
 				d.Line(plot.Stroke{Role: plot.Published, Width: 2, Dash: plot.Dash(1)}, plot.Point{X: x, Y: y - 13}, plot.Point{X: x, Y: y + 13})
-				d.Text(plot.Text{At: plot.Point{X: x - 6, Y: y + 4}, Words: fmt.Sprintf("published %.2f", pub.Published.Value), Role: plot.Published, Anchor: plot.End, Halo: true})
+				d.Text(plot.Text{At: plot.Point{X: x + 7, Y: y + 4}, Words: fmt.Sprintf("published %.2f", pub.Published.Value), Role: plot.Published})
 			}
 		}
 		return d

@@ -127,15 +127,22 @@ func (s *spike) draw(fr *plot.Frame) {
 		hint := fmt.Sprintf("thread %d: create-to-end %s, send-to-end %s", o.Thread, latencyText(o.CreateToEndUs), latencyText(o.SendToEndUs))
 		fr.Mark(plot.Mark{Shape: plot.ShapeOf(o.Thread), Role: plot.Kind(o.Thread), Radius: 2.8}, hint, fr.At(o.AtMs, o.CreateToEndUs))
 	}
-	x := fr.Left
+	s.legend(fr, threads)
+}
+
+// legend names the threads that have orders here.
+func (s *spike) legend(fr *plot.Frame, threads map[int]bool) {
+	y := fr.Bottom + 39
+	fr.Text(plot.Text{At: plot.Point{X: fr.Left, Y: y}, Words: "thread", Role: plot.Muted, Size: 11.5})
+	x := fr.Left + 56
 	for t := range 64 {
-		if !threads[t] || x > fr.Right-70 {
+		if !threads[t] || x > fr.Right-30 {
 			continue
 		}
-		fr.Mark(plot.Mark{Shape: plot.ShapeOf(t), Role: plot.Kind(t), Radius: 3.5}, "", plot.Point{X: x + 4, Y: fr.Bottom + 35})
-		words := fmt.Sprintf("thread %d", t)
-		fr.Text(plot.Text{At: plot.Point{X: x + 12, Y: fr.Bottom + 39}, Words: words, Role: plot.Kind(t), Size: 11.5})
-		x += plot.TextWidth(words, 11.5) + 28
+		fr.Mark(plot.Mark{Shape: plot.ShapeOf(t), Role: plot.Kind(t), Radius: 3.5}, "", plot.Point{X: x, Y: y - 4})
+		words := fmt.Sprint(t)
+		fr.Text(plot.Text{At: plot.Point{X: x + 7, Y: y}, Words: words, Role: plot.Kind(t), Size: 11.5, Bold: true})
+		x += plot.TextWidth(words, 11.5) + 24
 	}
 }
 
