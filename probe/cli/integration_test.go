@@ -153,6 +153,16 @@ func checkPlots(t *testing.T, dir string) {
 	}
 }
 
+// checkCannotWrite names the flag and the place when a file cannot be made.
+func checkCannotWrite(t *testing.T, dir string) {
+	t.Helper()
+	for flag, place := range map[string]string{"--html": "/nonexistent/a.html", "--svg": "/dev/null/plots", "--png": "/dev/null/plots"} {
+		if code, _, stderr := call("report", flag, place, dir); code != ExitFailed || !strings.Contains(stderr, flag+": ") || !strings.Contains(stderr, "/dev/null") && !strings.Contains(stderr, place) {
+			t.Errorf("report %s %s: code %d, %q", flag, place, code, stderr)
+		}
+	}
+}
+
 // checkFiles holds the files of --out against the report.
 func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 	t.Helper()
@@ -170,6 +180,7 @@ func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 		t.Errorf("made anew: %s with %d rows, first %s with %d", again.Verdict, len(again.Rows), rep.Verdict, len(rep.Rows))
 	}
 	checkPlots(t, dir)
+	checkCannotWrite(t, dir)
 	var acked, records int64
 	for _, c := range rep.Checks {
 		acked += c.Acked
