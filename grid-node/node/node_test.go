@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
 func TestReplicatesAndWritesBehind(t *testing.T) {
@@ -103,7 +104,15 @@ func TestBackupDiesAndReturns(t *testing.T) {
 }
 
 func TestPrimaryDiesNothingIsLost(t *testing.T) {
-	g := newGrid(t, 2, 1).up()
+	for _, kind := range []transport.Kind{transport.KindAuto, transport.KindNet} {
+		t.Run(string(kind.Resolve(false)), func(t *testing.T) { primaryDies(t, kind) })
+	}
+}
+
+func primaryDies(t *testing.T, kind transport.Kind) {
+	g := newGrid(t, 2, 1)
+	g.base.Transport = kind
+	g.up()
 	c := g.client()
 	var acked atomic.Int64
 	var ids sync.Map

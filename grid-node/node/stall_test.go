@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
@@ -48,6 +49,27 @@ func TestCause(t *testing.T) {
 	} {
 		if got := cause(500*ms, u); !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q", u, got, want)
+		}
+	}
+}
+
+// A thread is accounted for only where a loop stays on one: what another thread used
+// would be blamed for a stall.
+func TestOnlyPinnedLoopsAreMetered(t *testing.T) {
+	epoll := runtime.GOOS == "linux"
+	for _, c := range []struct {
+		kind   transport.Kind
+		tls    *secure.Identity
+		pinned bool
+	}{
+		{transport.KindAuto, nil, epoll},
+		{transport.KindAuto, &secure.Identity{}, false}, // TLS is on the net package
+		{transport.KindEpoll, nil, true},
+		{transport.KindNet, nil, false},
+		{transport.KindNet, &secure.Identity{}, false},
+	} {
+		if w := newWatchdog("data", &Config{Transport: c.kind, TLS: c.tls}); w.pinned != c.pinned {
+			t.Errorf("transport %q, TLS %v: metered %v, want %v", c.kind, c.tls != nil, w.pinned, c.pinned)
 		}
 	}
 }

@@ -136,11 +136,27 @@ func (c *Records) Flush() error {
 	return c.flush()
 }
 
-func (c *Records) flush() error {
+// FlushTo is Flush through w, which writes to the same socket and may take a part
+// only without that being an error. all says whether nothing is left; what is, is
+// first in the next Flush.
+func (c *Records) FlushTo(w io.Writer) (all bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = false
+	err = c.flushTo(w)
+	if errors.Is(err, io.ErrShortWrite) {
+		err = nil
+	}
+	return c.sent == len(c.out), err
+}
+
+func (c *Records) flush() error { return c.flushTo(c.Conn) }
+
+func (c *Records) flushTo(w io.Writer) error {
 	if c.sent == len(c.out) {
 		return nil
 	}
-	n, err := c.Conn.Write(c.out[c.sent:])
+	n, err := w.Write(c.out[c.sent:])
 	if c.sent += n; c.sent < len(c.out) {
 		if err == nil {
 			err = io.ErrShortWrite

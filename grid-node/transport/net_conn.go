@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"net"
 )
 
@@ -15,9 +16,17 @@ type netSocket struct {
 	rbuf    []byte
 	reading bool          // a read is under way; rbuf belongs to the reader
 	next    chan struct{} // allows one read
-	out     chan []byte   // hands one buffer to the writer
+	out     chan outgoing // hands one buffer to the writer
 	spare   []byte
 	gone    chan struct{} // closed by release
+	try     *tryWriter    // nil where there is none
+}
+
+// outgoing is what a writer is handed: bytes, or the end of the stream (nil).
+type outgoing struct {
+	b []byte
+	// encrypted: the TLS session holds b already, and what the socket did not take.
+	encrypted bool
 }
 
 func (s *netSocket) startRead() {
@@ -44,12 +53,12 @@ func (s *netSocket) readLoop() {
 func (s *netSocket) writeLoop() {
 	for {
 		select {
-		case b := <-s.out:
-			if b == nil {
+		case o := <-s.out:
+			if o.b == nil {
 				s.endWrite()
 				continue
 			}
-			n, err := s.send(b)
+			n, err := s.send(o)
 			if !s.l.send(netEvent{kind: netWritten, s: s, n: n, err: err}) || err != nil {
 				return
 			}
@@ -59,16 +68,54 @@ func (s *netSocket) writeLoop() {
 	}
 }
 
-// write hands the whole buffer to the writer and goes on with the other one.
+// atOnce is how much the loop hands to the kernel itself. What is more may be
+// encrypted and copied on another core.
+const atOnce = 16 << 10
+
+// write hands what is little to the kernel, for a writer's goroutine would have to
+// be woken; anything else, and what the socket does not take at once, goes to the
+// writer as a whole.
 func (s *netSocket) write(c *Conn) {
 	if c.inflight > 0 || len(c.out) == 0 {
 		return
+	}
+	encrypted := false
+	if s.try != nil && len(c.out) <= atOnce {
+		n, err := s.sendNow(c.out)
+		if err != nil {
+			c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, err))
+			return
+		}
+		if n == len(c.out) {
+			c.off = n
+			c.wrote(n)
+			c.drained()
+			return
+		}
+		// A record is sent as a whole or it is not: what is left of it, the session has.
+		if encrypted = s.tls != nil; !encrypted {
+			c.out = c.out[:copy(c.out, c.out[n:])]
+			c.wrote(n)
+		}
 	}
 	b := c.out
 	c.inflight = len(b)
 	c.out, s.spare = s.spare[:0], b
 	c.blockedAt = s.l.clock.mono
-	s.out <- b
+	s.out <- outgoing{b: b, encrypted: encrypted}
+}
+
+// sendNow never waits. With TLS n is len(b) or 0: either all of it was taken, or the
+// session holds a rest.
+func (s *netSocket) sendNow(b []byte) (n int, err error) {
+	if s.tls == nil {
+		return s.try.Write(b)
+	}
+	all, err := s.tls.writeNow(b, s.try)
+	if all {
+		n = len(b)
+	}
+	return n, err
 }
 
 func (s *netSocket) setReading(c *Conn, on bool) {
@@ -80,7 +127,7 @@ func (s *netSocket) setReading(c *Conn, on bool) {
 
 // shutdownWrite leaves it to the writer, which is idle: with TLS there is a last
 // record to write.
-func (s *netSocket) shutdownWrite(*Conn) { s.out <- nil }
+func (s *netSocket) shutdownWrite(*Conn) { s.out <- outgoing{} }
 
 func (s *netSocket) endWrite() {
 	if s.tls != nil {
@@ -98,11 +145,14 @@ func (s *netSocket) read() (int, error) {
 	return s.nc.Read(s.rbuf)
 }
 
-func (s *netSocket) send(b []byte) (int, error) {
-	if s.tls != nil {
-		return s.tls.write(b)
+func (s *netSocket) send(o outgoing) (int, error) {
+	switch {
+	case o.encrypted:
+		return len(o.b), s.tls.records.Flush()
+	case s.tls != nil:
+		return s.tls.write(o.b)
 	}
-	return s.nc.Write(b)
+	return s.nc.Write(o.b)
 }
 
 // release closes the socket at once. A tls.Conn's own Close would wait for a peer

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"time"
 
@@ -53,9 +52,7 @@ func newNetLoop(cfg Config, h Handler) Loop {
 
 // Run implements Loop.
 func (l *netLoop) Run() error {
-	// The handler may rely on one thread (thread-local limits, profiles).
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	// Not locked to a thread: each event would then cost two switches of threads more.
 	defer l.shut()
 	ticker := time.NewTicker(l.cfg.Tick)
 	defer ticker.Stop()
@@ -259,8 +256,9 @@ func (l *netLoop) accepted(s *netSocket) {
 func (l *netLoop) serve(s *netSocket) {
 	s.rbuf = make([]byte, l.cfg.ReadBuffer)
 	s.next = make(chan struct{}, 1)
-	s.out = make(chan []byte, 1)
+	s.out = make(chan outgoing, 1)
 	s.gone = make(chan struct{})
+	s.try = newTryWriter(s.nc)
 	go s.readLoop()
 	go s.writeLoop()
 }

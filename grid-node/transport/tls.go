@@ -63,6 +63,16 @@ func (t *session) write(p []byte) (int, error) {
 	return n, err
 }
 
+// writeNow encrypts p and hands to w what that takes; false: a rest is held, and
+// Flush sends it.
+func (t *session) writeNow(p []byte, w io.Writer) (all bool, err error) {
+	t.records.Hold()
+	if _, err = t.conn.Write(p); err != nil {
+		return false, err
+	}
+	return t.records.FlushTo(w)
+}
+
 // dialled makes the handshake of a connection this side opened.
 func (t *TLS) dialled(ctx context.Context, nc net.Conn, addr string) (*session, error) {
 	host, _, err := net.SplitHostPort(addr)

@@ -22,8 +22,20 @@ const (
 	KindNet Kind = "net"
 )
 
+// Resolve says what KindAuto stands for here, with or without TLS; any other kind
+// is itself.
+func (k Kind) Resolve(withTLS bool) Kind {
+	switch {
+	case k != KindAuto:
+		return k
+	case runtime.GOOS == "linux" && !withTLS:
+		return KindEpoll
+	}
+	return KindNet
+}
+
 // Pinned says whether a Loop of this kind stays on one OS thread.
-func (k Kind) Pinned() bool { return k == KindEpoll || k == KindAuto && runtime.GOOS == "linux" }
+func (k Kind) Pinned(withTLS bool) bool { return k.Resolve(withTLS) == KindEpoll }
 
 // Handler receives everything that happens on a Loop. All methods run on the
 // loop and must not block: while one runs, nothing else of the process is served.
@@ -155,12 +167,7 @@ func listenTCP(addr string) (net.Listener, error) {
 // New returns a Loop of the given kind that serves h.
 func New(kind Kind, cfg Config, h Handler) (Loop, error) {
 	cfg = cfg.withDefaults()
-	switch kind {
-	case KindAuto:
-		if runtime.GOOS == "linux" && cfg.TLS == nil {
-			return newEpollLoop(cfg, h)
-		}
-		return newNetLoop(cfg, h), nil
+	switch kind.Resolve(cfg.TLS != nil) {
 	case KindEpoll:
 		if cfg.TLS != nil {
 			return nil, fmt.Errorf("transport kind %q: it has no TLS, allowed with TLS: %q", kind, KindNet)

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"net"
+	"syscall"
+)
+
+// tryWriter writes to a connection of the net package what its socket takes at
+// once, and allocates nothing. It belongs to the loop; nobody else may write
+// meanwhile.
+type tryWriter struct {
+	raw   syscall.RawConn
+	write func(fd uintptr) bool
+	b     []byte
+	n     int
+	errno syscall.Errno
+}
+
+// newTryWriter returns nil for a connection that is no socket.
+func newTryWriter(nc net.Conn) *tryWriter {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	w := &tryWriter{raw: raw}
+	w.write = func(fd uintptr) bool {
+		for {
+			if w.n, w.errno = send(int(fd), w.b); w.errno != syscall.EINTR {
+				return true // never wait
+			}
+		}
+	}
+	return w
+}
+
+// Write implements io.Writer but for this: what the socket has no room for is not
+// written, and that is no error.
+func (w *tryWriter) Write(b []byte) (int, error) {
+	w.b = b
+	err := w.raw.Write(w.write)
+	w.b = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case w.errno == syscall.EAGAIN:
+		return 0, nil
+	case w.errno != 0:
+		return 0, w.errno
+	}
+	return w.n, nil
+}
