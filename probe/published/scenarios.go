@@ -130,6 +130,11 @@ func (d *Data) checkScenarios() error {
 			return fmt.Errorf("scenarios.json: scenario %q is unnamed or repeated", s.Name)
 		}
 		seen[s.Name] = true
+		if s.IsFlowScenario() {
+			if _, _, err := s.Flow(); err != nil {
+				return fmt.Errorf("scenarios.json: %w", err)
+			}
+		}
 		if !s.IsOrderScenario() {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -34,6 +35,14 @@ type Options struct {
 	Repeats int
 	Threads int
 	Probes  int
+	// Arrival and Orders change how orders arrive and what they are; nil and ""
+	// leave it to the scenario.
+	Arrival *flow.Arrival
+	Orders  Orders
+	// Speeds of a replay. Recording is what it plays; without it the plan is the
+	// largest that Arrival.MaxMessages allows.
+	Speeds    []int
+	Recording *flow.Recording
 }
 
 // Limits of what a plan may ask for; the OrderProbe kind has the same.
@@ -64,9 +73,16 @@ type Plan struct {
 	Warmup  int64  `json:"warmupMs"`
 	Measure int64  `json:"measureMs"`
 	Steps   []Step `json:"steps"`
+	// Arrival is how orders arrive; nil is as in the published tests. Varied
+	// orders are of every kind, else all are alike.
+	Arrival *flow.Arrival `json:"arrival,omitempty"`
+	Varied  bool          `json:"varied,omitempty"`
 	// Differences are the parameters that are not those of the published run,
 	// in words.
 	Differences []string `json:"differences,omitempty"`
+
+	speeds    []int // of a replay
+	recording *flow.Recording
 }
 
 // Step is one rate held once.
@@ -79,6 +95,12 @@ type Step struct {
 	// OffsetMs is when the step starts after the start of the run, where
 	// several processes have to agree on it without talking to each other.
 	OffsetMs int64 `json:"offsetMs"`
+	// Arrival of the step, where the plan has one; Speed of a replay.
+	Arrival flow.Type `json:"arrival,omitempty"`
+	Speed   int       `json:"speed,omitempty"`
+	// MaxOrders is the most that a probe creates, where it does not follow from
+	// Rate.
+	MaxOrders int64 `json:"maxOrders,omitempty"`
 }
 
 // TotalRate is the rate of all probes of the step together, orders/s.
@@ -102,23 +124,15 @@ func (p Plan) Partition(probe int) (shard, index int) {
 // New makes the plan of a scenario.
 func New(d *published.Data, name string, o Options) (Plan, error) {
 	s, ok := d.Scenario(name)
-	if !ok || !s.IsOrderScenario() {
+	if !ok || !s.IsOrderScenario() && !s.IsFlowScenario() {
 		return Plan{}, fmt.Errorf("scenario %q: there are %s", name, strings.Join(Names(d), ", "))
 	}
-	exact, scaled, err := s.Params()
+	if o.Mode == "" {
+		o.Mode = Scaled
+	}
+	params, exact, speeds, err := params(d, s, o.Mode)
 	if err != nil {
 		return Plan{}, err
-	}
-	var params published.Params
-	switch o.Mode {
-	case Exact:
-		params = exact
-	case Scaled, "":
-		params, o.Mode = scaled, Scaled
-	case Quick:
-		params = quick(name, scaled)
-	default:
-		return Plan{}, fmt.Errorf("mode %q: there are %s, %s and %s", o.Mode, Exact, Scaled, Quick)
 	}
 	p := Plan{Scenario: name, Mode: o.Mode, Shards: 1, Replicas: 2, Probes: max(params.Probes, 1), Pairs: params.Pairs}
 	if params.Servers == 1 {
@@ -128,10 +142,12 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 		p.Shards = slices.Max(p.Pairs)
 		p.Probes = 2 * p.Shards
 	}
-	if err := p.apply(params, o); err != nil {
+	if err := p.apply(params, speeds, o); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
-	p.schedule()
+	if err := p.schedule(); err != nil {
+		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	}
 	p.Differences = p.differences(exact)
 	return p, nil
 }
@@ -139,7 +155,7 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 // Names lists the scenarios a plan can be made of.
 func Names(d *published.Data) (names []string) {
 	for _, s := range d.Scenarios {
-		if s.IsOrderScenario() {
+		if s.IsOrderScenario() || s.IsFlowScenario() {
 			names = append(names, s.Name)
 		}
 	}
@@ -158,10 +174,18 @@ func quick(name string, p published.Params) published.Params {
 		p.RatesPerProbe = []int{100, 500}
 	}
 	p.WarmupS, p.MeasureS, p.Repeats = 1, 5, 1
+	switch name {
+	case "flow-hawkes":
+		p.RatesPerProbe, p.MeasureS = []int{500, 2000}, 8
+	case "flow-replay":
+		p.MeasureS = 10
+	case "flow-day":
+		p.MeasureS = 20
+	}
 	return p
 }
 
-func (p *Plan) apply(params published.Params, o Options) error {
+func (p *Plan) apply(params published.Params, speeds []int, o Options) error {
 	p.Rates, p.Threads, p.Repeats = params.RatesPerProbe, params.Threads, params.Repeats
 	p.Warmup, p.Measure = int64(params.WarmupS)*1000, int64(params.MeasureS)*1000
 	if o.Warmup != nil {
@@ -179,6 +203,9 @@ func (p *Plan) apply(params published.Params, o Options) error {
 		return errors.New("probes cannot be set: two probes go with every pair of servers")
 	}
 	p.Probes = override(o.Probes, p.Probes)
+	if err := p.flow(speeds, o); err != nil {
+		return err
+	}
 	return p.check()
 }
 
@@ -200,8 +227,10 @@ func (p *Plan) check() error {
 		within("probes", p.Probes, MaxProbes),
 		within("threads", p.Threads, MaxThreads),
 		within("repeats", p.Repeats, MaxRepeats),
-		within("number of rates", len(p.Rates), MaxRates),
 	)
+	if p.speeds == nil {
+		err = errors.Join(err, within("number of rates", len(p.Rates), MaxRates))
+	}
 	for i, r := range p.Rates {
 		err = errors.Join(err, within("rate", r, MaxRate))
 		if i > 0 && r == p.Rates[i-1] {
@@ -214,7 +243,7 @@ func (p *Plan) check() error {
 	if m := p.MeasureTime(); m < MinMeasure || m > MaxMeasure {
 		err = errors.Join(err, fmt.Errorf("measure %v: must be %v to %v", m, MinMeasure, MaxMeasure))
 	}
-	if err == nil && int64(p.Rates[0])*(p.Warmup+p.Measure) < 1000 {
+	if err == nil && p.speeds == nil && int64(p.Rates[0])*(p.Warmup+p.Measure) < 1000 {
 		err = fmt.Errorf("rate %d for %v: not one order would be created; measure longer", p.Rates[0], p.WarmupTime()+p.MeasureTime())
 	}
 	return err
@@ -223,28 +252,34 @@ func (p *Plan) check() error {
 // schedule puts the steps in order. The published procedure repeats a rate at
 // once; everywhere else whole rounds are repeated, and the numbers of pairs
 // take turns within a round, so that a drift of the machine meets all alike.
-func (p *Plan) schedule() {
-	add := func(run, rate int) {
+func (p *Plan) schedule() error {
+	variants, err := p.variants()
+	if err != nil {
+		return err
+	}
+	add := func(run int, v variant) {
+		step := Step{Rate: v.rate, Probes: p.Probes, Run: run, Arrival: v.arrival, Speed: v.speed, MaxOrders: v.orders}
 		if len(p.Pairs) == 0 {
-			p.Steps = append(p.Steps, Step{Rate: rate, Probes: p.Probes, Run: run})
+			p.Steps = append(p.Steps, step)
 			return
 		}
 		turn := len(p.Steps) / len(p.Pairs)
 		for i := range p.Pairs {
 			n := p.Pairs[(i+turn)%len(p.Pairs)]
-			p.Steps = append(p.Steps, Step{Rate: rate, Pairs: n, Probes: 2 * n, Run: run})
+			step.Pairs, step.Probes = n, 2*n
+			p.Steps = append(p.Steps, step)
 		}
 	}
 	if p.Mode == Exact {
-		for _, rate := range p.Rates {
+		for _, v := range variants {
 			for run := range p.Repeats {
-				add(run+1, rate)
+				add(run+1, v)
 			}
 		}
 	} else {
 		for run := range p.Repeats {
-			for _, rate := range p.Rates {
-				add(run+1, rate)
+			for _, v := range variants {
+				add(run+1, v)
 			}
 		}
 	}
@@ -254,10 +289,14 @@ func (p *Plan) schedule() {
 		// Between steps: orders drain and the log is read back.
 		offset += p.Warmup + p.Measure + 3000 + (p.Warmup+p.Measure)/4
 	}
+	return nil
 }
 
-// Orders is how many orders one probe creates in the step.
+// Orders is how many orders one probe creates in the step, at most.
 func (p Plan) Orders(s Step) int64 {
+	if s.MaxOrders > 0 {
+		return s.MaxOrders
+	}
 	return int64(s.Rate) * (p.Warmup + p.Measure) / 1000
 }
 
@@ -286,7 +325,11 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	say(!slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (published run: %s)", list(p.Rates), list(exact.RatesPerProbe))
+	whose := "published run"
+	if IsFlow(p.Scenario) {
+		whose = "at full size"
+	}
+	say(p.speeds == nil && !slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (%s: %s)", list(p.Rates), whose, list(exact.RatesPerProbe))
 	say(p.Warmup != int64(exact.WarmupS)*1000, "warm-up %v (%d s)", p.WarmupTime(), exact.WarmupS)
 	say(p.Measure != int64(exact.MeasureS)*1000, "measured %v a run (%d s)", p.MeasureTime(), exact.MeasureS)
 	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, plural(p.Repeats, "run", "runs"), exact.Repeats)
@@ -294,6 +337,10 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 	if len(p.Pairs) == 0 {
 		say(p.Probes != max(exact.Probes, 1), "%d %s (%d)", p.Probes, plural(p.Probes, "probe", "probes"), max(exact.Probes, 1))
 	}
+	if p.Arrival != nil && !IsFlow(p.Scenario) {
+		say(!p.Arrival.IsSteady(), "arrival %s (steady)", p.Arrival)
+	}
+	say(p.Varied && !IsFlow(p.Scenario), "orders varied, with cancels and replaces (one and the same order)")
 	return out
 }
 
