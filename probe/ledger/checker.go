@@ -36,6 +36,7 @@ type Checker struct {
 	// The step under way.
 	first    int64
 	orders   []load.Order
+	content  ContentCheck
 	counts   Counts
 	examples []string
 }
@@ -49,10 +50,28 @@ func NewChecker(id fixorder.ID, last, lastHash uint64, known bool) *Checker {
 // Next is the sequence number the next entry must have: where to read on.
 func (c *Checker) Next() uint64 { return c.next }
 
+// ContentCheck says how the bytes of an order of the step under way differ from
+// what was sent.
+type ContentCheck func(index int64, fix []byte) error
+
 // Begin starts the comparison of a step, whose first order has the given index.
-// The orders must not change before Finish.
-func (c *Checker) Begin(first int64, orders []load.Order) {
-	c.first, c.orders, c.counts, c.examples = first, orders, Counts{}, nil
+// The orders must not change before Finish. A nil content stands for the one
+// order of the published tests.
+func (c *Checker) Begin(first int64, orders []load.Order, content ContentCheck) {
+	c.first, c.orders, c.content, c.counts, c.examples = first, orders, content, Counts{}, nil
+}
+
+// check compares the bytes of an order. What an order of an earlier step was is
+// not known any more when orders are varied; it was checked then, or counts as
+// late now.
+func (c *Checker) check(index int64, fix []byte) error {
+	switch {
+	case c.content == nil:
+		return fixorder.Check(fix)
+	case index < c.first || index >= c.first+int64(len(c.orders)):
+		return nil
+	}
+	return c.content(index, fix)
 }
 
 // Entry takes the next entry of the log.
@@ -81,7 +100,7 @@ func (c *Checker) order(e Entry) {
 		c.counts.Foreign++
 		return
 	}
-	if err := fixorder.Check(e.FIX); err != nil {
+	if err := c.check(index, e.FIX); err != nil {
 		c.counts.Corrupt++
 		c.note("order %d at %d: %v", index, e.Seq, err)
 	}

@@ -21,12 +21,12 @@ func NewVerifier(id fixorder.ID, last, lastHash uint64, known bool) *Verifier {
 }
 
 // Begin starts a step for the checker and for a fresh control.
-func (v *Verifier) Begin(first int64, orders []load.Order) {
-	v.Checker.Begin(first, orders)
+func (v *Verifier) Begin(first int64, orders []load.Order, content ContentCheck) {
+	v.Checker.Begin(first, orders, content)
 	v.control = &Checker{id: v.id, next: v.next, lastHash: v.lastHash, hashed: v.hashed}
 	// What the checker has seen in earlier steps the control need not know: a
 	// late order counts as a duplicate for neither.
-	v.control.Begin(first, orders)
+	v.control.Begin(first, orders, content)
 	v.dropped, v.repeated = false, false
 }
 

@@ -55,7 +55,7 @@ func (s *scene) renumber() {
 }
 
 func check(c *Checker, s *scene) Counts {
-	c.Begin(first, s.orders)
+	c.Begin(first, s.orders, nil)
 	for _, e := range s.log {
 		c.Entry(e)
 	}
@@ -128,7 +128,7 @@ func TestLaterStepSeesWhatBelongsToAnEarlierOne(t *testing.T) {
 	}
 	again := s.log[0]
 	again.Seq, again.PrevHash, again.Hash = late.Seq+1, late.Hash, 5
-	c.Begin(first+10, nil)
+	c.Begin(first+10, nil, nil)
 	c.Entry(late)
 	c.Entry(again)
 	if got := c.Finish(); got != (Counts{Entries: 2, Late: 1, Duplicates: 1}) {
@@ -139,7 +139,7 @@ func TestLaterStepSeesWhatBelongsToAnEarlierOne(t *testing.T) {
 func TestControlSeesWhatWasDoneToIt(t *testing.T) {
 	s := newScene(t)
 	v := NewVerifier(id, before, 1000+before, true)
-	v.Begin(first, s.orders)
+	v.Begin(first, s.orders, nil)
 	for _, e := range s.log {
 		v.Entry(e)
 	}
@@ -156,7 +156,7 @@ func TestControlSeesWhatWasDoneToIt(t *testing.T) {
 func TestBlindControlIsAnError(t *testing.T) {
 	s := newScene(t)
 	v := NewVerifier(id, before, 1000+before, true)
-	v.Begin(first, s.orders)
+	v.Begin(first, s.orders, nil)
 	for _, e := range s.log {
 		v.Entry(e)
 	}

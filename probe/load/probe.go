@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
@@ -38,7 +39,13 @@ type Probe struct {
 	Threads []Submitter
 
 	makers []*fixorder.Maker
-	seqs   []int64 // last MsgSeqNum of each thread
+	varied []*fixorder.Varied // of the threads; nil until a step needs them
+	seqs   []int64            // last MsgSeqNum of each thread
+}
+
+// maker writes the message of an order.
+type maker interface {
+	Make(index, seqNum int64, created, sent time.Time) []byte
 }
 
 // Step is one rate held for one stretch of time.
@@ -46,6 +53,8 @@ type Step struct {
 	Schedule pacer.Schedule
 	Start    int64 // on the scale of clock.Now
 	First    int64 // index of the step's first order within the run
+	// Messages says what the orders are; nil: all alike.
+	Messages *flow.Messages
 	// DrainLimit bounds how long created orders may still wait to be sent
 	// after the last one was created; what is left then stays Unsent.
 	DrainLimit time.Duration
@@ -119,6 +128,29 @@ func (p *Probe) prepare(s Step, n int64) error {
 	if s.First < 0 || s.First+n-1 > fixorder.MaxIndex {
 		return fmt.Errorf("probe %s: orders %d to %d, the last must not exceed %d: shorten the run", p.Name, s.First, s.First+n-1, fixorder.MaxIndex)
 	}
+	if s.Messages != nil && s.Messages.Len() < n {
+		return fmt.Errorf("probe %s: %d messages for %d orders", p.Name, s.Messages.Len(), n)
+	}
+	if err := p.prepareMakers(); err != nil {
+		return fmt.Errorf("probe %s: %w", p.Name, err)
+	}
+	if s.Messages == nil {
+		return nil
+	}
+	for i := range p.Threads {
+		if i == len(p.varied) {
+			m, err := fixorder.NewVaried(p.Version, p.ID)
+			if err != nil {
+				return fmt.Errorf("probe %s: %w", p.Name, err)
+			}
+			p.varied = append(p.varied, m)
+		}
+		p.varied[i].Use(s.First, s.Messages)
+	}
+	return nil
+}
+
+func (p *Probe) prepareMakers() error {
 	if p.makers != nil {
 		return nil
 	}
@@ -126,7 +158,7 @@ func (p *Probe) prepare(s Step, n int64) error {
 	for i := range makers {
 		m, err := fixorder.NewMaker(p.Version, p.ID)
 		if err != nil {
-			return fmt.Errorf("probe %s: %w", p.Name, err)
+			return err
 		}
 		makers[i] = m
 	}
@@ -164,7 +196,10 @@ func (p *Probe) publish(ctx context.Context, g *gate, n int, s Step, orders []Or
 	if out.fatal = clock.Thread(); out.fatal != nil {
 		return out
 	}
-	to, maker := p.Threads[n], p.makers[n]
+	to, maker := p.Threads[n], maker(p.makers[n])
+	if s.Messages != nil {
+		maker = p.varied[n]
+	}
 	for {
 		i, ok := g.take()
 		if !ok {

@@ -84,6 +84,9 @@ type ProbeStep struct {
 	Series *Series    `json:"series,omitempty"`
 	Spikes []Spike    `json:"spikes,omitempty"` // the worst few, worst first
 
+	// Offered is what arrived when, where the plan says how orders arrive.
+	Offered *Offered `json:"offered,omitempty"`
+
 	// Notes are examples of errors and violations, in words.
 	Notes []string `json:"notes,omitempty"`
 }

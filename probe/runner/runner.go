@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/ledger"
@@ -34,6 +35,8 @@ type Config struct {
 	Run uint64
 	// Probes are the indexes of the plan's probes that this process is.
 	Probes []int
+	// Recording is what a replay plays.
+	Recording *flow.Recording
 	// OutDir gets a ledger file for every probe; "" writes none.
 	OutDir string
 	// NodePIDs are the grid's processes, if they are on this machine. They make
@@ -79,6 +82,9 @@ type Run struct {
 	result *report.Result
 	http   []string
 	live   *live.Run
+	// prepared are the shares of step 0, made before anyone waits for it: drawing
+	// a long bursty step takes seconds.
+	prepared []share
 }
 
 // probe is one probe with what belongs to it for the whole run.
@@ -129,6 +135,9 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if r.prepared, err = r.shares(cfg.Plan.Steps[0]); err != nil {
+		return nil, err
 	}
 	r.live = cfg.Live.Begin(cfg.Plan.Scenario, len(cfg.Plan.Steps), names(cfg.Probes), r.grid.Counts)
 	r.http = metricsURLs(cfg.Metrics, r.grid.Addresses())

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/flow"
+	"github.com/ordergrid/ordergrid/probe/ledger"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/pacer"
@@ -26,6 +29,8 @@ const heapLimit = 512 << 20
 type share struct {
 	p        *probe
 	schedule pacer.Schedule
+	messages *flow.Messages      // nil: all orders are alike
+	content  ledger.ContentCheck // of messages
 	first    int64
 	orders   []load.Order
 	progress *load.Progress
@@ -35,9 +40,12 @@ type share struct {
 
 // step holds one rate, then counts and checks.
 func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.ProbeStep, error) {
-	shares, err := r.shares(s)
-	if err != nil {
-		return nil, err
+	shares := r.prepared // of step 0
+	if r.prepared = nil; shares == nil {
+		var err error
+		if shares, err = r.shares(s); err != nil {
+			return nil, err
+		}
 	}
 	cond, err := r.load(ctx, s, start, shares)
 	if err != nil {
@@ -70,24 +78,54 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 	return steps, ctx.Err()
 }
 
-// shares gives every probe of this process that takes part its schedule. Probes
-// have no phase in common in the world; here they are spread evenly over the
-// distance between two orders, so that repeats are alike.
+// shares gives every probe of this process that takes part its schedule.
 func (r *Run) shares(s scenario.Step) (shares []share, err error) {
-	plan := r.cfg.Plan
 	for _, p := range r.probes {
 		if p.index >= s.Probes {
 			continue
 		}
+		sh := share{p: p, first: p.next}
+		if err := r.plan(&sh, s); err != nil {
+			return nil, fmt.Errorf("probe %s: %w", p.load.Name, err)
+		}
+		shares = append(shares, sh)
+	}
+	return shares, nil
+}
+
+// plan makes a share's schedule. Probes have no phase in common in the world;
+// where orders are evenly spaced they are spread here over the distance between
+// two orders, so that repeats are alike.
+func (r *Run) plan(sh *share, s scenario.Step) error {
+	plan, p := r.cfg.Plan, sh.p
+	length := int64(plan.WarmupTime() + plan.MeasureTime())
+	if plan.Arrival == nil {
 		phase := time.Second / time.Duration(s.Rate) * time.Duration(p.index) / time.Duration(s.Probes)
 		schedule, err := pacer.NewSteady(s.Rate, phase)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		n := schedule.Orders(int64(plan.WarmupTime() + plan.MeasureTime()))
-		shares = append(shares, share{p: p, schedule: schedule, first: p.next, orders: p.orders.First(n), progress: &load.Progress{}})
+		sh.schedule = schedule
+	} else {
+		schedule, err := flow.New(plan.FlowParams(s, p.index, r.cfg.Recording))
+		if err != nil {
+			return err
+		}
+		if sh.schedule, sh.messages = schedule, schedule.Messages(); sh.messages != nil {
+			checker, err := fixorder.NewVaried(r.cfg.FIX, p.load.ID)
+			if err != nil {
+				return err
+			}
+			checker.Use(sh.first, sh.messages)
+			sh.content = checker.Check
+		}
 	}
-	return shares, nil
+	n := sh.schedule.Orders(length)
+	if n > p.orders.Len() {
+		return fmt.Errorf("step %d has %d orders, there is room for %d", s.ID, n, p.orders.Len())
+	}
+	sh.orders = p.orders.First(n)
+	return nil
 }
 
 // load runs all probes of the step at once. The collector rests meanwhile: a
@@ -182,6 +220,9 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 	ps.CreatedRate, ps.AckedRate = float64(createdIn)/seconds, float64(ackedIn)/seconds
 	for _, err := range sh.outcome.Errors {
 		ps.Notes = append(ps.Notes, err.Error())
+	}
+	if plan.Arrival != nil {
+		ps.Offered = offered(plan, s, start, sh)
 	}
 	detail(&ps, &exact, &measured{
 		orders: sh.orders[warm:sh.outcome.Created], first: sh.first + int64(warm), begin: begin, length: plan.MeasureTime(),

@@ -71,7 +71,7 @@ func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint6
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
-	v.Begin(sh.first, sh.orders)
+	v.Begin(sh.first, sh.orders, sh.content)
 	readErr := r.readOn(ctx, p, c, v, last)
 	counts, err := v.Finish()
 	examples := v.Examples()
