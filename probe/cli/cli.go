@@ -99,7 +99,8 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "order-probe",
 		Short: "Put a steady stream of FIX orders on a grid and say, believably, what it did with them",
-		Long: `Put a steady stream of 305-byte FIX orders on a grid, measure every order from when it
+		Long: `Put a stream of FIX orders on a grid, steady as in the published tests, in bursts or
+replayed from a recording, measure every order from when it
 was intended, created and sent, read the grid's logs back to see that nothing
 acknowledged was lost, and print published figures beside those measured here.
 

@@ -19,6 +19,7 @@ type planFlags struct {
 	rates                    string
 	warmup, measure          time.Duration
 	repeats, threads, probes int
+	arrival                  arrivalFlags
 
 	set *pflag.FlagSet
 }
@@ -34,6 +35,7 @@ func (f *planFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.repeats, "repeats", 0, "runs at each rate")
 	set.IntVar(&f.threads, "threads", 0, "publishing threads of each probe")
 	set.IntVar(&f.probes, "probes", 0, "probes at once, each with the full rate")
+	f.arrival.register(set)
 }
 
 // plan makes the plan of one scenario.
@@ -69,6 +71,9 @@ func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) 
 		}
 	}
 	o.Measure = f.measure
+	if err := f.arrival.options(f.set, name, &o); err != nil {
+		return scenario.Plan{}, err
+	}
 	return scenario.New(d, name, o)
 }
 

@@ -103,7 +103,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	defer stop()
 	ctx := cmd.Context()
 	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: []int{f.index},
+		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: []int{f.index}, Recording: f.plan.arrival.recording,
 		Metrics: f.grid.metrics, Shared: f.shared, Flags: flagWords(cmd.Flags()), RequestTimeout: f.grid.timeout, Progress: newProgress(cmd.OutOrStdout(), plan),
 		Live: metrics,
 	}

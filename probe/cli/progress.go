@@ -135,6 +135,9 @@ func stepText(s scenario.Step) string {
 	if s.Pairs > 0 {
 		text = fmt.Sprintf("%d pairs, %s", s.Pairs, text)
 	}
+	if label := s.Label(); label != "" {
+		text += " " + label
+	}
 	if s.Run > 1 {
 		text += fmt.Sprintf(", run %d", s.Run)
 	}

@@ -44,6 +44,9 @@ func runCommand() *cobra.Command {
 		Short: "Run a scenario and print the published table beside the one measured here",
 		Example: `  order-probe run --scenario stac-pair --dev --quick        a grid of real processes, started and stopped for the run
   order-probe run --scenario stac-single,stac-pair --dev    both, and what replication costs
+  order-probe run --scenario flow-hawkes --dev --quick      bursts against a steady rate; cancels and replaces
+  order-probe run --scenario flow-replay --dev --replay AMZN_2012-06-21_34200000_57600000_message_10.csv --speeds 1,8
+  order-probe run --scenario stac-pair --dev --arrival hawkes
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -171,12 +174,15 @@ func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan
 	}
 	show := newProgress(stderr, plan)
 	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: fixorder.NewRun(),
+		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: fixorder.NewRun(), Recording: f.plan.arrival.recording,
 		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
 		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
 	}
 	for i := range plan.Probes {
 		cfg.Probes = append(cfg.Probes, i)
+	}
+	if text := f.plan.arrival.about(); text != "" {
+		show.Say(text)
 	}
 	if f.dev {
 		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", plan.Shards*plan.Replicas))

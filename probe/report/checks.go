@@ -18,7 +18,7 @@ func (r *Report) checksTable() *Table {
 		sum := c.Ledger
 		sum.Add(c.Backups)
 		other := sum.Violations() - sum.Lost - sum.Duplicates - sum.Gaps + c.Disorder
-		cells := r.rateCells(&group{pairs: c.Pairs, rate: c.Rate, total: c.TotalRate})
+		cells := r.rateCells(&group{pairs: c.Pairs, rate: c.Rate, total: c.TotalRate, label: c.Arrival})
 		cells = append(cells, Cell{Text: fmt.Sprint(c.Run)}, Cell{Text: thousands(float64(c.Created))}, Cell{Text: thousands(float64(c.Acked))}, Cell{Text: fmt.Sprint(c.MinCopies)},
 			countCell(sum.Lost), countCell(sum.Duplicates), countCell(sum.Gaps), countCell(other),
 			Cell{Text: thousands(c.AckedRate)}, Cell{Text: short(c.LagP99Us)}, Cell{Text: fmt.Sprintf("%.2f", c.LatePct)},
@@ -66,6 +66,9 @@ func (c Check) where() string {
 	s := thousands(float64(c.TotalRate)) + " orders/s"
 	if c.Pairs > 0 {
 		s = fmt.Sprintf("%d pairs, %s", c.Pairs, s)
+	}
+	if c.Arrival != "" {
+		s += " " + c.Arrival
 	}
 	return s
 }

@@ -10,7 +10,7 @@ import (
 var csvHeader = []string{
 	"scenario", "mode", "pairs", "rate_per_probe", "total_rate", "probe", "run",
 	"metric", "unit", "published", "published_table", "published_row", "published_same_rate",
-	"here", "ratio", "samples", "verdict", "reason",
+	"here", "ratio", "samples", "verdict", "reason", "arrival",
 }
 
 // CSV writes every row, also those the text leaves out.
@@ -33,7 +33,7 @@ func (r *Report) CSV(w io.Writer) error {
 		if err := out.Write([]string{
 			r.Scenario, string(r.Result.Plan.Mode), blankZero(row.Pairs), strconv.Itoa(row.Rate), strconv.Itoa(row.TotalRate), row.Probe, blankZero(row.Run),
 			row.Metric, row.Unit, pub[0], pub[1], pub[2], pub[3],
-			number(row.Here), number(row.Ratio), strconv.FormatInt(row.Samples, 10), row.Verdict, row.Reason,
+			number(row.Here), number(row.Ratio), strconv.FormatInt(row.Samples, 10), row.Verdict, row.Reason, row.Arrival,
 		}); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,7 @@ type probeRun struct {
 // group is everything measured at one rate with one number of pairs.
 type group struct {
 	pairs, rate, total int
+	label              string // of how orders arrive, where steps differ in it
 	runs               []run
 	used               int // runs that went into the histograms below
 	c2e, s2e, i2e, lag Histogram
@@ -31,7 +33,7 @@ type group struct {
 
 // Reason is why a run is not valid.
 type Reason struct {
-	Guard   string `json:"guard"`   // schedule, rate, generator, host, samples, detector, topology, answers
+	Guard   string `json:"guard"`   // schedule, rate, generator, host, samples, detector, topology, answers, arrival
 	Verdict string `json:"verdict"` // INVALID or INVALID-CONTENDED
 	Text    string `json:"text"`
 }
@@ -40,13 +42,17 @@ type Reason struct {
 // for every run whether it is valid. The valid runs of a group are merged; if
 // none is, all are, and the rows say INVALID.
 func groups(r *Result) []*group {
-	byKey := map[[2]int]*group{}
-	var order [][2]int
+	type groupKey struct {
+		pairs, rate int
+		label       string
+	}
+	byKey := map[groupKey]*group{}
+	var order []groupKey
 	for _, s := range r.Plan.Steps {
-		key := [2]int{s.Pairs, s.Rate}
+		key := groupKey{s.Pairs, s.Rate, s.Label()}
 		g := byKey[key]
 		if g == nil {
-			g = &group{pairs: s.Pairs, rate: s.Rate, total: s.TotalRate()}
+			g = &group{pairs: s.Pairs, rate: s.Rate, total: s.TotalRate(), label: key.label}
 			byKey[key] = g
 			order = append(order, key)
 		}
@@ -69,11 +75,9 @@ func groups(r *Result) []*group {
 		v.reasons = guard(r, v)
 		g.runs = append(g.runs, v)
 	}
-	slices.SortFunc(order, func(a, b [2]int) int {
-		if a[0] != b[0] {
-			return a[0] - b[0]
-		}
-		return a[1] - b[1]
+	// What differs in arrival alone stays in the order of the plan.
+	slices.SortStableFunc(order, func(a, b groupKey) int {
+		return cmp.Or(cmp.Compare(a.pairs, b.pairs), cmp.Compare(a.rate, b.rate))
 	})
 	var out []*group
 	for _, key := range order {

@@ -26,6 +26,8 @@ const (
 	maxForeignPct    = 15        // host: use of the cores by neither probe nor grid
 	maxScaleBusyPct  = 70        // stac-scale on shared cores
 	minSamplesOfARun = 20
+	minBurstFano     = 6 // arrival: Fano factor at 100 ms of bursts as in the record
+	maxBurstFano     = 14
 )
 
 // worst verdict of reasons that are at least one.
@@ -60,16 +62,17 @@ type sayFunc func(guard, verdict, format string, args ...any)
 
 func guardProbe(r *Result, v run, p probeRun, say sayFunc) {
 	if lag := p.Lag.Percentile(99); lag > maxLagP99Ns {
-		say("schedule", Invalid, "probe %s created 1 %% of orders more than %s us late (allowed 1,000)", p.name, micros(float64(lag)))
+		say("schedule", Invalid, "probe %s created 1 %% of orders more than %s us late (allowed 1,000)%s", p.name, micros(float64(lag)), late(p))
 	} else if share := ratio(p.LateCreated, p.Intended); share > maxLateShare {
-		say("schedule", Invalid, "probe %s created %.1f %% of orders more than 1 ms late (allowed 1 %%)", p.name, 100*share)
+		say("schedule", Invalid, "probe %s created %.1f %% of orders more than 1 ms late (allowed 1 %%)%s", p.name, 100*share, late(p))
 	}
-	asked := float64(v.step.Rate)
+	asked := asked(r, v, p)
 	if p.CreatedRate < minCreatedShare*asked {
 		say("rate", Invalid, "probe %s created %s orders/s of %s", p.name, thousands(p.CreatedRate), thousands(asked))
 	} else if p.AckedRate < minAckedShare*asked {
 		say("rate", Invalid, "probe %s: %s orders/s acknowledged of %s offered: the grid did not keep up", p.name, thousands(p.AckedRate), thousands(asked))
 	}
+	flowGuard(r, v, p, say)
 	if p.Samples < minSamplesOfARun {
 		say("samples", Invalid, "probe %s has %d samples (at least %d needed)", p.name, p.Samples, minSamplesOfARun)
 	}

@@ -32,6 +32,17 @@ const (
 
 func judge(r *Report) []Judgement {
 	out := []Judgement{judgeCorrect(r), judgeValid(r)}
+	steady := r.Result.Plan.Arrival == nil || r.Result.Plan.Arrival.IsSteady()
+	switch {
+	case r.Scenario == "flow-hawkes":
+		return append(out, judgeBursts(r))
+	case r.Scenario == "flow-day":
+		return append(out, judgePeak(r))
+	case r.Scenario == "stac-single" && !steady:
+		return append(out, notSteady(r, "SHAPE", "LAB-ABS")...)
+	case r.Scenario == "stac-pair" && !steady:
+		return append(out, notSteady(r, "SHAPE", "SLO", "LAB-ABS")...)
+	}
 	switch r.Scenario {
 	case "stac-single":
 		out = append(out, judgeShape(r, "c2e", singleShapeLimit, 6000, 2000, "187/171 = 1.09"), judgeAbsolute(r))

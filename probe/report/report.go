@@ -43,6 +43,7 @@ type Check struct {
 	Pairs       int          `json:"pairs,omitempty"`
 	Rate        int          `json:"ratePerProbe"`
 	TotalRate   int          `json:"totalRate"`
+	Arrival     string       `json:"arrival,omitempty"`
 	Run         int          `json:"run"`
 	Created     int64        `json:"created"`
 	Acked       int64        `json:"acked"`
@@ -72,7 +73,7 @@ type Check struct {
 // New makes the report of a result.
 func New(d *published.Data, r *Result) (*Report, error) {
 	s, ok := d.Scenario(r.Plan.Scenario)
-	if !ok || !s.IsOrderScenario() {
+	if !ok || !s.IsOrderScenario() && !s.IsFlowScenario() {
 		return nil, fmt.Errorf("report: unknown scenario %q", r.Plan.Scenario)
 	}
 	gs := groups(r)
@@ -86,8 +87,9 @@ func New(d *published.Data, r *Result) (*Report, error) {
 	if r.Plan.Scenario == "stac-scale" {
 		b.scaling(gs)
 	}
+	b.againstSteady(gs)
 	out := &Report{
-		Schema: Schema, Scenario: s.Name, Reproduces: s.Reproduces, Source: d.Reports[stac],
+		Schema: Schema, Scenario: s.Name, Reproduces: s.Reproduces, Source: source(d, s),
 		Rows: b.rows, Notes: b.notes, Result: r, groups: gs,
 	}
 	for _, g := range gs {
@@ -103,8 +105,16 @@ func New(d *published.Data, r *Result) (*Report, error) {
 	return out, nil
 }
 
+// source names where published figures are from.
+func source(d *published.Data, s published.Scenario) string {
+	if s.IsFlowScenario() {
+		return "nothing: the published tests had steady rates of one and the same order"
+	}
+	return d.Reports[stac]
+}
+
 func check(g *group, r run) Check {
-	c := Check{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Run: r.step.Run, Verdict: OK, Reasons: r.reasons, ServerCores: -1, ServerPauses: -1, ForeignPct: -1}
+	c := Check{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Run: r.step.Run, Verdict: OK, Reasons: r.reasons, ServerCores: -1, ServerPauses: -1, ForeignPct: -1}
 	var lag Histogram
 	late, intended := int64(0), int64(0)
 	for i, p := range r.probes {

@@ -12,6 +12,7 @@ type Row struct {
 	Pairs     int    `json:"pairs,omitempty"`
 	Rate      int    `json:"ratePerProbe"` // orders/s
 	TotalRate int    `json:"totalRate"`    // orders/s, all probes
+	Arrival   string `json:"arrival,omitempty"`
 	Probe     string `json:"probe,omitempty"`
 	Run       int    `json:"run,omitempty"` // 0 is all valid runs merged
 
@@ -60,7 +61,7 @@ func (b *builder) add(r Row) {
 
 func (b *builder) group(g *group) {
 	verdict, reason := g.verdict()
-	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Verdict: verdict, Reason: reason}
+	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
 	for _, l := range latencies {
 		h := l.of(g)
 		t, has := publishedTable(b.res.Plan.Scenario, g.pairs, l.name)
@@ -77,6 +78,7 @@ func (b *builder) group(g *group) {
 		b.add(valueRow(base, "c2e mean/p50", "", g.c2e.Mean()/float64(mid)))
 	}
 	b.add(valueRow(base, "lag p99", "us", float64(g.lag.Percentile(99))/1e3))
+	b.offered(g, base)
 	b.servers(base, g)
 	for _, r := range g.runs {
 		for _, p := range r.probes {
@@ -150,7 +152,7 @@ func mean(v []float64) (sum float64) {
 // perRun adds the rows of the report's appendix: mean and median of every
 // probe and run, valid or not.
 func (b *builder) perRun(g *group, r run, p probeRun) {
-	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Probe: p.name, Run: r.step.Run, Verdict: OK}
+	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Probe: p.name, Run: r.step.Run, Verdict: OK}
 	if len(r.reasons) > 0 {
 		base.Verdict, base.Reason = worst(r.reasons), r.reasons[0].Text
 	}

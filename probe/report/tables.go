@@ -5,7 +5,7 @@ import "fmt"
 // Table is one table of a report. Text and HTML print the same cells, so a
 // figure reads the same in both.
 type Table struct {
-	Name    string // stable: c2e, s2e, i2e, scaling, runs, checks, servers, cost
+	Name    string // stable: c2e, s2e, i2e, scaling, flow, runs, checks, servers, cost
 	Title   string
 	Columns []Column
 	Rows    [][]Cell // each as long as Columns
@@ -40,6 +40,9 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 	if r.Scenario == "stac-scale" {
 		out = append(out, r.scalingTable())
 	}
+	if t := r.flowTable(); t != nil {
+		out = append(out, t)
+	}
 	if perRun {
 		out = append(out, r.perRunTable())
 	}
@@ -53,7 +56,7 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 // figureOf finds a row of the merged figures.
 func (r *Report) figureOf(g *group, metric string) (Row, bool) {
 	for _, row := range r.Rows {
-		if row.Run == 0 && row.Pairs == g.pairs && row.Rate == g.rate && row.Metric == metric {
+		if row.Run == 0 && row.Pairs == g.pairs && row.Rate == g.rate && row.Arrival == g.label && row.Metric == metric {
 			return row, true
 		}
 	}
@@ -140,6 +143,9 @@ func (r *Report) rateColumns() []Column {
 	if r.Scenario == "stac-scale" {
 		cols = append([]Column{{Name: "pairs"}}, cols...)
 	}
+	if r.Result.Plan.Arrival != nil {
+		cols = append(cols, Column{Name: "arrival", Left: true})
+	}
 	return cols
 }
 
@@ -147,6 +153,9 @@ func (r *Report) rateCells(g *group) []Cell {
 	cells := []Cell{{Text: thousands(float64(g.total))}, {Text: thousands(float64(g.rate))}}
 	if r.Scenario == "stac-scale" {
 		cells = append([]Cell{{Text: fmt.Sprint(g.pairs)}}, cells...)
+	}
+	if r.Result.Plan.Arrival != nil {
+		cells = append(cells, Cell{Text: g.label})
 	}
 	return cells
 }
@@ -181,7 +190,7 @@ func (r *Report) perRunTable() *Table {
 		if first.Run == 0 || first.Metric != "c2e mean" {
 			continue
 		}
-		cells := r.rateCells(&group{pairs: first.Pairs, rate: first.Rate, total: first.TotalRate})
+		cells := r.rateCells(&group{pairs: first.Pairs, rate: first.Rate, total: first.TotalRate, label: first.Arrival})
 		cells = append(cells, Cell{Text: first.Probe}, Cell{Text: fmt.Sprint(first.Run)})
 		for _, row := range []Row{first, second} {
 			cells = append(cells, publishedCell(row), hereCell(row), ratioCell(row))

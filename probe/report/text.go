@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
 // TextOptions change how Text prints.
@@ -54,11 +56,17 @@ func (t *text) head() {
 	r := t.r
 	t.printf("%s\n", t.p("head", r.Scenario+": "+r.Reproduces))
 	mode := "the parameters of the published run"
+	if scenario.IsFlow(r.Scenario) {
+		mode = "at full size"
+	}
 	if len(r.Result.Plan.Differences) > 0 {
 		mode = strings.Join(r.Result.Plan.Differences, "; ")
 	}
 	t.printf("  run        %s, %s\n", r.Result.Plan.Mode, mode)
 	t.printf("  published  %s\n", r.Source)
+	if a := r.Result.Plan.Arrival; a != nil {
+		t.printf("  arrival    %s; %s\n", a, ordersText(r.Result.Plan))
+	}
 	for _, m := range r.Result.Manifests {
 		where := fmt.Sprintf("%s, %d cores, %d MiB, Linux %s, order-probe %s, %s", m.CPU, m.Cores, m.MemoryMiB, m.Kernel, m.Version, m.GoVersion)
 		if m.Virtual {
