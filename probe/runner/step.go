@@ -144,7 +144,7 @@ func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []s
 	for i := range shares {
 		sh := &shares[i]
 		wg.Go(func() {
-			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, DrainLimit: drainLimit, Progress: sh.progress}, sh.orders)
+			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, Messages: sh.messages, DrainLimit: drainLimit, Progress: sh.progress}, sh.orders)
 		})
 	}
 	wg.Wait()

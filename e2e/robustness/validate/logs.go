@@ -70,7 +70,7 @@ func (r *Result) ledger(h *history.History, p wire.PartitionID, where string, en
 			continue
 		}
 		v := ledger.NewVerifier(stream.ID, 0, 0, false)
-		v.Begin(0, stream.Orders)
+		v.Begin(0, stream.Orders, nil)
 		maker, err := fixorder.NewMaker(fixorder.FIX42, stream.ID)
 		if err != nil {
 			r.Unread = append(r.Unread, fmt.Sprintf("stream %d: %v", s, err))
