@@ -84,7 +84,7 @@ func (r *Run) shares(s scenario.Step) (shares []share, err error) {
 		if p.index >= s.Probes {
 			continue
 		}
-		sh := share{p: p, first: p.next}
+		sh := share{p: p, first: p.next, progress: &load.Progress{}}
 		if err := r.plan(&sh, s); err != nil {
 			return nil, fmt.Errorf("probe %s: %w", p.load.Name, err)
 		}
