@@ -265,7 +265,7 @@ func TestPodsMeetAndMerge(t *testing.T) {
 		pods.Go(func() {
 			codes[i], _, errs[i] = call("pod", "--probe", "pair", "--index", jsonInt(i), "--scenario", "stac-pair", "--rates", "200", "--repeats", "2",
 				"--warmup", "200ms", "--measure", "800ms", "--endpoint", strings.Join(g.Endpoints, ","), "--metrics", strings.Join(g.HTTP, ","),
-				"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir(), "--shared-cores")
+				"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir(), "--shared-cores", "--http", "127.0.0.1:0")
 		})
 	}
 	for deadline := time.Now().Add(time.Minute); api.get("pair-0", "ready") == "" || api.get("pair-1", "ready") == ""; {
@@ -311,7 +311,7 @@ func TestPodReportsFailure(t *testing.T) {
 	srv := httptest.NewServer(api)
 	defer srv.Close()
 	code, _, _ := call("pod", "--probe", "pair", "--index", "0", "--scenario", "stac-pair", "--quick", "--endpoint", "127.0.0.1:1",
-		"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir())
+		"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir(), "--http", "")
 	if code != ExitFailed || !strings.Contains(api.get("pair-0", "error"), "127.0.0.1:1") {
 		t.Errorf("code %d, error key %q", code, api.get("pair-0", "error"))
 	}
