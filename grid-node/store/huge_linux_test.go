@@ -1,9 +1,6 @@
 package store
 
 import (
-	"bufio"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"unsafe"
@@ -30,19 +27,10 @@ func TestLargeSegmentsAskForHugePages(t *testing.T) {
 
 // vmFlags of the mapping that holds an address.
 func vmFlags(t *testing.T, at uintptr) string {
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer func() { _ = f.Close() }()
-	inside := false
-	for s := bufio.NewScanner(f); s.Scan(); {
-		var from, to uintptr
-		if n, _ := fmt.Sscanf(s.Text(), "%x-%x ", &from, &to); n == 2 {
-			inside = from <= at && at < to
-		}
-		if flags, ok := strings.CutPrefix(s.Text(), "VmFlags:"); ok && inside {
-			return flags
+	t.Helper()
+	for _, m := range mappings(t) {
+		if m.holds(at) && m.flags != "" {
+			return m.flags
 		}
 	}
 	t.Skip("this kernel does not tell the flags of a mapping")

@@ -1,10 +1,9 @@
 package store
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -87,24 +86,9 @@ func (s *Store) resident(t *testing.T) (total int64) {
 	note(s.keys.dirMap)
 	// The kernel joins neighbours of one kind to one mapping: count each once, and
 	// only such as hold memory of ours.
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer func() { _ = f.Close() }()
-	ours := false
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		var from, to uintptr
-		if n, _ := fmt.Sscanf(sc.Text(), "%x-%x ", &from, &to); n == 2 {
-			ours = false
-			for _, a := range starts {
-				ours = ours || from <= a && a < to
-			}
-		}
-		if rest, ok := strings.CutPrefix(sc.Text(), "Rss:"); ok && ours {
-			var kb int64
-			_, _ = fmt.Sscanf(rest, "%d", &kb)
-			total += kb << 10
+	for _, m := range mappings(t) {
+		if slices.ContainsFunc(starts, m.holds) {
+			total += m.resident
 		}
 	}
 	return total

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/flame"
+	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/version"
@@ -99,35 +100,50 @@ func profileCommand(ctx context.Context, args []string, out io.Writer) (err erro
 	} else if err != nil {
 		return err
 	}
-	chosen, err := cases.Select(b.cases)
+	c, err := b.oneCase()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return err
 	}
-	if len(chosen) != 1 {
-		return fmt.Errorf("%w: CASES: value %q matches %d cases, allowed: one, such as ^lo/repl/rate-6000$", errUsage, b.cases, len(chosen))
-	}
-	b.systems = "^" + cases.Grid + "$"
 	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.prepare(ctx); err != nil {
-		return err
-	}
-	at, missing, err := b.place(ctx, chosen[0].Network)
+	at, err := b.onGrid(ctx, c)
 	if err != nil {
 		return err
-	}
-	if missing != "" {
-		return errors.New(missing)
 	}
 	if err := os.MkdirAll(b.out, 0o755); err != nil {
 		return err
 	}
-	b.say("profiling %s: %s", chosen[0].Name, chosen[0].Title)
-	res, err := b.runner.Measure(ctx, at, &chosen[0], b.gridSystem(), b.out)
+	b.say("profiling %s: %s", c.Name, c.Title)
+	res, err := b.runner.Measure(ctx, at, c, b.gridSystem(), b.out)
 	if err != nil {
 		return err
 	}
 	b.say("%.0f orders/s, p50 %.1f us while profiled", float64(res.Orders)/res.Elapsed.Seconds(), float64(res.SendToEnd.Percentile(50))/1e3)
 	return b.tops(ctx)
+}
+
+// oneCase is the case that --cases names.
+func (b *bench) oneCase() (*cases.Case, error) {
+	chosen, err := cases.Select(b.cases)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if len(chosen) != 1 {
+		return nil, fmt.Errorf("%w: CASES: value %q matches %d cases, allowed: one, such as ^%s$", errUsage, b.cases, len(chosen), chosen[0].Name)
+	}
+	return &chosen[0], nil
+}
+
+// onGrid prepares a run of one case against the grid alone; close ends it.
+func (b *bench) onGrid(ctx context.Context, c *cases.Case) (place.Place, error) {
+	b.systems = "^" + cases.Grid + "$"
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
+	}
+	at, missing, err := b.place(ctx, c.Network)
+	if err == nil && missing != "" {
+		err = errors.New(missing)
+	}
+	return at, err
 }
 
 func (b *bench) gridSystem() system.System { return b.runner.Systems[0] }

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 )
@@ -36,27 +35,20 @@ func garbageCommand(ctx context.Context, args []string, out io.Writer) (err erro
 	} else if err != nil {
 		return err
 	}
-	chosen, err := cases.Select(b.cases)
+	c, err := b.oneCase()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return err
 	}
-	if len(chosen) != 1 || chosen[0].Held == 0 || chosen[0].Shape.Op != generator.Submit {
+	if c.Held == 0 || c.Shape.Op != generator.Submit {
 		return fmt.Errorf("%w: CASES: value %q, allowed: one that holds orders and submits, such as ^growth/held-1m-rate-6000$", errUsage, b.cases)
 	}
-	b.systems = "^grid$"
 	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.prepare(ctx); err != nil {
-		return err
-	}
-	at, missing, err := b.place(ctx, chosen[0].Network)
+	at, err := b.onGrid(ctx, c)
 	if err != nil {
 		return err
 	}
-	if missing != "" {
-		return errors.New(missing)
-	}
-	b.say("%s: submitting %d orders ahead, then %v of load, twice", chosen[0].Name, chosen[0].Held, b.options.Duration)
-	g, err := b.runner.Garbage(ctx, at, &chosen[0], b.gridSystem())
+	b.say("%s: submitting %d orders ahead, then %v of load, twice", c.Name, c.Held, b.options.Duration)
+	g, err := b.runner.Garbage(ctx, at, c, b.gridSystem())
 	if err != nil {
 		return err
 	}
