@@ -82,6 +82,10 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 		if p.ended {
 			return n.notServed(l, p, t, frame)
 		}
+		if t == wire.TypeGet {
+			p.read(l.conn, frame)
+			return nil
+		}
 		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame, Hint: hint}
 		if t == wire.TypeSubmit {
 			if n.submits++; n.submits%processSample == 0 {
@@ -209,11 +213,33 @@ func (n *Node) now() replica.Time {
 // step hands an event to the replica and carries out what it wants at once, so
 // that a connection's output is counted against its limit frame by frame.
 func (p *partition) step(ev *replica.Event) {
+	p.touch()
+	p.replica.Step(p.n.now(), ev, &p.out)
+	if len(p.out.Actions) > 0 {
+		p.carryOut()
+	}
+}
+
+// touch makes the partition one that is flushed at the end of the wake-up.
+func (p *partition) touch() {
 	if !p.dirty {
 		p.dirty = true
 		p.n.dirty = append(p.n.dirty, p)
 	}
+}
+
+// read is step of a Get: what it and the reads before it on that connection are
+// answered goes straight into the connection's output.
+func (p *partition) read(c *transport.Conn, frame []byte) {
+	p.touch()
+	ev := &p.n.ev // the fields that this kind of event reads
+	ev.Kind, ev.Conn, ev.Frame = replica.EventClientFrame, c.ID(), frame
+	before := c.Out()
+	p.out.Direct(c.ID(), before)
 	p.replica.Step(p.n.now(), ev, &p.out)
+	if out := p.out.Taken(); len(out) > len(before) {
+		c.SetOut(out)
+	}
 	if len(p.out.Actions) > 0 {
 		p.carryOut()
 	}

@@ -66,6 +66,22 @@ type Outbox struct {
 	Actions   []Action
 	Redirects uint64 // NotPrimary frames among the replies
 	buf       []byte
+
+	direct bool   // see Direct
+	conn   uint64 // whose answers go
+	conned []byte // here
+}
+
+// Direct makes answers to reads of a connection go behind buf, which is what is sent
+// to it, and not into an action, until Taken: they are the bulk of what is sent, and
+// are copied once.
+func (o *Outbox) Direct(conn uint64, buf []byte) { o.direct, o.conn, o.conned = true, conn, buf }
+
+// Taken ends Direct and returns its buf with the answers.
+func (o *Outbox) Taken() []byte {
+	buf := o.conned
+	o.direct, o.conned = false, nil
+	return buf
 }
 
 // Head is the first part of the action's frames.

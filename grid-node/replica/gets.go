@@ -2,6 +2,7 @@ package replica
 
 import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -18,8 +19,9 @@ type get struct {
 	reqID  uint64
 	seq    uint64 // asked for by id; what was found
 	keyOff uint32
-	hint   uint32 // of the ClOrdID, for the store
-	size   uint32 // bytes of the entry found
+	hint   uint32      // of the ClOrdID, for the store
+	size   uint32      // bytes of the entry found,
+	at     store.Place // and where it lies
 	keyLen uint8
 	mode   uint8
 }
@@ -47,6 +49,8 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 		q.seq, q.keyOff, q.keyLen = 0, uint32(len(g.keys)), uint8(len(m.Key))
 		g.keys = append(g.keys, m.Key...)
 		q.hint = r.store.Hint(m.Key)
+	} else {
+		r.store.PrefetchSeq(m.Seq)
 	}
 	if g.list = append(g.list, q); len(g.list) == maxGets {
 		r.flushGets()
@@ -80,29 +84,30 @@ func (r *Replica) lookUp() {
 	g := &r.gets
 	base, _ := r.store.Base()
 	for i := range g.list {
-		if q := &g.list[i]; q.keyLen > 0 {
+		q := &g.list[i]
+		if q.keyLen > 0 {
 			r.store.Prefetch(q.hint)
-		} else {
-			r.store.PrefetchEntry(q.seq)
-		}
+		} else if at, ok := r.store.PlaceOf(q.seq); ok {
+			q.at = at
+			r.store.PrefetchAt(at)
+		} else if q.seq == 0 || q.seq > base {
+			q.seq = noOrder
+		} // else it is freed: getReply says so
 	}
 	for i := range g.list {
 		q := &g.list[i]
+		found, ok := q.at, q.seq > base && q.seq != noOrder
 		if q.keyLen > 0 {
-			var size int
-			q.seq, size, _ = r.store.FindHinted(q.hint, g.key(q))
-			q.size = uint32(size)
-			if q.seq > r.commit {
-				q.seq = 0
-			}
+			found, ok = r.store.FindHinted(q.hint, g.key(q))
+		}
+		if !ok {
 			continue
 		}
-		if q.seq != 0 && q.seq <= base {
-			continue // getReply says what became of it
-		}
-		if e := r.store.Get(q.seq); e != nil && q.seq <= r.commit && e[4] == byte(order.KindOrder) {
-			q.size = uint32(len(e))
-		} else {
+		e := r.store.At(found)
+		switch seq := order.Seq(e); {
+		case seq <= r.commit && e[4] == byte(order.KindOrder):
+			q.seq, q.at, q.size = seq, found, uint32(len(e))
+		case q.keyLen == 0:
 			q.seq = noOrder
 		}
 	}
@@ -115,7 +120,7 @@ func (r *Replica) answerGet(q *get, leased bool) {
 			return
 		}
 		r.count.ReadsBackup++
-		r.getReply(q.conn, q.reqID, q.seq, r.commit)
+		r.getReply(q.conn, q.reqID, q.seq, q.at, r.commit)
 		return
 	}
 	if r.role != RolePrimary {
@@ -128,8 +133,8 @@ func (r *Replica) answerGet(q *get, leased bool) {
 	}
 	if q.mode == wire.ModeLeased && leased {
 		r.count.ReadsLeased++
-		r.getReply(q.conn, q.reqID, q.seq, r.commit)
+		r.getReply(q.conn, q.reqID, q.seq, q.at, r.commit)
 		return
 	}
-	r.confirm(read{conn: q.conn, reqID: q.reqID, kind: readOrder, seq: q.seq, size: q.size, commit: r.commit})
+	r.confirm(read{conn: q.conn, reqID: q.reqID, kind: readOrder, seq: q.seq, at: q.at, size: q.size, commit: r.commit})
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -17,7 +18,8 @@ type read struct {
 	round  uint64 // answered when everybody echoed this round,
 	need   uint64 // and this entry is committed
 	slot   uint32
-	size   uint32 // bytes of the entry
+	size   uint32      // bytes of the entry,
+	at     store.Place // and where it lies, as long as it is not freed
 	kind   readKind
 }
 
@@ -68,15 +70,15 @@ func (q *readQueue) push(v read) {
 // reads later they have left the caches since they were looked up.
 const readsAhead = 8
 
-// ahead is the entry of the read n places behind the first, 0 for none.
-func (q *readQueue) ahead(n uint64) uint64 {
+// ahead is the read n places behind the first if it found an order, else nil.
+func (q *readQueue) ahead(n uint64) *read {
 	if q.tail-q.head <= n {
-		return 0
+		return nil
 	}
-	if rd := &q.ring[(q.head+n)&uint64(len(q.ring)-1)]; rd.kind == readOrder {
-		return rd.seq
+	if rd := &q.ring[(q.head+n)&uint64(len(q.ring)-1)]; rd.size > 0 {
+		return rd
 	}
-	return 0
+	return nil
 }
 
 // newest is the round the last read waits for, 0 if none waits.
@@ -112,12 +114,13 @@ func (r *Replica) confirmReads() {
 	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
 		return
 	}
+	base, _ := r.store.Base()
 	for !r.primary.reads.empty() {
 		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
 			return
 		}
-		if next := r.primary.reads.ahead(readsAhead); next != 0 {
-			r.store.PrefetchEntry(next)
+		if next := r.primary.reads.ahead(readsAhead); next != nil && next.seq > base {
+			r.store.PrefetchAt(next.at)
 		}
 		rd := r.primary.reads.pop()
 		r.answer(&rd)
@@ -150,18 +153,22 @@ func (r *Replica) answer(rd *read) {
 		return
 	}
 	r.count.ReadsConfirmed++
-	r.getReply(rd.conn, rd.reqID, rd.seq, rd.commit)
+	r.getReply(rd.conn, rd.reqID, rd.seq, rd.at, rd.commit)
 }
 
-func (r *Replica) getReply(conn, reqID, seq, commit uint64) {
+func (r *Replica) getReply(conn, reqID, seq uint64, at store.Place, commit uint64) {
 	m := wire.GetReply{ReqID: reqID, Epoch: r.epoch, CommitSeq: commit, Status: wire.GetNotFound}
 	base, _ := r.store.Base()
 	switch {
 	case seq == noOrder:
 	case seq > base:
-		m.Status, m.Entry = wire.GetFound, r.store.Get(seq)
+		m.Status, m.Entry = wire.GetFound, r.store.At(at)
 	case base > 0: // freed since it was looked up, or before: then it was not found by its ClOrdID
 		m.Status, m.Freed = wire.GetFreed, base
+	}
+	if o := r.out; o.direct && o.conn == conn {
+		o.conned = wire.AppendGetReply(o.conned, r.part, &m)
+		return
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendGetReply(r.out.buf, r.part, &m)

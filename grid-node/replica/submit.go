@@ -151,7 +151,8 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session, hint *Hint) {
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	hash := r.hashed(hint, id)
-	if seq, _, dup := r.store.FindHinted(hash, id); dup {
+	if at, dup := r.store.FindHinted(hash, id); dup {
+		seq := order.Seq(r.store.At(at))
 		if seq <= r.commit || mutant(mutDuplicateEarly) {
 			r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
 			return

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"unsafe"
-
-	"github.com/ordergrid/ordergrid/grid-node/order"
-)
+import "unsafe"
 
 // Looking an order up by ClOrdID waits for memory twice, for its slot in the index
 // and for its entry, and copying the entry waits again. Who has several lookups to
@@ -35,12 +31,23 @@ func (s *Store) Prefetch(hint uint32) {
 	}
 }
 
-// PrefetchEntry begins to load entry seq, if it is there.
-func (s *Store) PrefetchEntry(seq uint64) {
+// PlaceOf is where entry seq lies, if it is there.
+func (s *Store) PlaceOf(seq uint64) (p Place, ok bool) {
+	if seq <= s.base.Load() || seq > s.last {
+		return 0, false
+	}
+	return Place(s.seqs.get(seq)), true
+}
+
+// PrefetchSeq begins to load where entry seq lies, for PlaceOf.
+func (s *Store) PrefetchSeq(seq uint64) {
 	if seq > s.base.Load() && seq <= s.last {
-		s.prefetchAt(s.seqs.get(seq))
+		s.seqs.prefetch(seq)
 	}
 }
+
+// PrefetchAt begins to load the entry at a place.
+func (s *Store) PrefetchAt(p Place) { s.prefetchAt(uint32(p)) }
 
 func (s *Store) prefetchAt(pos uint32) {
 	b := s.seg.at(pos)
@@ -49,18 +56,18 @@ func (s *Store) prefetchAt(pos uint32) {
 	}
 }
 
-// FindHinted is FindClOrdID with the hint of that ClOrdID. It says how many bytes
-// the entry has, too, and begins to load what Get of it will look at.
-func (s *Store) FindHinted(hint uint32, id []byte) (seq uint64, size int, ok bool) {
+// FindHinted is FindClOrdID with the hint of that ClOrdID. It says where the entry
+// lies.
+func (s *Store) FindHinted(hint uint32, id []byte) (p Place, ok bool) {
 	pos, ok := s.keys.find(hint, id, s)
-	if !ok {
-		return 0, 0, false
-	}
-	b := s.seg.at(pos)
-	seq = order.Seq(b)
-	s.seqs.prefetch(seq)
-	return seq, sizeOf(b), true
+	return Place(pos), ok
 }
+
+// Place is where an entry lies, until it is freed.
+type Place uint32
+
+// At is the entry at a place, as Get returns it.
+func (s *Store) At(p Place) []byte { return s.entryAt(uint32(p)) }
 
 func (x *seqIndex) prefetch(seq uint64) {
 	k, off := chunkOf(seq - 1)

@@ -25,10 +25,18 @@ func TestLookAhead(t *testing.T) {
 		id := fmt.Appendf(nil, "id-%d", i)
 		hint := s.Hint(id)
 		s.Prefetch(hint)
-		s.PrefetchEntry(uint64(i))
-		seq, bytes, ok := s.FindHinted(hint, id)
-		if want := i >= 1 && i <= n; ok != want || ok && (seq != uint64(i) || bytes != len(s.Get(seq))) {
-			t.Fatalf("%s: seq %d, %d bytes, found %t; want itself, %d bytes, %t", id, seq, bytes, ok, len(s.Get(uint64(i))), want)
+		s.PrefetchSeq(uint64(i))
+		place, there := s.PlaceOf(uint64(i))
+		found, ok := s.FindHinted(hint, id)
+		if want := i >= 1 && i <= n; ok != want || there != want || place != found {
+			t.Fatalf("%s: at %d, found %t; by its number at %d, found %t; want the same, %t", id, found, ok, place, there, want)
+		}
+		if !ok {
+			continue
+		}
+		s.PrefetchAt(found)
+		if got, want := s.At(found), s.Get(uint64(i)); &got[0] != &want[0] || len(got) != len(want) {
+			t.Fatalf("%s: %d bytes at %p, want those of entry %d, %d at %p", id, len(got), got, i, len(want), want)
 		}
 	}
 	if allocs := testing.AllocsPerRun(100, func() {

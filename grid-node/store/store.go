@@ -257,8 +257,10 @@ func (s *Store) Read(seq uint64) []byte {
 	return s.entry(seq)
 }
 
-func (s *Store) entry(seq uint64) []byte {
-	b := s.seg.at(s.seqs.get(seq))
+func (s *Store) entry(seq uint64) []byte { return s.entryAt(s.seqs.get(seq)) }
+
+func (s *Store) entryAt(pos uint32) []byte {
+	b := s.seg.at(pos)
 	n := sizeOf(b)
 	return b[:n:n]
 }
@@ -281,8 +283,11 @@ func (s *Store) HashAt(seq uint64) uint64 {
 
 // FindClOrdID is the seq of the order with this ClOrdID. Writer only.
 func (s *Store) FindClOrdID(id []byte) (seq uint64, ok bool) {
-	seq, _, ok = s.FindHinted(s.keys.hash(id), id)
-	return seq, ok
+	p, ok := s.FindHinted(s.keys.hash(id), id)
+	if !ok {
+		return 0, false
+	}
+	return order.Seq(s.At(p)), true
 }
 
 func (s *Store) keyAt(pos uint32, key []byte) bool {
