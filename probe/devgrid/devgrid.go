@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,8 @@ type Options struct {
 	MemoryMiB int64
 	// Args are more arguments of grid-node dev.
 	Args []string
+	// Log gets everything that the processes write to standard error; may be nil.
+	Log io.Writer
 }
 
 // Grid is a grid that runs.
@@ -92,6 +95,9 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	cmd.Args = append(cmd.Args, o.Args...)
 	var trouble tail.Writer
 	cmd.Stderr = &trouble
+	if o.Log != nil {
+		cmd.Stderr = io.MultiWriter(&trouble, o.Log)
+	}
 	// Ctrl-C on the terminal must reach the probe only, which then stops the
 	// grid in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

@@ -37,6 +37,7 @@ type ClusterOptions struct {
 	// HandOverDelay of the grid; long, so that primaries do not go back by
 	// themselves in the middle of something else.
 	HandOverDelay time.Duration
+	Logs          string // directory for what the pods write; "" keeps nothing
 	Progress      func(format string, args ...any)
 }
 
@@ -51,6 +52,7 @@ type Cluster struct {
 	helm     string
 	service  string // address of the Service for clients
 	api      client.Client
+	logs     *podLogs // nil: nothing is kept
 	freezer
 
 	mu       sync.Mutex

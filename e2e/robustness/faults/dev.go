@@ -28,6 +28,7 @@ type DevOptions struct {
 	Replicas  int
 	MemoryMiB int64
 	Dir       string   // for the file sinks; required
+	Logs      string   // directory for what the nodes write; "" keeps nothing
 	Args      []string // more flags of grid-node serve, for every node
 }
 
@@ -36,6 +37,7 @@ type DevOptions struct {
 type Dev struct {
 	o    DevOptions
 	grid *devgrid.Grid
+	log  *os.File // nil: nothing is kept
 	net  *filter
 	http *http.Client
 	freezer
@@ -48,12 +50,31 @@ func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
 	pid := os.Getpid()
 	host := fmt.Sprintf("127.%d.%d.1", 64+pid%64, 1+pid/64%250)
 	args := []string{"--address-per-node", "--listen", host, "--sink", "file", "--dir", o.Dir}
-	args = append(append(args, "--"), o.Args...)
-	g, err := devgrid.Start(ctx, devgrid.Options{Program: o.Program, Shards: 1, Replicas: o.Replicas, MemoryMiB: o.MemoryMiB, Args: args})
-	if err != nil {
-		return nil, err
+	start := devgrid.Options{Program: o.Program, Shards: 1, Replicas: o.Replicas, MemoryMiB: o.MemoryMiB}
+	d := &Dev{o: o, net: newFilter(), http: &http.Client{Timeout: 5 * time.Second}}
+	if o.Logs != "" {
+		if err := os.MkdirAll(o.Logs, 0o755); err != nil {
+			return nil, err
+		}
+		var err error
+		if d.log, err = os.Create(filepath.Join(o.Logs, "nodes.log")); err != nil {
+			return nil, err
+		}
+		start.Log, args = d.log, append(args, "--log-level", "info")
 	}
-	return &Dev{o: o, grid: g, net: newFilter(), http: &http.Client{Timeout: 5 * time.Second}}, nil
+	start.Args = append(append(args, "--"), o.Args...)
+	var err error
+	if d.grid, err = devgrid.Start(ctx, start); err != nil {
+		return nil, errors.Join(err, d.closeLog())
+	}
+	return d, nil
+}
+
+func (d *Dev) closeLog() error {
+	if d.log == nil {
+		return nil
+	}
+	return d.log.Close()
 }
 
 // Name implements Target.
@@ -236,7 +257,7 @@ func (d *Dev) Heal(ctx context.Context) error {
 
 // Close implements Target.
 func (d *Dev) Close(ctx context.Context) error {
-	return errors.Join(d.net.heal(ctx), d.grid.Stop())
+	return errors.Join(d.net.heal(ctx), d.grid.Stop(), d.closeLog())
 }
 
 // CPU implements Target.

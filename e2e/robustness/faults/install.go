@@ -69,8 +69,14 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	if err := c.remove(ctx); err != nil { // of an earlier run that was killed
 		return nil, err
 	}
+	if o.Logs != "" {
+		pattern := filepath.Join(c.state, "machines", "*", "disk", "pods", clusterNamespace+"_*", "*", "*.log*")
+		if c.logs, err = followPodLogs(pattern, o.Logs); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.make(ctx, say); err != nil {
-		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)), c.closeLogs())
 	}
 	return c, nil
 }
@@ -154,7 +160,14 @@ func (c *Cluster) remove(ctx context.Context) error {
 
 // Close implements Target.
 func (c *Cluster) Close(ctx context.Context) error {
-	return errors.Join(c.Heal(ctx), c.remove(ctx))
+	return errors.Join(c.Heal(ctx), c.remove(ctx), c.closeLogs())
+}
+
+func (c *Cluster) closeLogs() error {
+	if c.logs == nil {
+		return nil
+	}
+	return c.logs.Close()
 }
 
 const namespaceYAML = `apiVersion: v1

@@ -26,6 +26,7 @@ type History struct {
 	Scenario   string
 	Target     string // dev, cluster
 	Started    time.Time
+	StartedAt  int64 // the same moment on the clock of everything below; 0 in old files
 	Seed       uint64
 	Rate       int // orders per second intended, all partitions together
 	Replicas   int
@@ -41,6 +42,7 @@ type History struct {
 	Logs       []Log    // every replica's
 	Sinks      []Log    // every file of the file sinks
 	Notes      []string // what a reader has to know about this run
+	NodeLogs   []string // files in which the nodes' own words are kept, from the history's directory on
 }
 
 // Stream is the orders of one writer of one partition. Order i has the ClOrdID

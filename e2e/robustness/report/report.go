@@ -74,7 +74,9 @@ type Repetition struct {
 	Outage     validate.Outage `json:"outage"`
 	Failed     string          `json:"failed,omitempty"`
 	Disturbed  bool            `json:"disturbed"`
-	SilentAcks int64           `json:"silentAcks"` // acknowledged while nothing may be
+	SilentAcks int64           `json:"silentAcks"`         // acknowledged while nothing may be
+	At         time.Time       `json:"at"`                 // when the fault was injected
+	NodeLogs   []string        `json:"nodeLogs,omitempty"` // where to look when the outage is longer than the goal
 }
 
 // Spread of a quantity over repetitions; p99 by nearest rank, so with fewer than
@@ -105,7 +107,12 @@ func New(h *history.History) (*Report, *validate.Result, error) {
 	for i := range h.Reps {
 		rep := &h.Reps[i]
 		o := timeline.Outage(rep)
-		r.Reps = append(r.Reps, Repetition{Number: rep.Number, What: rep.What, Outage: o, Failed: rep.Failed, Disturbed: o.Disturbed(), SilentAcks: silentAcks(h, rep, s.Goals)})
+		one := Repetition{Number: rep.Number, What: rep.What, Outage: o, Failed: rep.Failed, Disturbed: o.Disturbed(), SilentAcks: silentAcks(h, rep, s.Goals),
+			At: h.Started.Add(time.Duration(rep.From - h.StartedAt))}
+		if s.Goals.Outage > 0 && o.Worst > s.Goals.Outage {
+			one.NodeLogs = h.NodeLogs
+		}
+		r.Reps = append(r.Reps, one)
 		outage, first, rejoin, redundant = append(outage, o.Worst), append(first, o.First), append(rejoin, o.Rejoin), append(redundant, o.Redundant)
 		before, during, after = append(before, o.Before.P99), append(during, o.During.P99), append(after, o.After.P99)
 	}

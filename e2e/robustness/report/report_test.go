@@ -100,6 +100,31 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// Where an outage is longer than the goal, the report names what the nodes wrote.
+func TestNamesTheNodesLogs(t *testing.T) {
+	for _, c := range []struct {
+		until int64 // ms
+		named bool
+	}{{440, false}, {480, true}} {
+		h := quick()
+		h.Started, h.StartedAt = time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC), 100*ms1
+		h.NodeLogs = []string{"logs/a.log", "logs/b.log"}
+		outage(h, 400, c.until)
+		r, _, err := New(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		line := "from 15:00:00.300 on (look for \"held up\"): logs/a.log, logs/b.log"
+		if got := strings.Contains(text.String(), line); got != c.named || (len(r.Reps[0].NodeLogs) > 0) != c.named {
+			t.Errorf("outage until %d ms: logs named %t, want %t:\n%s", c.until, got, c.named, &text)
+		}
+	}
+}
+
 // calmGap answers what was created in 40 ms of the calm time at their end.
 func calmGap(h *history.History) {
 	for i := 200; i < 240; i++ {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -72,6 +73,12 @@ func (r *Report) repetitions(p *printer) {
 			pair(o.Before), pair(o.During), pair(o.After), num(o.During.Max), o.Failed, num(o.Stall), mark, rep.What)
 	}
 	p.flush(t)
+	for _, rep := range r.Reps {
+		if len(rep.NodeLogs) > 0 {
+			p.f("repetition %d: outage %s, longer than the goal; what the nodes said from %s on (look for \"held up\"): %s\n", rep.Number, ms(rep.Outage.Worst),
+				rep.At.Format("15:04:05.000"), strings.Join(rep.NodeLogs, ", "))
+		}
+	}
 }
 
 func pair(l validate.Latency) string { return num(l.P50) + "/" + num(l.P99) }

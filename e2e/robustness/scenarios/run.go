@@ -12,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
 	"github.com/ordergrid/ordergrid/e2e/robustness/validate"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
@@ -40,7 +41,7 @@ func Defaults() Options {
 // Run plays a scenario against the target and returns what was recorded, whole
 // or as far as it came. The target is healed when it returns, not closed.
 func Run(ctx context.Context, s Scenario, target faults.Target, o Options) (*history.History, error) {
-	h := &history.History{Scenario: s.Name, Target: target.Name(), Started: time.Now(), Seed: o.Seed, Rate: o.Rate, Replicas: target.Replicas()}
+	h := &history.History{Scenario: s.Name, Target: target.Name(), Started: time.Now(), StartedAt: clock.Now(), Seed: o.Seed, Rate: o.Rate, Replicas: target.Replicas()}
 	dial := func(name string) (*client.Client, error) {
 		return client.Dial(ctx, client.Config{Endpoints: target.Endpoints(), Grid: target.Grid(), Name: name, RequestTimeout: o.RequestTimeout})
 	}

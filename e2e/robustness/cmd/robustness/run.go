@@ -188,8 +188,18 @@ func (f *runFlags) one(ctx context.Context, s scenarios.Scenario) (code int, err
 	return f.judge(h, dir)
 }
 
+// logsFolder is in the folder of a run.
+const logsFolder = "logs"
+
 // judge prints the report and keeps it with the history.
 func (f *runFlags) judge(h *history.History, dir string) (int, error) {
+	logs, err := filepath.Glob(filepath.Join(dir, logsFolder, "*.log"))
+	if err != nil {
+		return 0, environment(err)
+	}
+	for _, l := range logs {
+		h.NodeLogs = append(h.NodeLogs, filepath.Join(logsFolder, filepath.Base(l)))
+	}
 	path := filepath.Join(dir, "history.gz")
 	if err := h.Save(path); err != nil {
 		return 0, environment(err)
@@ -220,7 +230,7 @@ func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (
 		if err != nil {
 			return nil, err
 		}
-		return faults.StartCluster(ctx, faults.ClusterOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), HandOverDelay: s.HandOverDelay(), Progress: f.Progress})
+		return faults.StartCluster(ctx, faults.ClusterOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), HandOverDelay: s.HandOverDelay(), Logs: filepath.Join(dir, logsFolder), Progress: f.Progress})
 	}
 	if left, err := faults.RemoveLeftovers(ctx); err == nil && len(left) > 0 {
 		fmt.Printf("removed packet filter rules that an earlier run left: %v\n", left)
@@ -236,5 +246,5 @@ func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (
 	if err != nil {
 		return nil, err
 	}
-	return faults.StartDev(ctx, faults.DevOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), Dir: sinks, Args: slices.Concat(s.NodeArgs, f.nodeArgs)})
+	return faults.StartDev(ctx, faults.DevOptions{Program: program, Replicas: f.replicas, MemoryMiB: max(f.memory, s.MemoryMiB), Dir: sinks, Logs: filepath.Join(dir, logsFolder), Args: slices.Concat(s.NodeArgs, f.nodeArgs)})
 }
