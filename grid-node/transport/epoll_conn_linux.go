@@ -15,6 +15,10 @@ const (
 	copyLimit = 16 << 10
 )
 
+// earlyOut is how much output is worth a system call of its own before the other
+// connections of a wake-up are read: the peer goes on meanwhile.
+const earlyOut = 8 << 10
+
 // read receives once (until the end of the stream if the peer is gone) and
 // delivers.
 func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
@@ -77,6 +81,9 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
 	default:
 		c.in = append(c.in[:0], rest...)
+	}
+	if len(c.out)-c.off >= earlyOut && !c.closing {
+		s.write(c)
 	}
 	return n, nil
 }

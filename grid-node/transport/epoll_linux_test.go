@@ -59,6 +59,50 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Of two connections that one wake-up brings frames of, the first has its answer
+// when the second is served, if it is long, and has to wait for the end if not.
+func TestLongAnswersAreNotHeldUp(t *testing.T) {
+	for _, c := range []struct {
+		size  int
+		early bool
+	}{{earlyOut / 2, false}, {earlyOut, true}} {
+		var last *Conn
+		waited := 0
+		e := &echo{serving: func(c *Conn) {
+			if last != nil && last != c {
+				waited = last.Buffered()
+			}
+			last = c
+		}}
+		addr := serve(t, KindEpoll, Config{Tick: time.Hour}, e)
+		msg := frame(strings.Repeat("o", c.size-4))
+		a, b := dial(t, addr), dial(t, addr)
+		onLoop(t, e.loop, func() int { return 0 })
+		held, resume := make(chan struct{}), make(chan struct{})
+		e.loop.Post(func() { close(held); <-resume })
+		within(t, held)
+		for _, conn := range []io.Writer{a, b} {
+			if _, err := conn.Write(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(resume)
+		in := make([]byte, len(msg))
+		for _, conn := range []io.Reader{a, b} {
+			if _, err := io.ReadFull(conn, in); err != nil || !bytes.Equal(in, msg) {
+				t.Fatalf("%d bytes: the echo differs, %v", c.size, err)
+			}
+		}
+		want := c.size
+		if c.early {
+			want = 0
+		}
+		if got := onLoop(t, e.loop, func() int { return waited }); got != want {
+			t.Errorf("%d bytes for the first connection waited while the second was served, want %d", got, want)
+		}
+	}
+}
+
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, kind := range kinds() {
 		b.Run(string(kind), func(b *testing.B) {

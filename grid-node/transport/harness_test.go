@@ -24,6 +24,7 @@ type echo struct {
 	repeat  int // answers per frame, 0 = 1
 	setup   func(c *Conn)
 	onOpen  func(c *Conn)
+	serving func(c *Conn)
 	closed  chan error
 	frames  int
 	wakes   int
@@ -42,6 +43,9 @@ func (e *echo) OnOpen(c *Conn) {
 }
 
 func (e *echo) OnFrames(c *Conn, buf []byte) (int, error) {
+	if e.serving != nil {
+		e.serving(c)
+	}
 	used := 0
 	for !c.Backlogged() && len(buf)-used >= 4 {
 		n := int(binary.LittleEndian.Uint32(buf[used:]))

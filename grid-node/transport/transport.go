@@ -55,7 +55,7 @@ type Handler interface {
 	// OnTick is called every Config.Tick or later, before OnWakeEnd.
 	OnTick()
 	// OnWakeEnd is called after all input of one wake-up was presented and before
-	// anything is written.
+	// what is left of the output is written.
 	OnWakeEnd()
 }
 
