@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -56,16 +57,8 @@ func TestReadsOfAWakeUpShareARound(t *testing.T) {
 	if actions != 1 {
 		t.Errorf("%d writes for %d answers to one connection, want 1", actions, n)
 	}
-	for i := range uint64(n) {
-		var m wire.GetReply
-		frame, rest, err := wire.Split(replies)
-		if err != nil || frame == nil {
-			t.Fatalf("answer %d: %v", i+1, err)
-		}
-		if err := wire.DecodeGetReply(frame, &m); err != nil || m.ReqID != i+1 || m.Status != wire.GetFound {
-			t.Fatalf("answer %d is %+v, error %v, want it in order and found", i+1, m, err)
-		}
-		replies = rest
+	if got := answers(t, replies); got != n {
+		t.Errorf("%d answers, want %d", got, n)
 	}
 }
 
@@ -88,6 +81,59 @@ func TestReadsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: answered with %d bytes, want each read answered", name, p.bytesOut)
 		}
 	}
+}
+
+// TestDirectAnswers: the answers of the connection that is served go behind what is
+// sent to it, those of others that were looked up with them become an action.
+func TestDirectAnswers(t *testing.T) {
+	p := newPair(t, seedOrder(t))
+	p.submit()
+	p.exchange()
+	const others = 5
+	p.reads(others, wire.ModeBackup, nil) // of connection 1; they wait for more
+	kept := []byte("what is there already")
+	var direct []byte
+	own := 0
+	for n := uint64(1); len(p.ao.Actions) == 0 && n < 100; n++ {
+		frame := wire.AppendGet(nil, partition, &wire.Get{ReqID: n, By: wire.ByID, Mode: wire.ModeBackup, Seq: 3})
+		p.ao.Direct(2, kept)
+		p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 2, Frame: frame}, &p.ao)
+		direct = p.ao.Taken()
+		own++
+	}
+	direct, ok := bytes.CutPrefix(direct, kept)
+	if !ok {
+		t.Fatalf("what was there already is gone: %.50q", direct)
+	}
+	if got := answers(t, direct); got != own {
+		t.Errorf("%d answers behind the output of the connection, want %d", got, own)
+	}
+	if len(p.ao.Actions) != 1 || p.ao.Actions[0].Conn != 1 || answers(t, p.ao.Head(&p.ao.Actions[0])) != others {
+		t.Errorf("actions %+v, want one for connection 1 with %d answers", p.ao.Actions, others)
+	}
+	p.ao.Reset()
+	p.reads(1, wire.ModeBackup, nil) // nothing is direct after Taken
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventFlush}, &p.ao)
+	if len(p.ao.Actions) != 1 || answers(t, p.ao.Head(&p.ao.Actions[0])) != 1 {
+		t.Errorf("actions %+v, want one with the answer", p.ao.Actions)
+	}
+}
+
+// answers counts the found orders in b, numbered from 1 on.
+func answers(t *testing.T, b []byte) (n int) {
+	t.Helper()
+	for len(b) > 0 {
+		var m wire.GetReply
+		frame, rest, err := wire.Split(b)
+		if err != nil || frame == nil {
+			t.Fatalf("answer %d: %v", n+1, err)
+		}
+		if err := wire.DecodeGetReply(frame, &m); err != nil || m.ReqID != uint64(n+1) || m.Status != wire.GetFound {
+			t.Fatalf("answer %d is %+v, error %v, want it in order and found", n+1, m, err)
+		}
+		n, b = n+1, rest
+	}
+	return n
 }
 
 // TestWaitingReadsAreBoundedInBytes: what waits for a round leaves at once when it
