@@ -12,6 +12,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
+// +kubebuilder:validation:XValidation:fieldPath=".prefault",rule="!has(self.prefault) || !isQuantity(string(self.prefault)) || !isQuantity(string(self.memory)) || quantity(string(self.prefault)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'%s is more than the %s of spec.memory; give at most that, or 0'.format([self.prefault, self.memory])"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
 	// Shards may be added later; the number may not fall.
@@ -53,6 +54,13 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",messageExpression="'%s is too little for a grid node; give at least 64Mi'.format([self])"
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
+
+	// prefault is how much of memory the kernel has to provide before a grid node serves, so that no order waits for
+	// it. It takes up to 2 s a GiB at the start of a pod where the machine is virtual. 0 to memory; default 256Mi, or
+	// memory if that is less, and 0 where the pod requests less than memory.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0",messageExpression="'%s is not an amount; write it as 0, 512Mi or 2Gi'.format([self])"
+	Prefault *resource.Quantity `json:"prefault,omitempty"`
 
 	// writeBehind is where committed orders go next.
 	// +optional

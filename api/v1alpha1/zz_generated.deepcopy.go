@@ -257,6 +257,11 @@ func (in *OrderGridList) DeepCopyObject() runtime.Object {
 func (in *OrderGridSpec) DeepCopyInto(out *OrderGridSpec) {
 	*out = *in
 	out.Memory = in.Memory.DeepCopy()
+	if in.Prefault != nil {
+		in, out := &in.Prefault, &out.Prefault
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	in.WriteBehind.DeepCopyInto(&out.WriteBehind)
 	out.Retention = in.Retention
 	out.Timing = in.Timing

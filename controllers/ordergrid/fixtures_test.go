@@ -37,7 +37,7 @@ func pairGrid() *api.OrderGrid {
 func bankGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Shards, grid.Spec.Replicas, grid.Spec.MinInSync = 3, 3, 2
-	grid.Spec.Memory = resource.MustParse("8Gi")
+	grid.Spec.Memory, grid.Spec.Prefault = resource.MustParse("8Gi"), ptr.To(resource.MustParse("6Gi"))
 	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{
 		Volume: api.SinkVolumeClaim, Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast"), WhenDeleted: api.ClaimDelete,
 	}}

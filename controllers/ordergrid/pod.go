@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,9 +67,8 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 			{Name: portData, ContainerPort: api.DataPort, Protocol: corev1.ProtocolTCP},
 			{Name: portHTTP, ContainerPort: api.HTTPPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources: resources(grid),
-		// A node that has not begun to answer after a minute never will.
-		StartupProbe: probe("/healthz", 1, 60),
+		Resources:    resources(grid),
+		StartupProbe: probe("/healthz", 1, startSeconds(grid)),
 		// Liveness asks the local loop only. A pod that is slow, alone or not in sync must not be restarted: its memory
 		// may hold the last copy.
 		LivenessProbe:  probe("/healthz", 10, 6),
@@ -89,6 +89,13 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		c.VolumeMounts = []corev1.VolumeMount{{Name: sinkVolume, MountPath: sinkDir}}
 	}
 	return c
+}
+
+// startSeconds is after how long a node that has not begun to answer never will: a minute, and the time that prefault
+// takes, 2 s a GiB on a slow host, twice.
+func startSeconds(grid *api.OrderGrid) int32 {
+	const gib = 1 << 30
+	return int32(min(60+4*((prefault(grid).Value()+gib-1)/gib), math.MaxInt32))
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {
