@@ -87,6 +87,11 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={spread: "Required"}
 	Placement GridPlacement `json:"placement,omitempty,omitzero"`
 
+	// updateStrategy says how a change that needs new pods reaches them.
+	// +optional
+	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m"}
+	UpdateStrategy UpdateStrategySpec `json:"updateStrategy,omitempty,omitzero"`
+
 	// image of the grid node. Default: the one the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -354,6 +359,13 @@ type OrderGridStatus struct {
 	// shards is the number of shards whose objects exist.
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
+
+	// pods is the number of the grid's pods.
+	// +optional
+	Pods int32 `json:"pods,omitempty"`
+	// updatedPods is how many pods run the present template.
+	// +optional
+	UpdatedPods int32 `json:"updatedPods,omitempty"`
 
 	// readyShards is the number of shards all of whose pods are ready.
 	// +optional

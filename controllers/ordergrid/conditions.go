@@ -24,6 +24,8 @@ const (
 	reasonSteady             = "Steady"
 	reasonStarting           = "Starting"
 	reasonPodsOutdated       = "PodsOutdated"
+	reasonUpdating           = "Updating"
+	reasonUpdateStuck        = "UpdateStuck"
 	reasonAsExpected         = "AsExpected"
 	reasonPodTemplateInvalid = "PodTemplateInvalid"
 	reasonNameTaken          = "NameTaken"
@@ -110,6 +112,9 @@ func (o *observation) absent(p *api.GridPartition) (pods []string) {
 
 // judgeProgressing: something is still on its way to what spec asks for.
 func judgeProgressing(o *observation) judgement {
+	if o.roll != nil && o.roll.outdated > 0 {
+		return judgement{metav1.ConditionTrue, reasonUpdating, o.roll.String()}
+	}
 	if o.readyShards() < o.grid.Spec.Shards {
 		return judgement{metav1.ConditionTrue, reasonStarting, fmt.Sprintf("%d of %d shards are ready%s",
 			o.readyShards(), o.grid.Spec.Shards, o.podTrouble())}
@@ -125,6 +130,10 @@ func judgeProgressing(o *observation) judgement {
 func judgeStalled(o *observation) judgement {
 	if o.stall != nil {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
+	}
+	if o.roll != nil && len(o.roll.stuck) > 0 {
+		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",
+			sentences(o.roll.stuck))}
 	}
 	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}
 }

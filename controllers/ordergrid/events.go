@@ -14,6 +14,7 @@ const (
 	eventShardCreated   = "ShardCreated"
 	eventPrimaryChanged = "PrimaryChanged"
 	eventNewLineage     = "NewLineage"
+	eventPodReplaced    = "ReplacingPod"
 
 	// About a GridPartition, in answer to an annotation.
 	eventAcceptingLoss       = "AcceptingDataLoss"

@@ -27,8 +27,9 @@ func pairGrid() *api.OrderGrid {
 				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
 				ClaimDelay: d(10 * time.Second), HandOverDelay: d(5 * time.Second), DrainTimeout: d(20 * time.Second),
 			},
-			Replication: api.ReplicationSpec{LearnerRate: resource.MustParse("256Mi")},
-			Placement:   api.GridPlacement{Spread: api.SpreadRequired},
+			Replication:    api.ReplicationSpec{LearnerRate: resource.MustParse("256Mi")},
+			Placement:      api.GridPlacement{Spread: api.SpreadRequired},
+			UpdateStrategy: api.UpdateStrategySpec{Type: api.UpdateRolling, MaxUnavailableShards: 1, MinReady: d(10 * time.Second), ProgressDeadline: d(10 * time.Minute)},
 		},
 	}
 }

@@ -62,11 +62,11 @@ type answer struct {
 // inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
 // operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
 func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid) (*findings, error) {
-	partitions, err := r.partitions(ctx, grid)
+	partitions, err := r.partitions(ctx, r.Client, grid)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := r.pods(ctx, grid)
+	pods, err := r.pods(ctx, r.Client, grid)
 	if err != nil {
 		return nil, err
 	}
@@ -213,19 +213,19 @@ func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding,
 	return nil
 }
 
-// partitions of the grid, from the cache.
-func (r *Reconciler) partitions(ctx context.Context, grid *api.OrderGrid) ([]api.GridPartition, error) {
+// partitions of the grid, from the cache or from the API server.
+func (r *Reconciler) partitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
 	var list api.GridPartitionList
-	if err := r.Client.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
+	if err := from.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
 		return nil, fmt.Errorf("list GridPartitions: %w", err)
 	}
 	return slices.DeleteFunc(list.Items, func(p api.GridPartition) bool { return !owned(grid, &p) }), nil
 }
 
-// pods of the grid, from the cache, by name.
-func (r *Reconciler) pods(ctx context.Context, grid *api.OrderGrid) ([]corev1.Pod, error) {
+// pods of the grid, from the cache or from the API server, by name.
+func (r *Reconciler) pods(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
+	if err := from.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	sortPods(list.Items)

@@ -22,7 +22,7 @@ var (
 
 	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_operator_writes_total",
-		Help: "Writes sent to the API server, by kind of object and outcome: created, updated, status.",
+		Help: "Writes sent to the API server, by kind of object and outcome: created, updated, status, evicted.",
 	}, []string{"kind", "outcome"})
 
 	questionsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -19,6 +19,7 @@ type observation struct {
 	pods         []corev1.Pod // by name
 	stall        *stall
 	findings     map[string]*finding // by partition
+	roll         *rollPlan           // nil while the operator has no pod to replace
 }
 
 // stall is why the operator cannot go on.

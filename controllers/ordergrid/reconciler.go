@@ -118,11 +118,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	run := &run{Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
 	stepErr := run.steps(ctx)
 	stalled, retry := classify(stepErr)
-	observed, err := r.observe(ctx, grid, stalled)
+	observed, err := r.look(ctx, r.Client, grid)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
-	observed.findings = found.partitions
+	observed.stall, observed.findings, observed.roll = stalled, found.partitions, run.roll
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			// The cache was behind, or the grid has just been deleted.
@@ -147,27 +147,6 @@ func reference(namespace, partition string) *api.GridPartition {
 	}
 }
 
-// observe reads the state of everything the grid consists of.
-func (r *Reconciler) observe(ctx context.Context, grid *api.OrderGrid, stalled *stall) (*observation, error) {
-	o := &observation{grid: grid, stall: stalled}
-	scope := []client.ListOption{client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}}
-
-	var err error
-	if o.partitions, err = r.partitions(ctx, grid); err != nil {
-		return nil, err
-	}
-	if o.pods, err = r.pods(ctx, grid); err != nil {
-		return nil, err
-	}
-	var sets appsv1.StatefulSetList
-	if err := r.Client.List(ctx, &sets, scope...); err != nil {
-		return nil, fmt.Errorf("list StatefulSets: %w", err)
-	}
-	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })
-	o.sort()
-	return o, nil
-}
-
 // writeStatus rebuilds status from what was observed and writes it if that changed anything.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	before := o.grid.DeepCopy()
@@ -176,6 +155,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.ObservedGeneration = o.grid.Generation
 	status.Shards = int32(len(o.statefulSets))
 	status.ReadyShards = o.readyShards()
+	status.Pods = int32(len(o.pods))
+	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)
 	status.Partitions = o.summaries(before.Status.Partitions)
 	record(o, status.Conditions)

@@ -20,6 +20,7 @@ type run struct {
 	found     *findings
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
+	roll      *rollPlan                // nil while no pod has to be replaced
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
@@ -30,6 +31,7 @@ func (r *run) steps(ctx context.Context) error {
 		r.applyPartitions,
 		r.applyIdentity,
 		r.applyShards,
+		r.rollPods,
 	} {
 		if err := step(ctx); err != nil {
 			return err

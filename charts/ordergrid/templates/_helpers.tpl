@@ -39,7 +39,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{/*
 rules are the operator's rights. It creates and changes what grids and probes consist of; it deletes nothing, which is
-left to the garbage collector, and reads no Secret.
+left to the garbage collector, but evicts a pod that runs an older template; and reads no Secret.
 */}}
 {{- define "ordergrid.rules" -}}
 - apiGroups: [ordergrid.dev]
@@ -65,6 +65,9 @@ left to the garbage collector, and reads no Secret.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [pods/eviction]
+  verbs: [create]
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, create, patch]

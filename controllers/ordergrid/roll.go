@@ -1,0 +1,278 @@
+package ordergrid
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// A changed template reaches the pods one at a time. A pod is replaced only while its shard has every copy, by what the
+// API server says and not the cache, and through the same gate as a node's drain: an eviction, which the shard's
+// disruption budget may refuse. The pod hands its partitions over before it ends, so that no order fails.
+
+// rollPods replaces pods that run an older template, as spec.updateStrategy says.
+func (r *run) rollPods(ctx context.Context) error {
+	cached, err := r.look(ctx, r.Client, r.grid)
+	if err != nil {
+		return err
+	}
+	outdated := cached.outdatedPods()
+	if len(outdated) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
+		return nil
+	}
+	live, err := r.look(ctx, r.Live, r.grid)
+	if err != nil {
+		return err
+	}
+	plan := planRoll(live, r.Clock.Now())
+	r.roll = plan
+	r.found.lookWithin(plan.again)
+	for _, pod := range plan.replace {
+		if err := r.replace(ctx, pod, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace evicts a pod; its StatefulSet makes the next one from the present template.
+func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) error {
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
+	}
+	err := r.Client.SubResource("eviction").Create(ctx, pod, eviction)
+	switch {
+	case apierrors.IsTooManyRequests(err):
+		plan.waiting = append(plan.waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
+		r.found.lookWithin(leavingRetry)
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
+		r.found.lookWithin(leavingRetry)
+		return nil
+	case err != nil:
+		return fmt.Errorf("evict pod %s: %w", pod.Name, err)
+	}
+	writesTotal.WithLabelValues("Pod", "evicted").Inc()
+	plan.waiting = append(plan.waiting, pod.Name+" is being replaced")
+	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeNormal, eventPodReplaced, "Update", "replacing pod %s by one of the present template, %d of %d pods run it already", pod.Name, plan.pods-plan.outdated, plan.pods)
+	return nil
+}
+
+// rollPlan is what is to be done about pods of an older template, and why not more.
+type rollPlan struct {
+	pods, outdated int
+	replace        []*corev1.Pod
+	waiting        []string // what it waits for
+	stuck          []string // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
+	again          time.Duration
+}
+
+// planRoll decides, from what the API server says at one moment.
+func planRoll(o *observation, now time.Time) *rollPlan {
+	plan := &rollPlan{pods: len(o.pods)}
+	strategy := &o.grid.Spec.UpdateStrategy
+	outdated := map[string]bool{}
+	for _, name := range o.outdatedPods() {
+		outdated[name] = true
+	}
+	plan.outdated = len(outdated)
+	if o.grid.Spec.Replicas == 1 {
+		plan.waiting = append(plan.waiting, "spec.replicas is 1, and the orders a pod holds would be lost with it: delete the pods yourself when they may")
+		return plan
+	}
+	shards := o.rollShards(outdated)
+	busy := int32(0)
+	for _, s := range shards {
+		s.judge(o, plan, now)
+		if !s.settled {
+			busy++
+		}
+	}
+	if strategy.Paused {
+		plan.waiting = append(plan.waiting, "spec.updateStrategy.paused is true")
+		return plan
+	}
+	for _, s := range shards {
+		switch {
+		case len(s.outdated) == 0:
+		case !s.settled:
+			if pod := s.useless(o); pod != nil {
+				plan.replace = append(plan.replace, pod)
+			}
+		case busy < strategy.MaxUnavailableShards && len(plan.stuck) == 0:
+			plan.replace = append(plan.replace, s.next())
+			busy++
+		}
+	}
+	return plan
+}
+
+// rollShard is one shard on its way to the present template.
+type rollShard struct {
+	number     int32
+	set        *appsv1.StatefulSet
+	partitions []*api.GridPartition
+	outdated   []*corev1.Pod
+	settled    bool // every copy is there, and has been for spec.updateStrategy.minReady
+}
+
+func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard) {
+	for number := range o.grid.Spec.Shards {
+		s := &rollShard{number: number}
+		for i := range o.statefulSets {
+			if o.statefulSets[i].Name == api.ShardName(o.grid.Name, number) {
+				s.set = &o.statefulSets[i]
+			}
+		}
+		for i := range o.partitions {
+			if o.partitions[i].Spec.Shard == number {
+				s.partitions = append(s.partitions, &o.partitions[i])
+			}
+		}
+		for ordinal := range o.grid.Spec.Replicas {
+			if name := api.PodName(o.grid.Name, number, ordinal); outdated[name] {
+				s.outdated = append(s.outdated, podNamed(o.pods, name))
+			}
+		}
+		shards = append(shards, s)
+	}
+	return shards
+}
+
+// judge says whether the shard may lose a pod, and puts into the plan what speaks against it.
+func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
+	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(s.partitions) < int(o.grid.Spec.Replicas) {
+		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: its objects are not complete yet", s.number))
+		return
+	}
+	away := map[string]bool{}
+	for _, p := range s.partitions {
+		for _, name := range o.absent(p) {
+			away[name] = true
+		}
+	}
+	strategy := &o.grid.Spec.UpdateStrategy
+	s.settled = len(away) == 0
+	for ordinal := range o.grid.Spec.Replicas {
+		name := api.PodName(o.grid.Name, s.number, ordinal)
+		pod := podNamed(o.pods, name)
+		switch {
+		case pod == nil:
+			plan.waiting = append(plan.waiting, name+" is not there yet")
+		case away[name]:
+			plan.waiting = append(plan.waiting, name+" is not in sync"+because(pod))
+			if !slices.Contains(s.outdated, pod) {
+				plan.deadline(pod, strategy.ProgressDeadline.Duration, now)
+			}
+		default:
+			if left := strategy.MinReady.Duration - now.Sub(readySince(pod)); left > 0 {
+				s.settled = false
+				plan.waiting = append(plan.waiting, fmt.Sprintf("%s has to be in sync for %v", name, strategy.MinReady.Duration))
+				plan.lookWithin(left)
+			}
+		}
+	}
+}
+
+// deadline says whether a replaced pod has taken too long.
+func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Time) {
+	left := allowed - now.Sub(pod.CreationTimestamp.Time)
+	if left > 0 {
+		p.lookWithin(left)
+		return
+	}
+	p.stuck = append(p.stuck, fmt.Sprintf("pod %s, made from the present template, is not in sync after %v%s", pod.Name, allowed, because(pod)))
+}
+
+func (p *rollPlan) lookWithin(d time.Duration) {
+	if p.again == 0 || d < p.again {
+		p.again = d
+	}
+}
+
+// next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice.
+func (s *rollShard) next() *corev1.Pod {
+	primaries := func(pod *corev1.Pod) (n int) {
+		for _, p := range s.partitions {
+			if p.Status.Primary != nil && p.Status.Primary.PodName == pod.Name {
+				n++
+			}
+		}
+		return n
+	}
+	return slices.MinFunc(s.outdated, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(primaries(a), primaries(b)), cmp.Compare(b.Name, a.Name))
+	})
+}
+
+// useless is a pod of an older template that holds no complete copy of anything and is not ready: nothing is lost with
+// it. That is how a template that never worked is taken back.
+func (s *rollShard) useless(o *observation) *corev1.Pod {
+	for _, pod := range s.outdated {
+		holds := slices.ContainsFunc(s.partitions, func(p *api.GridPartition) bool {
+			return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod.Name })
+		})
+		if !holds && !o.ready(pod.Name) && pod.DeletionTimestamp == nil {
+			return pod
+		}
+	}
+	return nil
+}
+
+func because(pod *corev1.Pod) string {
+	if text := trouble(pod); text != "" {
+		return " (" + truncate(text, 256) + ")"
+	}
+	return ""
+}
+
+// readySince is when the pod became ready the last time.
+func readySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// String is the plan in a condition's message.
+func (p *rollPlan) String() string {
+	text := fmt.Sprintf("%d of %d pods run the present template", p.pods-p.outdated, p.pods)
+	if len(p.waiting) > 0 {
+		text += "; " + strings.Join(p.waiting[:min(len(p.waiting), 3)], "; ")
+	}
+	return text
+}
+
+// look reads what the decision needs.
+func (r *Reconciler) look(ctx context.Context, from client.Reader, grid *api.OrderGrid) (*observation, error) {
+	o := &observation{grid: grid}
+	var err error
+	if o.partitions, err = r.partitions(ctx, from, grid); err != nil {
+		return nil, err
+	}
+	if o.pods, err = r.pods(ctx, from, grid); err != nil {
+		return nil, err
+	}
+	var sets appsv1.StatefulSetList
+	if err := from.List(ctx, &sets, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
+		return nil, fmt.Errorf("list StatefulSets: %w", err)
+	}
+	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })
+	o.sort()
+	return o, nil
+}
