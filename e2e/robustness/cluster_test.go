@@ -22,7 +22,7 @@ func TestCluster(t *testing.T) {
 		name   string
 		repeat int
 	}{
-		{"kill-both-in-turn", 4}, {"silent-cut", 1}, {"sigstop", 1}, {"hand-over", 3}, {"planned-stop", 2}, {"drain", 1},
+		{"kill-both-in-turn", 4}, {"silent-cut", 1}, {"sigstop", 1}, {"hand-over", 3}, {"planned-stop", 2}, {"drain", 1}, {"rolling-update", 1},
 		{"api-outage", 1}, {"api-outage-then-kill", 1}, {"same-name", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -188,6 +189,27 @@ func (c *Cluster) Drain(ctx context.Context, n Node) error {
 
 // Undrain implements Target.
 func (c *Cluster) Undrain(ctx context.Context, n Node) error { return c.uncordon(ctx, n.Machine) }
+
+// Roll implements Target: by the change of spec that restarts all pods.
+func (c *Cluster) Roll(ctx context.Context) error {
+	patch := fmt.Sprintf(`{"spec":{"podTemplate":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	return c.api.Patch(ctx, &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: clusterGrid}},
+		client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// Rolled implements Target: by what the operator says.
+func (c *Cluster) Rolled(ctx context.Context) (done bool, missing string) {
+	var grid api.OrderGrid
+	if err := c.api.Get(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: clusterGrid}, &grid); err != nil {
+		return false, err.Error()
+	}
+	progressing := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
+	if progressing == nil {
+		return false, "no condition " + api.ConditionProgressing
+	}
+	current := grid.Status.ObservedGeneration == grid.Generation && grid.Status.UpdatedPods == int32(c.o.Replicas) && grid.Status.Pods == grid.Status.UpdatedPods
+	return current && progressing.Status == metav1.ConditionFalse, progressing.Reason + ": " + progressing.Message
+}
 
 func (c *Cluster) uncordon(ctx context.Context, machine string) error {
 	if _, err := c.kube.Run(ctx, "uncordon", machine); err != nil {

@@ -189,6 +189,14 @@ func (d *Dev) Drain(context.Context, Node) error {
 // Undrain implements Target.
 func (d *Dev) Undrain(context.Context, Node) error { return nil }
 
+// Roll implements Target.
+func (d *Dev) Roll(context.Context) error {
+	return fmt.Errorf("rolling-update: %w: there is no operator; planned-stop sends SIGTERM", ErrUnsupported)
+}
+
+// Rolled implements Target.
+func (d *Dev) Rolled(context.Context) (bool, string) { return true, "" }
+
 func ipOf(n Node) string {
 	host, _, _ := net.SplitHostPort(n.Address) // our own devgrid made it
 	return host

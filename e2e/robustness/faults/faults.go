@@ -55,6 +55,10 @@ type Target interface {
 	// Drain empties the machine of the node for maintenance; Undrain ends that.
 	Drain(ctx context.Context, n Node) error
 	Undrain(ctx context.Context, n Node) error
+	// Roll asks for every pod to be replaced by one of another template; Rolled
+	// says whether that has happened, and what is missing.
+	Roll(ctx context.Context) error
+	Rolled(ctx context.Context) (done bool, missing string)
 	// Cut drops every packet of the node, silently, in both directions; Join
 	// lets them through again.
 	Cut(ctx context.Context, n Node) error

@@ -199,6 +199,7 @@ spec:
   shards: 1
   replicas: %d
   memory: %dMi
+  updateStrategy: {minReady: 2s}
   writeBehind:
     sink: File
     file: {volume: PersistentVolumeClaim, size: 10Gi, storageClassName: ordergrid-robustness, whenDeleted: Delete}

@@ -81,6 +81,7 @@ func All() []Scenario {
 		{Name: "hand-over", Short: "another pod is preferred as primary", Targets: both, Repeat: 20, Goals: Goals{Outage: 10 * time.Millisecond, NoFailed: true}, NodeArgs: []string{"--hand-over-delay", "500ms"}, run: handOver},
 		{Name: "planned-stop", Short: "SIGTERM of a primary, on a cluster deletion of its pod", Targets: both, Repeat: 10, Goals: Goals{NoFailed: true}, run: plannedStop},
 		{Name: "drain", Short: "kubectl drain of a primary's node, then uncordon", Targets: []string{"cluster"}, Repeat: 5, Goals: Goals{NoFailed: true}, run: drain},
+		{Name: "rolling-update", Short: "a change of spec that needs new pods: the operator replaces all, one at a time", Targets: []string{"cluster"}, Repeat: 3, Goals: Goals{NoFailed: true}, run: rollingUpdate},
 		{Name: "api-outage", Short: "the API server is away for --away while all is well", Targets: both, Repeat: 1, Goals: Goals{NoFailed: true, Steady: true}, run: apiOutage},
 		{Name: "api-outage-then-kill", Short: "the API server is away, then a primary is killed: writes stop until it is back", Targets: both, Repeat: 3, Goals: Goals{NoFailed: true, Silent: true}, run: apiOutageThenKill},
 		{Name: "rejoin", Short: "kill -9 of a primary of a grid that holds --fill-mib of log: a new process catches up while orders flow", Targets: both, Repeat: 3, MemoryMiB: 4096,
