@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -79,7 +80,8 @@ func TestOrdersOfARealGrid(t *testing.T) {
 			t.Errorf("error %v\n%s", err, out)
 		}
 		out, err = run("get", "dev", r.id.ClOrdID(3), "nobody", r.endpoint, "-o", "json")
-		if code, ok := err.(exitError); !ok || int(code) != exitNotFound || !strings.Contains(out, "nobody: ") {
+		var code exitError
+		if !errors.As(err, &code) || int(code) != exitNotFound || !strings.Contains(out, "nobody: ") {
 			t.Errorf("error %v\n%s", err, out)
 		}
 		out, err = run("get", "dev", "clordid:"+r.id.ClOrdID(3), r.endpoint, "-o", "fix")
@@ -157,7 +159,8 @@ func TestOrderCommandsRefuse(t *testing.T) {
 		{"top g -o wide", `--output: value "wide", allowed: text, json`},
 	} {
 		_, err := run(strings.Fields(tc.args)...)
-		if _, ok := err.(usageError); !ok || !strings.Contains(fmt.Sprint(err), tc.want) {
+		var usage usageError
+		if !errors.As(err, &usage) || !strings.Contains(fmt.Sprint(err), tc.want) {
 			t.Errorf("%s: error %v, want a usage error that says %q", tc.args, err, tc.want)
 		}
 	}
