@@ -21,6 +21,7 @@ TARGET   ?= dev
 SCENARIO ?= kill-primary
 REPEAT   ?= 0
 RATE     ?= 3000
+ALERT    ?=
 
 export CLUSTER DEMO
 GO        := go
@@ -128,6 +129,10 @@ microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp 
 .PHONY: robustness
 robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
+
+.PHONY: alerts-check
+alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=part of a name)
+	@$(GO) run ./e2e/alerts/cmd/alerts -only '$(ALERT)'
 
 .PHONY: e2e
 e2e: ## Run a suite against the real cluster (SUITE=smoke)

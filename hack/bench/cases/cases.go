@@ -151,13 +151,15 @@ func Standard() []Case {
 }
 
 // All are the standard cases and those measured on request only.
-func All() []Case { return append(append(Standard(), Growth()...), TLS()...) }
+func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape()) }
 
 // Names of systems that are measured where a case asks for them only.
 const (
 	Grid    = "grid"
 	GridNet = "grid-net" // the grid on the net package
 	GridTLS = "grid-tls" // the same with TLS
+	// GridScraped has its metrics read every second.
+	GridScraped = "grid-scraped"
 )
 
 // Uses says whether a system is measured in the case.
@@ -168,17 +170,24 @@ func (c *Case) Uses(system string) bool {
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}
-	return system != GridNet && system != GridTLS
+	return system != GridNet && system != GridTLS && system != GridScraped
 }
 
 // TLS are the cases that show what TLS costs. It takes the net package, so that is
 // measured by itself too. On request only: CASES=tls.
-func TLS() (all []Case) {
+func TLS() []Case { return besides("tls", Grid, GridNet, GridTLS) }
+
+// Scrape are the cases that show what being observed costs. On request only:
+// CASES=scrape.
+func Scrape() []Case { return besides("scrape", Grid, GridScraped) }
+
+// besides are cases that compare variants of the grid, as a group of their own.
+func besides(group string, systems ...string) (all []Case) {
 	for _, l := range loads {
 		switch l.name {
 		case "rate-6000", "pingpong", "sync-64", "pipe-64x4":
-			all = append(all, Case{Name: "tls/" + l.name, Title: l.title + ", two copies, loopback", Network: "lo", Copies: 2, Partitions: 1,
-				Size: fixorder.Size, Shape: l.shape, Judged: l.judged, MemoryMiB: 8 << 10, Group: "tls", Systems: []string{Grid, GridNet, GridTLS}})
+			all = append(all, Case{Name: group + "/" + l.name, Title: l.title + ", two copies, loopback", Network: "lo", Copies: 2, Partitions: 1,
+				Size: fixorder.Size, Shape: l.shape, Judged: l.judged, MemoryMiB: 8 << 10, Group: group, Systems: systems})
 		}
 	}
 	return all

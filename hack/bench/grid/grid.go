@@ -44,6 +44,8 @@ type Grid struct {
 	// TLS makes certificates in Dir and uses them, on nodes and client.
 	TLS bool
 	Dir string
+	// Scrape has the metrics of all nodes read every second meanwhile.
+	Scrape bool
 }
 
 // Build compiles grid-node of this checkout into dir with the flags of `make build`.
@@ -129,6 +131,9 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		if err := awaitReady(ctx, at, n, run.HTTP[i]+"/readyz"); err != nil {
 			return nil, err
 		}
+	}
+	if g.Scrape {
+		group.Add(scrapeAll(at, run.HTTP))
 	}
 	return run, nil
 }

@@ -1,0 +1,184 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
+)
+
+func named(name string, labels ...string) alert {
+	a := alert{name: name, labels: map[string]string{}}
+	for i := 0; i < len(labels); i += 2 {
+		a.labels[labels[i]] = labels[i+1]
+	}
+	return a
+}
+
+// cases are the conditions that can be caused with processes on one machine.
+func cases() []oneCase {
+	return []oneCase{
+		{alerts: []alert{named("NotRedundant"), named("TargetDown")}, how: "SIGSTOP of one of two nodes",
+			cause: func(_ context.Context, w *world) error { return w.grid.freeze(1) },
+			undo:  func(_ context.Context, w *world) error { return w.grid.thaw(1) }},
+		{alerts: []alert{named("ArbiterErrors"), named("NoPrimary", "seen_by", "nodes")}, how: "arbiter away, then SIGSTOP of a primary: nobody may take over",
+			cause: func(ctx context.Context, w *world) error {
+				return errors.Join(w.grid.arbiter(ctx, http.MethodPost, "/v1/faults", `{"mode":"away"}`), w.grid.freeze(1))
+			},
+			undo: func(ctx context.Context, w *world) error {
+				return errors.Join(w.grid.arbiter(ctx, http.MethodPost, "/v1/faults", `{"mode":"ok"}`), w.grid.thaw(1))
+			}},
+		{alerts: []alert{named("NodeStalls")}, how: "SIGSTOP of a node for 150 ms, every second",
+			cause: func(_ context.Context, w *world) error {
+				w.background(func(ctx context.Context) error { return w.grid.pulses(ctx, 0, 150*time.Millisecond, time.Second) })
+				return nil
+			}},
+		{alerts: []alert{named("LatencyObjectiveMissed", "window", "1h")}, how: "SIGSTOP of a copy for 40 ms, five times a second", limit: 3 * time.Minute,
+			cause: func(_ context.Context, w *world) error {
+				w.background(func(ctx context.Context) error { return w.grid.pulses(ctx, 1, 40*time.Millisecond, 160*time.Millisecond) })
+				return nil
+			}},
+		{alerts: []alert{named("ReplicationLagging"), named("OrdersRejected", "reason", "insufficient_in_sync")}, how: "minInSync 2, then SIGSTOP of one of two copies",
+			cause: func(ctx context.Context, w *world) error {
+				for i := range 2 {
+					if err := w.grid.arbiter(ctx, http.MethodPut, fmt.Sprintf("/v1/partitions/dev-s0-p%d/spec", i), `{"minInSync":2}`); err != nil {
+						return err
+					}
+				}
+				sleep(ctx, time.Second) // nodes watch the records
+				return w.grid.freeze(1)
+			},
+			undo: func(_ context.Context, w *world) error { return w.grid.thaw(1) }},
+		{alerts: []alert{named("OrdersRejected", "reason", "bad_fix")}, how: "one message in six is no FIX", cause: sendGarbage},
+		{alerts: []alert{named("GridFull", "severity", "critical"), named("GridFull", "severity", "warning")}, how: "orders into 64 MiB until it refuses; then the nodes are killed and begin empty",
+			grid:  func(string) (gridOptions, error) { return gridOptions{memoryMiB: 64}, nil },
+			cause: fillUp, limit: 2 * time.Minute,
+			undo: func(_ context.Context, w *world) error {
+				w.grid.cancel() // no orders any more
+				return errors.Join(w.grid.signal(0, syscall.SIGKILL), w.grid.signal(1, syscall.SIGKILL))
+			}},
+		{alerts: []alert{named("GapFound")}, how: "a client of its own making skips a number of its session", cause: skipNumbers},
+		{alerts: []alert{named("NodeCPUStarved", "cause", "neighbours")}, how: "the nodes' threads and six busy loops share one core",
+			grid:  func(string) (gridOptions, error) { return gridOptions{rate: 1000}, nil },
+			cause: crowd, limit: 2 * time.Minute},
+		{alerts: []alert{named("WriteBehindFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
+			grid: func(dir string) (gridOptions, error) {
+				for i := range 2 {
+					if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("dev-s0-%d", i)), nil, 0o600); err != nil {
+						return gridOptions{}, err
+					}
+				}
+				return gridOptions{args: []string{"--sink", "file", "--dir", dir}}, nil
+			},
+			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
+			undo: func(_ context.Context, w *world) error {
+				return errors.Join(os.Remove(filepath.Join(w.dir, "dev-s0-0")), os.Remove(filepath.Join(w.dir, "dev-s0-1")))
+			}},
+	}
+}
+
+// notCaused are the others. promtool's tests show what their rules do.
+var notCaused = []struct {
+	alert   alert
+	because string
+}{
+	{named("NoPrimary", "seen_by", "operator"), "grid-node dev has no operator"},
+	{named("DataLossSuspected"), "grid-node dev has no operator; controllers/ordergrid tests cause the condition on a real API server"},
+	{named("ConfigurationRegressed"), "needs a record that goes back; e2e/recovery restores a real etcd"},
+	{named("ReconcileErrors"), "grid-node dev has no operator"},
+	{named("ProbeIncorrect"), "needs an OrderProbe of a grid that loses orders"},
+	{named("OperatorDown"), "fires throughout, there is no operator here; it never resolves"},
+	{named("CertificateExpiring"), "throw-away certificates last five years"},
+	{named("NodeCPUStarved", "cause", "quota"), "needs a control group with a quota around the nodes"},
+	{named("LatencyObjectiveMissed", "window", "6h"), "takes 18 minutes even at a twentieth of the time"},
+	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
+}
+
+func sendGarbage(_ context.Context, w *world) error {
+	p := w.grid.client.Table()[0].ID
+	w.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			_, err := w.grid.client.SubmitTo(ctx, p, []byte("8=FIX.4.2|this is no order"))
+			var reject *client.RejectError
+			if ctx.Err() == nil && !errors.As(err, &reject) {
+				return fmt.Errorf("garbage was answered with %w, want a refusal", err)
+			}
+			sleep(ctx, 25*time.Millisecond)
+		}
+		return nil
+	})
+	return nil
+}
+
+func fillUp(_ context.Context, w *world) error {
+	p := w.grid.client.Table()[0].ID
+	w.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := traffic.Fill(ctx, w.grid.client, p, 1_000_000); ctx.Err() == nil && !errors.Is(err, client.ErrCapacity) {
+				return fmt.Errorf("filling ended with %w, want a refusal for want of memory", err)
+			}
+			sleep(ctx, 100*time.Millisecond)
+		}
+		return nil
+	})
+	return nil
+}
+
+// crowd puts both nodes on core 0 with six processes that never sleep.
+func crowd(_ context.Context, w *world) error {
+	for _, pid := range w.grid.PIDs {
+		if err := pinThreads(pid); err != nil {
+			return err
+		}
+	}
+	w.background(func(ctx context.Context) error {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for range 6 {
+			busy := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+			busy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := busy.Start(); err != nil {
+				return err
+			}
+			if err := pinThreads(busy.Process.Pid); err != nil {
+				return err
+			}
+			wg.Go(func() { _ = busy.Wait() }) // killed by ctx
+		}
+		<-ctx.Done()
+		return nil
+	})
+	return nil
+}
+
+// pinThreads puts every thread of a process on core 0.
+func pinThreads(pid int) error {
+	var set unix.CPUSet
+	set.Set(0)
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("pin thread %d of process %d: %w", tid, pid, err)
+		}
+	}
+	return nil
+}
