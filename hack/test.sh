@@ -46,6 +46,6 @@ go test -count=1 -tags invariants ./grid-node/replica ./grid-node/sim
 
 # The race detector allocates, so what must not allocate is asserted without it.
 step "allocation and memory bounds, without the race detector"
-go test -run 'Alloc|Memory' -count=1 ./grid-node/... ./client/... ./probe/...
+go test -run 'Alloc|Memory|LiveHeap' -count=1 ./grid-node/... ./client/... ./probe/...
 
 step "passed"

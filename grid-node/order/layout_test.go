@@ -17,6 +17,8 @@ func layoutSeeds(tb testing.TB) [][]byte {
 		fix44(whole + "95=9|96=a|10=000||354=4|355=\xff\x00||" + "|58=plain|5001=x|9999=yy|20001=z|"),
 		fix44(header + "11=A|55=IBM|54=2|60=20080229-23:59:60|38=1|40=3|99=-1.5|110=5|111=9.|152=.1|210=7|369=12|43=Y|126=20090101-00:00:00|168=20090101-00:00:00.999|122=20080101-12:00:00|59=6|"),
 		fix42(whole + "44=10|59=0|"),
+		envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"),
+		envelopeFor("G", header+"11=B|41=A|21=1|"+rest),
 	}
 	for n := range 8 {
 		msgs = append(msgs, fix44(whole+"58="+strings.Repeat("x", n+1)+"|"))
@@ -152,6 +154,7 @@ func TestLayoutsNearMisses(t *testing.T) {
 		"SOH before CheckSum gone":             sealed(strings.Replace(text(fix44(base)), "|10=", "x10=", 1)),
 		"two bytes that sum up to what it was": []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "some text", "sone text", 1), "|", "\x01")),
 		"two bytes exchanged in a value":       []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "some text", "smoe text", 1), "|", "\x01")),
+		"a cancel":                             envelopeFor("F", base),
 		"two bytes exchanged over a SOH":       []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "54=1|60", "54=|160", 1), "|", "\x01")),
 		"cut by one byte":                      fix44(base)[:len(fix44(base))-1],
 		"one byte more":                        append(fix44(base), 'x'),
