@@ -132,9 +132,14 @@ func TestSVG(t *testing.T) {
 			if a.Name.Local == "href" || a.Name.Local != "xmlns" && strings.Contains(a.Value, "//") {
 				t.Errorf("%s = %s", a.Name.Local, a.Value)
 			}
-			var v float64
-			if n, _ := fmt.Sscan(a.Value, &v); n == 1 && (a.Name.Local == "cx" && (v < left || v > width-right+0.1) || a.Name.Local == "cy" && (v < top || v > height-bot)) {
-				t.Errorf("%s = %s is outside", a.Name.Local, a.Value)
+			if a.Name.Local != "d" {
+				continue
+			}
+			for _, at := range strings.FieldsFunc(a.Value, func(r rune) bool { return strings.ContainsRune("MLZ ", r) }) {
+				var x, y float64
+				if _, err := fmt.Sscanf(at, "%f,%f", &x, &y); err != nil || x < 0 || x > width || y < 0 || y > height {
+					t.Errorf("%s is outside, or no place (%v)", at, err)
+				}
 			}
 		}
 	}

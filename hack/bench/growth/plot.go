@@ -2,35 +2,23 @@ package growth
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"math"
-	"strings"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/internal/plot"
 )
 
-// Size of a plot and of the frame within it, in pixels.
-const (
-	width, height         = 720, 400
-	left, right, top, bot = 78, 150, 44, 52
-)
-
-// Readable on white and on black: text takes the reader's colours, the lines are of
-// middle brightness and differ in dashes too.
-const style = `<style>
-text{font:12px system-ui,sans-serif;fill:#24292f}.t{font-size:14px;font-weight:600}.g{stroke:#8886;stroke-width:1}.b{fill:#fff}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.b{fill:#0d1117}}
-</style>`
-
-var (
-	colours = []string{"#2f81d7", "#d9730d", "#3fa34d", "#c2410c", "#8957e5", "#b5476b"}
-	dashes  = []string{"", "6 3", "2 3", "8 3 2 3", "4 4", "1 4"}
-)
+// Size of a plot, in pixels.
+const width, height = 720, 400
 
 // SVG writes the curve as a plot: a logarithmic x axis, a y axis from 0, the range
 // over the rounds as a bar at each point.
 func (c *Curve) SVG(w io.Writer) error {
 	lo, hi, most := math.Inf(1), 0.0, 0.0
+	names := make([]string, 0, len(c.Series))
 	for _, s := range c.Series {
+		names = append(names, s.System)
 		for i := range s.Points {
 			lo, hi = min(lo, s.Points[i].X), max(hi, s.Points[i].X)
 			_, upper := c.span(&s.Points[i])
@@ -40,48 +28,35 @@ func (c *Curve) SVG(w io.Writer) error {
 	if hi == 0 {
 		return fmt.Errorf("growth/%s has no point", c.Name)
 	}
-	most = ceiling(most)
-	px := func(v float64) float64 {
-		if hi == lo {
-			return left
-		}
-		return left + math.Log(v/lo)/math.Log(hi/lo)*(width-left-right)
-	}
-	py := func(v float64) float64 { return top + (1-v/most)*(height-top-bot) }
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n", width, height, width, height, html.EscapeString(c.Title))
-	b.WriteString(style)
-	fmt.Fprintf(&b, "\n"+`<rect class="b" width="%d" height="%d"/><text class="t" x="%d" y="22">%s</text>`+"\n", width, height, left, html.EscapeString(c.Title))
-	for i := range 5 {
-		v := most * float64(i) / 4
-		fmt.Fprintf(&b, `<line class="g" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left, py(v), width-right, py(v), left-8, py(v)+4, short(v))
-	}
-	for _, x := range c.xs() {
-		fmt.Fprintf(&b, `<line class="g" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/><text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", px(x), top, px(x), height-bot, px(x), height-bot+18, short(x))
-	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text><text x="%d" y="38">%s</text>`+"\n", (left+width-right)/2, height-12, c.Grows, left, c.Unit())
+	d := plot.New(width, height, c.Title)
+	d.Desc = c.Unit() + " over " + c.Grows
+	f := d.Frame(64, 48, width-plot.LabelRoom(names...)-6, height-50, plot.Scale{Lo: lo, Hi: hi, Log: true}, plot.Scale{Lo: 0, Hi: ceiling(most)})
+	d.Text(plot.Text{At: plot.Point{X: f.Left, Y: 18}, Words: c.Title, Size: 14, Bold: true})
+	d.Text(plot.Text{At: plot.Point{X: f.Left, Y: 38}, Words: c.Unit(), Role: plot.Muted})
+	d.Text(plot.Text{At: plot.Point{X: (f.Left + f.Right) / 2, Y: height - 10}, Words: c.Grows, Role: plot.Muted, Anchor: plot.Middle})
+	f.AxisY([]float64{0, f.Y.Hi / 4, f.Y.Hi / 2, f.Y.Hi * 3 / 4, f.Y.Hi}, short)
+	f.AxisX(c.xs(), short)
+	labels := make([]plot.Label, 0, len(c.Series))
 	for n, s := range c.Series {
-		c.line(&b, n, &s, px, py)
+		labels = append(labels, c.line(f, n, &s))
 	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	f.Labels(f.Right+4, labels)
+	return d.SVG(w)
 }
 
-func (c *Curve) line(b *strings.Builder, n int, s *Series, px, py func(float64) float64) {
-	colour, dash := colours[n%len(colours)], dashes[n%len(dashes)]
-	var path []string
+func (c *Curve) line(f *plot.Frame, n int, s *Series) plot.Label {
+	role := plot.Kind(n)
+	var path []plot.Point
 	for i := range s.Points {
 		p := &s.Points[i]
-		x, y := px(p.X), py(c.Value(p))
+		at := f.At(p.X, c.Value(p))
 		lower, upper := c.span(p)
-		path = append(path, fmt.Sprintf("%.1f,%.1f", x, y))
-		fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/><circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x, py(lower), x, py(upper), colour, x, y, colour)
+		path = append(path, at)
+		f.Line(plot.Stroke{Role: role, Width: 1}, f.At(p.X, lower), f.At(p.X, upper))
+		f.Mark(plot.Mark{Shape: plot.ShapeOf(n), Role: role, Radius: 3}, fmt.Sprintf("%s at %s: %s %s", s.System, short(p.X), short(c.Value(p)), c.Unit()), at)
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n", strings.Join(path, " "), colour, dash)
-	y := top + 16 + 20*n
-	fmt.Fprintf(b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-width="2" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
-		width-right+12, y, width-right+36, y, colour, dash, width-right+42, y+4, html.EscapeString(s.System))
+	f.Line(plot.Stroke{Role: role, Width: 2, Dash: plot.Dash(n)}, path...)
+	return plot.Label{Words: s.System, Role: role, Y: path[len(path)-1].Y, Bold: true}
 }
 
 // span of a point over the rounds.
@@ -92,18 +67,15 @@ func (c *Curve) span(p *Point) (lower, upper float64) {
 	return p.Row.Min.P50, p.Row.Max.P50
 }
 
-// xs are all values on the x axis, once each.
+// xs are all values on the x axis, rising, once each.
 func (c *Curve) xs() (out []float64) {
-	seen := map[float64]bool{}
 	for _, s := range c.Series {
 		for i := range s.Points {
-			if x := s.Points[i].X; !seen[x] {
-				seen[x] = true
-				out = append(out, x)
-			}
+			out = append(out, s.Points[i].X)
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // ceiling is the next number of 1, 2, 4, 6, 8 times a power of ten.
