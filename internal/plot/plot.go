@@ -200,6 +200,28 @@ func (d *Drawing) Text(t Text) {
 	d.items = append(d.items, item{text: &t})
 }
 
+// Titled moves everything down and writes a title and a line below it above all.
+func (d *Drawing) Titled(title, below string) *Drawing {
+	const room = 54
+	out := &Drawing{Width: d.Width, Height: d.Height + room + 8, Title: d.Title, Desc: d.Desc}
+	out.Text(Text{At: Point{8, 22}, Words: title, Size: 17, Bold: true})
+	out.Text(Text{At: Point{8, 40}, Words: below, Role: Muted})
+	for _, it := range d.items {
+		points := make([]Point, len(it.points))
+		for i, p := range it.points {
+			points[i] = Point{p.X, p.Y + room}
+		}
+		it.points = points
+		if it.text != nil {
+			t := *it.text
+			t.At.Y += room
+			it.text = &t
+		}
+		out.items = append(out.items, it)
+	}
+	return out
+}
+
 // TextWidth is about how wide words are, in pixels: of the system fonts that are
 // usual, the widest.
 func TextWidth(words string, size float64) float64 {

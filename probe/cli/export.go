@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -33,10 +34,10 @@ func (f *exportFlags) write(reports []*report.Report, cost []report.Cost) error 
 	}
 	for _, kind := range []struct {
 		flag, dir string
-		write     func(w io.Writer, f *htmlreport.Figure) error
+		write     func(w io.Writer, d *plot.Drawing) error
 	}{
-		{"svg", f.svg, func(w io.Writer, f *htmlreport.Figure) error { return f.Draw(htmlreport.Wide).SVG(w) }},
-		{"png", f.png, func(w io.Writer, f *htmlreport.Figure) error { return f.Draw(htmlreport.Wide).PNG(w, pngScale) }},
+		{"svg", f.svg, func(w io.Writer, d *plot.Drawing) error { return d.SVG(w) }},
+		{"png", f.png, func(w io.Writer, d *plot.Drawing) error { return d.PNG(w, pngScale) }},
 	} {
 		if kind.dir == "" {
 			continue
@@ -47,7 +48,7 @@ func (f *exportFlags) write(reports []*report.Report, cost []report.Cost) error 
 		for _, rep := range reports {
 			for _, fig := range htmlreport.Figures(rep) {
 				name := filepath.Join(kind.dir, fmt.Sprintf("%s-%s.%s", rep.Scenario, fig.Name, kind.flag))
-				if err := writeFile(name, func(w io.Writer) error { return kind.write(w, &fig) }); err != nil {
+				if err := writeFile(name, func(w io.Writer) error { return kind.write(w, fig.File(rep)) }); err != nil {
 					return fmt.Errorf("--%s: %w", kind.flag, err)
 				}
 			}

@@ -2,7 +2,9 @@ package htmlreport
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -27,6 +29,11 @@ func (f *Figure) Draw(width float64) *plot.Drawing {
 	d := f.draw(f, width)
 	d.Desc = f.Caption
 	return d
+}
+
+// File is the figure as a picture of its own: with its title, and of which run it is.
+func (f *Figure) File(r *report.Report) *plot.Drawing {
+	return f.Draw(Wide).Titled(f.Title, fmt.Sprintf("%s, %s, run %s, %s", r.Scenario, strings.ToLower(r.Verdict), cut(r.Result.RunID, 16), cut(started(r.Result.StartedAt), 32)))
 }
 
 // Figures of a report: those that its result has data for.
@@ -97,7 +104,7 @@ func (v *view) here(g report.Group, metric string) (us float64, ok bool) {
 
 // rateText names a group: 6,000 orders/s.
 func rateText(g report.Group) string {
-	return report.Thousands(float64(g.TotalRate)) + " orders/s"
+	return numtext.Thousands(float64(g.TotalRate)) + " orders/s"
 }
 
 func valid(g report.Group) bool { return g.Verdict == report.OK }
@@ -117,4 +124,4 @@ func duration(us float64) string {
 }
 
 // latencyText writes a measured latency, given in microseconds.
-func latencyText(us float64) string { return report.Short(us) + " µs" }
+func latencyText(us float64) string { return numtext.Short(us) + " µs" }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -106,7 +107,7 @@ func percentText(v float64) string { return fmt.Sprintf("%g %%", v) }
 func histogramPanel(fr *plot.Frame, v *view, g report.Group, b bins, y0 float64) {
 	heading := rateText(g)
 	fr.Text(plot.Text{At: plot.Point{X: fr.Left, Y: y0 + 16}, Words: heading, Size: 14, Bold: true})
-	samples := report.Thousands(float64(g.CreateToEnd.Count())) + " orders"
+	samples := numtext.Thousands(float64(g.CreateToEnd.Count())) + " orders"
 	role := plot.Muted
 	if !valid(g) {
 		samples, role = "not valid, "+samples, plot.Doubt

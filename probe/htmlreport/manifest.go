@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -20,9 +21,9 @@ func manifest(r *report.Report) []fact {
 	out := []fact{
 		{"Run", []string{r.Result.RunID + ", started " + started(r.Result.StartedAt)}},
 		{"Parameters", []string{
-			string(plan.Mode),
-			fmt.Sprintf("%d probes of %d publishing threads each; %d servers for each of %d shards", plan.Probes, plan.Threads, plan.Replicas, plan.Shards),
-			fmt.Sprintf("rates %s orders/s of each probe; %s warm-up, %s measured, %d runs a rate", joinRates(plan.Rates), plan.WarmupTime(), plan.MeasureTime(), plan.Repeats),
+			"mode " + string(plan.Mode),
+			fmt.Sprintf("%s of %s each; %s of %s each", countText(plan.Probes, "probe"), countText(plan.Threads, "publishing thread"), countText(plan.Shards, "shard"), countText(plan.Replicas, "server")),
+			fmt.Sprintf("rates %s orders/s of each probe; %s warm-up, %s measured, %s a rate", joinRates(plan.Rates), plan.WarmupTime(), plan.MeasureTime(), countText(plan.Repeats, "run")),
 		}},
 	}
 	differs := plan.Differences
@@ -48,7 +49,7 @@ func manifest(r *report.Report) []fact {
 func joinRates(rates []int) string {
 	words := make([]string, len(rates))
 	for i, v := range rates {
-		words[i] = report.Thousands(float64(v))
+		words[i] = numtext.Thousands(float64(v))
 	}
 	return strings.Join(words, "; ")
 }
@@ -67,7 +68,7 @@ func machine(m report.Manifest, several bool) []fact {
 		version += ", revision " + m.Revision
 	}
 	out := []fact{
-		{"Machine" + suffix, []string{fmt.Sprintf("%s, %d cores, %s MiB, %s, host %s", m.CPU, m.Cores, report.Thousands(float64(m.MemoryMiB)), kind, m.Host)}},
+		{"Machine" + suffix, []string{fmt.Sprintf("%s, %d cores, %s MiB, %s, host %s", m.CPU, m.Cores, numtext.Thousands(float64(m.MemoryMiB)), kind, m.Host)}},
 		{"Kernel" + suffix, []string{fmt.Sprintf("%s %s, governor %s", m.OS, m.Kernel, orUnknown(m.Governor))}},
 		{"Versions" + suffix, []string{fmt.Sprintf("%s, %s, GOMAXPROCS %d, FIX %s", version, m.GoVersion, m.GoMaxProcs, m.FIX)}},
 		{"Grid" + suffix, []string{orUnknown(m.Grid)}},

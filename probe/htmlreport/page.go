@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -161,9 +162,9 @@ func newHeadline(r *report.Report) []headline {
 		if !ok {
 			continue
 		}
-		h := headline{Name: fmt.Sprintf("Create-to-end %s at %s", m.name, rateText(*g)), Value: report.Short(us), Unit: "µs", Beside: "not in the published report"}
+		h := headline{Name: fmt.Sprintf("Create-to-end %s at %s", m.name, rateText(*g)), Value: numtext.Short(us), Unit: "µs", Beside: "not in the published report"}
 		if pub, ok := v.published(*g, m.metric); ok {
-			h.Beside = fmt.Sprintf("published %s µs", report.Short(pub))
+			h.Beside = fmt.Sprintf("published %s µs", numtext.Short(pub))
 			if pub > 0 {
 				h.Beside += fmt.Sprintf(", ratio %.2f", us/pub)
 			}
@@ -175,5 +176,5 @@ func newHeadline(r *report.Report) []headline {
 		acked += c.Acked
 		wrong += c.Ledger.Violations() + c.Backups.Violations() + c.Disorder
 	}
-	return append(out, headline{Name: "Orders acknowledged and read back", Value: report.Thousands(float64(acked)), Beside: report.Thousands(float64(wrong)) + " lost, duplicated or out of place"})
+	return append(out, headline{Name: "Orders acknowledged and read back", Value: numtext.Thousands(float64(acked)), Beside: numtext.Thousands(float64(wrong)) + " lost, duplicated or out of place"})
 }

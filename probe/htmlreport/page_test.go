@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/ordergrid/ordergrid/internal/golden"
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -156,7 +157,7 @@ func checkJSON(t *testing.T, rows []report.Row, doc *html.Node) {
 			continue
 		}
 		checked++
-		if want := report.Short(*row.Here); got != want {
+		if want := numtext.Short(*row.Here); got != want {
 			t.Errorf("%s here: page %q, JSON %v (%s)", key, got, *row.Here, want)
 		}
 		if row.Ratio != nil {
@@ -205,7 +206,7 @@ func TestHostileWordsStayWords(t *testing.T) {
 	}
 	for _, f := range Figures(rep) {
 		var b bytes.Buffer
-		if err := f.Draw(Wide).SVG(&b); err != nil {
+		if err := f.File(rep).SVG(&b); err != nil {
 			t.Fatal(err)
 		}
 		if s := b.String(); strings.Contains(s, "<script") || strings.Contains(s, "<img") {

@@ -3,8 +3,8 @@ package htmlreport
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
-	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // point of a curve over rates.
@@ -112,7 +112,7 @@ func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Dr
 	x := plot.Scale{Lo: least(xs) / 1.08, Hi: most(xs) * 1.08, Log: true}
 	fr := d.Frame(left, 22, right, height-44, x, plot.Scale{Lo: lo, Hi: hi, Log: true})
 	fr.AxisY(fr.Y.Ticks(8), duration)
-	fr.AxisX(unique(xs), report.Thousands)
+	fr.AxisX(unique(xs), numtext.Thousands)
 	d.Text(plot.Text{At: plot.Point{X: (left + right) / 2, Y: height - 8}, Words: xName, Role: plot.Muted, Anchor: plot.Middle})
 	var labels []plot.Label
 	for _, c := range curves {
@@ -122,7 +122,7 @@ func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Dr
 		}
 		d.Line(plot.Stroke{Role: c.role, Width: 2, Dash: c.dash}, line...)
 		for i, p := range c.points {
-			hint := fmt.Sprintf("%s at %s orders/s: %s", c.name, report.Thousands(p.rate), latencyText(p.us))
+			hint := fmt.Sprintf("%s at %s orders/s: %s", c.name, numtext.Thousands(p.rate), latencyText(p.us))
 			if !p.valid {
 				d.Mark(plot.Mark{Shape: plot.Cross, Role: plot.Doubt, Radius: 6}, "", line[i])
 				hint += ", not valid"

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -103,7 +104,7 @@ func drawSpikes(f *Figure, width float64, all []spike) *plot.Drawing {
 func (s *spike) describe() string {
 	words := fmt.Sprintf("%s at %.2f s of run %d", latencyText(s.CreateToEndUs), s.AtMs/1000, s.run)
 	if s.Queued > 1 {
-		words += fmt.Sprintf(", %s orders waited", report.Thousands(float64(s.Queued)))
+		words += fmt.Sprintf(", %s orders waited", numtext.Thousands(float64(s.Queued)))
 	}
 	return words
 }

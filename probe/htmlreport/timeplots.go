@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -206,7 +207,7 @@ func drawArrivals(fr *plot.Frame, t *track) {
 		top = max(top, m.orders)
 	}
 	fr.Y = plot.Scale{Lo: 0, Hi: float64(top), From: fr.Bottom, To: fr.Top}
-	perSecond := func(n int64) string { return report.Thousands(float64(n) * 1000 / t.bucket) }
+	perSecond := func(n int64) string { return numtext.Thousands(float64(n) * 1000 / t.bucket) }
 	for _, m := range t.moments {
 		x, y := fr.X.At(m.atMs), fr.Y.At(float64(m.orders))
 		fr.Rect(plot.Muted, perSecond(m.orders)+" orders/s", x, y, max(fr.X.At(m.atMs+t.bucket)-x-0.4, 0.3), fr.Bottom-y)
