@@ -47,7 +47,9 @@ func cases() []oneCase {
 			}},
 		{alerts: []alert{named("LatencyObjectiveMissed", "window", "1h")}, how: "SIGSTOP of a copy for 40 ms, five times a second", limit: 3 * time.Minute,
 			cause: func(_ context.Context, w *world) error {
-				w.background(func(ctx context.Context) error { return w.grid.pulses(ctx, 1, 40*time.Millisecond, 160*time.Millisecond) })
+				w.background(func(ctx context.Context) error {
+					return w.grid.pulses(ctx, 1, 40*time.Millisecond, 160*time.Millisecond)
+				})
 				return nil
 			}},
 		{alerts: []alert{named("ReplicationLagging"), named("OrdersRejected", "reason", "insufficient_in_sync")}, how: "minInSync 2, then SIGSTOP of one of two copies",
@@ -62,8 +64,8 @@ func cases() []oneCase {
 			},
 			undo: func(_ context.Context, w *world) error { return w.grid.thaw(1) }},
 		{alerts: []alert{named("OrdersRejected", "reason", "bad_fix")}, how: "one message in six is no FIX", cause: sendGarbage},
-		{alerts: []alert{named("GridFull", "severity", "critical"), named("GridFull", "severity", "warning")}, how: "orders into 64 MiB until it refuses; then the nodes are killed and begin empty",
-			grid:  func(string) (gridOptions, error) { return gridOptions{memoryMiB: 64}, nil },
+		{alerts: []alert{named("GridFull", "severity", "critical"), named("GridFull", "severity", "warning")}, how: "orders into 256 MiB until it refuses; then the nodes are killed and begin empty",
+			grid:  func(string) (gridOptions, error) { return gridOptions{memoryMiB: 256}, nil },
 			cause: fillUp, limit: 2 * time.Minute,
 			undo: func(_ context.Context, w *world) error {
 				w.grid.cancel() // no orders any more
@@ -126,7 +128,8 @@ func fillUp(_ context.Context, w *world) error {
 	p := w.grid.client.Table()[0].ID
 	w.background(func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			if err := traffic.Fill(ctx, w.grid.client, p, 1_000_000); ctx.Err() == nil && !errors.Is(err, client.ErrCapacity) {
+			// The first session that is refused ends the opening of the others.
+			if err := traffic.Fill(ctx, w.grid.client, p, 1_000_000); ctx.Err() == nil && !errors.Is(err, client.ErrCapacity) && !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("filling ended with %w, want a refusal for want of memory", err)
 			}
 			sleep(ctx, 100*time.Millisecond)

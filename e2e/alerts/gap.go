@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// skipNumbers opens sessions by hand and begins each with number 3.
+// skipNumbers opens sessions by hand and leaves number 2 of each out.
 func skipNumbers(_ context.Context, w *world) error {
 	p := w.grid.client.Table()[0]
 	maker, err := fixorder.NewMaker(fixorder.FIX42, fixorder.ID{Run: fixorder.NewRun(), Probe: 5})
@@ -64,8 +64,17 @@ func skip(ctx context.Context, address string, p wire.PartitionID, n uint64, fix
 	if err := wire.DecodeSessionOpened(frame, &opened); err != nil {
 		return err
 	}
-	_, err = ask(wire.AppendSubmit(nil, p, &wire.Submit{Slot: opened.Slot, Generation: opened.Generation, Epoch: opened.Epoch, ClientSeq: 3, Payload: fix}), wire.TypeReject)
-	return err
+	// A new session may begin anywhere in its window; after a first number the next is due.
+	for _, number := range []struct {
+		seq  uint64
+		want wire.Type
+	}{{1, wire.TypeAck}, {3, wire.TypeReject}} {
+		submit := wire.Submit{Slot: opened.Slot, Generation: opened.Generation, Epoch: opened.Epoch, ClientSeq: number.seq, Payload: fix}
+		if _, err := ask(wire.AppendSubmit(nil, p, &submit), number.want); err != nil {
+			return fmt.Errorf("number %d: %w", number.seq, err)
+		}
+	}
+	return nil
 }
 
 // readFrame returns the next whole frame.
