@@ -16,6 +16,7 @@ import (
 type epollLoop struct {
 	core
 	epfd, wakefd int
+	tickfd       int // a timer: with a time limit, each epoll_pwait would set one and clear it again
 	socks        []*epollSocket // by file descriptor
 	events       []unix.EpollEvent
 	rbuf         []byte
@@ -47,13 +48,21 @@ func newEpollLoop(cfg Config, h Handler) (Loop, error) {
 		_ = unix.Close(epfd)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	l := &epollLoop{core: newCore(cfg, h), epfd: epfd, wakefd: wakefd,
-		events: make([]unix.EpollEvent, 64), rbuf: make([]byte, copyLimit+cfg.ReadBuffer)}
-	w := l.register(wakefd)
-	if err := l.ctl(unix.EPOLL_CTL_ADD, w, unix.EPOLLIN); err != nil {
+	tickfd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
 		_ = unix.Close(epfd)
 		_ = unix.Close(wakefd)
-		return nil, err
+		return nil, fmt.Errorf("timerfd_create: %w", err)
+	}
+	l := &epollLoop{core: newCore(cfg, h), epfd: epfd, wakefd: wakefd, tickfd: tickfd,
+		events: make([]unix.EpollEvent, 64), rbuf: make([]byte, copyLimit+cfg.ReadBuffer)}
+	for _, fd := range []int{wakefd, tickfd} {
+		if err := l.ctl(unix.EPOLL_CTL_ADD, l.register(fd), unix.EPOLLIN); err != nil {
+			_ = unix.Close(epfd)
+			_ = unix.Close(wakefd)
+			_ = unix.Close(tickfd)
+			return nil, err
+		}
 	}
 	return l, nil
 }
@@ -97,8 +106,11 @@ func (l *epollLoop) Run() error {
 		for i := range l.events[:n] {
 			l.dispatch(&l.events[i])
 		}
-		if l.tick(l.clock.mono) && len(l.muted) > 0 {
-			l.unmute()
+		if l.tick(l.clock.mono) {
+			setTimer(l.tickfd, int64(l.cfg.Tick))
+			if len(l.muted) > 0 {
+				l.unmute()
+			}
 		}
 		l.settle()
 		if n > 0 {
@@ -108,13 +120,12 @@ func (l *epollLoop) Run() error {
 	return l.err
 }
 
-// timeout is the time to the next tick in milliseconds, rounded up.
+// timeout is none, or 0 when there is something to do already.
 func (l *epollLoop) timeout() int {
-	d := l.nextTick - l.clock.mono
-	if d <= 0 || len(l.resumed) > 0 {
+	if l.nextTick == 0 || len(l.resumed) > 0 {
 		return 0
 	}
-	return int((d + 999_999) / 1_000_000)
+	return -1
 }
 
 func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
@@ -123,6 +134,9 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 		drainEventfd(fd)
 		l.posts.run()
 		return
+	}
+	if fd == l.tickfd {
+		return // set anew after the tick
 	}
 	s := l.socks[fd]
 	if s == nil || s.gen != ev.Pad {
@@ -177,6 +191,7 @@ func (l *epollLoop) shut() {
 	// The eventfd stays open: a late Post may still write to it, and writing to a
 	// number that another descriptor took over would corrupt that one.
 	_ = unix.Close(l.epfd)
+	_ = unix.Close(l.tickfd)
 }
 
 // Listen implements Loop.

@@ -44,6 +44,12 @@ func drainEventfd(fd int) {
 	_, _, _ = syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 8)
 }
 
+// setTimer makes fd readable once, after ns; it is not until then.
+func setTimer(fd int, ns int64) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(ns)}
+	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+}
+
 // tuneSocket sets what every connection needs: no Nagle delay, and keep-alive
 // probes so that a peer that vanished without a word is found. Errors are
 // ignored: the connection works without.
