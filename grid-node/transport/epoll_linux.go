@@ -16,7 +16,7 @@ import (
 type epollLoop struct {
 	core
 	epfd, wakefd int
-	tickfd       int // a timer: with a time limit, each epoll_pwait would set one and clear it again
+	tickfd       int            // a timer: with a time limit, each epoll_pwait would set one and clear it again
 	socks        []*epollSocket // by file descriptor
 	events       []unix.EpollEvent
 	rbuf         []byte
