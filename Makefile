@@ -126,6 +126,14 @@ garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what 
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
 
+.PHONY: dashboards-check
+dashboards-check: ## Every query of every dashboard against a real Prometheus that scraped a real run with a failover; list and pictures in out/dashboards
+	@mkdir -p bin
+	@for p in operator order-probe; do CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
+	@$(GO) run ./e2e/cluster/cmd/cluster binaries
+	@$(GO) build -o bin/dashboards-check ./dashboards/cmd/check
+	@bin/dashboards-check
+
 .PHONY: robustness
 robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"

@@ -73,7 +73,7 @@ func atTheClient(reference []publishedLine) []*panel {
 // causes are the questions of docs/metrics.md, in their order.
 func causes() []*panel {
 	spike := func(title, description string) *panel {
-		return lines(6, 6, title, description).from(0).empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike")
+		return lines(6, 6, title, description).fromZero().empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike")
 	}
 	return []*panel{
 		spike("Longest wake-ups", "99.99 % of the wake-ups of a loop took no longer: work of the loop, or of the kernel for it.").
@@ -89,7 +89,7 @@ func causes() []*panel {
 		spike("Short of memory", "Share of time in which some task of the pod waited for memory; 0 where the kernel does not count it.").
 			ask("{{pod}}", orZeroPer(sumBy("pod", rate(node("cgroup_pressure_seconds_total", `resource="memory"`, `kind="some"`))))).unit("percentunit"),
 		spike("Longest stop for the collector", "How long the world stood still for the garbage collector, at most. Orders are not on the heap: collections are rare.").
-			ask("{{pod}}", quantile(1, node("runtime_gc_pause_seconds"), "pod")+" > 0 or 0 * "+maxBy("pod", node("memory_used_bytes"))).unit("s"),
+			ask("{{pod}}", orZeroPer("("+quantile(1, node("runtime_gc_pause_seconds"), "pod")+") > 0")).unit("s"),
 		spike("Thrown off the core", "Involuntary context switches of a loop: another thread took the core.").
 			ask("{{pod}} {{loop}}", sumBy("pod, loop", rate(node("loop_context_switches_total", `kind="involuntary"`)))).unit("ops"),
 		spike("Changes of membership", "Configurations adopted: take-over, hand-over, a member lost or joined.").
@@ -148,6 +148,6 @@ func publishedLines() ([]publishedLine, error) {
 }
 
 // nameless matches the series that "or vector(0)" adds.
-const nameless = `^(Value|vector\(0\)|\{\}|)$`
+const nameless = `^(Value|vector\(0\)|\{\}|\s*)$`
 
 func named(text string) grafana.Property { return grafana.Property{ID: "displayName", Value: text} }

@@ -35,9 +35,9 @@ func gridsSeen() []*panel {
 		if i > 0 {
 			expr += " or "
 		}
-		expr += operator("grid_condition", `condition=~"`+c.conditions+`"`) + " * " + c.value
+		expr += operator("grid_condition", `condition=~"`+c.conditions+`"`) + c.number
 	}
-	words := []word{{"0", "as it should be, or not so", "gray"}}
+	words := []word{{"-1", "not so", "orange"}, {"0", "no", "gray"}}
 	for _, c := range conditionWords {
 		words = append(words, word{c.value, c.text, c.colour})
 	}
@@ -60,21 +60,21 @@ func gridsSeen() []*panel {
 		lamp(4, "Errors of reconciling", "In the time shown. Each is tried again.").
 			ask("errors", "sum(increase("+own("controller_runtime_reconcile_errors_total")+"[$__range]))").
 			decimals(0).goal("green", at(1, "orange")).empty(noOperator).docs("Operator", "metrics.md#operator"),
-		states(16, 8, "Conditions", "Green is well; other colours say which condition holds. Available and Redundant should be True, the others False.").
+		states(16, 8, "Conditions", "Available and Redundant should hold: green, else orange. The others should not: gray, else in the colour of what they mean.").
 			ask("{{namespace}}/{{grid}} {{condition}}", maxBy("namespace, grid, condition", expr)).
 			words(words...).empty("no OrderGrid").docs("Conditions", "spec/ordergrid.md#conditions"),
 		lines(8, 8, "Partitions", "Of each grid: with a primary (claimed), and with every copy in sync.").
 			ask("{{namespace}}/{{grid}} {{state}}", maxBy("namespace, grid, state", operator("grid_partitions"))).
-			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty("no OrderGrid").docs("Operator", "metrics.md#operator"),
+			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty("no OrderGrid").docs("Operator", "metrics.md#operator"),
 	}
 }
 
-// conditionWords number conditions that are True by what they mean.
-var conditionWords = []struct{ conditions, value, text, colour string }{
-	{"Available|Redundant", "1", "well", "green"},
-	{"Progressing", "2", "on its way", "blue"},
-	{"Stalled", "3", "a person is needed", "orange"},
-	{"DataLossSuspected|ConfigurationRegressed", "4", "data in doubt", "red"},
+// conditionWords number conditions by what they mean: Available and Redundant are 1 or -1, the others 0 or their own number.
+var conditionWords = []struct{ conditions, number, value, text, colour string }{
+	{"Available|Redundant", " * 2 - 1", "1", "well", "green"},
+	{"Progressing", " * 2", "2", "on its way", "blue"},
+	{"Stalled", " * 3", "3", "a person is needed", "orange"},
+	{"DataLossSuspected|ConfigurationRegressed", " * 4", "4", "data in doubt", "red"},
 }
 
 func work() []*panel {
@@ -82,22 +82,23 @@ func work() []*panel {
 	return []*panel{
 		lines(8, 7, "Reconciles by result", "How often it looked at an object. A grid that is well is looked at when something changes.").
 			ask("{{controller}} {{result}}", sumBy("controller, result", rate(own("controller_runtime_reconcile_total", controllers)))).
-			unit("ops").from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+			unit("ops").fromZero().empty(noOperator).docs("Operator", "metrics.md#operator"),
 		lines(8, 7, "Time to reconcile", "99 % took no longer, per kind.").
 			ask("{{controller}}", quantile(0.99, own("controller_runtime_reconcile_time_seconds", controllers), "controller")).
-			unit("s").from(0).empty("nothing was reconciled").docs("Operator", "metrics.md#operator"),
+			unit("s").fromZero().empty("nothing was reconciled").docs("Operator", "metrics.md#operator"),
 		lines(8, 7, "Waiting objects", "Length of the queues. Above 0 for long, --workers is too small or the API server is slow.").
 			ask("{{name}}", maxBy("name", own("workqueue_depth", `name=~"ordergrid|orderprobe"`))).
-			from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+			fromZero().empty(noOperator).docs("Operator", "metrics.md#operator"),
 		lines(8, 7, "Writes to the API server", "By kind of object. None while nothing changes: an operator that writes all the time fights with somebody.").
-			ask("{{kind}} {{outcome}}", sumBy("kind, outcome", rate(`{__name__=~"ordergrid_operator_writes_total|ordergrid_operator_probe_writes_total"}`))).
-			unit("ops").from(0).empty("it wrote nothing").docs("Operator", "metrics.md#operator"),
+			ask("{{kind}} {{outcome}}", sumBy("kind, outcome", rate("ordergrid_operator_writes_total"))).
+			ask("of probes: {{kind}} {{outcome}}", sumBy("kind, outcome", rate("ordergrid_operator_probe_writes_total"))).
+			unit("ops").fromZero().empty("it wrote nothing").docs("Operator", "metrics.md#operator"),
 		lines(8, 7, "Requests to the API server", "By status code.").
 			ask("{{code}}", sumBy("code", rate(own("rest_client_requests_total")))).
-			unit("reqps").from(0).empty(noOperator).docs("Operator", "metrics.md#operator"),
+			unit("reqps").fromZero().empty(noOperator).docs("Operator", "metrics.md#operator"),
 		lines(8, 7, "Questions to grid nodes", "How often a node was asked for its status: only while a grid is not well.").
 			ask("{{outcome}}", orZero(sumBy("outcome", rate("ordergrid_operator_node_questions_total")))).
-			unit("ops").from(0).override(nameless, named("none")).docs("Operator", "metrics.md#operator"),
+			unit("ops").fromZero().override(nameless, named("none")).docs("Operator", "metrics.md#operator"),
 	}
 }
 
@@ -105,12 +106,12 @@ func process() []*panel {
 	return []*panel{
 		lines(8, 6, "CPU", "Cores that the operator uses.").
 			ask("{{pod}}", sumBy("pod", rate(own("process_cpu_seconds_total")))).
-			from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
+			fromZero().empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
 		lines(8, 6, "Memory", "Memory present of each operator.").
 			ask("{{pod}}", maxBy("pod", own("process_resident_memory_bytes"))).
-			unit("bytes").from(0).empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
+			unit("bytes").fromZero().empty(noOperator).docs("Go's runtime and the process", "metrics.md#gos-runtime-and-the-process"),
 		lines(8, 6, "Leader", "1 for the operator that holds the Lease.").
 			ask("{{pod}}", maxBy("pod", own("leader_election_master_status"))).
-			decimals(0).from(0).to(1).custom("lineInterpolation", "stepAfter").empty("no leader election: one operator only").docs("Operator", "metrics.md#operator"),
+			decimals(0).fromZero().to(1).custom("lineInterpolation", "stepAfter").empty("no leader election: one operator only").docs("Operator", "metrics.md#operator"),
 	}
 }

@@ -19,7 +19,7 @@ func overview() (board, error) {
 			lamp(3, "Grids available", "Share of OrderGrids all of whose partitions have a primary that takes orders, as the operator sees it.").
 				ask("available", "avg("+operator("grid_condition", `condition="Available"`)+")").
 				unit("percentunit").decimals(0).goal("red", at(1, "green")).empty(noOperator).docs("Conditions of an OrderGrid", "spec/ordergrid.md#conditions"),
-			lamp(3, "Partitions without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: what stays here does not resolve itself.").
+			lamp(3, "Without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: what stays here does not resolve itself.").
 				ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
 				decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
 			lamp(3, "Fewest copies in sync", "Of the partition that has the fewest: copies that hold every acknowledged order. One copy survives no failure.").
@@ -31,13 +31,13 @@ func overview() (board, error) {
 			latencyNumber("Median", 0.5, 0.0005, 0.005),
 			latencyNumber("99 %", 0.99, 0.002, 0.02),
 			latencyNumber("99.9 %", 0.999, 0.01, 0.1),
-			lamp(3, "Alerts firing", "Alerts of OrderGrid's rules that fire now. 0 too where the rules are not loaded.").
-				ask("firing", orZero(`count(ALERTS{alertname=~"OrderGrid.+",alertstate="firing"})`)).
+			lamp(3, "Alerts firing", "Alerts of OrderGrid's rules that fire now, in all grids. 0 too where the rules are not loaded.").
+				ask("firing", orZero(`count(ALERTS{service="ordergrid",alertstate="firing"})`)).
 				decimals(0).goal("green", at(1, "red")).docs("Runbooks", "runbooks/README.md"),
 
 			lines(12, 7, "Orders by outcome", "Orders a second that primaries answered: acknowledged by every copy, refused, or a repetition of one that was there.").
 				ask("{{outcome}}", sumBy("outcome", rate(node("orders_total")))).
-				unit("ops").from(0).stacked().empty(noGrid).
+				unit("ops").fromZero().stacked().empty(noGrid).
 				colour("acknowledged", "green").colour("rejected", "red").colour("duplicate", "yellow").
 				docs("Latency and throughput", "metrics.md#latency-and-throughput"),
 			percentiles(12, 7, "Order latency", "From receiving an order on the primary until every copy has it."),
@@ -45,23 +45,23 @@ func overview() (board, error) {
 			roles(12, 7),
 			lines(6, 7, "Refused, by reason", "Requests a second that were refused. A steady rate of one reason is a client's mistake or a full grid.").
 				ask("{{reason}}", orZero(sumBy("reason", rate(node("rejects_total")))+" > 0")).
-				unit("ops").from(0).empty(noGrid).override(nameless, named("none")).docs("Reject codes", "protocol.md#reject-codes"),
+				unit("ops").fromZero().empty(noGrid).override(nameless, named("none")).docs("Reject codes", "protocol.md#reject-codes"),
 			lines(6, 7, "Entries not yet on every copy", "Stored and not yet known to be committed, per partition. It is the work in flight; it grows without end only while a copy does not answer.").
 				ask("{{partition}}", maxBy("partition", node("replication_lag_entries"))).
-				from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+				fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 
 			lines(6, 6, "Memory for orders", "Share of the memory for orders that is in use. A full grid refuses orders.").
 				ask("{{pod}}", maxBy("pod", node("memory_used_bytes")+" / "+node("memory_limit_bytes"))).
-				unit("percentunit").from(0).to(1).goal("green", at(0.8, "orange"), at(0.95, "red")).limit().empty(noGrid).docs("Runbook: grid full", "runbooks/GridFull.md"),
-			lines(6, 6, "Age of what is not downstream", "Age of the oldest committed order that the write-behind sink does not hold yet; 0 with the sink hold.").
+				unit("percentunit").fromZero().to(1).goal("green", at(0.8, "orange"), at(0.95, "red")).limit().empty(noGrid).docs("Runbook: grid full", "runbooks/GridFull.md"),
+			lines(6, 6, "Age of what is not downstream", "Age of the oldest committed order that the write-behind sink does not hold yet. With the sink hold nothing goes downstream: the line is then the age of the oldest order.").
 				ask("{{pod}}", maxBy("pod", node("write_behind_age_seconds"))).
-				unit("s").from(0).empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+				unit("s").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
 			lines(6, 6, "Times a loop was held up", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
 				ask("{{pod}} {{loop}}", sumBy("pod, loop", increase(node("loop_stalls_total")))).
-				from(0).empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike"),
-			lines(6, 6, "CPU of a node", "Cores in use, per pod. A primary near 1 is near what one loop can do.").
-				ask("{{pod}}", sumBy("pod", rate(node("loop_cpu_seconds_total", `loop="data"`)))).
-				unit("short").from(0).empty("no thread times: --io net, or not Linux").docs("The loops and their threads", "metrics.md#the-loops-and-their-threads"),
+				fromZero().empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike"),
+			lines(6, 6, "Alerts, pending and firing", "Alerts of OrderGrid's rules over time, in all grids; pending ones fire when their condition holds for long enough.").
+				ask("{{alertname}} {{alertstate}}", orZero(`count by (alertname, alertstate) (ALERTS{service="ordergrid"})`)).
+				decimals(0).fromZero().custom("lineInterpolation", "stepAfter").override(nameless, named("none")).docs("Runbooks", "runbooks/README.md"),
 		}}},
 	}, nil
 }

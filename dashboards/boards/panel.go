@@ -48,8 +48,9 @@ func (p *panel) decimals(n int) *panel {
 	return p
 }
 
-func (p *panel) from(lowest float64) *panel {
-	p.p.FieldConfig.Defaults.Min = &lowest
+// fromZero begins the y axis at 0.
+func (p *panel) fromZero() *panel {
+	p.p.FieldConfig.Defaults.Min = new(float64)
 	return p
 }
 

@@ -28,36 +28,34 @@ func probes() (board, error) {
 	}, nil
 }
 
-// result selects figures of OrderProbes.
-func result(latency, metric, source string) string {
-	return `max by (namespace, orderprobe, scenario, pairs, rate) (ordergrid_orderprobe_result_seconds{namespace=~"$namespace",orderprobe=~"$orderprobe",scenario=~"$scenario",latency="` +
-		latency + `",metric="` + metric + `",source="` + source + `"})`
+// result selects create-to-end figures of OrderProbes.
+func result(metric, source string) string {
+	return `max by (namespace, orderprobe, scenario, pairs, rate) (ordergrid_orderprobe_result_seconds{namespace=~"$namespace",orderprobe=~"$orderprobe",scenario=~"$scenario",latency="create_to_end",metric="` + metric + `",source="` + source + `"})`
 }
 
 func results() []*panel {
-	const c2e = "create_to_end"
 	ratio := func(metric string) string {
-		return result(c2e, metric, "here") + " / " + result(c2e, metric, "published")
+		return result(metric, "here") + " / " + result(metric, "published")
 	}
 	return []*panel{
-		rowsOf(7, 9, "Verdicts", "Whether a run's figures may be believed, and whether every order was there.").
+		rowsOf(7, 8, "Verdicts", "Whether a run's figures may be believed, and whether every order was there.").
 			ask("holds", `max by (namespace, orderprobe, scenario, verdict) (ordergrid_orderprobe_verdict{namespace=~"$namespace",orderprobe=~"$orderprobe",scenario=~"$scenario"} == 1)`).
 			join().hide("holds").empty(noResult).docs("When a run is valid", "probe.md#when-a-run-is-valid"),
-		rowsOf(17, 9, "Create-to-end, published and here", "One row per rate of one probe. A figure is missing where none was published for that rate, or where the guards say that nothing can be learned from it.").
-			ask("mean, published", result(c2e, "mean", "published")).
-			ask("mean, here", result(c2e, "mean", "here")).
+		rowsOf(17, 8, "Create-to-end, published and here", "One row per rate of one probe. A figure is missing where none was published for that rate, or where the guards say that nothing can be learned from it.").
+			ask("mean, published", result("mean", "published")).
+			ask("mean, here", result("mean", "here")).
 			ask("mean, here/published", ratio("mean")).
-			ask("p50, published", result(c2e, "p50", "published")).
-			ask("p50, here", result(c2e, "p50", "here")).
+			ask("p50, published", result("p50", "published")).
+			ask("p50, here", result("p50", "here")).
 			ask("p50, here/published", ratio("p50")).
-			ask("p99, here", result(c2e, "p99", "here")).
+			ask("p99, here", result("p99", "here")).
 			join().unit("s").empty(noResult).ratioColumns().docs("The table", "probe.md#the-table"),
-		newBars(12, 8, "Median here over median published", "Below 1 is faster than what was published at the same rate.").
+		bars(12, 6, "Median here over median published", "Below 1 is faster than what was published at the same rate.").
 			ask("{{orderprobe}} {{rate}}/s", ratio("p50")).
-			unit("short").decimals(2).from(0).goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
-		newBars(12, 8, "Mean here over mean published", "The mean has the outliers in it; the published means rise steeply with the rate.").
+			unit("short").decimals(2).fromZero().goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
+		bars(12, 6, "Mean here over mean published", "The mean has the outliers in it; the published means rise steeply with the rate.").
 			ask("{{orderprobe}} {{rate}}/s", ratio("mean")).
-			unit("short").decimals(2).from(0).goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
+			unit("short").decimals(2).fromZero().goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
 	}
 }
 
@@ -67,14 +65,14 @@ func underWay() []*panel {
 		lines(8, 8, "Orders offered and answered", "Offered: the rate the schedule asks for, all probes together. Acknowledged and the rest: what became of orders.").
 			ask("offered", sumBy("", probe("rate_orders_per_second"))).
 			ask("{{outcome}}", sumBy("outcome", rate(probe("orders_total")))).
-			unit("ops").from(0).empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
+			unit("ops").fromZero().empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
 		lines(8, 8, "Step of the run", "Which rate of the scenario is under way, and how many there are.").
 			ask("step {{scenario}}", maxBy("scenario", probe("step"))).
 			ask("of {{scenario}}", maxBy("scenario", probe("steps"))).
-			decimals(0).from(0).custom("lineInterpolation", "stepAfter").empty(noProbe).docs("The probe", "probe.md"),
+			decimals(0).fromZero().custom("lineInterpolation", "stepAfter").empty(noProbe).docs("The probe", "probe.md"),
 		lines(8, 8, "Created and not yet sent", "Orders that wait for a publishing thread: the grid, or the threads, do not keep up.").
 			ask("{{probe}}", maxBy("probe", probe("backlog_orders"))).
-			from(0).empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
+			fromZero().empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
 		lines(12, 9, "Three clocks, median and 99 %", "Send-to-end is the grid alone; create-to-end has the wait in the probe; intended-to-end also the creator's own lateness. Far apart means orders wait before they are sent.").
 			ask("intended-to-end, median", at(0.5, "intended_to_end_seconds")).
 			ask("create-to-end, median", at(0.5, "create_to_end_seconds")).
@@ -100,12 +98,12 @@ func onTime() []*panel {
 			ask("sent again", sumBy("", rate(probe("client_retries_total")))).
 			ask("redirected", sumBy("", rate(probe("client_redirects_total")))).
 			ask("connected", sumBy("", rate(probe("client_connects_total")))).
-			unit("ops").from(0).empty(noProbe).docs("Failover", "client.md#failover"),
+			unit("ops").fromZero().empty(noProbe).docs("Failover", "client.md#failover"),
 	}
 }
 
-// newBars are horizontal bars of present values.
-func newBars(width, height int, title, description string) *panel {
+// bars are horizontal bars of present values.
+func bars(width, height int, title, description string) *panel {
 	p := newPanel("bargauge", width, height, title, description)
 	p.once = true
 	p.p.FieldConfig.Defaults.Color = map[string]any{"mode": "thresholds"}

@@ -20,9 +20,7 @@ func operator(metric string, more ...string) string {
 }
 
 // probe selects series of the probes themselves.
-func probe(metric string, more ...string) string {
-	return "ordergrid_probe_" + metric + "{" + strings.Join(append([]string{`namespace=~"$namespace"`}, more...), ",") + "}"
-}
+func probe(metric string) string { return "ordergrid_probe_" + metric + `{namespace=~"$namespace"}` }
 
 func rate(series string) string     { return "rate(" + series + "[$__rate_interval])" }
 func increase(series string) string { return "increase(" + series + "[$__rate_interval])" }

@@ -9,6 +9,7 @@ func replication() (board, error) {
 			{"Roles", rolesNow()},
 			{"Copies", copiesPanels()},
 			{"What a failover does to orders", failover()},
+			{"Downstream", downstream()},
 			{"Signs of life and trouble", trouble()},
 		},
 	}, nil
@@ -19,7 +20,7 @@ func rolesNow() []*panel {
 		roles(16, 8),
 		lines(8, 8, "Epoch", "Number of the configuration of each partition: every change of its members or its primary raises it by one.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("partition_epoch"))).
-			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
+			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
 		lamp(4, "Partitions without a primary", "Partitions of which no scraped node is primary and takes orders.").
 			ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
 			decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
@@ -45,13 +46,13 @@ func copiesPanels() []*panel {
 	return []*panel{
 		lines(8, 7, "Copies in sync", "Members that hold every acknowledged order, per partition, as its primary says.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", copies())).
-			custom("lineInterpolation", "stepAfter").decimals(0).from(0).empty(noGrid).docs("Words", "replication.md#words"),
+			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty(noGrid).docs("Words", "replication.md#words"),
 		lines(8, 7, "Entries not yet on every copy", "Stored on the primary and not yet known to be committed.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_entries"))).
-			from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+			fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(8, 7, "Age of what is not on every copy", "Age of the oldest entry that is not known to be committed: how long the order that waits longest has waited.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_seconds"))).
-			unit("s").from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+			unit("s").fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(8, 7, "Replication, there and back", "From sending entries to another copy until its acknowledgement.").
 			ask("median", quantile(0.5, node("replication_round_trip_seconds"), "")).
 			ask("99 %", quantile(0.99, node("replication_round_trip_seconds"), "")).
@@ -62,7 +63,7 @@ func copiesPanels() []*panel {
 			decimals(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(8, 7, "Catching up", "Bytes of the log sent to members that catch up, per sending pod.").
 			ask("{{pod}}", sumBy("pod", rate(node("learner_sent_bytes_total")))).
-			unit("Bps").from(0).empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
+			unit("Bps").fromZero().empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
 	}
 }
 
@@ -70,7 +71,7 @@ func failover() []*panel {
 	return []*panel{
 		lines(8, 7, "Orders acknowledged", "Per partition. The notch is what a failover cost.").
 			ask("{{partition}}", sumBy("partition", rate(node("orders_total", `outcome="acknowledged"`)))).
-			unit("ops").from(0).empty(noGrid).docs("Measured", "robustness.md#measured"),
+			unit("ops").fromZero().empty(noGrid).docs("Measured", "robustness.md#measured"),
 		lines(8, 7, "Order latency", "Orders that waited for the new primary are the slow ones right after a mark.").
 			ask("median", quantile(0.5, node("order_latency_seconds"), "")).
 			ask("max", quantile(1, node("order_latency_seconds"), "")).
@@ -78,29 +79,48 @@ func failover() []*panel {
 		lines(8, 7, "Repetitions and redirects", "Orders sent again after a lost connection and recognised (duplicates), and requests that went to a pod which is not primary.").
 			ask("repetitions", sumBy("", rate(node("orders_total", `outcome="duplicate"`)))).
 			ask("redirects", sumBy("", rate(node("redirects_total")))).
-			unit("ops").from(0).empty(noGrid).docs("How once is once", "client.md#how-once-is-once"),
+			unit("ops").fromZero().empty(noGrid).docs("How once is once", "client.md#how-once-is-once"),
+	}
+}
+
+func downstream() []*panel {
+	return []*panel{
+		lines(6, 7, "Not downstream yet", "Committed entries that the write-behind sink does not hold. With the sink hold all of them.").
+			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_depth_entries"))).
+			decimals(0).fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+		lines(6, 7, "How old it is", "Age of the oldest committed entry that the sink does not hold.").
+			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_age_seconds"))).
+			unit("s").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+		lines(6, 7, "Writing a batch, 99 %", "Time to write one batch to the sink, and the part of it that is the fsync.").
+			ask("write", quantile(0.99, node("write_behind_write_seconds"), "")).
+			ask("fsync", quantile(0.99, node("write_behind_fsync_seconds"), "")).
+			unit("s").logarithmic().empty("nothing is written: sink hold, or no orders").docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+		lines(6, 7, "Written and failed", "Entries that the sink holds durably, and writes that failed and are tried again.").
+			ask("entries", sumBy("", rate(node("write_behind_entries_total")))).
+			ask("failed writes", sumBy("", rate(node("write_behind_errors_total")))).
+			unit("ops").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
 	}
 }
 
 func trouble() []*panel {
 	return []*panel{
-		rowsOf(24, 5, "Fabric in use", "What the data port of each pod is on: the network interface that has the address others use, the kind of its link, and the transport.").
+		rowsOf(24, 4, "Fabric in use", "What the data port of each pod is on: the network interface that has the address others use, the kind of its link, and the transport.").
 			ask("in use", "max by (namespace, grid, pod, interface, address, link, transport) ("+node("fabric_info")+")").
 			join().hide("in use").empty(noGrid).docs("Clients and connections", "metrics.md#clients-and-connections"),
 		lines(6, 7, "Late signs of life", "Beacons answered more than three beacon times after the one before. A member silent for --lease is dropped.").
 			ask("{{pod}}", sumBy("pod", increase(node("beacons_total", `event="late"`)))).
-			from(0).empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
+			fromZero().empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
 		lines(6, 7, "Sent again, dropped", "Entries sent again to a member, frames for a node without a connection, frames of another epoch.").
 			ask("sent again", sumBy("", rate(node("resends_total")))).
 			ask("no connection", sumBy("", rate(node("peer_frames_dropped_total")))).
 			ask("another epoch", sumBy("", rate(node("stale_frames_total")))).
-			unit("ops").from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+			unit("ops").fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(6, 7, "Gaps found", "Gaps in a sequence: a client that skipped a number, entries a copy missed. Each is repaired or refused, none is passed over.").
 			ask("{{side}}", sumBy("side", increase(node("gaps_total")))).
-			from(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
+			fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(6, 7, "Asking the API server", "Changes of a configuration proposed, and reads and watches that failed. Orders do not need it; a change of members does.").
 			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
 			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
-			from(0).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+			fromZero().empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
 	}
 }

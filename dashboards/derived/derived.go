@@ -3,8 +3,6 @@ package derived
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,11 +71,10 @@ func files(root string) (map[string][]byte, error) {
 		want[filepath.Join(chartJSON, f.Name)] = f.Data
 	}
 	rules, err := os.ReadFile(filepath.Join(root, Rules))
-	if err == nil {
-		want[chartRules] = rules
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
+	want[chartRules] = rules
 	return want, nil
 }
 

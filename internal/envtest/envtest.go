@@ -96,22 +96,29 @@ func Kubeconfig(t testing.TB) string {
 // Assets is the directory with etcd, kube-apiserver, kubectl and helm. Without it the test does not go on.
 func Assets(t testing.TB) string {
 	t.Helper()
+	dir, err := FindAssets()
+	if err == nil {
+		return dir
+	}
+	if os.Getenv("CI") == "true" || os.Getenv("ORDERGRID_REQUIRE_ENVTEST") == "1" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+	return ""
+}
+
+// FindAssets is Assets for programs that are no tests.
+func FindAssets() (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
 			dir = filepath.Join(cache, "ordergrid", "bin", "current")
 		}
 	}
-	_, err := os.Stat(filepath.Join(dir, "kube-apiserver"))
-	if err == nil {
-		return dir
+	if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
+		return "", fmt.Errorf("no kube-apiserver: %w; run `go run ./e2e/cluster/cmd/cluster binaries`, or set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver", err)
 	}
-	message := fmt.Sprintf("no kube-apiserver: %v; run `go run ./e2e/cluster/cmd/cluster binaries`, or set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver", err)
-	if os.Getenv("CI") == "true" || os.Getenv("ORDERGRID_REQUIRE_ENVTEST") == "1" {
-		t.Fatal(message)
-	}
-	t.Skip(message)
-	return ""
+	return dir, nil
 }
 
 // CRDs is the directory of the generated CRDs, the chart's own copy.

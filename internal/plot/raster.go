@@ -53,22 +53,37 @@ func (d *Drawing) PNG(w io.Writer, scale float64) error {
 type canvas struct {
 	image *image.RGBA
 	scale float64
+	// origin is where the part begins that is being painted: only the surroundings of
+	// a shape are, a drawing of thousands would take minutes otherwise.
+	origin image.Point
 }
 
-func (c *canvas) paint(role Role, trace func(*vector.Rasterizer)) {
-	size := c.image.Bounds().Size()
-	z := vector.NewRasterizer(size.X, size.Y)
+// paint fills what trace draws, all of it within reach pixels of the points.
+func (c *canvas) paint(role Role, points []Point, reach float64, trace func(*vector.Rasterizer)) {
+	if len(points) == 0 {
+		return
+	}
+	low, high := points[0], points[0]
+	for _, p := range points {
+		low, high = Point{min(low.X, p.X), min(low.Y, p.Y)}, Point{max(high.X, p.X), max(high.Y, p.Y)}
+	}
+	part := image.Rect(int((low.X-reach)*c.scale)-1, int((low.Y-reach)*c.scale)-1, int((high.X+reach)*c.scale)+2, int((high.Y+reach)*c.scale)+2).Intersect(c.image.Bounds())
+	if part.Empty() {
+		return
+	}
+	c.origin = part.Min
+	z := vector.NewRasterizer(part.Dx(), part.Dy())
 	trace(z)
-	z.Draw(c.image, c.image.Bounds(), image.NewUniform(rgb(role, light)), image.Point{})
+	z.Draw(c.image, part, image.NewUniform(rgb(role, light)), image.Point{})
 }
 
 func (c *canvas) fill(role Role, points []Point) {
-	c.paint(role, func(z *vector.Rasterizer) { c.polygon(z, points) })
+	c.paint(role, points, 0, func(z *vector.Rasterizer) { c.polygon(z, points) })
 }
 
 func (c *canvas) polygon(z *vector.Rasterizer, points []Point) {
 	for i, p := range points {
-		x, y := float32(p.X*c.scale), float32(p.Y*c.scale)
+		x, y := float32(p.X*c.scale-float64(c.origin.X)), float32(p.Y*c.scale-float64(c.origin.Y))
 		if i == 0 {
 			z.MoveTo(x, y)
 		} else {
@@ -82,7 +97,7 @@ func (c *canvas) polygon(z *vector.Rasterizer, points []Point) {
 // All turn the same way round: shapes that turn differently would cut holes into
 // each other.
 func (c *canvas) stroke(s Stroke, points []Point) {
-	c.paint(s.Role, func(z *vector.Rasterizer) {
+	c.paint(s.Role, points, s.Width, func(z *vector.Rasterizer) {
 		for _, line := range dashed(points, s.Dash) {
 			for i := 0; i+1 < len(line); i++ {
 				a, b := line[i], line[i+1]

@@ -1,0 +1,145 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
+	"github.com/ordergrid/ordergrid/grid-node/node"
+)
+
+// nodeEnv makes the program a grid node. The real one finds the API server by files at a fixed place of a container, which
+// processes on one machine cannot each have.
+const nodeEnv = "ORDERGRID_LIVE_NODE"
+
+// nodeSpec is how a grid node is started.
+type nodeSpec struct{ Kubeconfig, Pod, IP, Sink string }
+
+// IsNode says whether this process was started as a grid node; then it has run, and this is its exit status.
+func IsNode() (status int, yes bool) {
+	text := os.Getenv(nodeEnv)
+	if text == "" {
+		return 0, false
+	}
+	if err := runNode(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+func runNode(text string) error {
+	var s nodeSpec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + api.ShardName(gridName, 0) // no more rights than the pod has
+	a, err := arbiter.New(config, namespace)
+	if err != nil {
+		return err
+	}
+	var peers []string
+	for i := range replicas {
+		peers = append(peers, fmt.Sprintf("%s:%d", nodeIP(i), api.DataPort))
+	}
+	data := fmt.Sprintf("%s:%d", s.IP, api.DataPort)
+	n, err := node.New(node.Config{Grid: gridName, Pod: s.Pod, Replicas: replicas, Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: peers,
+		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return n.Run(ctx)
+}
+
+// createPod does what the StatefulSet controller and the kubelet do.
+func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, i int) error {
+	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
+	pod.Name, pod.Namespace = podName(i), namespace
+	if err := r.kube.Create(ctx, pod); err != nil {
+		return err
+	}
+	pod.Status.PodIP = nodeIP(i)
+	return r.kube.Status().Update(ctx, pod)
+}
+
+func (r *Run) startNode(i int) error {
+	text, err := json.Marshal(nodeSpec{r.kubeconfig(), podName(i), nodeIP(i), filepath.Join(r.o.Dir, "sink")})
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.nodes[i], err = r.spawn(podName(i), []string{nodeEnv + "=" + string(text)}, self)
+	return err
+}
+
+// Kill ends the process of a pod as a crash does, and starts it again after a while, as the kubelet does.
+func (r *Run) Kill(ctx context.Context, i int, away time.Duration) error {
+	r.mu.Lock()
+	p := r.nodes[i]
+	r.mu.Unlock()
+	p.kill()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(away):
+	}
+	return r.startNode(i)
+}
+
+// kubelet keeps the Ready condition of the pods.
+func (r *Run) kubelet(ctx context.Context) {
+	asker := &http.Client{Timeout: 2 * time.Second}
+	last := map[int]corev1.ConditionStatus{}
+	for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		for i := range replicas {
+			want := corev1.ConditionFalse
+			if resp, err := asker.Get(fmt.Sprintf("http://%s:%d/readyz", nodeIP(i), api.HTTPPort)); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+				if resp.StatusCode == http.StatusOK {
+					want = corev1.ConditionTrue
+				}
+			}
+			if last[i] == want {
+				continue
+			}
+			pod := &corev1.Pod{}
+			if r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: podName(i)}, pod) != nil {
+				continue
+			}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: want}}
+			if r.kube.Status().Update(ctx, pod) == nil { // else again in a moment
+				last[i] = want
+			}
+		}
+	}
+}
