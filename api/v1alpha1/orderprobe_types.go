@@ -9,6 +9,9 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-scale' || !has(self.overrides) || !has(self.overrides.probes)",messageExpression="'probes %s cannot be set for stac-scale, in which two probes go with every pair of servers; remove spec.overrides.probes'.format([self.overrides.probes])"
+// +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="self.scenario != 'flow-replay' || has(self.arrival)",message="scenario flow-replay needs arrival with the recording to play: type: Replay and replay.source"
+// +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="!has(self.arrival) || !(self.scenario in {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}) || {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}[self.scenario] == self.arrival.type",messageExpression="'type %s does not fit scenario %s, which is about another arrival; leave arrival out, or choose scenario stac-pair'.format([self.arrival.type, self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="!has(self.arrival) || self.arrival.type != 'Replay' || !has(self.overrides) || !has(self.overrides.ratesPerProbe)",message="ratesPerProbe cannot be set for arrival Replay, which has the rates of its recording; set arrival.replay.speeds"
 type OrderProbeSpec struct {
 	// gridRef names the OrderGrid in the same namespace that is measured.
 	// +required
@@ -24,6 +27,15 @@ type OrderProbeSpec struct {
 	// +default="Scaled"
 	// +kubebuilder:default=Scaled
 	Parameters ParameterSet `json:"parameters,omitempty"`
+
+	// arrival says how orders arrive. Default: the scenario's; steady in the published ones.
+	// +optional
+	Arrival *OrderArrival `json:"arrival,omitempty"`
+
+	// orders is Uniform (the 305-byte order of the published tests) or Varied (new, cancel and replace of many symbols,
+	// sizes and prices). Default: Uniform where orders arrive steadily, else Varied.
+	// +optional
+	Orders OrderKind `json:"orders,omitempty"`
 
 	// overrides replace single parameters of the scenario; the report then says so.
 	// +optional
@@ -56,9 +68,9 @@ type OrderProbeSpec struct {
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 }
 
-// Scenario names a benchmark of the published report.
+// Scenario names a benchmark: stac-… of the published report, flow-… of order flow beyond it.
 //
-// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;flow-hawkes;flow-replay;flow-day
 type Scenario string
 
 const (
@@ -68,6 +80,12 @@ const (
 	ScenarioPair Scenario = "stac-pair"
 	// ScenarioScale is one, two and three independent pairs at an equal rate per probe.
 	ScenarioScale Scenario = "stac-scale"
+	// ScenarioHawkes is bursts against a steady rate with the same mean.
+	ScenarioHawkes Scenario = "flow-hawkes"
+	// ScenarioReplay plays a recording at several speeds.
+	ScenarioReplay Scenario = "flow-replay"
+	// ScenarioDay is a trading day, compressed.
+	ScenarioDay Scenario = "flow-day"
 )
 
 // ParameterSet says at which size a scenario is run.

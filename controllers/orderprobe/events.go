@@ -34,5 +34,5 @@ func conditionEvents(before, after []metav1.Condition) (events []event) {
 }
 
 func waitsForPerson(reason string) bool {
-	return reason == reasonGridNotFound || reason == reasonNameTaken
+	return reason == reasonGridNotFound || reason == reasonNameTaken || reason == reasonNoRecording
 }

@@ -15,6 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/probe/pod"
+	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -85,6 +86,7 @@ func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev
 		Affinity:   awayFromGrid(probe),
 		Containers: []corev1.Container{container(probe, plan, defaults)},
 	}
+	addRecording(probe, &spec)
 	if p := probe.Spec.Placement; p != nil {
 		spec.NodeSelector, spec.Tolerations = p.NodeSelector, p.Tolerations
 	}
@@ -140,14 +142,23 @@ func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) cor
 	return c
 }
 
-// memory a probe asks for: 64 bytes per order of its longest step, whose times it keeps, and 128 MiB for the rest.
+// memory a probe asks for: 64 bytes per order of its longest step, whose times it keeps, and 128 MiB for the rest. Orders
+// that do not arrive steadily have a schedule of up to 64 bytes besides; a recording takes 256 a message while it is read.
 func memory(plan scenario.Plan) int64 {
 	var most int64
 	for _, step := range plan.Steps {
 		most = max(most, plan.Orders(step))
 	}
+	each := int64(64)
+	switch {
+	case plan.Arrival == nil:
+	case plan.Arrival.Type == flow.Replay:
+		each = 64 + 64 + 256
+	default:
+		each = 64 + 64
+	}
 	const mib = 1 << 20
-	return (64*most/mib + 128) * mib
+	return (each*most/mib + 128) * mib
 }
 
 // args is the command line of a probe pod. $(PROBE_INDEX) is expanded by the kubelet.
@@ -163,6 +174,7 @@ func args(probe *api.OrderProbe) []string {
 		"--scenario", string(probe.Spec.Scenario),
 		"--" + strings.ToLower(string(probe.Spec.Parameters)),
 	}
+	list = append(list, arrivalArgs(probe)...)
 	o := probe.Spec.Overrides
 	if o == nil {
 		return list

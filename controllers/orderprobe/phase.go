@@ -19,6 +19,7 @@ const (
 	reasonGridNotFound     = "GridNotFound"
 	reasonGridNotAvailable = "GridNotAvailable"
 	reasonGridMismatch     = "GridMismatch"
+	reasonNoRecording      = "RecordingNotFound"
 	reasonGridTooSmall     = "GridTooSmall"
 	reasonPlanInvalid      = "PlanInvalid"
 	reasonNameTaken        = "NameTaken"
@@ -54,6 +55,8 @@ type observation struct {
 	barrier  *corev1.ConfigMap   // nil: not created yet
 	channels []*corev1.ConfigMap // one per pod, by index; nil: not created yet
 	pods     []corev1.Pod
+	// noRecording says that the recording of a replay is not there; empty if it is, or cannot be known.
+	noRecording string
 }
 
 // decision is a phase and, where it is shown, its reason and message.
@@ -96,6 +99,9 @@ func decideBeforeStart(o *observation) decision {
 	}
 	if reason, message := mismatch(o.plan, o.grid); reason != "" {
 		return decision{phaseImpossible, reason, message}
+	}
+	if o.noRecording != "" {
+		return decision{phaseWaiting, reasonNoRecording, o.noRecording}
 	}
 	for _, kind := range []string{api.ConditionAvailable, api.ConditionRedundant} {
 		c := meta.FindStatusCondition(o.grid.Status.Conditions, kind)

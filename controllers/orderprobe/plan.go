@@ -10,9 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// planOf is the plan the probe's pods will come to from the same words.
+// planOf is the plan the probe's pods will come to from the same words. Of a replay it is the largest there may be: only
+// the pods see the recording.
 func planOf(data *published.Data, probe *api.OrderProbe) (scenario.Plan, error) {
-	o := scenario.Options{}
+	o := scenario.Options{Arrival: arrivalOf(probe), Orders: ordersOf(probe), Speeds: speedsOf(probe)}
 	switch probe.Spec.Parameters {
 	case api.ParametersExact:
 		o.Mode = scenario.Exact

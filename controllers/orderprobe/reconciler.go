@@ -35,6 +35,8 @@ const (
 	startDelay = 3 * time.Second
 	// conflictRetry is when to look again after the cache was behind.
 	conflictRetry = time.Second
+	// recordingRetry is when to look again for a recording that was not there.
+	recordingRetry = 5 * time.Second
 )
 
 // Defaults are what an OrderProbe gets that does not say otherwise; the operator's command line sets them.
@@ -139,6 +141,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, errors.Join(actErr, err)
 	}
 	record(probe)
+	if d.reason == reasonNoRecording {
+		return ctrl.Result{RequeueAfter: recordingRetry}, actErr // nobody tells of ConfigMaps of others
+	}
 	return ctrl.Result{}, actErr
 }
 
@@ -270,6 +275,11 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 	}
 	if o.barrier, err = r.ownConfigMap(ctx, probe, runName(probe)); err != nil {
 		return nil, err
+	}
+	if o.job == nil && !done(probe) {
+		if o.noRecording, err = r.recordingMissing(ctx, probe); err != nil {
+			return nil, err
+		}
 	}
 	o.channels = make([]*corev1.ConfigMap, o.plan.Probes)
 	for index := range o.channels {
