@@ -153,7 +153,7 @@ func TestLayoutsNearMisses(t *testing.T) {
 		"last SOH gone":                        []byte(strings.ReplaceAll(text(fix44(base))[:len(fix44(base))-1]+"x", "|", "\x01")),
 		"SOH before CheckSum gone":             sealed(strings.Replace(text(fix44(base)), "|10=", "x10=", 1)),
 		"two bytes that sum up to what it was": []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "some text", "sone text", 1), "|", "\x01")),
-		"two bytes exchanged in a value":       []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "some text", "smoe text", 1), "|", "\x01")),
+		"two bytes exchanged in a value":       []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "some text", "some etxt", 1), "|", "\x01")),
 		"a cancel":                             envelopeFor("F", base),
 		"two bytes exchanged over a SOH":       []byte(strings.ReplaceAll(strings.Replace(text(fix44(base)), "54=1|60", "54=|160", 1), "|", "\x01")),
 		"cut by one byte":                      fix44(base)[:len(fix44(base))-1],
