@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/chromium"
 	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
 var (
@@ -75,7 +76,8 @@ func TestReportInABrowser(t *testing.T) {
 	if err := Write(&both, []*report.Report{single, pair}, report.ReplicationCost(single, pair)); err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string][]byte{"pair": write(t, pair), "both": both.Bytes(), "invalid": write(t, build(t, invalid)), "hostile": write(t, build(t, poisoned))}
+	pages := map[string][]byte{"pair": write(t, pair), "both": both.Bytes(), "hawkes": write(t, build(t, fixture(t, "flow-hawkes", quick()))),
+		"scale": write(t, build(t, fixture(t, "stac-scale", scenario.Options{Rates: []int{100, 500}}))), "invalid": write(t, build(t, invalid)), "hostile": write(t, build(t, poisoned))}
 	if *htmlFile != "" {
 		given, err := os.ReadFile(*htmlFile)
 		if err != nil {

@@ -70,8 +70,24 @@ func newView(r *report.Report) *view {
 	return v
 }
 
-// chosen are at most n of the main groups, the lowest and the highest rate among them.
-func (v *view) chosen(n int) []report.Group { return spaced(v.main, n) }
+// chosen are at most n of the main groups: where orders came in several ways at the
+// highest rate those, else the lowest and the highest rate and some between.
+func (v *view) chosen(n int) []report.Group {
+	if same := v.highest(); len(same) > 1 {
+		return spaced(same, n)
+	}
+	return spaced(v.main, n)
+}
+
+// highest are the main groups of the highest rate: several if orders came in several ways.
+func (v *view) highest() (out []report.Group) {
+	for _, g := range v.main {
+		if g.Rate == v.main[len(v.main)-1].Rate {
+			out = append(out, g)
+		}
+	}
+	return out
+}
 
 func spaced[T any](all []T, n int) []T {
 	if len(all) <= n {
@@ -104,7 +120,23 @@ func (v *view) here(g report.Group, metric string) (us float64, ok bool) {
 
 // rateText names a group: 6,000 orders/s.
 func rateText(g report.Group) string {
-	return numtext.Thousands(float64(g.TotalRate)) + " orders/s"
+	s := numtext.Thousands(float64(g.TotalRate)) + " orders/s"
+	if g.Arrival != "" {
+		s += ", " + cut(g.Arrival, 16)
+	}
+	return s
+}
+
+// boldWider is how much wider bold words are.
+const boldWider = 1.13
+
+// lineName is a name beside a line, which may take a third of the drawing.
+func lineName(words string, width float64) string { return plot.Fit(words, 12*boldWider, 0.36*width) }
+
+// below writes the name of the x axis under a frame.
+func below(fr *plot.Frame, words string) {
+	x := max((fr.Left+fr.Right)/2, plot.TextWidth(words, 12)/2+2)
+	fr.Text(plot.Text{At: plot.Point{X: x, Y: fr.Bottom + 36}, Words: words, Role: plot.Muted, Anchor: plot.Middle})
 }
 
 func valid(g report.Group) bool { return g.Verdict == report.OK }

@@ -18,12 +18,20 @@ func histograms(v *view) (Figure, bool) {
 	groups := v.chosen(3)
 	f := Figure{
 		Name:  "histograms",
-		Title: "Create-to-end latency at " + countText(len(groups), "rate"),
+		Title: "Create-to-end latency " + v.of(groups),
 		Caption: "How many of the orders took how long, on a logarithmic time axis; all panels have the same axes. " +
 			"Solid lines mark what was measured here, dashed ones what was published at the same rate.",
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing { return drawHistograms(f, v, groups, width) }
 	return f, len(groups) > 0
+}
+
+// of names what chosen groups differ in.
+func (v *view) of(groups []report.Group) string {
+	if len(groups) > 1 && groups[0].TotalRate == groups[1].TotalRate {
+		return "at " + numtext.Thousands(float64(groups[0].TotalRate)) + " orders/s"
+	}
+	return "at " + countText(len(groups), "rate")
 }
 
 func countText(n int, what string) string {
@@ -102,7 +110,7 @@ func drawHistograms(f *Figure, v *view, groups []report.Group, width float64) *p
 	return d
 }
 
-func percentText(v float64) string { return fmt.Sprintf("%g %%", v) }
+func percentText(v float64) string { return fmt.Sprintf("%.3g %%", v) }
 
 func histogramPanel(fr *plot.Frame, v *view, g report.Group, b bins, y0 float64) {
 	heading := rateText(g)

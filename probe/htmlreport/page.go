@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func newSection(r *report.Report, id string) section {
 	}
 	tables := map[string]*table{}
 	var more []*table // those this page has no place of their own for
-	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true}
+	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true}
 	for _, t := range r.Tables(true) {
 		if x := newTable(t); placed[t.Name] {
 			tables[t.Name] = x
@@ -112,7 +113,13 @@ func newSection(r *report.Report, id string) section {
 		}
 	}
 	cpu, _ := r.ServerCPU()
-	add(part{Title: "Published and here", Intro: "Published figures: " + r.Source + ". A ratio below 1 is faster here. Figures are compared only at equal rates."}, "rates scaling", "c2e s2e i2e scaling")
+	latencies := part{Title: "Measured here", Intro: "Published figures: " + r.Source + "."}
+	if slices.ContainsFunc(r.Rows, func(row report.Row) bool { return row.Published != nil }) {
+		latencies.Title = "Published and here"
+		latencies.Intro += " A ratio below 1 is faster here. Figures are compared only at equal rates."
+	}
+	add(latencies, "rates scaling", "c2e s2e i2e scaling")
+	add(part{Title: "What was offered"}, "", "flow")
 	if len(more) > 0 {
 		s.Parts = append(s.Parts, part{Title: "More figures", Tables: more})
 	}
@@ -147,10 +154,11 @@ type headline struct{ Name, Value, Unit, Beside string }
 func newHeadline(r *report.Report) []headline {
 	v := newView(r)
 	var g *report.Group
+	compared := false
 	for i := range v.main {
 		_, comparable := v.published(v.main[i], "c2e mean")
-		if valid(v.main[i]) && (comparable || g == nil) {
-			g = &v.main[i]
+		if valid(v.main[i]) && (comparable || !compared) {
+			g, compared = &v.main[i], comparable
 		}
 	}
 	if g == nil {

@@ -17,7 +17,7 @@ func nines(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 // percentiles is the whole distribution at up to five rates.
 func percentiles(v *view) (Figure, bool) {
-	groups := v.chosen(5)
+	groups := spaced(v.main, 5)
 	f := Figure{
 		Name:  "percentiles",
 		Title: "Create-to-end by percentile",
@@ -88,7 +88,7 @@ func (l distribution) end() float64 {
 func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Drawing {
 	var names []string
 	for i := range lines {
-		names = append(names, lines[i].label())
+		names = append(names, lineName(lines[i].label(), width))
 	}
 	height, left, right := 340.0, 62.0, width-plot.LabelRoom(names...)
 	if width < Wide {
@@ -123,7 +123,7 @@ func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Dra
 		}
 	}
 	fr.AxisX(ticks, func(v float64) string { return at[v] })
-	d.Text(plot.Text{At: plot.Point{X: (left + right) / 2, Y: height - 8}, Words: "per cent of the orders took at most", Role: plot.Muted, Anchor: plot.Middle})
+	below(fr, "per cent of the orders took at most")
 	var labels []plot.Label
 	for _, l := range lines {
 		if l.h.Count() == 0 {
@@ -139,7 +139,7 @@ func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Dra
 		if last.X < right-1 { // a short line has its end marked
 			d.Mark(plot.Mark{Role: l.role, Radius: 2.5}, "", last)
 		}
-		labels = append(labels, plot.Label{Words: l.label(), Role: role, Y: last.Y, Bold: true})
+		labels = append(labels, plot.Label{Words: lineName(l.label(), width), Role: role, Y: last.Y, Bold: true})
 	}
 	drawPublished(fr, lines)
 	fr.Labels(right+4, labels)
@@ -181,6 +181,9 @@ func drawPublished(fr *plot.Frame, lines []distribution) {
 			x = max(x, line[n-1].X)
 			ends = append(ends, plot.Label{Words: "published " + strings.TrimSuffix(l.name, " orders/s"), Role: plot.Published, Y: line[n-1].Y})
 		}
+	}
+	for i := range ends {
+		ends[i].Words = plot.Fit(ends[i].Words, 12, fr.Width-x-20)
 	}
 	fr.Labels(x+4, ends)
 }

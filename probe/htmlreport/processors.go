@@ -51,7 +51,10 @@ func processors(v *view) (Figure, bool) {
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing {
 		const row = 30.0
-		left, right := 130.0, width-118 // room for words on the right
+		left, right := 0.0, width-118 // room for words on the right
+		for _, u := range all {
+			left = max(left, plot.TextWidth(rateText(u.g)+" ×", 12)+10)
+		}
 		d := plot.New(width, float64(len(all))*row+44, f.Title)
 		fr := d.Frame(left, 6, right, float64(len(all))*row+14, plot.Scale{Lo: 0, Hi: max(top*1.05, 0.01)}, plot.Scale{Lo: 0, Hi: 1})
 		ticks := fr.X.Ticks(5)
@@ -59,7 +62,7 @@ func processors(v *view) (Figure, bool) {
 			x := fr.X.At(t)
 			d.Line(plot.Stroke{Role: plot.Rule, Width: 1}, plot.Point{X: x, Y: fr.Top}, plot.Point{X: x, Y: fr.Bottom})
 		}
-		fr.AxisX(ticks, func(v float64) string { return fmt.Sprintf("%g", v) })
+		fr.AxisX(ticks, func(v float64) string { return fmt.Sprintf("%.3g", v) })
 		for i, u := range all {
 			y := fr.Top + row*float64(i) + row/2
 			role, suffix := plot.Ink, ""

@@ -2,6 +2,7 @@ package htmlreport
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
@@ -31,6 +32,18 @@ func rates(v *view) (Figure, bool) {
 		Caption: "Create-to-end, mean and median; filled marks and solid lines are measured here, hollow marks and dashed lines are published. Both axes are logarithmic.",
 	}
 	var curves []curve
+	if ways := v.arrivals(); len(ways) > 1 {
+		f.Caption = "Create-to-end, mean (solid) and p99 (dashed), by the way in which orders came. Both axes are logarithmic."
+		curves = v.byArrival(ways)
+	} else {
+		curves = v.besidePublished()
+	}
+	f.draw = func(f *Figure, width float64) *plot.Drawing { return drawCurves(f, width, curves, "orders/s in total") }
+	return f, len(v.rates()) > 1
+}
+
+// besidePublished are mean and median, here and published.
+func (v *view) besidePublished() (curves []curve) {
 	for i, m := range []struct{ metric, name string }{{"c2e mean", "mean"}, {"c2e p50", "median"}} {
 		shape := plot.ShapeOf(i)
 		here := curve{name: m.name + " here", role: plot.Here, mark: plot.Mark{Shape: shape, Role: plot.Here, Radius: 4}, bold: true}
@@ -45,8 +58,41 @@ func rates(v *view) (Figure, bool) {
 		}
 		curves = append(curves, here, pub)
 	}
-	f.draw = func(f *Figure, width float64) *plot.Drawing { return drawCurves(f, width, curves, "orders/s in total") }
-	return f, len(v.main) > 1
+	return curves
+}
+
+// byArrival are mean and p99 of each way in which orders came.
+func (v *view) byArrival(ways []string) (curves []curve) {
+	for i, way := range ways {
+		for j, m := range []string{"mean", "p99"} {
+			c := curve{name: m + ", " + cut(way, 16), role: plot.Kind(i), dash: plot.Dash(j), mark: plot.Mark{Shape: plot.ShapeOf(i), Role: plot.Kind(i), Radius: 4}, bold: j == 0}
+			for _, g := range v.main {
+				if us, ok := v.here(g, "c2e "+m); ok && g.Arrival == way {
+					c.points = append(c.points, point{float64(g.TotalRate), us, valid(g)})
+				}
+			}
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
+// arrivals are the ways in which orders came.
+func (v *view) arrivals() (out []string) {
+	for _, g := range v.main {
+		if !slices.Contains(out, g.Arrival) {
+			out = append(out, g.Arrival)
+		}
+	}
+	return out
+}
+
+// rates are the rates of the main groups.
+func (v *view) rates() (out []float64) {
+	for _, g := range v.main {
+		out = append(out, float64(g.TotalRate))
+	}
+	return unique(out)
 }
 
 // scaling is the mean of one, two and three pairs over the rate of a probe: where
@@ -90,7 +136,7 @@ func scaling(v *view) (Figure, bool) {
 func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Drawing {
 	var names []string
 	for _, c := range curves {
-		names = append(names, c.name)
+		names = append(names, lineName(c.name, width))
 	}
 	height, left, right := 340.0, 62.0, width-plot.LabelRoom(names...)
 	if width < Wide {
@@ -113,7 +159,7 @@ func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Dr
 	fr := d.Frame(left, 22, right, height-44, x, plot.Scale{Lo: lo, Hi: hi, Log: true})
 	fr.AxisY(fr.Y.Ticks(8), duration)
 	fr.AxisX(unique(xs), numtext.Thousands)
-	d.Text(plot.Text{At: plot.Point{X: (left + right) / 2, Y: height - 8}, Words: xName, Role: plot.Muted, Anchor: plot.Middle})
+	below(fr, xName)
 	var labels []plot.Label
 	for _, c := range curves {
 		var line []plot.Point
@@ -130,7 +176,7 @@ func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Dr
 			d.Mark(c.mark, hint, line[i])
 		}
 		if n := len(line); n > 0 {
-			labels = append(labels, plot.Label{Words: c.name, Role: c.role, Y: line[n-1].Y, Bold: c.bold})
+			labels = append(labels, plot.Label{Words: lineName(c.name, width), Role: c.role, Y: line[n-1].Y, Bold: c.bold})
 		}
 	}
 	fr.Labels(right+4, labels)

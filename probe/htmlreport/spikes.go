@@ -23,14 +23,15 @@ type spike struct {
 // stalled, and how each thread worked off what had piled up.
 func spikes(v *view) (Figure, bool) {
 	var all []spike
-	for _, g := range v.chosen(3) {
+	groups := v.chosen(3)
+	for _, g := range groups {
 		if s, ok := worstSpike(g); ok {
 			all = append(all, s)
 		}
 	}
 	f := Figure{
 		Name:  "spikes",
-		Title: "The worst moment at " + countText(len(all), "rate"),
+		Title: "The worst moment " + v.of(groups),
 		Caption: "Every mark is an order at the time it was created; its shape and colour are the thread that published it. The bracket is the time without an acknowledgement, " +
 			"shaded stretches are pauses of a runtime. After a stall each thread works off its orders: one descent a thread.",
 	}
@@ -83,12 +84,12 @@ func drawSpikes(f *Figure, width float64, all []spike) *plot.Drawing {
 		s := &all[i]
 		y0 := panel * float64(i)
 		heading := fmt.Sprintf("%s, probe %s", rateText(s.g), cut(s.probe, 8))
-		d.Text(plot.Text{At: plot.Point{X: left, Y: y0 + 15}, Words: heading, Size: 14, Bold: true})
 		words := s.describe()
-		at, anchor := plot.Point{X: right, Y: y0 + 15}, plot.End
+		at, anchor, room := plot.Point{X: right, Y: y0 + 15}, plot.End, (right-left)/2
 		if width < Wide {
-			at, anchor = plot.Point{X: left, Y: y0 + 31}, plot.Start
+			at, anchor, room = plot.Point{X: left, Y: y0 + 31}, plot.Start, right-left
 		}
+		d.Text(plot.Text{At: plot.Point{X: left, Y: y0 + 15}, Words: plot.Fit(heading, 14*boldWider, room), Size: 14, Bold: true})
 		d.Text(plot.Text{At: at, Words: words, Role: plot.Muted, Size: 11.5, Anchor: anchor})
 		lo, hi, top := math.Inf(1), 0.0, 0.0
 		for _, o := range s.Orders {

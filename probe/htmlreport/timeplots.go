@@ -159,7 +159,7 @@ func drawTracks(f *Figure, width float64, tracks []track) *plot.Drawing {
 			y += strip
 		}
 		low := d.Frame(left, y, right, y, x, plot.Scale{})
-		low.AxisX(low.X.Ticks(6), func(ms float64) string { return fmt.Sprintf("%g s", ms/1000) })
+		low.AxisX(low.X.Ticks(6), func(ms float64) string { return fmt.Sprintf("%.4g s", ms/1000) })
 		y += axis
 	}
 	return d

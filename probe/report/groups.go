@@ -1,9 +1,10 @@
 package report
 
-// Group is everything measured at one rate with one number of pairs: its valid
-// runs merged, or all of them if none is valid (Verdict says so).
+// Group is everything measured at one rate with one number of pairs and one
+// way of arriving: its valid runs merged, or all of them if none is valid (Verdict says so).
 type Group struct {
 	Pairs, Rate, TotalRate int
+	Arrival                string // as Row.Arrival: how orders came, empty where all came steadily
 	Verdict, Reason        string // as Row.Verdict
 
 	CreateToEnd, SendToEnd, IntendedToEnd, Lag Histogram
@@ -30,7 +31,7 @@ func (r *Report) Groups() []Group {
 	out := make([]Group, 0, len(r.groups))
 	for _, g := range r.groups {
 		verdict, reason := g.verdict()
-		x := Group{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Verdict: verdict, Reason: reason,
+		x := Group{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason,
 			CreateToEnd: g.c2e, SendToEnd: g.s2e, IntendedToEnd: g.i2e, Lag: g.lag}
 		for _, v := range g.runs {
 			run := GroupRun{Run: v.step.Run, Valid: len(v.reasons) == 0, Conditions: v.conditions}
@@ -46,7 +47,7 @@ func (r *Report) Groups() []Group {
 
 // Figure is the merged row of a group, such as "c2e mean"; not ok if there is none.
 func (r *Report) Figure(g Group, metric string) (Row, bool) {
-	return r.figureOf(&group{pairs: g.Pairs, rate: g.Rate}, metric)
+	return r.figureOf(&group{pairs: g.Pairs, rate: g.Rate, label: g.Arrival}, metric)
 }
 
 // Shared says that probes and servers ran on the same cores.
