@@ -274,3 +274,21 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// TestRules: the PrometheusRule has the groups of dashboards/rules, templates of alerts left alone.
+func TestRules(t *testing.T) {
+	source, err := os.ReadFile("../dashboards/rules/ordergrid.rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	if err := yaml.Unmarshal(source, &want); err != nil {
+		t.Fatal(err)
+	}
+	got := render(t, "monitoring.prometheusRule=always")["PrometheusRule/og-ordergrid"].Object["spec"]
+	a, errA := yaml.Marshal(got)
+	b, errB := yaml.Marshal(want)
+	if errA != nil || errB != nil || len(want) == 0 || !bytes.Equal(a, b) {
+		t.Errorf("the PrometheusRule differs from dashboards/rules: %v, %v\n%s", errA, errB, a)
+	}
+}

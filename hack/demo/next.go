@@ -26,6 +26,7 @@ func nextAfterFull(_ context.Context, d *demo) error {
   kubectl get cm -n %s stac-pair-report -o jsonpath='{.data.table\.txt}'
   kubectl ordergrid verify pair -n %s             compare the replicas' logs byte for byte
   curl -s http://%s/metrics | grep ordergrid_       what Prometheus scrapes from a grid pod
+  go run ./dashboards/cmd/watch                     a real Prometheus of this cluster, with the alerts, for your Grafana (docs/dashboards.md)
   kubectl apply -f docs/examples/three-pairs/       more manifests to try
   make demo-down                                    remove the cluster`,
 		d.cluster.kube.Kubeconfig, d.cluster.tools, namespace, namespace, namespace, d.cluster.metricsAddress))
