@@ -115,7 +115,7 @@ type Snapshot struct {
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64
 	Fabric      Fabric
-	Replicas    int    // copies of each partition that the grid is to have
-	Sink        string // where write-behind writes to: hold, file
+	Replicas    int       // copies of each partition that the grid is to have
+	Sink        string    // where write-behind writes to: hold, file
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 }

@@ -24,11 +24,19 @@ type Share struct {
 
 const (
 	// readEvery is how often complete records are looked for.
-	readEvery = 100 * time.Millisecond
-	// lowest is the priority of the reading thread: it does not take a core from
-	// a thread that creates or publishes.
+	readEvery = 250 * time.Millisecond
+	// lowest is the priority of threads that count and answer scrapes: they do not
+	// take a core from one that creates or publishes.
 	lowest = 19
 )
+
+// lowPriority runs f on a thread that ends with the goroutine, and its priority
+// with it.
+func lowPriority(f func()) {
+	runtime.LockOSThread()
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, lowest) // lowering is always allowed
+	f()
+}
 
 // Follow counts the records of a step as they are completed. The returned
 // function has to be called when the step has ended; it counts what is left.
@@ -49,10 +57,8 @@ func (r *Run) Follow(number int, shares []Share) (end func()) {
 	r.m.mu.Unlock()
 	var stop atomic.Bool
 	done := make(chan struct{})
-	go func() {
+	go lowPriority(func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the priority goes with the thread
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, lowest)
 		pause := unix.NsecToTimespec(int64(readEvery))
 		for !stop.Load() {
 			for i := range readers {
@@ -60,7 +66,7 @@ func (r *Run) Follow(number int, shares []Share) (end func()) {
 			}
 			_ = unix.Nanosleep(&pause, nil) // a signal only makes it shorter
 		}
-	}()
+	})
 	return func() {
 		stop.Store(true)
 		<-done

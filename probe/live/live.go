@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -146,29 +145,44 @@ func (r *Run) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Registry has the metrics and those of the process. Those of Go's runtime are
-// left out: reading them stops the program for a moment.
+// Registry has the metrics, and only them: those of Go's runtime stop the program
+// for a moment when they are read, those of the process are a walk through /proc.
 func (m *Metrics) Registry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(m, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(m)
 	return reg
 }
 
-// Serve answers scrapes at /metrics of address until stop is called; stop ends
-// an answer that is under way after a second.
+// Serve answers scrapes at /metrics of address until stop is called, which ends an
+// answer that is under way.
 func (m *Metrics) Serve(address string) (at net.Addr, stop func(), err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, nil, err
 	}
-	mux := http.NewServeMux()
+	work := make(chan func())
+	go lowPriority(func() {
+		for f := range work {
+			f()
+		}
+	})
 	// Compressing costs more than it saves, at the expense of what is measured.
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry(), promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 1, ErrorHandling: promhttp.HTTPErrorOnError}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	answer := promhttp.HandlerFor(m.Registry(), promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.HTTPErrorOnError})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		done := make(chan struct{})
+		select {
+		case work <- func() { defer close(done); answer.ServeHTTP(w, r) }:
+			<-done
+		case <-r.Context().Done():
+		}
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = srv.Serve(l) // it ends with Close
 	}()
+	// The thread of lowest priority stays, idle, until the process ends.
 	return l.Addr(), func() { _ = srv.Close(); <-done }, nil
 }
