@@ -33,7 +33,7 @@ const (
 // job runs one pod per probe, all at once. A pod that fails is not replaced: what the others measured meanwhile would
 // not be the scenario any more.
 func job(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) *batchv1.Job {
-	pods := int32(plan.Probes)
+	pods := int32(plan.Processes())
 	return &batchv1.Job{
 		ObjectMeta: probeMeta(probe, probe.Name),
 		Spec: batchv1.JobSpec{
@@ -142,13 +142,10 @@ func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) cor
 	return c
 }
 
-// memory a probe asks for: 64 bytes per order of its longest step, whose times it keeps, and 128 MiB for the rest. Orders
+// memory a pod asks for: 64 bytes per order of its probes' longest step, whose times it keeps, and 128 MiB for the rest. Orders
 // that do not arrive steadily have a schedule of up to 64 bytes besides; a recording takes 256 a message while it is read.
 func memory(plan scenario.Plan) int64 {
-	var most int64
-	for _, step := range plan.Steps {
-		most = max(most, plan.Orders(step))
-	}
+	most := plan.MostOrders() * int64(len(plan.ProbesOf(0)))
 	each := int64(64)
 	switch {
 	case plan.Arrival == nil:

@@ -173,8 +173,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 // launch creates what a run needs, the Job last.
 func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	applier := r.applier()
-	objects := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Probes), roleBinding(o.probe)}
-	for index := range o.plan.Probes {
+	objects := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Processes()), roleBinding(o.probe)}
+	for index := range o.plan.Processes() {
 		objects = append(objects, channel(o.probe, index))
 	}
 	if o.startAt() == "" {
@@ -281,7 +281,7 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 			return nil, err
 		}
 	}
-	o.channels = make([]*corev1.ConfigMap, o.plan.Probes)
+	o.channels = make([]*corev1.ConfigMap, o.plan.Processes())
 	for index := range o.channels {
 		if o.channels[index], err = r.ownConfigMap(ctx, probe, channelName(probe, index)); err != nil {
 			return nil, err

@@ -21,6 +21,8 @@ type planFlags struct {
 	repeats, threads, probes int
 	arrival                  arrivalFlags
 
+	search searchFlags
+
 	set *pflag.FlagSet
 }
 
@@ -34,6 +36,7 @@ func (f *planFlags) register(set *pflag.FlagSet) {
 	set.DurationVar(&f.measure, "measure", 0, "time measured at each rate")
 	set.IntVar(&f.repeats, "repeats", 0, "runs at each rate")
 	set.IntVar(&f.threads, "threads", 0, "publishing threads of each probe")
+	f.search.register(set)
 	set.IntVar(&f.probes, "probes", 0, "probes at once, each with the full rate")
 	f.arrival.register(set)
 }
@@ -72,6 +75,9 @@ func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) 
 	}
 	o.Measure = f.measure
 	if err := f.arrival.options(f.set, name, &o); err != nil {
+		return scenario.Plan{}, err
+	}
+	if err := f.search.options(f.set, &o); err != nil {
 		return scenario.Plan{}, err
 	}
 	return scenario.New(d, name, o)

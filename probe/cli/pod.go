@@ -89,8 +89,8 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	if len(f.grid.endpoint) == 0 {
 		return usage(errors.New("--endpoint: name the grid's client service, such as trades-client:7400"))
 	}
-	if f.index < 0 || f.index >= plan.Probes {
-		return usage(fmt.Errorf("--index %d: the plan has probes 0 to %d", f.index, plan.Probes-1))
+	if f.index < 0 || f.index >= plan.Processes() {
+		return usage(fmt.Errorf("--index %d: the plan has pods 0 to %d", f.index, plan.Processes()-1))
 	}
 	channel, err := pod.New(pod.Config{Probe: f.probe, ProbeUID: f.uid, Index: f.index, Namespace: f.ns, Server: f.server, AccountDir: f.account})
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	defer stop()
 	ctx := cmd.Context()
 	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: []int{f.index}, Recording: f.plan.arrival.recording,
+		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: plan.ProbesOf(f.index), Recording: f.plan.arrival.recording,
 		Metrics: f.grid.metrics, Shared: f.shared, Flags: flagWords(cmd.Flags()), RequestTimeout: f.grid.timeout, Progress: newProgress(cmd.OutOrStdout(), plan),
 		Live: metrics,
 	}

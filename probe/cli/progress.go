@@ -41,13 +41,21 @@ func (p *progress) Begin(s scenario.Step, left time.Duration) {
 		p.first = p.begun
 	}
 	if !p.terminal {
-		fmt.Fprintf(p.w, "%s: step %d of %d: %s; %s left\n", p.plan.Scenario, s.ID+1, len(p.plan.Steps), stepText(s), round(left))
+		fmt.Fprintf(p.w, "%s: step %d of %d: %s; %s left\n", p.plan.Scenario, s.ID+1, p.steps(), stepText(s), round(left))
 		return
 	}
 	if p.done == nil {
 		p.done = make(chan struct{})
 		p.stopped.Go(p.draw)
 	}
+}
+
+// steps there are, of a search at most.
+func (p *progress) steps() int {
+	if p.plan.Search != nil {
+		return p.plan.Search.MaxSteps
+	}
+	return len(p.plan.Steps)
 }
 
 // End implements runner.Progress.
@@ -121,13 +129,13 @@ const barWidth = 30
 func (p *progress) bar(now time.Time) string {
 	in := now.Sub(p.begun)
 	share := min(1, in.Seconds()/(p.plan.WarmupTime()+p.plan.MeasureTime()).Seconds())
-	full := int((float64(p.step.ID) + share) / float64(len(p.plan.Steps)) * barWidth)
+	full := int((float64(p.step.ID) + share) / float64(p.steps()) * barWidth)
 	part := "measuring"
 	if in < p.plan.WarmupTime() {
 		part = "warm-up"
 	}
 	return fmt.Sprintf("[%s%s] %d/%d %s, %s, %s gone, %s left", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
-		p.step.ID+1, len(p.plan.Steps), stepText(p.step), part, round(now.Sub(p.first)), round(max(0, p.left-in)))
+		p.step.ID+1, p.steps(), stepText(p.step), part, round(now.Sub(p.first)), round(max(0, p.left-in)))
 }
 
 func stepText(s scenario.Step) string {

@@ -69,6 +69,11 @@ func (d *Data) Scenario(name string) (Scenario, bool) {
 	return Scenario{}, false
 }
 
+// IsRun reports whether a plan can be made of the scenario.
+func (s Scenario) IsRun() bool {
+	return s.IsOrderScenario() || s.IsFlowScenario() || s.Name == KneeScenario
+}
+
 // IsOrderScenario reports whether the scenario is a steady-rate order run, the
 // kind whose parameters Params can read.
 func (s Scenario) IsOrderScenario() bool {
@@ -130,6 +135,11 @@ func (d *Data) checkScenarios() error {
 			return fmt.Errorf("scenarios.json: scenario %q is unnamed or repeated", s.Name)
 		}
 		seen[s.Name] = true
+		if s.Name == KneeScenario {
+			if _, _, err := s.Knee(); err != nil {
+				return fmt.Errorf("scenarios.json: %w", err)
+			}
+		}
 		if s.IsFlowScenario() {
 			if _, _, err := s.Flow(); err != nil {
 				return fmt.Errorf("scenarios.json: %w", err)

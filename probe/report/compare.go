@@ -27,6 +27,8 @@ func publishedTable(scenario string, pairs int, latency string) (table, bool) {
 	t, ok := map[key]table{
 		{"stac-single", 0, "c2e"}: {"3-2", false}, // one probe: total is per probe
 		{"stac-pair", 0, "c2e"}:   {"3-5", true},
+		{"stac-knee", 0, "c2e"}:   {"3-5", true},
+		{"stac-knee", 0, "s2e"}:   {"A-2srv-S2E", true},
 		{"stac-pair", 0, "s2e"}:   {"A-2srv-S2E", true},
 		{"stac-scale", 1, "c2e"}:  {"A-2srv-C2E", true},
 		{"stac-scale", 1, "s2e"}:  {"A-2srv-S2E", true},

@@ -33,7 +33,7 @@ type group struct {
 
 // Reason is why a run is not valid.
 type Reason struct {
-	Guard   string `json:"guard"`   // schedule, rate, generator, host, samples, detector, topology, answers, arrival
+	Guard   string `json:"guard"`   // schedule, rate, generator, host, samples, detector, topology, answers, arrival, capacity
 	Verdict string `json:"verdict"` // INVALID or INVALID-CONTENDED
 	Text    string `json:"text"`
 }

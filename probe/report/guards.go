@@ -70,7 +70,7 @@ func guardProbe(r *Result, v run, p probeRun, say sayFunc) {
 	if p.CreatedRate < minCreatedShare*asked {
 		say("rate", Invalid, "probe %s created %s orders/s of %s", p.name, thousands(p.CreatedRate), thousands(asked))
 	} else if p.AckedRate < minAckedShare*asked {
-		say("rate", Invalid, "probe %s: %s orders/s acknowledged of %s offered: the grid did not keep up", p.name, thousands(p.AckedRate), thousands(asked))
+		say("capacity", Invalid, "probe %s: %s orders/s acknowledged of %s offered: the grid did not keep up", p.name, thousands(p.AckedRate), thousands(asked))
 	}
 	flowGuard(r, v, p, say)
 	if p.Samples < minSamplesOfARun {

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/published"
 )
 
 // Judgement is one of the scenario's verdicts (published.Scenario.Verdict).
@@ -30,7 +32,10 @@ const (
 	scaleLimitPct    = 8 // |mean vs 1 pair|; published at most 7.0
 )
 
-func judge(r *Report) []Judgement {
+func judge(r *Report, d *published.Data) []Judgement {
+	if r.Result.Plan.Search != nil {
+		return []Judgement{judgeCorrect(r), judgeValid(r), judgeKnee(r, d)}
+	}
 	out := []Judgement{judgeCorrect(r), judgeValid(r)}
 	steady := r.Result.Plan.Arrival == nil || r.Result.Plan.Arrival.IsSteady()
 	switch {

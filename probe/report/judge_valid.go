@@ -43,7 +43,7 @@ func judgeValid(r *Report) Judgement {
 // invalidRates counts the rates without a valid run, and says why the first has none.
 func (r *Report) invalidRates() (n int, status, reason string) {
 	for _, g := range r.groups {
-		if !g.invalid() {
+		if !g.invalid() || r.beyondKnee(g) {
 			continue
 		}
 		var all []Reason

@@ -73,7 +73,7 @@ type Check struct {
 // New makes the report of a result.
 func New(d *published.Data, r *Result) (*Report, error) {
 	s, ok := d.Scenario(r.Plan.Scenario)
-	if !ok || !s.IsOrderScenario() && !s.IsFlowScenario() {
+	if !ok || !s.IsRun() {
 		return nil, fmt.Errorf("report: unknown scenario %q", r.Plan.Scenario)
 	}
 	gs := groups(r)
@@ -97,7 +97,10 @@ func New(d *published.Data, r *Result) (*Report, error) {
 			out.Checks = append(out.Checks, check(g, run))
 		}
 	}
-	out.Judgements = judge(out)
+	if r.Plan.Search != nil {
+		out.Rows = append(out.kneeRows(d), out.Rows...)
+	}
+	out.Judgements = judge(out, d)
 	out.Verdict, out.Reason = overall(out)
 	if names := out.Failed(); out.Verdict == ReportValid && len(names) > 0 {
 		out.Reason += "; not as the scenario asks: " + strings.Join(names, ", ")

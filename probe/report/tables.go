@@ -34,6 +34,9 @@ func (g *Table) add(cells ...Cell) { g.Rows = append(g.Rows, cells) }
 
 // Tables are all tables of the report, in the order they are printed.
 func (r *Report) Tables(perRun bool) (out []*Table) {
+	if r.Result.Plan.Search != nil {
+		out = append(out, r.searchTable())
+	}
 	for _, l := range latencies {
 		out = append(out, r.latencyTable(l))
 	}

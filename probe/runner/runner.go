@@ -167,10 +167,7 @@ func (r *Run) newProbe(ctx context.Context, index int) (*probe, error) {
 		load: &load.Probe{Name: Name(index), ID: id, Version: r.cfg.FIX},
 		out:  report.Probe{Name: Name(index), Index: index, Partition: partition.String()},
 	}
-	var most int64
-	for _, s := range plan.Steps {
-		most = max(most, plan.Orders(s)+1)
-	}
+	most := plan.MostOrders() + 1
 	if p.orders, err = load.NewOrders(most); err != nil {
 		return p, err
 	}
@@ -236,12 +233,13 @@ func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error
 	}
 	r.result.StartedAt = begun.UTC().Format(time.RFC3339Nano)
 	var err error
-	for i, s := range r.cfg.Plan.Steps {
+	for i := 0; i < len(r.cfg.Plan.Steps); i++ {
+		s := r.cfg.Plan.Steps[i]
 		if startAt.IsZero() {
 			r.awaitQuiet(ctx)
 		}
 		start := clock.Now() + int64(leadTime)
-		if !startAt.IsZero() {
+		if !startAt.IsZero() && (i == 0 || r.cfg.Plan.Search == nil) {
 			// Other processes hold the same timetable: a step that begins late
 			// keeps its intended times, and its schedule lag shows it.
 			start = clock.At(startAt.Add(time.Duration(s.OffsetMs) * time.Millisecond))
@@ -252,11 +250,29 @@ func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error
 			break
 		}
 		r.cfg.Progress.End(s, steps)
+		r.searchOn()
 	}
 	for _, p := range r.probes {
 		r.result.Probes = append(r.result.Probes, p.out)
 	}
 	return r.result, err
+}
+
+// searchOn lets a search decide what its next step is.
+func (r *Run) searchOn() {
+	plan := &r.cfg.Plan
+	if plan.Search == nil {
+		return
+	}
+	so := *r.result
+	so.Plan, so.Probes = *plan, nil
+	for _, p := range r.probes {
+		so.Probes = append(so.Probes, p.out)
+	}
+	r.cfg.Progress.Say(report.LastTry(&so))
+	if plan.Extend(report.Tried(&so)) {
+		r.result.Plan = *plan
+	}
 }
 
 // leadTime is given to the threads of a step to be in place before it begins.
@@ -265,6 +281,9 @@ const leadTime = 30 * time.Millisecond
 // left estimates how long the steps from i on will take.
 func (r *Run) left(i int, startAt time.Time) time.Duration {
 	p := r.cfg.Plan
+	if p.Search != nil {
+		return time.Duration(p.Search.MaxSteps-i) * (p.WarmupTime() + p.MeasureTime()) // at most
+	}
 	if !startAt.IsZero() {
 		last := p.Steps[len(p.Steps)-1]
 		return time.Until(startAt.Add(time.Duration(last.OffsetMs+p.Warmup+p.Measure) * time.Millisecond))

@@ -40,7 +40,7 @@ func IsFlow(name string) bool { return flowArrival[name] != "" }
 // scenario is stac-pair with another flow.
 func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact published.Params, speeds []int, err error) {
 	base := s
-	if s.IsFlowScenario() {
+	if s.IsFlowScenario() || s.Name == published.KneeScenario {
 		base, _ = d.Scenario("stac-pair")
 	}
 	exact, scaled, err := base.Params()
@@ -54,6 +54,11 @@ func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact p
 		}
 		flowParams(&exact, flowExact)
 		flowParams(&scaled, flowScaled)
+	}
+	if s.Name == published.KneeScenario {
+		if err = kneeParams(s, &exact, &scaled); err != nil {
+			return chosen, exact, nil, err
+		}
 	}
 	speeds = flowScaled.Speed
 	switch mode {

@@ -43,6 +43,8 @@ type Options struct {
 	// largest that Arrival.MaxMessages allows.
 	Speeds    []int
 	Recording *flow.Recording
+	// Search changes single parameters of stac-knee; what is zero stays.
+	Search *Search
 }
 
 // Limits of what a plan may ask for; the OrderProbe kind has the same.
@@ -80,6 +82,8 @@ type Plan struct {
 	// Differences are the parameters that are not those of the published run,
 	// in words.
 	Differences []string `json:"differences,omitempty"`
+	// Search, if not nil, adds steps while the plan is carried out.
+	Search *Search `json:"search,omitempty"`
 
 	speeds    []int // of a replay
 	recording *flow.Recording
@@ -124,7 +128,7 @@ func (p Plan) Partition(probe int) (shard, index int) {
 // New makes the plan of a scenario.
 func New(d *published.Data, name string, o Options) (Plan, error) {
 	s, ok := d.Scenario(name)
-	if !ok || !s.IsOrderScenario() && !s.IsFlowScenario() {
+	if !ok || !s.IsRun() {
 		return Plan{}, fmt.Errorf("scenario %q: there are %s", name, strings.Join(Names(d), ", "))
 	}
 	if o.Mode == "" {
@@ -142,6 +146,12 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 		p.Shards = slices.Max(p.Pairs)
 		p.Probes = 2 * p.Shards
 	}
+	if err := p.search(s, o); err != nil {
+		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	}
+	if p.Search != nil {
+		params.RatesPerProbe = []int{p.Search.From}
+	}
 	if err := p.apply(params, speeds, o); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
@@ -155,7 +165,7 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 // Names lists the scenarios a plan can be made of.
 func Names(d *published.Data) (names []string) {
 	for _, s := range d.Scenarios {
-		if s.IsOrderScenario() || s.IsFlowScenario() {
+		if s.IsRun() {
 			names = append(names, s.Name)
 		}
 	}
@@ -303,6 +313,10 @@ func (p Plan) Orders(s Step) int64 {
 // OrdersPerPartition is the largest number of orders that a partition will
 // hold when the run has ended.
 func (p Plan) OrdersPerPartition() (most int64) {
+	if p.Search != nil {
+		// Up by doubling, a bisection below the top, the confirmations, and one disturbed run or two.
+		return 12 * p.MostOrders()
+	}
 	count := map[[2]int]int64{}
 	for _, s := range p.Steps {
 		for probe := range s.Probes {
@@ -316,7 +330,11 @@ func (p Plan) OrdersPerPartition() (most int64) {
 
 // Length is how long the steps take, without the pauses between them.
 func (p Plan) Length() time.Duration {
-	return time.Duration(len(p.Steps)) * (p.WarmupTime() + p.MeasureTime())
+	steps := len(p.Steps)
+	if p.Search != nil {
+		steps = p.Search.MaxSteps
+	}
+	return time.Duration(steps) * (p.WarmupTime() + p.MeasureTime())
 }
 
 func (p *Plan) differences(exact published.Params) (out []string) {
@@ -329,7 +347,7 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 	if IsFlow(p.Scenario) {
 		whose = "at full size"
 	}
-	say(p.speeds == nil && !slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (%s: %s)", list(p.Rates), whose, list(exact.RatesPerProbe))
+	say(p.speeds == nil && p.Search == nil && !slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (%s: %s)", list(p.Rates), whose, list(exact.RatesPerProbe))
 	say(p.Warmup != int64(exact.WarmupS)*1000, "warm-up %v (%d s)", p.WarmupTime(), exact.WarmupS)
 	say(p.Measure != int64(exact.MeasureS)*1000, "measured %v a run (%d s)", p.MeasureTime(), exact.MeasureS)
 	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, plural(p.Repeats, "run", "runs"), exact.Repeats)
@@ -341,6 +359,9 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 		say(!p.Arrival.IsSteady(), "arrival %s (steady)", p.Arrival)
 	}
 	say(p.Varied && !IsFlow(p.Scenario), "orders varied, with cancels and replaces (one and the same order)")
+	if p.Search != nil {
+		say(p.Search.differs != "", "objective %s (%s)", p.Search.Objective, p.Search.differs)
+	}
 	return out
 }
 
