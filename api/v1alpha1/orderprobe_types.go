@@ -12,6 +12,8 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="self.scenario != 'flow-replay' || has(self.arrival)",message="scenario flow-replay needs arrival with the recording to play: type: Replay and replay.source"
 // +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="!has(self.arrival) || !(self.scenario in {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}) || {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}[self.scenario] == self.arrival.type",messageExpression="'type %s does not fit scenario %s, which is about another arrival; leave arrival out, or choose scenario stac-pair'.format([self.arrival.type, self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="!has(self.arrival) || self.arrival.type != 'Replay' || !has(self.overrides) || !has(self.overrides.ratesPerProbe)",message="ratesPerProbe cannot be set for arrival Replay, which has the rates of its recording; set arrival.replay.speeds"
+// +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario == 'stac-knee' || !has(self.overrides) || !has(self.overrides.search)",messageExpression="'search cannot be set for %s; it goes with scenario stac-knee; remove spec.overrides.search'.format([self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-knee' || !has(self.overrides) || !(has(self.overrides.ratesPerProbe) || has(self.overrides.repeats))",message="ratesPerProbe and repeats cannot be set for stac-knee, which chooses its rates; set search.from and search.to"
 type OrderProbeSpec struct {
 	// gridRef names the OrderGrid in the same namespace that is measured.
 	// +required
@@ -70,7 +72,7 @@ type OrderProbeSpec struct {
 
 // Scenario names a benchmark: stac-… of the published report, flow-… of order flow beyond it.
 //
-// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;flow-hawkes;flow-replay;flow-day
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;flow-hawkes;flow-replay;flow-day
 type Scenario string
 
 const (
@@ -86,6 +88,8 @@ const (
 	ScenarioReplay Scenario = "flow-replay"
 	// ScenarioDay is a trading day, compressed.
 	ScenarioDay Scenario = "flow-day"
+	// ScenarioKnee looks for the highest rate of a pair under a latency objective, by bisection.
+	ScenarioKnee Scenario = "stac-knee"
 )
 
 // ParameterSet says at which size a scenario is run.
@@ -140,6 +144,43 @@ type ProbeOverrides struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'%s is out of range; allowed are 1 to 26'.format([self])"
 	Probes *int32 `json:"probes,omitempty"`
+
+	// search changes what stac-knee looks for.
+	// +optional
+	Search *ProbeSearch `json:"search,omitempty"`
+}
+
+// ProbeSearch is what stac-knee looks for: the highest rate at which a statistic of create-to-end latency is within a
+// limit. What is left out is the scenario's own.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.to) || self.from < self.to",messageExpression="'from %s is not below to %s; the search goes from the lower rate to the higher'.format([self.from, self.to])"
+type ProbeSearch struct {
+	// statistic is mean or p99.
+	// +optional
+	// +kubebuilder:validation:Enum=mean;p99
+	Statistic string `json:"statistic,omitempty"`
+
+	// limit of the statistic. 1us to 1m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1m')",messageExpression="'%s is not a duration from 1us to 1m; write it as 500us or 1ms'.format([self])"
+	Limit *metav1.Duration `json:"limit,omitempty"`
+
+	// from is the lowest rate tried, orders per second of each probe. 1 to 1000000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 1000000",messageExpression="'%s is out of range; allowed are 1 to 1000000 orders per second'.format([self])"
+	From *int32 `json:"from,omitempty"`
+
+	// to is the highest rate tried, orders per second of each probe. 1 to 1000000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 1000000",messageExpression="'%s is out of range; allowed are 1 to 1000000 orders per second'.format([self])"
+	To *int32 `json:"to,omitempty"`
+
+	// goal is the total rate for which pairs of servers are counted, orders per second. 1 to 26000000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26000000",messageExpression="'%s is out of range; allowed are 1 to 26000000 orders per second'.format([self])"
+	Goal *int32 `json:"goal,omitempty"`
 }
 
 // ProbePlacement says where probe pods run.

@@ -113,7 +113,7 @@ func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) cor
 		Name:            containerName,
 		Image:           probe.Spec.Image,
 		ImagePullPolicy: probe.Spec.ImagePullPolicy,
-		Args:            args(probe),
+		Args:            args(probe, plan),
 		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: pod.HTTPPort, Protocol: corev1.ProtocolTCP}},
 		Env: []corev1.EnvVar{{Name: "PROBE_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 			APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']",
@@ -159,7 +159,7 @@ func memory(plan scenario.Plan) int64 {
 }
 
 // args is the command line of a probe pod. $(PROBE_INDEX) is expanded by the kubelet.
-func args(probe *api.OrderProbe) []string {
+func args(probe *api.OrderProbe, plan scenario.Plan) []string {
 	grid := probe.Spec.GridRef.Name
 	list := []string{
 		"pod",
@@ -188,6 +188,9 @@ func args(probe *api.OrderProbe) []string {
 	}
 	if o.Measure != nil {
 		list = append(list, "--measure", o.Measure.Duration.String())
+	}
+	if s := plan.Search; s != nil && o.Search != nil {
+		list = append(list, "--objective", s.Objective.Flag(), "--from", strconv.Itoa(s.From), "--to", strconv.Itoa(s.To), "--goal", strconv.Itoa(s.Goal))
 	}
 	for _, n := range []struct {
 		flag  string

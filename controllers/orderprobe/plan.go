@@ -32,9 +32,23 @@ func planOf(data *published.Data, probe *api.OrderProbe) (scenario.Plan, error) 
 		if over.Measure != nil {
 			o.Measure = over.Measure.Duration
 		}
+		o.Search = search(over.Search)
 		o.Repeats, o.Threads, o.Probes = number(over.Repeats), number(over.Threads), number(over.Probes)
 	}
 	return scenario.New(data, string(probe.Spec.Scenario), o)
+}
+
+// search is nil when nothing of it is changed.
+func search(s *api.ProbeSearch) *scenario.Search {
+	if s == nil {
+		return nil
+	}
+	out := &scenario.Search{From: number(s.From), To: number(s.To), Goal: number(s.Goal)}
+	out.Objective.Statistic = s.Statistic
+	if s.Limit != nil {
+		out.Objective.LimitUs = s.Limit.Microseconds()
+	}
+	return out
 }
 
 func number(p *int32) int {

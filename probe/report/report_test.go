@@ -27,7 +27,7 @@ func TestGuards(t *testing.T) {
 		"lag p99":         {func(s *ProbeStep, _ *Conditions) { slow(&s.Lag, 5_000_000, 40) }, "schedule", Invalid, "more than 5,"},
 		"late share":      {func(s *ProbeStep, _ *Conditions) { s.LateCreated = s.Intended/100 + 1 }, "schedule", Invalid, "more than 1 ms late"},
 		"created slower":  {func(s *ProbeStep, _ *Conditions) { s.CreatedRate *= 0.98 }, "rate", Invalid, "created"},
-		"acked slower":    {func(s *ProbeStep, _ *Conditions) { s.AckedRate *= 0.96 }, "rate", Invalid, "did not keep up"},
+		"acked slower":    {func(s *ProbeStep, _ *Conditions) { s.AckedRate *= 0.96 }, "capacity", Invalid, "did not keep up"},
 		"probe saturated": {func(_ *ProbeStep, k *Conditions) { k.ProbePct = 80 }, "generator", Invalid, "80 %"},
 		"steal":           {func(_ *ProbeStep, k *Conditions) { k.StealPct, k.PressurePct = 2, 20 }, "host", Contended, "stolen"},
 		"foreign load":    {func(_ *ProbeStep, k *Conditions) { k.ForeignPct = 15 }, "host", Contended, "other processes"},

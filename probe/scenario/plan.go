@@ -155,6 +155,9 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 	if err := p.apply(params, speeds, o); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
+	if p.Search != nil && p.Arrival != nil && !p.Arrival.IsSteady() {
+		return Plan{}, fmt.Errorf("scenario %s: arrival %s: the search is for steady rates; leave arrival out", name, p.Arrival)
+	}
 	if err := p.schedule(); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}

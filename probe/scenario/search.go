@@ -17,6 +17,9 @@ type Objective struct {
 
 func (o Objective) String() string { return fmt.Sprintf("%s <= %d us", o.Statistic, o.LimitUs) }
 
+// Flag is the objective as a flag has it.
+func (o Objective) Flag() string { return fmt.Sprintf("%s<=%dus", o.Statistic, o.LimitUs) }
+
 // MaxLimit of an objective.
 const MaxLimit = time.Minute
 
