@@ -45,7 +45,7 @@ step "protocol core and simulator with the costly invariants"
 go test -count=1 -tags invariants ./grid-node/replica ./grid-node/sim
 
 # The race detector allocates, so what must not allocate is asserted without it.
-step "allocation and memory bounds, without the race detector"
-go test -run 'Alloc|Memory|LiveHeap' -count=1 ./grid-node/... ./client/... ./probe/...
+step "allocation and memory bounds, and what is exhaustive, without the race detector"
+go test -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/...
 
 step "passed"

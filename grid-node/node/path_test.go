@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 // fastClient speaks the protocol with buffers of its own, so that what is
@@ -130,7 +131,7 @@ func mayAllocate(t *testing.T, what string, n int, f func()) {
 // batches; the largest is longer than what a node reads at once, so that frames
 // arrive in pieces.
 func TestPathAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	g := newGrid(t, 2, 1).up()
@@ -152,7 +153,7 @@ func TestPathAllocatesNothing(t *testing.T) {
 
 // The same with a client of package client, as users have it.
 func TestClientPathAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	g := newGrid(t, 2, 1).up()
@@ -199,7 +200,7 @@ func TestClientPathAllocatesNothing(t *testing.T) {
 // What a node holds is outside of the heap and free of pointers: the live heap
 // of primary and backup does not grow with the orders.
 func TestLiveHeapDoesNotGrowWithOrders(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector has a heap of its own")
 	}
 	g := newGrid(t, 2, 1).up()

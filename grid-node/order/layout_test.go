@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 // layoutSeeds have every class of field between them, and every length modulo 8.
@@ -65,6 +67,9 @@ func TestLayoutsEveryByte(t *testing.T) {
 		taken := 0
 		for i := range base {
 			for v := range 256 {
+				if race.Enabled && (v+i)%8 != 0 { // ten times slower; all of them are tried without it
+					continue
+				}
 				for _, seal := range []bool{false, true} {
 					msg := bytes.Clone(base)
 					msg[i] = byte(v)
@@ -81,7 +86,7 @@ func TestLayoutsEveryByte(t *testing.T) {
 				}
 			}
 		}
-		if taken < 256 {
+		if taken < 256 && !race.Enabled {
 			t.Errorf("only %d variants were recognised of %q", taken, base)
 		}
 	}

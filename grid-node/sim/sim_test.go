@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 // shortSeeds is how many seeds the gate runs; `make sim` runs many more.
@@ -15,7 +17,7 @@ const shortSeeds = 196 // every shape fourteen times
 
 func TestSeeds(t *testing.T) {
 	m := Many{Seeds: shortSeeds, StopAfter: 3}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled { // the detector makes a run ten times slower; a world has one goroutine, so a few seeds show that worlds share nothing
 		m.Seeds = 42
 	}
 	sum := m.Run()
