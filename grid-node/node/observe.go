@@ -31,6 +31,9 @@ func (p *partition) observeCommitted(seq uint64) {
 			continue
 		}
 		if t := order.Received(entry); t != at {
+			if t >= now { // no other copy was waited for, and the loop's clock has stood still since
+				now = max(t, time.Now().UnixNano())
+			}
 			if same > 0 {
 				n.loopStat.Order.ObserveN(now-at, same)
 			}
