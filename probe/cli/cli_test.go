@@ -53,7 +53,7 @@ func TestUsageErrors(t *testing.T) {
 		"replay format":        {[]string{"run", "--scenario", "flow-replay", "--dev", "--replay", "x", "--replay-format", "itch"}, "there are lobster and fix"},
 		"speeds":               {[]string{"run", "--scenario", "flow-replay", "--dev", "--replay", "x", "--speeds", "fast"}, "--speeds: \"fast\" is not a whole number"},
 		"pod without endpoint": {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair"}, "--endpoint"},
-		"pod index":            {[]string{"pod", "--probe", "p", "--index", "2", "--scenario", "stac-pair", "--endpoint", "a:1"}, "probes 0 to 1"},
+		"pod index":            {[]string{"pod", "--probe", "p", "--index", "2", "--scenario", "stac-pair", "--endpoint", "a:1"}, "pods 0 to 1"},
 		"pod run id":           {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair", "--endpoint", "a:1", "--run-id", "x"}, "--run-id"},
 		"report without dir":   {[]string{"report"}, "at least 1"},
 	} {
