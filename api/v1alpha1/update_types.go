@@ -5,16 +5,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // UpdateStrategySpec says how pods that were made from an older template are replaced.
 type UpdateStrategySpec struct {
 	// type is RollingUpdate (the operator replaces pods, one of a shard at a time, each only while every partition of
-	// the shard has all its copies) or OnDelete (a person deletes them). Default RollingUpdate. With spec.replicas 1
-	// the operator replaces none, because the orders a pod holds would be lost with it.
+	// the shard has all its copies), Paused (an update stops after the pod that is under way) or OnDelete (a person
+	// deletes pods). Default RollingUpdate. With spec.replicas 1 the operator replaces none, because the orders a pod
+	// holds would be lost with it.
 	// +optional
 	// +default="RollingUpdate"
 	// +kubebuilder:default=RollingUpdate
 	Type UpdateStrategyType `json:"type,omitempty"`
-
-	// paused stops replacing pods after the one that is under way. Default false.
-	// +optional
-	Paused bool `json:"paused,omitempty"`
 
 	// maxUnavailableShards is how many shards may have a pod replaced at the same time. Shards that lack a copy for
 	// another reason count. 1 to 256, default 1.
@@ -48,12 +45,14 @@ type UpdateStrategySpec struct {
 
 // UpdateStrategyType says who replaces pods.
 //
-// +kubebuilder:validation:Enum=RollingUpdate;OnDelete
+// +kubebuilder:validation:Enum=RollingUpdate;Paused;OnDelete
 type UpdateStrategyType string
 
 const (
 	// UpdateRolling lets the operator replace pods.
 	UpdateRolling UpdateStrategyType = "RollingUpdate"
+	// UpdatePaused lets nobody replace pods for now.
+	UpdatePaused UpdateStrategyType = "Paused"
 	// UpdateOnDelete leaves it to persons.
 	UpdateOnDelete UpdateStrategyType = "OnDelete"
 )

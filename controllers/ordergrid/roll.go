@@ -101,8 +101,8 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 			busy++
 		}
 	}
-	if strategy.Paused {
-		plan.waiting = append(plan.waiting, "spec.updateStrategy.paused is true")
+	if strategy.Type == api.UpdatePaused {
+		plan.waiting = append(plan.waiting, "spec.updateStrategy.type is Paused")
 		return plan
 	}
 	for _, s := range shards {

@@ -167,7 +167,7 @@ func TestUpdateThatIsNotWanted(t *testing.T) {
 	}
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync True/PodsOutdated False/AsExpected")
 
-	r.grid.Spec.UpdateStrategy.Type, r.grid.Spec.UpdateStrategy.Paused = api.UpdateRolling, true
+	r.grid.Spec.UpdateStrategy.Type = api.UpdatePaused
 	r.update(r.grid)
 	if writes := r.run(r.grid); evictions(writes) != 0 {
 		t.Errorf("writes %v", writes)

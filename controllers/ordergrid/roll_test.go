@@ -77,7 +77,7 @@ func TestPlanRoll(t *testing.T) {
 		{"the first pod", func(*observation) {}, "rtd-s0-1", "0 of 4 pods run the present template", 0},
 		{"two shards at a time", func(o *observation) { o.grid.Spec.UpdateStrategy.MaxUnavailableShards = 2 }, "rtd-s0-1 rtd-s1-1", "", 0},
 		{"the pod with fewer primaries first", func(o *observation) { o.partitions[0].Status.Primary = &o.partitions[0].Status.InSync[1] }, "rtd-s0-0", "", 0},
-		{"paused", func(o *observation) { o.grid.Spec.UpdateStrategy.Paused = true }, "", "spec.updateStrategy.paused is true", 0},
+		{"paused", func(o *observation) { o.grid.Spec.UpdateStrategy.Type = api.UpdatePaused }, "", "spec.updateStrategy.type is Paused", 0},
 		{"a single copy", func(o *observation) { o.grid.Spec.Replicas = 1 }, "", "the orders a pod holds would be lost with it", 0},
 		{"the replaced pod is not back", func(o *observation) { o.renew("rtd-s0-1", time.Minute, false) }, "", "rtd-s0-1 is not in sync", 9 * time.Minute},
 		{"the replaced pod is not there", func(o *observation) {
