@@ -10,7 +10,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-scale' || !has(self.overrides) || !has(self.overrides.probes)",messageExpression="'probes %s cannot be set for stac-scale, in which two probes go with every pair of servers; remove spec.overrides.probes'.format([self.overrides.probes])"
 // +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="self.scenario != 'flow-replay' || has(self.arrival)",message="scenario flow-replay needs arrival with the recording to play: type: Replay and replay.source"
-// +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="!has(self.arrival) || !(self.scenario in {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}) || {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay'}[self.scenario] == self.arrival.type",messageExpression="'type %s does not fit scenario %s, which is about another arrival; leave arrival out, or choose scenario stac-pair'.format([self.arrival.type, self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".arrival",rule="!has(self.arrival) || !(self.scenario in {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay', 'gs-write': 'Steady'}) || {'flow-hawkes': 'Hawkes', 'flow-day': 'Day', 'flow-replay': 'Replay', 'gs-write': 'Steady'}[self.scenario] == self.arrival.type",messageExpression="'type %s does not fit scenario %s, which is about another arrival; leave arrival out, or choose scenario stac-pair'.format([self.arrival.type, self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="!has(self.arrival) || self.arrival.type != 'Replay' || !has(self.overrides) || !has(self.overrides.ratesPerProbe)",message="ratesPerProbe cannot be set for arrival Replay, which has the rates of its recording; set arrival.replay.speeds"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario == 'stac-knee' || !has(self.overrides) || !has(self.overrides.search)",messageExpression="'search cannot be set for %s; it goes with scenario stac-knee; remove spec.overrides.search'.format([self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-knee' || !has(self.overrides) || !(has(self.overrides.ratesPerProbe) || has(self.overrides.repeats))",message="ratesPerProbe and repeats cannot be set for stac-knee, which chooses its rates; set search.from and search.to"
@@ -70,9 +70,9 @@ type OrderProbeSpec struct {
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 }
 
-// Scenario names a benchmark: stac-… of the published report, flow-… of order flow beyond it.
+// Scenario names a benchmark: stac-… and gs-… of published reports, flow-… of order flow beyond them.
 //
-// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;flow-hawkes;flow-replay;flow-day
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;flow-hawkes;flow-replay;flow-day;gs-write
 type Scenario string
 
 const (
@@ -90,6 +90,8 @@ const (
 	ScenarioDay Scenario = "flow-day"
 	// ScenarioKnee looks for the highest rate of a pair under a latency objective, by bisection.
 	ScenarioKnee Scenario = "stac-knee"
+	// ScenarioWrite is one writer with one order on its way: eight fields or none, with replication or without.
+	ScenarioWrite Scenario = "gs-write"
 )
 
 // ParameterSet says at which size a scenario is run.

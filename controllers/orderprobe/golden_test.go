@@ -54,7 +54,7 @@ func bankProbe() *api.OrderProbe {
 
 func plan(t testing.TB, probe *api.OrderProbe) scenario.Plan {
 	t.Helper()
-	p, err := planOf(figures(t), probe)
+	p, err := planOf(figures(t), probe, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,6 +171,9 @@ func args(probe *api.OrderProbe, plan scenario.Plan) []string {
 		"--scenario", string(probe.Spec.Scenario),
 		"--" + strings.ToLower(string(probe.Spec.Parameters)),
 	}
+	if probe.Spec.Scenario == api.ScenarioWrite {
+		list = append(list, "--replicas", strconv.Itoa(plan.Replicas))
+	}
 	list = append(list, arrivalArgs(probe)...)
 	o := probe.Spec.Overrides
 	if o == nil {

@@ -2,6 +2,7 @@ package orderprobe
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // planOf is the plan the probe's pods will come to from the same words. Of a replay it is the largest there may be: only
-// the pods see the recording.
-func planOf(data *published.Data, probe *api.OrderProbe) (scenario.Plan, error) {
+// the pods see the recording. grid, which may be nil, says how many copies gs-write measures.
+func planOf(data *published.Data, probe *api.OrderProbe, grid *api.OrderGrid) (scenario.Plan, error) {
 	o := scenario.Options{Arrival: arrivalOf(probe), Orders: ordersOf(probe), Speeds: speedsOf(probe)}
 	switch probe.Spec.Parameters {
 	case api.ParametersExact:
@@ -34,6 +35,9 @@ func planOf(data *published.Data, probe *api.OrderProbe) (scenario.Plan, error) 
 		}
 		o.Search = search(over.Search)
 		o.Repeats, o.Threads, o.Probes = number(over.Repeats), number(over.Threads), number(over.Probes)
+	}
+	if probe.Spec.Scenario == api.ScenarioWrite && grid != nil && slices.Contains(scenario.WriteCopies, int(grid.Spec.Replicas)) {
+		o.Replicas = int(grid.Spec.Replicas)
 	}
 	return scenario.New(data, string(probe.Spec.Scenario), o)
 }
@@ -63,6 +67,10 @@ const orderBytes = 305 + 96
 
 // mismatch says why the grid is not one the plan can be run on; empty if it is.
 func mismatch(plan scenario.Plan, grid *api.OrderGrid) (reason, message string) {
+	if len(plan.Grids()) > 1 { // gs-write takes either of its grids, and this is neither
+		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid with replicas 1 (without replication) or 2; %s has %d; name another one, or create it",
+			plan.Scenario, grid.Name, grid.Spec.Replicas)
+	}
 	if int(grid.Spec.Shards) < plan.Shards || int(grid.Spec.Replicas) != plan.Replicas {
 		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid with at least %d shards and exactly %d replicas; %s has %d and %d; name another one, or create it",
 			plan.Scenario, plan.Shards, plan.Replicas, grid.Name, grid.Spec.Shards, grid.Spec.Replicas)

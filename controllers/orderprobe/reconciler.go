@@ -262,11 +262,10 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 	if err != nil {
 		return nil, err
 	}
-	o.plan, o.planErr = planOf(data, probe)
-
 	if o.grid, err = get(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 		return nil, err
 	}
+	o.plan, o.planErr = planOf(data, probe, o.grid)
 	if o.job, err = get(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
 		return nil, err
 	}

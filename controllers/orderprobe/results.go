@@ -121,8 +121,8 @@ func valid(row report.Row) bool { return row.Here != nil && row.Verdict == repor
 
 func rowOf(row report.Row) api.ProbeRow {
 	out := api.ProbeRow{Rate: strconv.Itoa(row.Rate), Metric: row.Metric, Unit: row.Unit, Verdict: row.Verdict}
-	if row.Arrival != "" {
-		out.Rate += " " + row.Arrival
+	if label := row.Arrival + row.Record; label != "" {
+		out.Rate += " " + label
 	}
 	if row.Pairs > 0 {
 		out.Pairs = strconv.Itoa(row.Pairs)

@@ -19,6 +19,7 @@ type planFlags struct {
 	rates                    string
 	warmup, measure          time.Duration
 	repeats, threads, probes int
+	replicas                 int
 	arrival                  arrivalFlags
 
 	search searchFlags
@@ -38,12 +39,13 @@ func (f *planFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.threads, "threads", 0, "publishing threads of each probe")
 	f.search.register(set)
 	set.IntVar(&f.probes, "probes", 0, "probes at once, each with the full rate")
+	set.IntVar(&f.replicas, "replicas", 0, "with gs-write: 1, a grid without replication, or 2 (default: both with --dev, one grid after the other)")
 	f.arrival.register(set)
 }
 
 // plan makes the plan of one scenario.
 func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) {
-	o := scenario.Options{Mode: scenario.Scaled, Repeats: f.repeats, Threads: f.threads, Probes: f.probes}
+	o := scenario.Options{Mode: scenario.Scaled, Repeats: f.repeats, Threads: f.threads, Probes: f.probes, Replicas: f.replicas}
 	chosen := 0
 	for _, m := range []struct {
 		set  bool
@@ -68,7 +70,7 @@ func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) 
 		o.Warmup = &f.warmup
 	}
 	// Zero means "as the mode says", so a zero that was written is refused here.
-	for name, zero := range map[string]bool{"measure": f.measure == 0, "repeats": f.repeats == 0, "threads": f.threads == 0, "probes": f.probes == 0} {
+	for name, zero := range map[string]bool{"measure": f.measure == 0, "repeats": f.repeats == 0, "threads": f.threads == 0, "probes": f.probes == 0, "replicas": f.replicas == 0} {
 		if f.set.Changed(name) && zero {
 			return scenario.Plan{}, fmt.Errorf("--%s 0: must be more than 0; leave it out for the scenario's own", name)
 		}

@@ -47,6 +47,7 @@ func runCommand() *cobra.Command {
   order-probe run --scenario flow-hawkes --dev --quick      bursts against a steady rate; cancels and replaces
   order-probe run --scenario flow-replay --dev --replay AMZN_2012-06-21_34200000_57600000_message_10.csv --speeds 1,8
   order-probe run --scenario stac-pair --dev --arrival hawkes
+  order-probe run --scenario gs-write --dev --quick         one write at a time: eight fields or none, replicated or not
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -149,6 +150,9 @@ func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if n := len(plan.Grids()); !f.dev && n > 1 {
+			return nil, fmt.Errorf("--replicas: scenario %s compares %d grids, and --endpoint is one: say which, 1 (without replication) or 2; or use --dev", name, n)
+		}
 		plans = append(plans, plan)
 	}
 	return plans, nil
@@ -166,46 +170,76 @@ func sameGrid(names []string) bool {
 
 // one runs one scenario. A report may come together with an error, when the run
 // was cut short.
-func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan) (rep *report.Report, err error) {
-	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan) (*report.Report, error) {
+	ctx := cmd.Context()
 	dir, err := f.outDir(plan.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	show := newProgress(stderr, plan)
-	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: fixorder.NewRun(), Recording: f.plan.arrival.recording,
-		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
-		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
-	}
-	for i := range plan.Probes {
-		cfg.Probes = append(cfg.Probes, i)
-	}
-	if text := f.plan.arrival.about(); text != "" {
-		show.Say(text)
-	}
-	if f.dev {
-		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", plan.Shards*plan.Replicas))
-		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: plan.Shards, Replicas: plan.Replicas, MemoryMiB: f.nodeMemory(plan)})
-		if err != nil {
-			return nil, err
+	run := fixorder.NewRun()
+	var parts []*report.Result
+	for _, part := range plan.Grids() {
+		var res *report.Result
+		if res, err = f.onGrid(cmd, part, plan, run, dir); res != nil && len(res.Probes) > 0 && len(res.Probes[0].Steps) > 0 {
+			parts = append(parts, res)
 		}
-		defer func() { err = errors.Join(err, g.Stop()) }()
-		cfg.Endpoints, cfg.Metrics, cfg.NodePIDs = g.Endpoints, g.HTTP, g.PIDs
+		if err != nil {
+			break
+		}
 	}
-	res, err := execute(ctx, cfg, time.Time{})
-	show.close()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.New("interrupted: the report covers what was done until then")
 	}
-	if res == nil || len(res.Probes) == 0 || len(res.Probes[0].Steps) == 0 {
+	if len(parts) == 0 {
 		return nil, err
+	}
+	res := parts[0]
+	if len(plan.Grids()) > 1 {
+		var joinErr error
+		if res, joinErr = report.Concat(plan, parts...); joinErr != nil {
+			return nil, errors.Join(err, joinErr)
+		}
 	}
 	rep, reportErr := report.New(d, res)
 	if reportErr != nil {
 		return nil, errors.Join(err, reportErr)
 	}
 	return rep, errors.Join(err, save(dir, rep))
+}
+
+// onGrid runs the part of a plan that is about one grid; with --dev it starts that
+// grid and stops it. Files go into dir, or where the plan has several grids into a
+// directory below for each; none if dir is "".
+func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint64, dir string) (res *report.Result, err error) {
+	ctx := cmd.Context()
+	show := newProgress(cmd.ErrOrStderr(), part)
+	defer show.close()
+	if dir != "" && len(part.Steps) < len(plan.Steps) {
+		if dir, err = makeDir(filepath.Join(dir, fmt.Sprintf("replicas-%d", part.Replicas))); err != nil {
+			return nil, err
+		}
+	}
+	cfg := runner.Config{
+		Plan: part, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Recording: f.plan.arrival.recording,
+		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
+		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
+	}
+	for i := range part.Probes {
+		cfg.Probes = append(cfg.Probes, i)
+	}
+	if text := f.plan.arrival.about(); text != "" {
+		show.Say(text)
+	}
+	if f.dev {
+		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", part.Shards*part.Replicas))
+		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: part.Shards, Replicas: part.Replicas, MemoryMiB: f.nodeMemory(part)})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, g.Stop()) }()
+		cfg.Endpoints, cfg.Metrics, cfg.NodePIDs = g.Endpoints, g.HTTP, g.PIDs
+	}
+	return execute(ctx, cfg, time.Time{})
 }
 
 func execute(ctx context.Context, cfg runner.Config, startAt time.Time) (_ *report.Result, err error) {
@@ -238,6 +272,10 @@ func (f *runFlags) outDir(name string) (string, error) {
 	if len(f.scenarios) > 1 {
 		dir = filepath.Join(dir, name)
 	}
+	return makeDir(dir)
+}
+
+func makeDir(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everyone
 		return "", fmt.Errorf("--out: %w", err)
 	}

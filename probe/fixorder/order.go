@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Size is the length of every order, in bytes.
+// Size is the length of every published order, in bytes.
 const Size = 305
 
 // Version names a template.
@@ -44,7 +44,7 @@ type field struct {
 // Maker makes the orders of one publishing thread. It is not safe for use by
 // several goroutines.
 type Maker struct {
-	buf                                [Size]byte
+	buf                                []byte
 	seqNum, sending, transact, clOrdID field
 	static                             uint32 // sum of all bytes that no patch touches
 	sendingClock, transactClock        stamp
@@ -56,29 +56,39 @@ type Maker struct {
 // MaxSeqNum is the largest MsgSeqNum (34) that fits the template.
 const MaxSeqNum = 999_999_999
 
-// NewMaker returns a maker of orders of the given version for one probe.
-func NewMaker(v Version, id ID) (*Maker, error) {
+// NewMaker returns a maker of the published order, in the given version, for one
+// probe.
+func NewMaker(v Version, id ID) (*Maker, error) { return NewRecordMaker(v, "", id) }
+
+// NewRecordMaker returns a maker of orders that carry what the record says.
+func NewRecordMaker(v Version, r Record, id ID) (*Maker, error) {
 	m := &Maker{id: id}
 	if err := id.check(); err != nil {
 		return nil, err
 	}
 	switch v {
 	case FIX42:
-		copy(m.buf[:], template42)
+		m.buf = bytes.Clone(template42)
 	case FIX44:
-		copy(m.buf[:], template44)
+		m.buf = bytes.Clone(template44)
 	default:
 		return nil, fmt.Errorf("FIX version %q: there are templates of %q and %q", v, FIX42, FIX44)
 	}
+	if r != "" {
+		var err error
+		if m.buf, err = recordTemplate(v, r); err != nil {
+			return nil, err
+		}
+	}
 	if err := m.locate(); err != nil {
-		return nil, fmt.Errorf("template of FIX %s: %w", v, err)
+		return nil, fmt.Errorf("template of FIX %s %s: %w", v, r, err)
 	}
 	return m, nil
 }
 
 func (m *Maker) locate() error {
 	find := func(tag string, size int) (field, error) {
-		i := bytes.Index(m.buf[:], []byte("\x01"+tag+"="))
+		i := bytes.Index(m.buf, []byte("\x01"+tag+"="))
 		if i < 0 {
 			return field{}, fmt.Errorf("has no tag %s", tag)
 		}
@@ -117,13 +127,18 @@ func (m *Maker) Make(index, seqNum int64, created, sent time.Time) []byte {
 	m.sendingClock.put(m.buf[m.sending.off:], sent)
 	m.transactClock.put(m.buf[m.transact.off:], created)
 	m.id.put(m.buf[m.clOrdID.off:m.clOrdID.off+IDSize], index)
+	m.seal()
+	return m.buf
+}
+
+// seal writes the CheckSum (10).
+func (m *Maker) seal() {
 	sum := m.static
 	for i := range m.dynamic {
 		f := &m.dynamic[i]
 		sum += sumBytes(m.buf[f.off : f.off+f.size])
 	}
 	putDigits(m.buf[m.checkSumOff:m.checkSumOff+3], uint64(sum%256))
-	return m.buf[:]
 }
 
 func sumBytes(b []byte) (sum uint32) {

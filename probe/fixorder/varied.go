@@ -140,23 +140,13 @@ func (m *Varied) Check(index int64, fix []byte) error {
 	body := append(m.scratch[:0], fixedBody...)
 	for _, f := range [...]struct{ off, size int }{{bodySeqNum, seqNumSize}, {bodySending, stampSize}, {bodyTransact, stampSize}} {
 		v := fix[start+1+f.off:][:f.size]
-		for _, c := range v {
-			if (c < '0' || c > '9') && c != '-' && c != ':' && c != '.' {
-				return fmt.Errorf("%q in the place of a time or number", v)
-			}
+		if err := checkStamp(v); err != nil {
+			return err
 		}
 		copy(body[f.off:], v)
 	}
 	m.id.put(body[bodyClOrdID:bodyClOrdID+IDSize], index)
-	want := m.finish(m.fields(body, index))
-	if !bytes.Equal(fix, want) {
-		at := 0
-		for at < len(fix) && at < len(want) && fix[at] == want[at] {
-			at++
-		}
-		return fmt.Errorf("differs from what was sent from byte %d on: %q, want %q", at, cut(fix[at:]), cut(want[at:]))
-	}
-	return nil
+	return differ(fix, m.finish(m.fields(body, index)))
 }
 
 func cut(b []byte) []byte { return b[:min(len(b), 40)] }

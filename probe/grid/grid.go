@@ -161,6 +161,30 @@ func (g *Grid) Open(ctx context.Context, p wire.PartitionID) (*Thread, error) {
 // Close ends the session.
 func (t *Thread) Close() error { return t.s.Close() }
 
+// Pinger is a publishing thread's session that sends a Ping where that sends an
+// order: the same sockets, the same clock, no grid behind the node.
+type Pinger struct{ p *client.Pinger }
+
+// Pinger connects to the primary of a partition.
+func (g *Grid) Pinger(ctx context.Context, p wire.PartitionID) (*Pinger, error) {
+	c, err := g.c.OpenPinger(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Pinger{p: c}, nil
+}
+
+// Close ends the connection.
+func (p *Pinger) Close() error { return p.p.Close() }
+
+// Submit implements load.Submitter; the order stays here.
+func (p *Pinger) Submit(ctx context.Context, _ []byte) (load.Receipt, error) {
+	return load.Receipt{}, p.p.Ping(ctx)
+}
+
+// Fate implements load.Submitter.
+func (p *Pinger) Fate(error) load.Fate { return load.Unknown }
+
 // Counts are what the client has counted: orders sent again, answers that named
 // another node, connections made.
 func (g *Grid) Counts() live.Client {

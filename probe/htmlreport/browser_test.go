@@ -76,7 +76,7 @@ func TestReportInABrowser(t *testing.T) {
 	if err := Write(&both, []*report.Report{single, pair}, report.ReplicationCost(single, pair)); err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string][]byte{"pair": write(t, pair), "both": both.Bytes(), "hawkes": write(t, build(t, fixture(t, "flow-hawkes", quick()))),
+	pages := map[string][]byte{"pair": write(t, pair), "both": both.Bytes(), "hawkes": write(t, build(t, fixture(t, "flow-hawkes", quick()))), "write": write(t, build(t, fixture(t, "gs-write", quick()))),
 		"scale": write(t, build(t, fixture(t, "stac-scale", scenario.Options{Rates: []int{100, 500}}))), "invalid": write(t, build(t, invalid)), "hostile": write(t, build(t, poisoned))}
 	if *htmlFile != "" {
 		given, err := os.ReadFile(*htmlFile)

@@ -122,7 +122,7 @@ func (v *view) here(g report.Group, metric string) (us float64, ok bool) {
 func rateText(g report.Group) string {
 	s := numtext.Thousands(float64(g.TotalRate)) + " orders/s"
 	if g.Arrival != "" {
-		s += ", " + cut(g.Arrival, 16)
+		s += ", " + cut(g.Arrival, longestWay)
 	}
 	return s
 }

@@ -45,6 +45,17 @@ func fixture(t testing.TB, name string, o scenario.Options) *report.Result {
 			PauseSources: []report.PauseSource{{Of: "probe", Times: report.TimesExact}},
 		})
 	}
+	if name == published.WriteScenario {
+		for _, part := range plan.Grids() {
+			for _, rate := range plan.Rates {
+				x := report.RoundTrip{Probe: "A", Replicas: part.Replicas, Rate: rate}
+				for i := range int64(1000) {
+					x.Latency.Record(1000 * (20 + i%20))
+				}
+				r.RoundTrips = append(r.RoundTrips, x)
+			}
+		}
+	}
 	return r
 }
 
@@ -54,10 +65,10 @@ func step(plan scenario.Plan, s scenario.Step, probe int) report.ProbeStep {
 	all := plan.Orders(s)
 	measured := int64(s.Rate) * plan.Measure / 1000
 	out := report.ProbeStep{
-		Step: s.ID, Created: all, Acked: all, MinCopies: plan.Replicas, Intended: measured, Samples: measured,
+		Step: s.ID, Created: all, Acked: all, MinCopies: plan.Copies(s), Intended: measured, Samples: measured,
 		CreatedRate: float64(s.Rate), AckedRate: float64(s.Rate), Ledger: report.LedgerCounts{Entries: all + 2},
 	}
-	if plan.Replicas > 1 {
+	if plan.Copies(s) > 1 {
 		out.Backups = out.Ledger
 	}
 	out.Series = &report.Series{FirstBucketMs: 50, WholeBucketMs: 100}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -31,10 +32,15 @@ func manifest(r *report.Report) []fact {
 		differs = []string{"none"}
 	}
 	out = append(out, fact{"Differs from the published run in", differs})
+	write := r.Scenario == published.WriteScenario
 	if r.Shared() {
-		out = append(out, fact{"Shared cores", []string{"Probes and servers share these cores and talk over loopback or a local bridge; the published ones had a blade each with eight cores and InfiniBand between them."}})
+		machines := "the published ones had a blade each with eight cores and InfiniBand between them"
+		if write {
+			machines = "the published client had a machine of its own and 1 Gbit/s Ethernet between it and the server"
+		}
+		out = append(out, fact{"Shared cores", []string{"Probes and servers share these cores and talk over loopback or a local bridge; " + machines + "."}})
 	}
-	if plan.Replicas > 1 {
+	if plan.Replicas > 1 && !write {
 		out = append(out, fact{"An order", []string{fmt.Sprintf("is in the memory of %d servers before it is acknowledged: here as one replicated log, in the published report as a region and a queue, each replicated.", plan.Replicas)}})
 	}
 	for _, m := range r.Result.Manifests {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
+	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -89,7 +90,7 @@ func newSection(r *report.Report, id string) section {
 	}
 	tables := map[string]*table{}
 	var more []*table // those this page has no place of their own for
-	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true}
+	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true, "rtt": true, "gs": true, "gs-cost": true}
 	for _, t := range r.Tables(true) {
 		if x := newTable(t); placed[t.Name] {
 			tables[t.Name] = x
@@ -114,9 +115,13 @@ func newSection(r *report.Report, id string) section {
 	}
 	cpu, _ := r.ServerCPU()
 	latencies := part{Title: "Measured here", Intro: "Published figures: " + r.Source + "."}
-	if slices.ContainsFunc(r.Rows, func(row report.Row) bool { return row.Published != nil }) {
+	write := r.Scenario == published.WriteScenario
+	if !write && slices.ContainsFunc(r.Rows, func(row report.Row) bool { return row.Published != nil }) {
 		latencies.Title = "Published and here"
 		latencies.Intro += " A ratio below 1 is faster here. Figures are compared only at equal rates."
+	}
+	if write {
+		add(part{Title: "Published and here: one write at a time", Intro: latencies.Intro + " Send-to-end, as the report measured it. A ratio below 1 is faster here. The report names no rate."}, "", "rtt gs gs-cost")
 	}
 	add(latencies, "rates scaling", "c2e s2e i2e scaling")
 	add(part{Title: "What was offered"}, "", "flow")

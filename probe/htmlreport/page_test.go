@@ -86,7 +86,7 @@ func TestFormatsAgree(t *testing.T) {
 	noisy.Conditions[1].ForeignPct = 40
 	noisy.Probes[0].Steps[2].Ledger.Lost = 1
 	for name, r := range map[string]*report.Result{
-		"pair": fixture(t, "stac-pair", quick()), "single": fixture(t, "stac-single", quick()), "hawkes": fixture(t, "flow-hawkes", quick()), "noisy": noisy,
+		"pair": fixture(t, "stac-pair", quick()), "single": fixture(t, "stac-single", quick()), "hawkes": fixture(t, "flow-hawkes", quick()), "noisy": noisy, "write": fixture(t, "gs-write", quick()),
 		"scale": fixture(t, "stac-scale", scenario.Options{Rates: []int{100, 500}}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,12 +149,12 @@ func checkJSON(t *testing.T, rows []report.Row, doc *html.Node) {
 	cells := map[string]string{}
 	each(doc, "td", func(td *html.Node) {
 		if a := attributes(td); a["data-metric"] != "" {
-			cells[strings.Join([]string{a["data-metric"], a["data-pairs"], a["data-rate"], a["data-arrival"], a["data-probe"], a["data-run"], a["data-part"]}, "|")] = words(td)
+			cells[strings.Join([]string{a["data-metric"], a["data-pairs"], a["data-rate"], a["data-arrival"] + a["data-record"], a["data-probe"], a["data-run"], a["data-part"]}, "|")] = words(td)
 		}
 	})
 	checked := 0
 	for _, row := range rows {
-		key := fmt.Sprintf("%s|%d|%d|%s|%s|%d|", row.Metric, row.Pairs, row.Rate, row.Arrival, row.Probe, row.Run)
+		key := fmt.Sprintf("%s|%d|%d|%s|%s|%d|", row.Metric, row.Pairs, row.Rate, row.Arrival+row.Record, row.Probe, row.Run)
 		got, ok := cells[key+"here"]
 		if !ok || row.Verdict != report.OK || row.Metric == "c2e mean vs 1 pair" { // per cent, with a sign
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
+	"github.com/ordergrid/ordergrid/probe/published"
 )
 
 // point of a curve over rates.
@@ -33,7 +34,11 @@ func rates(v *view) (Figure, bool) {
 	}
 	var curves []curve
 	if ways := v.arrivals(); len(ways) > 1 {
-		f.Caption = "Create-to-end, mean (solid) and p99 (dashed), by the way in which orders came. Both axes are logarithmic."
+		by := "the way in which orders came"
+		if v.r.Scenario == published.WriteScenario {
+			by = "what was written, and to how many copies"
+		}
+		f.Caption = "Create-to-end, mean (solid) and p99 (dashed), by " + by + ". Both axes are logarithmic."
 		curves = v.byArrival(ways)
 	} else {
 		curves = v.besidePublished()
@@ -65,7 +70,7 @@ func (v *view) besidePublished() (curves []curve) {
 func (v *view) byArrival(ways []string) (curves []curve) {
 	for i, way := range ways {
 		for j, m := range []string{"mean", "p99"} {
-			c := curve{name: m + ", " + cut(way, 16), role: plot.Kind(i), dash: plot.Dash(j), mark: plot.Mark{Shape: plot.ShapeOf(i), Role: plot.Kind(i), Radius: 4}, bold: j == 0}
+			c := curve{name: m + ", " + cut(way, longestWay), role: plot.Kind(i), dash: plot.Dash(j), mark: plot.Mark{Shape: plot.ShapeOf(i), Role: plot.Kind(i), Radius: 4}, bold: j == 0}
 			for _, g := range v.main {
 				if us, ok := v.here(g, "c2e "+m); ok && g.Arrival == way {
 					c.points = append(c.points, point{float64(g.TotalRate), us, valid(g)})
@@ -76,6 +81,9 @@ func (v *view) byArrival(ways []string) (curves []curve) {
 	}
 	return curves
 }
+
+// longestWay is what of a group's Arrival is drawn, in characters: "8 fields, 2 copies".
+const longestWay = 18
 
 // arrivals are the ways in which orders came.
 func (v *view) arrivals() (out []string) {

@@ -39,6 +39,7 @@ type Probe struct {
 	Threads []Submitter
 
 	makers []*fixorder.Maker
+	record fixorder.Record    // of makers
 	varied []*fixorder.Varied // of the threads; nil until a step needs them
 	seqs   []int64            // last MsgSeqNum of each thread
 }
@@ -55,6 +56,8 @@ type Step struct {
 	First    int64 // index of the step's first order within the run
 	// Messages says what the orders are; nil: all alike.
 	Messages *flow.Messages
+	// Record is what every order carries where Messages is nil.
+	Record fixorder.Record
 	// DrainLimit bounds how long created orders may still wait to be sent
 	// after the last one was created; what is left then stays Unsent.
 	DrainLimit time.Duration
@@ -131,7 +134,7 @@ func (p *Probe) prepare(s Step, n int64) error {
 	if s.Messages != nil && s.Messages.Len() < n {
 		return fmt.Errorf("probe %s: %d messages for %d orders", p.Name, s.Messages.Len(), n)
 	}
-	if err := p.prepareMakers(); err != nil {
+	if err := p.prepareMakers(s.Record); err != nil {
 		return fmt.Errorf("probe %s: %w", p.Name, err)
 	}
 	if s.Messages == nil {
@@ -150,19 +153,22 @@ func (p *Probe) prepare(s Step, n int64) error {
 	return nil
 }
 
-func (p *Probe) prepareMakers() error {
-	if p.makers != nil {
+func (p *Probe) prepareMakers(r fixorder.Record) error {
+	if p.makers != nil && p.record == r {
 		return nil
 	}
 	makers := make([]*fixorder.Maker, len(p.Threads))
 	for i := range makers {
-		m, err := fixorder.NewMaker(p.Version, p.ID)
+		m, err := fixorder.NewRecordMaker(p.Version, r, p.ID)
 		if err != nil {
 			return err
 		}
 		makers[i] = m
 	}
-	p.makers, p.seqs = makers, make([]int64, len(p.Threads))
+	p.makers, p.record = makers, r
+	if p.seqs == nil {
+		p.seqs = make([]int64, len(p.Threads))
+	}
 	return nil
 }
 

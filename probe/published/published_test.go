@@ -110,17 +110,21 @@ func TestParseRefusesDamage(t *testing.T) {
 		tables, scenarios, notes []byte
 		want                     string
 	}{
-		"truncated":            {tables[:len(tables)/2], scenarios, notes, "published.json"},
-		"second document":      {append(bytes.Clone(tables), "{}"...), scenarios, notes, "after the end"},
-		"unknown field":        {replace(tables, `"title":`, `"titel":`), scenarios, notes, "titel"},
-		"boolean cell":         {replace(tables, `"mean_us": 285`, `"mean_us": true`), scenarios, notes, "want a number"},
-		"renamed column":       {replace(tables, `"mean_us": 285`, `"mean_ms": 285`), scenarios, notes, "mean_us"},
-		"repeated row":         {replace(tables, `"total_rate_ops": 500`, `"total_rate_ops": 200`), scenarios, notes, "repeated"},
-		"unknown report":       {replace(tables, `"report": "stac"`, `"report": "stack"`), scenarios, notes, "stack"},
-		"falling rates":        {tables, replace(scenarios, "2000,", "9000,"), notes, "rising"},
-		"missing table":        {tables, replace(scenarios, `"3-2"`, `"3-9"`), notes, "3-9"},
-		"unknown scenario key": {tables, replace(scenarios, `"warmup_s"`, `"warmup"`), notes, "warmup"},
-		"lost discrepancy":     {tables, scenarios, replace(notes, "Send-to-end at 200 total", "Something else"), "no STAC finding"},
+		"truncated":              {tables[:len(tables)/2], scenarios, notes, "published.json"},
+		"second document":        {append(bytes.Clone(tables), "{}"...), scenarios, notes, "after the end"},
+		"unknown field":          {replace(tables, `"title":`, `"titel":`), scenarios, notes, "titel"},
+		"boolean cell":           {replace(tables, `"mean_us": 285`, `"mean_us": true`), scenarios, notes, "want a number"},
+		"renamed column":         {replace(tables, `"mean_us": 285`, `"mean_ms": 285`), scenarios, notes, "mean_us"},
+		"repeated row":           {replace(tables, `"total_rate_ops": 500`, `"total_rate_ops": 200`), scenarios, notes, "repeated"},
+		"unknown report":         {replace(tables, `"report": "stac"`, `"report": "stack"`), scenarios, notes, "stack"},
+		"falling rates":          {tables, replace(scenarios, "2000,", "9000,"), notes, "rising"},
+		"missing table":          {tables, replace(scenarios, `"3-2"`, `"3-9"`), notes, "3-9"},
+		"unknown scenario key":   {tables, replace(scenarios, `"warmup_s"`, `"warmup"`), notes, "warmup"},
+		"write without a figure": {replace(tables, `"replication": "sync",`, `"replication": "async",`), scenarios, notes, "no latency of a write"},
+		"another share of best":  {tables, replace(scenarios, `"best_share": 0.8`, `"best_share": 0.9`), notes, "best_share 0.8"},
+		"another record":         {tables, replace(scenarios, `"8field"`, `"9field"`), notes, "needs objects 8field and empty"},
+		"lost overhead":          {tables, scenarios, replace(notes, `\"overhead of 130%\"`, "Something else"), "no GigaSpaces finding"},
+		"lost discrepancy":       {tables, scenarios, replace(notes, "Send-to-end at 200 total", "Something else"), "no STAC finding"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(c.tables, c.scenarios, c.notes)

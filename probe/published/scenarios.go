@@ -71,7 +71,7 @@ func (d *Data) Scenario(name string) (Scenario, bool) {
 
 // IsRun reports whether a plan can be made of the scenario.
 func (s Scenario) IsRun() bool {
-	return s.IsOrderScenario() || s.IsFlowScenario() || s.Name == KneeScenario
+	return s.IsOrderScenario() || s.IsFlowScenario() || s.Name == KneeScenario || s.Name == WriteScenario
 }
 
 // IsOrderScenario reports whether the scenario is a steady-rate order run, the
@@ -143,6 +143,11 @@ func (d *Data) checkScenarios() error {
 		if s.IsFlowScenario() {
 			if _, _, err := s.Flow(); err != nil {
 				return fmt.Errorf("scenarios.json: %w", err)
+			}
+		}
+		if s.Name == WriteScenario {
+			if err := d.checkWrite(s); err != nil {
+				return err
 			}
 		}
 		if !s.IsOrderScenario() {

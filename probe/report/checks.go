@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
 // checksTable lists, run by run, what makes the figures believable.
@@ -18,7 +20,7 @@ func (r *Report) checksTable() *Table {
 		sum := c.Ledger
 		sum.Add(c.Backups)
 		other := sum.Violations() - sum.Lost - sum.Duplicates - sum.Gaps + c.Disorder
-		cells := r.rateCells(&group{pairs: c.Pairs, rate: c.Rate, total: c.TotalRate, label: c.Arrival})
+		cells := r.rateCells(&group{pairs: c.Pairs, rate: c.Rate, total: c.TotalRate, label: c.Arrival + c.Record})
 		cells = append(cells, Cell{Text: fmt.Sprint(c.Run)}, Cell{Text: thousands(float64(c.Created))}, Cell{Text: thousands(float64(c.Acked))}, Cell{Text: fmt.Sprint(c.MinCopies)},
 			countCell(sum.Lost), countCell(sum.Duplicates), countCell(sum.Gaps), countCell(other),
 			Cell{Text: thousands(c.AckedRate)}, Cell{Text: short(c.LagP99Us)}, Cell{Text: fmt.Sprintf("%.2f", c.LatePct)},
@@ -50,6 +52,13 @@ type Remark struct {
 
 // Remarks on all runs, in order.
 func (r *Report) Remarks() (out []Remark) {
+	for i := range r.Result.RoundTrips {
+		t := &r.Result.RoundTrips[i]
+		_, reasons := t.verdict(r.Result)
+		for _, why := range reasons {
+			out = append(out, Remark{why.Verdict, fmt.Sprintf("%s/s %s", thousands(float64(t.Rate)), scenario.WriteLabel("ping", t.Replicas)), why.Text})
+		}
+	}
 	for _, c := range r.Checks {
 		where := fmt.Sprintf("%s run %d", c.where(), c.Run)
 		for _, why := range c.Reasons {
@@ -67,8 +76,8 @@ func (c Check) where() string {
 	if c.Pairs > 0 {
 		s = fmt.Sprintf("%d pairs, %s", c.Pairs, s)
 	}
-	if c.Arrival != "" {
-		s += " " + c.Arrival
+	if label := c.Arrival + c.Record; label != "" {
+		s += " " + label
 	}
 	return s
 }

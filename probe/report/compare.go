@@ -61,10 +61,12 @@ type Published struct {
 	Table string  `json:"table"`
 	Row   string  `json:"row"`
 	// SameRate is false when the report has no row at this rate: the figure is
-	// that of the nearest rate, shown for orientation and never compared.
+	// that of the nearest rate, shown for orientation and never compared. A report
+	// that names no rate has the same row at all.
 	SameRate bool `json:"sameRate"`
 
 	doNotJudge bool
+	differs    bool // it is of something else, or a quotient already: no ratio
 	notes      []string
 }
 

@@ -16,7 +16,11 @@ var csvHeader = []string{
 // CSV writes every row, also those the text leaves out.
 func (r *Report) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(csvHeader); err != nil {
+	header := csvHeader
+	if r.Result.isWrite() {
+		header = append(header[:len(header):len(header)], "record")
+	}
+	if err := out.Write(header); err != nil {
 		return err
 	}
 	number := func(v *float64) string {
@@ -30,11 +34,15 @@ func (r *Report) CSV(w io.Writer) error {
 		if p := row.Published; p != nil {
 			pub = [4]string{strconv.FormatFloat(p.Value, 'f', -1, 64), p.Table, p.Row, strconv.FormatBool(p.SameRate)}
 		}
-		if err := out.Write([]string{
+		line := []string{
 			r.Scenario, string(r.Result.Plan.Mode), blankZero(row.Pairs), strconv.Itoa(row.Rate), strconv.Itoa(row.TotalRate), row.Probe, blankZero(row.Run),
 			row.Metric, row.Unit, pub[0], pub[1], pub[2], pub[3],
 			number(row.Here), number(row.Ratio), strconv.FormatInt(row.Samples, 10), row.Verdict, row.Reason, row.Arrival,
-		}); err != nil {
+		}
+		if r.Result.isWrite() {
+			line = append(line, row.Record)
+		}
+		if err := out.Write(line); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -49,6 +50,17 @@ func fixture(t testing.TB, name string, o scenario.Options) *Result {
 			Nodes: []Node{{Name: "n0", CPUCores: 0.20, PausesPerSec: 0}, {Name: "n1", CPUCores: 0.22, PausesPerSec: 0.1}},
 		})
 	}
+	if r.isWrite() {
+		for _, part := range plan.Grids() {
+			for _, rate := range plan.Rates {
+				x := RoundTrip{Probe: "A", Replicas: part.Replicas, Rate: rate}
+				for i := range int64(1000) {
+					x.Latency.Record(1000 * (20 + 2000/int64(rate) + i%20))
+				}
+				r.RoundTrips = append(r.RoundTrips, x)
+			}
+		}
+	}
 	return r
 }
 
@@ -60,10 +72,10 @@ func cleanStep(plan scenario.Plan, s scenario.Step, probe int) ProbeStep {
 	all := plan.Orders(s)
 	measured := int64(s.Rate) * plan.Measure / 1000
 	out := ProbeStep{
-		Step: s.ID, Created: all, Acked: all, MinCopies: plan.Replicas, Intended: measured, Samples: measured,
+		Step: s.ID, Created: all, Acked: all, MinCopies: plan.Copies(s), Intended: measured, Samples: measured,
 		CreatedRate: float64(s.Rate), AckedRate: float64(s.Rate), Ledger: LedgerCounts{Entries: all + 2},
 	}
-	if plan.Replicas > 1 {
+	if plan.Copies(s) > 1 {
 		out.Backups = out.Ledger
 	}
 	// The pattern repeats after 2,000 orders.
@@ -78,6 +90,12 @@ func cleanStep(plan scenario.Plan, s scenario.Step, probe int) ProbeStep {
 	}
 	for i := range distinct {
 		us := 60 + int64(s.Rate)/100 + int64(probe) + i%40
+		if s.Record == fixorder.EightFields {
+			us += 4
+		}
+		if s.Replicas > 1 {
+			us = us * 9 / 4
+		}
 		if i%100 == 99 {
 			us += 150
 		}

@@ -111,7 +111,7 @@ func (b *builder) againstSteady(gs []*group) {
 		if verdict == OK {
 			verdict, reason = base.verdict()
 		}
-		row := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
+		row := g.row(verdict, reason)
 		steady := base.c2e.Percentile(99)
 		if g.c2e.Count() < 1000 || base.c2e.Count() < 1000 || steady == 0 {
 			continue

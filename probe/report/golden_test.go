@@ -56,6 +56,8 @@ func TestGoldens(t *testing.T) {
 		"pair-incorrect":  {scenario: "stac-pair", o: scenario.Options{Mode: scenario.Quick}, change: broken},
 		"scale":           {scenario: "stac-scale"},
 		"scale-contended": {scenario: "stac-scale", change: func(r *Result) { busy(r, 95) }},
+		"write":           {scenario: "gs-write", o: scenario.Options{Mode: scenario.Quick}},
+		"write-half":      {scenario: "gs-write", o: scenario.Options{Mode: scenario.Quick, Replicas: 1}, change: noisyWrites},
 		"pair-color":      {scenario: "stac-pair", o: scenario.Options{Mode: scenario.Quick}, text: TextOptions{Color: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +79,9 @@ func TestGoldens(t *testing.T) {
 		})
 	}
 }
+
+// noisyWrites leaves one of two rates without a valid run of eight fields.
+func noisyWrites(r *Result) { r.Conditions[1].ForeignPct = 31 }
 
 func busy(r *Result, pct float64) {
 	for i := range r.Conditions {

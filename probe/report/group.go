@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -24,7 +25,9 @@ type probeRun struct {
 // group is everything measured at one rate with one number of pairs.
 type group struct {
 	pairs, rate, total int
-	label              string // of how orders arrive, where steps differ in it
+	label              string // of how orders arrive, or what is written, where steps differ in it
+	record             fixorder.Record
+	replicas           int
 	runs               []run
 	used               int // runs that went into the histograms below
 	c2e, s2e, i2e, lag Histogram
@@ -52,7 +55,7 @@ func groups(r *Result) []*group {
 		key := groupKey{s.Pairs, s.Rate, s.Label()}
 		g := byKey[key]
 		if g == nil {
-			g = &group{pairs: s.Pairs, rate: s.Rate, total: s.TotalRate(), label: key.label}
+			g = &group{pairs: s.Pairs, rate: s.Rate, total: s.TotalRate(), label: key.label, record: s.Record, replicas: s.Replicas}
 			byKey[key] = g
 			order = append(order, key)
 		}
@@ -87,6 +90,15 @@ func groups(r *Result) []*group {
 		}
 	}
 	return out
+}
+
+// row that stands for the group, without a figure.
+func (g *group) row(verdict, reason string) Row {
+	row := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
+	if g.record != "" {
+		row.Arrival, row.Record = "", g.label
+	}
+	return row
 }
 
 func (g *group) merge() {

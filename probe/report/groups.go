@@ -4,7 +4,7 @@ package report
 // way of arriving: its valid runs merged, or all of them if none is valid (Verdict says so).
 type Group struct {
 	Pairs, Rate, TotalRate int
-	Arrival                string // as Row.Arrival: how orders came, empty where all came steadily
+	Arrival                string // as Row.Arrival, or Row.Record: how orders came or what was written, empty where all were alike
 	Verdict, Reason        string // as Row.Verdict
 
 	CreateToEnd, SendToEnd, IntendedToEnd, Lag Histogram

@@ -43,7 +43,7 @@ func worst(reasons []Reason) string {
 // guard says why a run must not be believed; nothing if it may.
 func guard(r *Result, v run) (reasons []Reason) {
 	say := func(guard, verdict, format string, args ...any) {
-		reasons = append(reasons, Reason{guard, verdict, fmt.Sprintf(format, args...)})
+		reasons = append(reasons, reasonOf(guard, verdict, format, args...))
 	}
 	// A machine that others use comes first: the rest follows from it.
 	for _, c := range v.conditions {
@@ -56,6 +56,10 @@ func guard(r *Result, v run) (reasons []Reason) {
 		say("topology", Invalid, "results of %d probes, the step has %d", len(v.probes), v.step.Probes)
 	}
 	return reasons
+}
+
+func reasonOf(guard, verdict, format string, args ...any) Reason {
+	return Reason{guard, verdict, fmt.Sprintf(format, args...)}
 }
 
 type sayFunc func(guard, verdict, format string, args ...any)
@@ -82,7 +86,7 @@ func guardProbe(r *Result, v run, p probeRun, say sayFunc) {
 	if p.Detector != "" {
 		say("detector", Invalid, "probe %s: %s", p.name, p.Detector)
 	}
-	if want := r.Plan.Replicas; p.Acked > 0 && p.MinCopies != want {
+	if want := r.Plan.Copies(v.step); p.Acked > 0 && p.MinCopies != want {
 		say("topology", Invalid, "probe %s: acknowledged with %d copies, the scenario has %d", p.name, p.MinCopies, want)
 	}
 }

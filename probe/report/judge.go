@@ -37,6 +37,9 @@ func judge(r *Report, d *published.Data) []Judgement {
 		return []Judgement{judgeCorrect(r), judgeValid(r), judgeKnee(r, d)}
 	}
 	out := []Judgement{judgeCorrect(r), judgeValid(r)}
+	if r.Result.isWrite() {
+		return append(out, judgeWrites(r, d))
+	}
 	steady := r.Result.Plan.Arrival == nil || r.Result.Plan.Arrival.IsSteady()
 	switch {
 	case r.Scenario == "flow-hawkes":

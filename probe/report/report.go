@@ -44,6 +44,7 @@ type Check struct {
 	Rate        int          `json:"ratePerProbe"`
 	TotalRate   int          `json:"totalRate"`
 	Arrival     string       `json:"arrival,omitempty"`
+	Record      string       `json:"record,omitempty"` // as in Row
 	Run         int          `json:"run"`
 	Created     int64        `json:"created"`
 	Acked       int64        `json:"acked"`
@@ -88,6 +89,8 @@ func New(d *published.Data, r *Result) (*Report, error) {
 		b.scaling(gs)
 	}
 	b.againstSteady(gs)
+	b.writeRatios(gs)
+	b.wayThere()
 	out := &Report{
 		Schema: Schema, Scenario: s.Name, Reproduces: s.Reproduces, Source: source(d, s),
 		Rows: b.rows, Notes: b.notes, Result: r, groups: gs,
@@ -113,11 +116,16 @@ func source(d *published.Data, s published.Scenario) string {
 	if s.IsFlowScenario() {
 		return "nothing: the published tests had steady rates of one and the same order"
 	}
+	if s.Name == published.WriteScenario {
+		t, _ := d.Table(published.WriteReport, published.WriteTable)
+		return d.Reports[published.WriteReport] + ": " + t.Configuration
+	}
 	return d.Reports[stac]
 }
 
 func check(g *group, r run) Check {
-	c := Check{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Run: r.step.Run, Verdict: OK, Reasons: r.reasons, ServerCores: -1, ServerPauses: -1, ForeignPct: -1}
+	row := g.row(OK, "")
+	c := Check{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: row.Arrival, Record: row.Record, Run: r.step.Run, Verdict: OK, Reasons: r.reasons, ServerCores: -1, ServerPauses: -1, ForeignPct: -1}
 	var lag Histogram
 	late, intended := int64(0), int64(0)
 	for i, p := range r.probes {

@@ -25,6 +25,8 @@ type Result struct {
 	Probes    []Probe       `json:"probes"`
 	// Conditions are the machines' states during each step, one a process.
 	Conditions []Conditions `json:"conditions"`
+	// RoundTrips are what gs-write measured before its first step.
+	RoundTrips []RoundTrip `json:"roundTrips,omitempty"`
 	// Omitted says what was left out so that the result fits where it is kept.
 	Omitted []string `json:"omitted,omitempty"`
 }
@@ -208,7 +210,7 @@ func Merge(results ...*Result) (*Result, error) {
 		return nil, errors.New("merge: no results")
 	}
 	out := *results[0]
-	out.Manifests, out.Probes, out.Conditions, out.Omitted = nil, nil, nil, nil
+	out.Manifests, out.Probes, out.Conditions, out.RoundTrips, out.Omitted = nil, nil, nil, nil, nil
 	want, err := json.Marshal(out.Plan)
 	if err != nil {
 		return nil, err
@@ -232,6 +234,7 @@ func Merge(results ...*Result) (*Result, error) {
 		out.Manifests = append(out.Manifests, r.Manifests...)
 		out.Probes = append(out.Probes, r.Probes...)
 		out.Conditions = append(out.Conditions, r.Conditions...)
+		out.RoundTrips = append(out.RoundTrips, r.RoundTrips...)
 		for _, what := range r.Omitted {
 			if !slices.Contains(out.Omitted, what) {
 				out.Omitted = append(out.Omitted, what)

@@ -13,6 +13,7 @@ type Row struct {
 	Rate      int    `json:"ratePerProbe"` // orders/s
 	TotalRate int    `json:"totalRate"`    // orders/s, all probes
 	Arrival   string `json:"arrival,omitempty"`
+	Record    string `json:"record,omitempty"` // what was written, and to how many copies, in gs-write
 	Probe     string `json:"probe,omitempty"`
 	Run       int    `json:"run,omitempty"` // 0 is all valid runs merged
 
@@ -26,6 +27,9 @@ type Row struct {
 	Reason    string     `json:"reason,omitempty"`
 	Notes     []int      `json:"notes,omitempty"` // Report.Notes, from 1
 }
+
+// label is what tells the row from others at its rate.
+func (r *Row) label() string { return r.Arrival + r.Record }
 
 // builder collects rows and numbers the notes they refer to.
 type builder struct {
@@ -51,7 +55,7 @@ func (b *builder) add(r Row) {
 		for _, n := range r.Published.notes {
 			r.Notes = append(r.Notes, b.note(n))
 		}
-		if r.Here != nil && r.Published.SameRate && r.Published.Value != 0 {
+		if r.Here != nil && r.Published.SameRate && r.Published.Value != 0 && !r.Published.differs {
 			q := *r.Here / r.Published.Value
 			r.Ratio = &q
 		}
@@ -61,7 +65,7 @@ func (b *builder) add(r Row) {
 
 func (b *builder) group(g *group) {
 	verdict, reason := g.verdict()
-	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
+	base := g.row(verdict, reason)
 	for _, l := range latencies {
 		h := l.of(g)
 		t, has := publishedTable(b.res.Plan.Scenario, g.pairs, l.name)
@@ -79,6 +83,7 @@ func (b *builder) group(g *group) {
 	}
 	b.add(valueRow(base, "lag p99", "us", float64(g.lag.Percentile(99))/1e3))
 	b.offered(g, base)
+	b.writes(g, base)
 	b.servers(base, g)
 	for _, r := range g.runs {
 		for _, p := range r.probes {
@@ -152,7 +157,8 @@ func mean(v []float64) (sum float64) {
 // perRun adds the rows of the report's appendix: mean and median of every
 // probe and run, valid or not.
 func (b *builder) perRun(g *group, r run, p probeRun) {
-	base := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Probe: p.name, Run: r.step.Run, Verdict: OK}
+	base := g.row(OK, "")
+	base.Probe, base.Run = p.name, r.step.Run
 	if len(r.reasons) > 0 {
 		base.Verdict, base.Reason = worst(r.reasons), r.reasons[0].Text
 	}

@@ -1,5 +1,7 @@
 package report
 
+import "github.com/ordergrid/ordergrid/probe/published"
+
 // metric is one figure of a latency distribution.
 type metric struct {
 	name  string // as printed: mean, p50 ...
@@ -56,4 +58,4 @@ func (h Histogram) Stats() Stats {
 }
 
 // best80 is the mean of the best 80 % of the values.
-var best80 = metric{"best80", func(h Histogram) float64 { return h.BestMean(0.8) }, 5, ""}
+var best80 = metric{"best80", func(h Histogram) float64 { return h.BestMean(published.WriteBestShare) }, 5, ""}

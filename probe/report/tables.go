@@ -5,7 +5,7 @@ import "fmt"
 // Table is one table of a report. Text and HTML print the same cells, so a
 // figure reads the same in both.
 type Table struct {
-	Name    string // stable: c2e, s2e, i2e, scaling, flow, runs, checks, servers, cost
+	Name    string // stable: c2e, s2e, i2e, scaling, flow, runs, checks, servers, cost, search, rtt, gs, gs-cost
 	Title   string
 	Columns []Column
 	Rows    [][]Cell // each as long as Columns
@@ -37,6 +37,9 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 	if r.Result.Plan.Search != nil {
 		out = append(out, r.searchTable())
 	}
+	if r.Result.isWrite() {
+		out = append(out, r.writeTables()...)
+	}
 	for _, l := range latencies {
 		out = append(out, r.latencyTable(l))
 	}
@@ -59,7 +62,7 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 // figureOf finds a row of the merged figures.
 func (r *Report) figureOf(g *group, metric string) (Row, bool) {
 	for _, row := range r.Rows {
-		if row.Run == 0 && row.Pairs == g.pairs && row.Rate == g.rate && row.Arrival == g.label && row.Metric == metric {
+		if row.Run == 0 && row.Pairs == g.pairs && row.Rate == g.rate && row.label() == g.label && row.Metric == metric {
 			return row, true
 		}
 	}
@@ -146,6 +149,9 @@ func (r *Report) rateColumns() []Column {
 	if r.Scenario == "stac-scale" {
 		cols = append([]Column{{Name: "pairs"}}, cols...)
 	}
+	if r.Result.isWrite() {
+		cols = append(cols, Column{Name: "record", Left: true})
+	}
 	if r.Result.Plan.Arrival != nil {
 		cols = append(cols, Column{Name: "arrival", Left: true})
 	}
@@ -157,7 +163,7 @@ func (r *Report) rateCells(g *group) []Cell {
 	if r.Scenario == "stac-scale" {
 		cells = append([]Cell{{Text: fmt.Sprint(g.pairs)}}, cells...)
 	}
-	if r.Result.Plan.Arrival != nil {
+	if r.Result.Plan.Arrival != nil || r.Result.isWrite() {
 		cells = append(cells, Cell{Text: g.label})
 	}
 	return cells
@@ -193,7 +199,7 @@ func (r *Report) perRunTable() *Table {
 		if first.Run == 0 || first.Metric != "c2e mean" {
 			continue
 		}
-		cells := r.rateCells(&group{pairs: first.Pairs, rate: first.Rate, total: first.TotalRate, label: first.Arrival})
+		cells := r.rateCells(&group{pairs: first.Pairs, rate: first.Rate, total: first.TotalRate, label: first.label()})
 		cells = append(cells, Cell{Text: first.Probe}, Cell{Text: fmt.Sprint(first.Run)})
 		for _, row := range []Row{first, second} {
 			cells = append(cells, publishedCell(row), hereCell(row), ratioCell(row))

@@ -56,7 +56,7 @@ func (t *text) head() {
 	r := t.r
 	t.printf("%s\n", t.p("head", r.Scenario+": "+r.Reproduces))
 	mode := "the parameters of the published run"
-	if scenario.IsFlow(r.Scenario) {
+	if scenario.IsFlow(r.Scenario) || r.Result.isWrite() {
 		mode = "at full size"
 	}
 	if len(r.Result.Plan.Differences) > 0 {
@@ -74,6 +74,10 @@ func (t *text) head() {
 		}
 		t.printf("  here       probe %s: %s\n", m.Probes, where)
 	}
+	if r.Result.isWrite() {
+		t.writeHead()
+		return
+	}
 	if r.Result.shared() {
 		t.printf("             probes and servers share these cores and talk over loopback or a local bridge; the published ones had\n" +
 			"             a blade each with eight cores and InfiniBand between them\n")
@@ -82,6 +86,14 @@ func (t *text) head() {
 		t.printf("  an order   is in the memory of %d servers before it is acknowledged: here as one replicated log, in the report as a\n"+
 			"             region and a queue, each replicated\n", r.Result.Plan.Replicas)
 	}
+}
+
+func (t *text) writeHead() {
+	if t.r.Result.shared() {
+		t.printf("             probe and servers share these cores and talk over loopback or a local bridge; the published client had a\n" +
+			"             machine of its own and 1 Gbit/s Ethernet between it and the server\n")
+	}
+	t.printf("  published  says neither how long was measured nor at which rates; rates and times are those of this program\n")
 }
 
 // remarks prints why runs are not valid, and what was wrong in the logs.

@@ -35,12 +35,18 @@ func (r *Run) conditions(ctx context.Context, s scenario.Step, start int64) *rep
 	if err != nil {
 		return nil
 	}
+	c := r.machine(before, after)
+	c.Step, c.Nodes = s.ID, usage(nodes, r.scrape(ctx))
+	return c
+}
+
+// machine is its state between two samples.
+func (r *Run) machine(before, after host.Sample) *report.Conditions {
 	u := host.Between(before, after, len(r.cfg.NodePIDs) > 0)
 	return &report.Conditions{
-		Step: s.ID, ElapsedMs: u.Elapsed.Milliseconds(), Cores: u.Cores,
+		ElapsedMs: u.Elapsed.Milliseconds(), Cores: u.Cores,
 		BusyPct: u.Busy, StealPct: u.Steal, PressurePct: u.Pressure, ForeignPct: u.Foreign, ProbePct: u.Own,
 		LoadBefore: u.LoadBefore, LoadAfter: u.LoadAfter, ProbePauses: u.Collections,
-		Nodes: usage(nodes, r.scrape(ctx)),
 	}
 }
 

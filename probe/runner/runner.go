@@ -136,6 +136,9 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 			return nil, err
 		}
 	}
+	if err = r.roundTrips(ctx); err != nil {
+		return nil, err
+	}
 	if r.prepared, err = r.shares(cfg.Plan.Steps[0]); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type share struct {
 	p        *probe
 	schedule pacer.Schedule
 	messages *flow.Messages      // nil: all orders are alike
-	content  ledger.ContentCheck // of messages
+	content  ledger.ContentCheck // of messages, or of the record
 	first    int64
 	orders   []load.Order
 	progress *load.Progress
@@ -120,6 +120,13 @@ func (r *Run) plan(sh *share, s scenario.Step) error {
 			sh.content = checker.Check
 		}
 	}
+	if s.Record != "" {
+		checker, err := fixorder.NewRecordMaker(r.cfg.FIX, s.Record, p.load.ID)
+		if err != nil {
+			return err
+		}
+		sh.content = checker.Check
+	}
 	n := sh.schedule.Orders(length)
 	if n > p.orders.Len() {
 		return fmt.Errorf("step %d has %d orders, there is room for %d", s.ID, n, p.orders.Len())
@@ -128,15 +135,20 @@ func (r *Run) plan(sh *share, s scenario.Step) error {
 	return nil
 }
 
-// load runs all probes of the step at once. The collector rests meanwhile: a
-// collection of the probe would be counted as the grid's latency.
-func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []share) (*report.Conditions, error) {
+// rest lets the collector rest until the function returned is called: a collection
+// of the probe would be counted as the grid's latency.
+func rest() func() {
 	runtime.GC()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(heapLimit)
-	defer func() {
+	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
-	}()
+	}
+}
+
+// load runs all probes of the step at once.
+func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []share) (*report.Conditions, error) {
+	defer rest()()
 	sampled := make(chan *report.Conditions, 1)
 	go func() { sampled <- r.conditions(ctx, s, start) }()
 	followed := r.follow(s, start, shares)
@@ -144,7 +156,7 @@ func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []s
 	for i := range shares {
 		sh := &shares[i]
 		wg.Go(func() {
-			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, Messages: sh.messages, DrainLimit: drainLimit, Progress: sh.progress}, sh.orders)
+			sh.outcome, sh.err = sh.p.load.Run(ctx, load.Step{Schedule: sh.schedule, Start: start, First: sh.first, Messages: sh.messages, Record: s.Record, DrainLimit: drainLimit, Progress: sh.progress}, sh.orders)
 		})
 	}
 	wg.Wait()

@@ -43,7 +43,7 @@ func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact p
 	if s.IsFlowScenario() || s.Name == published.KneeScenario {
 		base, _ = d.Scenario("stac-pair")
 	}
-	exact, scaled, err := base.Params()
+	exact, scaled, err := baseParams(base)
 	if err != nil {
 		return chosen, exact, nil, err
 	}
@@ -72,6 +72,14 @@ func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact p
 		err = fmt.Errorf("mode %q: there are %s, %s and %s", mode, Exact, Scaled, Quick)
 	}
 	return chosen, exact, speeds, err
+}
+
+// baseParams are those of a scenario with steady rates.
+func baseParams(s published.Scenario) (exact, scaled published.Params, err error) {
+	if s.Name == published.WriteScenario {
+		return writeParams(s)
+	}
+	return s.Params()
 }
 
 // dayRates are the mean rates of a trading day; its busiest minute has about
@@ -237,11 +245,14 @@ func (p Plan) FlowParams(s Step, probe int, recording *flow.Recording) flow.Para
 	}
 }
 
-// Label tells apart steps of one rate: "hawkes", "replay 4x"; empty where all
-// steps arrive alike.
+// Label tells apart steps of one rate: "hawkes", "replay 4x", "8 fields, 2 copies";
+// empty where all steps are alike.
 func (s Step) Label() string {
-	if s.Speed > 0 {
+	switch {
+	case s.Speed > 0:
 		return fmt.Sprintf("%s %dx", s.Arrival, s.Speed)
+	case s.Record != "":
+		return WriteLabel(string(s.Record), s.Replicas)
 	}
 	return string(s.Arrival)
 }

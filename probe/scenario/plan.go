@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	Recording *flow.Recording
 	// Search changes single parameters of stac-knee; what is zero stays.
 	Search *Search
+	// Replicas chooses one of gs-write's grids; 0 is both, one after the other.
+	Replicas int
 }
 
 // Limits of what a plan may ask for; the OrderProbe kind has the same.
@@ -105,6 +108,9 @@ type Step struct {
 	// MaxOrders is the most that a probe creates, where it does not follow from
 	// Rate.
 	MaxOrders int64 `json:"maxOrders,omitempty"`
+	// Record is what is written and Replicas on how many servers, in gs-write.
+	Record   fixorder.Record `json:"record,omitempty"`
+	Replicas int             `json:"replicas,omitempty"`
 }
 
 // TotalRate is the rate of all probes of the step together, orders/s.
@@ -146,6 +152,10 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 		p.Shards = slices.Max(p.Pairs)
 		p.Probes = 2 * p.Shards
 	}
+	copies, err := p.writes(s, o)
+	if err != nil {
+		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	}
 	if err := p.search(s, o); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
@@ -158,9 +168,12 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 	if p.Search != nil && p.Arrival != nil && !p.Arrival.IsSteady() {
 		return Plan{}, fmt.Errorf("scenario %s: arrival %s: the search is for steady rates; leave arrival out", name, p.Arrival)
 	}
-	if err := p.schedule(); err != nil {
+	if len(copies) > 0 {
+		p.scheduleWrites(copies)
+	} else if err := p.schedule(); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
+	p.number()
 	p.Differences = p.differences(exact)
 	return p, nil
 }
@@ -185,6 +198,8 @@ func quick(name string, p published.Params) published.Params {
 		p.RatesPerProbe = []int{100, 1000, 2000, 3000}
 	case "stac-scale":
 		p.RatesPerProbe = []int{100, 500}
+	case published.WriteScenario:
+		p.RatesPerProbe = []int{500, 2000}
 	}
 	p.WarmupS, p.MeasureS, p.Repeats = 1, 5, 1
 	switch name {
@@ -296,13 +311,17 @@ func (p *Plan) schedule() error {
 			}
 		}
 	}
+	return nil
+}
+
+// number gives the steps their places and their times.
+func (p *Plan) number() {
 	offset := int64(0)
 	for i := range p.Steps {
 		p.Steps[i].ID, p.Steps[i].OffsetMs = i, offset
 		// Between steps: orders drain and the log is read back.
 		offset += p.Warmup + p.Measure + 3000 + (p.Warmup+p.Measure)/4
 	}
-	return nil
 }
 
 // Orders is how many orders one probe creates in the step, at most.
@@ -320,12 +339,13 @@ func (p Plan) OrdersPerPartition() (most int64) {
 		// Up by doubling, a bisection below the top, the confirmations, and one disturbed run or two.
 		return 12 * p.MostOrders()
 	}
-	count := map[[2]int]int64{}
+	count := map[[3]int]int64{} // steps with another number of copies are on another grid
 	for _, s := range p.Steps {
 		for probe := range s.Probes {
 			shard, index := p.Partition(probe)
-			count[[2]int{shard, index}] += p.Orders(s)
-			most = max(most, count[[2]int{shard, index}])
+			at := [3]int{s.Replicas, shard, index}
+			count[at] += p.Orders(s)
+			most = max(most, count[at])
 		}
 	}
 	return most
@@ -338,47 +358,4 @@ func (p Plan) Length() time.Duration {
 		steps = p.Search.MaxSteps
 	}
 	return time.Duration(steps) * (p.WarmupTime() + p.MeasureTime())
-}
-
-func (p *Plan) differences(exact published.Params) (out []string) {
-	say := func(differs bool, format string, args ...any) {
-		if differs {
-			out = append(out, fmt.Sprintf(format, args...))
-		}
-	}
-	whose := "published run"
-	if IsFlow(p.Scenario) {
-		whose = "at full size"
-	}
-	say(p.speeds == nil && p.Search == nil && !slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (%s: %s)", list(p.Rates), whose, list(exact.RatesPerProbe))
-	say(p.Warmup != int64(exact.WarmupS)*1000, "warm-up %v (%d s)", p.WarmupTime(), exact.WarmupS)
-	say(p.Measure != int64(exact.MeasureS)*1000, "measured %v a run (%d s)", p.MeasureTime(), exact.MeasureS)
-	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, plural(p.Repeats, "run", "runs"), exact.Repeats)
-	say(p.Threads != exact.Threads, "%d publishing %s (%d)", p.Threads, plural(p.Threads, "thread", "threads"), exact.Threads)
-	if len(p.Pairs) == 0 {
-		say(p.Probes != max(exact.Probes, 1), "%d %s (%d)", p.Probes, plural(p.Probes, "probe", "probes"), max(exact.Probes, 1))
-	}
-	if p.Arrival != nil && !IsFlow(p.Scenario) {
-		say(!p.Arrival.IsSteady(), "arrival %s (steady)", p.Arrival)
-	}
-	say(p.Varied && !IsFlow(p.Scenario), "orders varied, with cancels and replaces (one and the same order)")
-	if p.Search != nil {
-		say(p.Search.differs != "", "objective %s (%s)", p.Search.Objective, p.Search.differs)
-	}
-	return out
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-func list(v []int) string {
-	s := make([]string, len(v))
-	for i, n := range v {
-		s[i] = fmt.Sprint(n)
-	}
-	return strings.Join(s, ", ")
 }
