@@ -34,6 +34,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/queue"
 )
 
 // leavingRetry is when to look again whether an object that stood in the way is gone.
@@ -73,7 +74,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.OrderGrid{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&api.GridPartition{}).
 		Owns(&appsv1.StatefulSet{}).

@@ -27,6 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/queue"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -71,7 +72,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orderprobe").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.OrderProbe{}).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).

@@ -1,0 +1,21 @@
+// Package queue says how soon the operator tries again what has failed.
+package queue
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	first = 5 * time.Millisecond
+	// longest is 1000 s by default: whoever has mended what stood in the way would wait that long for the operator to see it,
+	// and the alert ReconcileErrors, which counts the attempts of ten minutes, would end while everything still fails.
+	longest = time.Minute
+)
+
+// Limiter doubles the pause with every failure of one object, from 5 ms up to a minute.
+func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, longest)
+}
