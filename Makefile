@@ -43,7 +43,11 @@ demo: ## The whole thing: build, two-server table, real Kubernetes, Helm, OrderG
 	@CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath" $(GO) run ./hack/demo --mode $(DEMO) # one set of flags: what is compiled once serves all steps
 
 .PHONY: demo-down
-demo-down: cluster-down ## Take down what the demo put up
+demo-down: demo-watch-down cluster-down ## Take down what the demo put up
+
+.PHONY: demo-watch-down
+demo-watch-down:
+	-@$(GO) run ./hack/demo --mode down
 
 .PHONY: test
 test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (minutes; the first time it builds Kubernetes too)
@@ -139,8 +143,9 @@ robustness: ## Break a grid under load and judge what that did (TARGET=dev|clust
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
 .PHONY: alerts-check
-alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=part of a name)
-	@$(GO) run ./e2e/alerts/cmd/alerts -only '$(ALERT)'
+alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=regexp of names)
+	@$(GO) run ./e2e/cluster/cmd/cluster binaries
+	@$(GO) run -tags faulty ./e2e/alerts/cmd/alerts -only '$(ALERT)'
 
 .PHONY: e2e
 e2e: ## Run a suite against the real cluster (SUITE=smoke)

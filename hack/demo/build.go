@@ -15,8 +15,8 @@ func buildProduct(ctx context.Context, d *demo) error {
 	}
 	for _, program := range []string{"grid-node", "order-probe"} {
 		out := filepath.Join("bin", program)
-		args := []string{"build", "-ldflags", "-s -w", "-o", out, "./cmd/" + program}
-		if err := d.out.quietly(ctx, "go build "+program, "go", args...); err != nil {
+		args := []string{"-ldflags", "-s -w", "-o", out, "./cmd/" + program}
+		if err := d.out.build(ctx, program, args...); err != nil {
 			return err
 		}
 		info, err := os.Stat(out)

@@ -13,10 +13,12 @@ import (
 
 // clusterInfo is what later steps need of the cluster.
 type clusterInfo struct {
+	kind           cluster.Kind
 	kube           kube.Cluster
 	tools          string // directory with kubectl
 	helm           string
 	metricsAddress string // of some grid pod
+	prometheus     string // URL of the one that was started; "" if none
 }
 
 // clusterProgram is built once; `go run` would print its own exit status over the program's.
@@ -34,8 +36,9 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 		d.out.block(afterQuick)
 		return errStopHere
 	}
+	d.cluster.kind = kind
 	d.out.line("cluster: %s (%s)", kind, why)
-	if err := d.out.quietly(ctx, "go build cluster", "go", "build", "-o", clusterProgram, "./e2e/cluster/cmd/cluster"); err != nil {
+	if err := d.out.build(ctx, "cluster", "-o", clusterProgram, "./e2e/cluster/cmd/cluster"); err != nil {
 		return err
 	}
 	if err := d.findTools(ctx, kind); err != nil {

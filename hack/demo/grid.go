@@ -55,7 +55,7 @@ func tablesFromCluster(ctx context.Context, d *demo) error {
 // verify lets the plugin compare the two copies of every order that the probe submitted.
 func (d *demo) verify(ctx context.Context) error {
 	const plugin = "bin/kubectl-ordergrid"
-	if err := d.out.quietly(ctx, "go build kubectl-ordergrid", "go", "build", "-ldflags", "-s -w", "-o", plugin, "./cmd/kubectl-ordergrid"); err != nil {
+	if err := d.out.build(ctx, "kubectl-ordergrid", "-ldflags", "-s -w", "-o", plugin, "./cmd/kubectl-ordergrid"); err != nil {
 		return err
 	}
 	d.out.line("$ kubectl ordergrid verify pair -n %s", namespace)

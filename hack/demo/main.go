@@ -1,8 +1,9 @@
-// Command demo is `make demo`: from a clone to the published tables beside those measured here, in five steps that each end in
+// Command demo is `make demo`: from a clone to the published tables beside those measured here, in six steps that each end in
 // something to look at.
 //
 //	go run ./hack/demo --mode full    everything
 //	go run ./hack/demo --mode quick   build, and the tables from processes on this machine
+//	go run ./hack/demo --mode down    stop what a full one left running beside the cluster
 //
 // Exit status: 0 all shown; 1 something failed or an order was lost; 2 usage.
 package main
@@ -34,9 +35,9 @@ type step struct {
 var errStopHere = errors.New("stop here")
 
 func main() {
-	mode := flag.String("mode", "full", "full, or quick: stop after the tables from this machine's processes")
+	mode := flag.String("mode", "full", "full; quick: stop after the tables from this machine's processes; down: stop the Prometheus of an earlier one")
 	flag.Parse()
-	if (*mode != "full" && *mode != "quick") || flag.NArg() > 0 {
+	if (*mode != "full" && *mode != "quick" && *mode != "down") || flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "DEMO=%s: allowed are full and quick\n", *mode)
 		os.Exit(2)
 	}
@@ -47,9 +48,24 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if *mode == "down" {
+		down(d)
+		return
+	}
 	if err := run(ctx, d, steps(*mode)); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
+	}
+}
+
+func down(d *demo) {
+	was, err := stopWatching(d.dir, watchProgram)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+	if was {
+		d.out.line("Prometheus is stopped")
 	}
 }
 
@@ -64,6 +80,7 @@ func steps(mode string) []step {
 	return append(quick,
 		step{"A real Kubernetes", bringUpCluster},
 		step{"helm install, an OrderGrid, an OrderProbe: the tables from inside the cluster", tablesFromCluster},
+		step{"A real Prometheus", watchCluster},
 		step{"What to look at next", nextAfterFull},
 	)
 }

@@ -78,8 +78,9 @@ func (p *printer) stream(cmd *exec.Cmd) error {
 	return nil
 }
 
-// quietly runs a program that prints nothing of interest and shows that time passes.
-func (p *printer) quietly(ctx context.Context, what string, name string, args ...string) error {
+// build is `go build` of a program, and shows that time passes.
+func (p *printer) build(ctx context.Context, program string, args ...string) error {
+	what := "go build " + program
 	t := time.Now()
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
@@ -95,7 +96,7 @@ func (p *printer) quietly(ctx context.Context, what string, name string, args ..
 			}
 		}
 	}()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", what, err, out)
 	}
