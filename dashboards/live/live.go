@@ -1,6 +1,6 @@
-// Package live makes a real run for dashboards to show: an API server, the operator, two grid nodes and probes, each a process
-// of its own, and a Prometheus that scrapes them. Only the kubelet and the StatefulSet and Job controllers are played: pods are
-// processes on loopback addresses, started with what the operator wrote into the API server.
+// Package live makes a real run for dashboards to show and for alerts to fire in: an API server, the operator, two grid nodes
+// and probes, each a process of its own, and a Prometheus that scrapes them. Only the kubelet and the StatefulSet and Job
+// controllers are played: pods are processes on loopback addresses, started with what the operator wrote into the API server.
 package live
 
 import (
@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	server "sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/internal/envtest"
@@ -50,7 +52,9 @@ type Options struct {
 	Prometheus string // the program
 	Labels     string // charts/ordergrid/files/scrape/labels.yaml
 	Rules      string // a file of rules
-	Say        func(format string, args ...any)
+	// DropEvery makes nodes acknowledge every so manyth order of a partition and throw it away; 0: none. See CanDrop.
+	DropEvery uint64
+	Say       func(format string, args ...any)
 }
 
 // Run is what runs.
@@ -63,7 +67,8 @@ type Run struct {
 	mu      sync.Mutex
 	nodes   [replicas]*process
 	others  []*process
-	probes  int // pods of probes so far
+	manager *process // the operator; one of others
+	probes  int      // pods of probes so far
 	targets targets
 	closed  bool
 }
@@ -71,6 +76,9 @@ type Run struct {
 // Start returns when the grid is redundant and scraped. Close it even after an error.
 func Start(ctx context.Context, o Options) (*Run, error) {
 	r := &Run{o: o}
+	if o.DropEvery > 0 && !CanDrop {
+		return r, errors.New("DropEvery: this program is built without the tag faulty, so its nodes cannot lose orders")
+	}
 	if err := errors.Join(os.RemoveAll(o.Dir), os.MkdirAll(filepath.Join(o.Dir, "sink"), 0o755)); err != nil {
 		return r, err
 	}
@@ -78,6 +86,7 @@ func Start(ctx context.Context, o Options) (*Run, error) {
 	if err != nil {
 		return r, err
 	}
+	log.SetLogger(logr.Discard()) // of envtest; it complains without one
 	o.Say("start etcd and kube-apiserver")
 	r.env = &server.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{envtest.CRDs()}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
@@ -106,13 +115,9 @@ func (r *Run) startOperator(ctx context.Context) error {
 			return err
 		}
 	}
-	r.o.Say("start the operator")
-	p, err := r.spawn("operator", []string{"KUBECONFIG=" + r.kubeconfig()}, filepath.Join(r.o.Bin, "operator"),
-		"--metrics-bind-address", operatorMetrics, "--health-probe-bind-address", "0", "--leader-election-namespace", operatorNamespace)
-	if err != nil {
+	if err := r.StartOperator(); err != nil {
 		return err
 	}
-	r.others = append(r.others, p)
 	return r.addTarget("operator", operatorMetrics, operatorNamespace, "ordergrid-0", nil)
 }
 
@@ -122,7 +127,7 @@ func (r *Run) startGrid(ctx context.Context) error {
 		return err
 	}
 	set := &appsv1.StatefulSet{}
-	if err := r.until(ctx, "the operator has made the StatefulSet", func() bool {
+	if err := r.Until(ctx, "the operator has made the StatefulSet", func() bool {
 		return r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.ShardName(gridName, 0)}, set) == nil
 	}); err != nil {
 		return err
@@ -145,14 +150,14 @@ func (r *Run) startGrid(ctx context.Context) error {
 
 // Redundant waits until the operator says that every partition has all its copies.
 func (r *Run) Redundant(ctx context.Context) error {
-	return r.until(ctx, "the grid is redundant", func() bool {
+	return r.Until(ctx, "the grid is redundant", func() bool {
 		grid := &api.OrderGrid{}
 		return r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: gridName}, grid) == nil && meta.IsStatusConditionTrue(grid.Status.Conditions, api.ConditionRedundant)
 	})
 }
 
-// until polls; the limit only turns a hang into an error.
-func (r *Run) until(ctx context.Context, what string, ok func() bool) error {
+// Until polls; the limit only turns a hang into an error.
+func (r *Run) Until(ctx context.Context, what string, ok func() bool) error {
 	deadline := time.Now().Add(patience)
 	for !ok() {
 		if time.Now().After(deadline) {

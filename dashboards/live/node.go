@@ -28,7 +28,10 @@ import (
 const nodeEnv = "ORDERGRID_LIVE_NODE"
 
 // nodeSpec is how a grid node is started.
-type nodeSpec struct{ Kubeconfig, Pod, IP, Sink string }
+type nodeSpec struct {
+	Kubeconfig, Pod, IP, Sink string
+	DropEvery                 uint64
+}
 
 // IsNode says whether this process was started as a grid node; then it has run, and this is its exit status.
 func IsNode() (status int, yes bool) {
@@ -48,6 +51,7 @@ func runNode(text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
+	dropEvery(s.DropEvery)
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
 	if err != nil {
 		return err
@@ -84,7 +88,7 @@ func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, i int) err
 }
 
 func (r *Run) startNode(i int) error {
-	text, err := json.Marshal(nodeSpec{r.kubeconfig(), podName(i), nodeIP(i), filepath.Join(r.o.Dir, "sink")})
+	text, err := json.Marshal(nodeSpec{r.kubeconfig(), podName(i), nodeIP(i), filepath.Join(r.o.Dir, "sink"), r.o.DropEvery})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (r *Run) Probe(ctx context.Context, name string, rates []int32, warmup, mea
 		return err
 	}
 	job := &batchv1.Job{}
-	if err := r.until(ctx, "the operator has made the Job of "+name, func() bool {
+	if err := r.Until(ctx, "the operator has made the Job of "+name, func() bool {
 		return r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: name}, job) == nil
 	}); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (r *Run) Probe(ctx context.Context, name string, rates []int32, warmup, mea
 // Ended waits for the result of an OrderProbe and returns its verdict.
 func (r *Run) Ended(ctx context.Context, name string) (string, error) {
 	probe := &api.OrderProbe{}
-	err := r.until(ctx, "OrderProbe "+name+" has a result", func() bool {
+	err := r.Until(ctx, "OrderProbe "+name+" has a result", func() bool {
 		return r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: name}, probe) == nil &&
 			(meta.IsStatusConditionTrue(probe.Status.Conditions, api.ConditionComplete) || meta.IsStatusConditionTrue(probe.Status.Conditions, api.ConditionFailed))
 	})

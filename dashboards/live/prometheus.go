@@ -108,7 +108,7 @@ func (r *Run) startPrometheus(ctx context.Context) error {
 		return err
 	}
 	r.others = append(r.others, p)
-	return r.until(ctx, "Prometheus is ready", func() bool {
+	return r.Until(ctx, "Prometheus is ready", func() bool {
 		resp, err := http.Get(PrometheusURL + "/-/ready")
 		if err != nil {
 			return false

@@ -9,9 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
@@ -22,11 +22,12 @@ const Factor = 20
 
 // Options of a check.
 type Options struct {
-	GridNode   string // the program
-	Prometheus string // the program
-	Rules      string // path of the rules
-	Dir        string // for everything that is written
-	Only       string // part of an alert's name; "" is all
+	Bin        string         // directory with the programs grid-node, operator and order-probe
+	Labels     string         // charts/ordergrid/files/scrape/labels.yaml
+	Prometheus string         // the program
+	Rules      string         // path of the rules
+	Dir        string         // for everything that is written
+	Only       *regexp.Regexp // of the names of alerts to cause; nil is all
 	Say        func(format string, args ...any)
 }
 
@@ -59,6 +60,11 @@ type oneCase struct {
 	limit time.Duration // for firing; 0 is a minute
 }
 
+// cannot is why a condition cannot be caused on this machine.
+type cannot struct{ because string }
+
+func (c cannot) Error() string { return c.because }
+
 // world is what a case works on.
 type world struct {
 	grid *grid
@@ -67,20 +73,12 @@ type world struct {
 	background func(f func(ctx context.Context) error)
 }
 
-// row is what came of one alert.
-type row struct {
-	alert           alert
-	how             string
-	fired, resolved time.Duration // 0: did not
-	problem         error
-}
-
-// resolveLimit is how long an alert may go on after its cause has ended.
-const resolveLimit = 2 * time.Minute
-
 // Check causes all conditions that can be caused here, one grid after the other,
 // and prints what became of the alerts. It fails if one did not fire or resolve.
 func Check(ctx context.Context, o Options, out io.Writer) error {
+	if !slices.ContainsFunc(known(), o.wants) {
+		return fmt.Errorf("-only: %q matches no name of an alert that is caused here; those are %v", o.Only, known())
+	}
 	rules, err := os.ReadFile(o.Rules)
 	if err != nil {
 		return err
@@ -99,23 +97,52 @@ scrape_configs:
 			return err
 		}
 	}
+	r := &results{}
+	if err := devCases(ctx, o, r, config, targets); err != nil {
+		return err
+	}
+	if err := operatedCases(ctx, o, r); err != nil {
+		return err
+	}
+	return r.report(out)
+}
+
+// known are the alerts that are caused, case by case.
+func known() (all [][]alert) {
+	for _, c := range cases() {
+		all = append(all, c.alerts)
+	}
+	for _, c := range operated() {
+		all = append(all, c.alerts)
+	}
+	return all
+}
+
+// wants says whether one of the alerts is to be tried.
+func (o Options) wants(alerts []alert) bool {
+	return o.Only == nil || slices.ContainsFunc(alerts, func(a alert) bool { return o.Only.MatchString(a.name) })
+}
+
+// devCases are those that need no operator, each with a grid of its own.
+func devCases(ctx context.Context, o Options, r *results, config, targets string) error {
+	if !slices.ContainsFunc(cases(), func(c oneCase) bool { return o.wants(c.alerts) }) {
+		return nil
+	}
 	server, err := prometheus.Start(ctx, o.Prometheus, o.Dir, config)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	var rows []row
 	for i, c := range cases() {
-		if !slices.ContainsFunc(c.alerts, func(a alert) bool { return strings.Contains(a.name, o.Only) }) {
+		if !o.wants(c.alerts) {
 			continue
 		}
 		got, err := run(ctx, o, server, c, fmt.Sprintf("grid%d", i), targets)
-		if err != nil {
-			return err
+		if r.add(c.alerts, c.how, got, err); ctx.Err() != nil {
+			return ctx.Err()
 		}
-		rows = append(rows, got...)
 	}
-	return report(out, rows)
+	return nil
 }
 
 // run is one case with a grid of its own.
@@ -131,7 +158,10 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 			return nil, err
 		}
 	}
-	g, err := startGrid(ctx, o.GridNode, name, options)
+	if options.close != nil {
+		defer func() { err = errors.Join(err, options.close()) }()
+	}
+	g, err := startGrid(ctx, filepath.Join(o.Bin, "grid-node"), name, options)
 	if err != nil {
 		return nil, err
 	}
@@ -142,43 +172,29 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 		return nil, err
 	}
 	sleep(ctx, 8*time.Second) // a few scrapes of a grid that is well
-	if early := firing(ctx, server, c.alerts, name); len(early) > 0 {
-		return nil, fmt.Errorf("%v fires before its condition was caused", early)
-	}
 	running, cancel := context.WithCancel(ctx)
+	defer cancel()
 	failed := make(chan error, 8)
 	w := &world{grid: g, dir: dir, background: func(f func(context.Context) error) { go func() { failed <- f(running) }() }}
-	defer cancel()
-	began := time.Now()
-	if err := c.cause(ctx, w); err != nil {
-		return nil, err
-	}
-	fired := await(ctx, server, c.alerts, name, true, max(c.limit, time.Minute))
-	cancel()
-	ended := time.Now()
-	if c.undo != nil {
-		if err := c.undo(ctx, w); err != nil {
-			return nil, err
-		}
-	}
-	var problem error
-	select {
-	case problem = <-failed:
-	default:
-	}
-	resolved := await(ctx, server, c.alerts, name, false, resolveLimit)
-	for i, a := range c.alerts {
-		r := row{alert: a, how: c.how, problem: problem}
-		if !fired[i].IsZero() {
-			r.fired = fired[i].Sub(began)
-		}
-		if !resolved[i].IsZero() {
-			r.resolved = max(resolved[i].Sub(ended), time.Millisecond)
-		}
-		o.Say("%v fired after %v, resolved after %v", a, r.fired.Round(100*time.Millisecond), r.resolved.Round(100*time.Millisecond))
-		rows = append(rows, r)
-	}
-	return rows, nil
+	return trial{
+		alerts: c.alerts, where: map[string]string{"grid": name}, how: c.how, limit: c.limit,
+		cause: func(ctx context.Context) error { return c.cause(ctx, w) },
+		undo: func(ctx context.Context) error {
+			cancel()
+			if c.undo == nil {
+				return nil
+			}
+			return c.undo(ctx, w)
+		},
+		problem: func() error {
+			select {
+			case err := <-failed:
+				return err
+			default:
+				return nil
+			}
+		},
+	}.run(ctx, o, server)
 }
 
 // point makes Prometheus scrape the grid, with the labels that the chart's monitors set.
@@ -196,74 +212,4 @@ func point(file string, g *grid) error {
 		return err
 	}
 	return os.Rename(file+".new", file) // never half of it
-}
-
-// firing are those of the alerts that fire for the grid now.
-func firing(ctx context.Context, server *prometheus.Server, wanted []alert, grid string) (found []alert) {
-	now, err := server.Alerts(ctx)
-	if err != nil {
-		return nil // asked again soon
-	}
-	for _, a := range wanted {
-		if slices.ContainsFunc(now, func(p prometheus.Alert) bool {
-			ok := p.State == "firing" && p.Labels["alertname"] == a.name && p.Labels["grid"] == grid
-			for k, v := range a.labels {
-				ok = ok && p.Labels[k] == v
-			}
-			return ok
-		}) {
-			found = append(found, a)
-		}
-	}
-	return found
-}
-
-// await waits until each of the alerts fires, or none does any more, and says
-// when that was; a zero time: not within the limit.
-func await(ctx context.Context, server *prometheus.Server, wanted []alert, grid string, fires bool, limit time.Duration) []time.Time {
-	when, left := make([]time.Time, len(wanted)), len(wanted)
-	for end := time.Now().Add(limit); left > 0 && time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
-		now := firing(ctx, server, wanted, grid)
-		for i, a := range wanted {
-			is := slices.ContainsFunc(now, func(b alert) bool { return a.String() == b.String() })
-			if when[i].IsZero() && is == fires {
-				when[i] = time.Now()
-				left--
-			}
-		}
-	}
-	return when
-}
-
-func report(out io.Writer, rows []row) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "alert\thow caused\tfired after\tresolved after")
-	bad := 0
-	seconds := func(d time.Duration) string {
-		if d == 0 {
-			return "NOT"
-		}
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	for _, r := range rows {
-		if r.fired == 0 || r.resolved == 0 || r.problem != nil {
-			bad++
-		}
-		fmt.Fprintf(t, "%v\t%s\t%s\t%s\n", r.alert, r.how, seconds(r.fired), seconds(r.resolved))
-		if r.problem != nil {
-			fmt.Fprintf(t, "\t%v\t\t\n", r.problem)
-		}
-	}
-	fmt.Fprintln(t, "\t\t\t")
-	fmt.Fprintln(t, "not caused here\tbecause\t\t")
-	for _, n := range notCaused {
-		fmt.Fprintf(t, "%v\t%s\t\t\n", n.alert, n.because)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if bad > 0 {
-		return fmt.Errorf("%d of %d alerts did not fire, or did not resolve", bad, len(rows))
-	}
-	return nil
 }

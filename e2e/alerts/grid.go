@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/cgroup"
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -20,6 +21,7 @@ import (
 type grid struct {
 	*devgrid.Grid
 	name   string // the label grid of what is scraped
+	group  *cgroup.Limited
 	client *client.Client
 
 	cancel context.CancelFunc
@@ -31,9 +33,11 @@ type grid struct {
 
 // gridOptions are what cases need different grids for.
 type gridOptions struct {
-	memoryMiB int64    // 0 is 256
-	args      []string // of grid-node dev
-	rate      int      // orders a second and partition; 0 is 100
+	memoryMiB int64           // 0 is 256
+	args      []string        // of grid-node dev
+	rate      int             // orders a second and partition; 0 is 100
+	group     *cgroup.Limited // that its processes are in; may be nil
+	close     func() error    // called when the grid has ended; may be nil
 }
 
 func startGrid(ctx context.Context, program, name string, o gridOptions) (*grid, error) {
@@ -43,12 +47,23 @@ func startGrid(ctx context.Context, program, name string, o gridOptions) (*grid,
 	if o.rate == 0 {
 		o.rate = 100
 	}
+	if o.group != nil {
+		inside, err := enter(o.group, program)
+		if err != nil {
+			return nil, err
+		}
+		program = inside
+	}
 	dev, err := devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: o.memoryMiB, Args: o.args})
 	if err != nil {
 		return nil, err
 	}
-	g := &grid{Grid: dev, name: name, frozen: map[int]bool{}}
-	if g.client, err = client.Dial(ctx, client.Config{Endpoints: dev.Endpoints, Name: "alerts-check", RequestTimeout: 2 * time.Second}); err != nil {
+	g := &grid{Grid: dev, name: name, group: o.group, frozen: map[int]bool{}}
+	config := client.Config{Endpoints: dev.Endpoints, Name: "alerts-check", RequestTimeout: 2 * time.Second}
+	if t := dev.TLS; t != nil {
+		config.TLS = client.TLSFiles(client.PEMFiles{Cert: t.Cert, Key: t.Key, CA: t.CA})
+	}
+	if g.client, err = client.Dial(ctx, config); err != nil {
 		return nil, fmt.Errorf("%w; %w", err, dev.Stop())
 	}
 	flowing, cancel := context.WithCancel(context.Background())

@@ -34,6 +34,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/e2e/person"
 	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -325,8 +326,7 @@ func (c *cluster) spread() bool {
 
 func (c *cluster) annotate(i int, key, value string) {
 	c.t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	c.must(c.kube.Patch(c.t.Context(), c.partition(i), kube.RawPatch("application/merge-patch+json", patch)))
+	c.must(person.Annotate(c.t.Context(), c.kube, c.partition(i), key, value))
 }
 
 // wantEvent waits for an event about a partition or the grid.
@@ -337,20 +337,6 @@ func (c *cluster) wantEvent(reason string) {
 		c.must(c.kube.List(c.t.Context(), &list, kube.InNamespace(c.ns)))
 		return slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == reason })
 	})
-}
-
-// changeIDOf is the change id that the nodes go by, as the condition's message tells a person.
-func (c *cluster) changeIDOf(i int) string {
-	c.t.Helper()
-	var best nodestatus.Partition
-	for j := range replicas {
-		n, err := nodestatus.Get(c.t.Context(), nodestatus.NewClient(10*time.Second, nil), c.http[j])
-		c.must(err)
-		if p := n.Find(c.partition(i).Name); p != nil && p.Epoch > best.Epoch {
-			best = *p
-		}
-	}
-	return best.ChangeID
 }
 
 // submit has n orders acknowledged, each within the timeout; they are spread over both partitions.

@@ -3,13 +3,13 @@
 package recovery
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/person"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -32,9 +32,7 @@ func TestBothProcessesDie(t *testing.T) {
 	if err := c.submit(1, time.Second); err == nil {
 		t.Fatal("an order was acknowledged by a process that was promoted without the orders before it")
 	}
-	for i := range replicas {
-		c.annotate(i, api.AnnotationAcceptDataLoss, fmt.Sprint(c.partition(i).Status.Epoch))
-	}
+	c.must(person.AcceptLoss(t.Context(), c.kube, c.partition(0), c.partition(1)))
 	c.until("a second lineage", func() bool {
 		for i := range replicas {
 			p := c.partition(i)
@@ -78,8 +76,8 @@ func TestEtcdGoesBack(t *testing.T) {
 		if p.Status.Epoch >= epochs[i] {
 			t.Fatalf("%s climbed to epoch %d by itself", p.Name, p.Status.Epoch)
 		}
-		c.annotate(i, api.AnnotationReassert, c.changeIDOf(i))
 	}
+	c.must(person.Reassert(t.Context(), c.kube, c.http[:], c.partition(0), c.partition(1)))
 	c.until("the records are ahead again", func() bool {
 		for i := range replicas {
 			p := c.partition(i)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func TestThrottledByTheKernel(t *testing.T) {
 		burn(t)
 		return
 	}
-	procs := limitedGroup(t)
+	procs := limitedGroup(t).Procs()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	self, err := os.Executable()
@@ -89,67 +88,20 @@ func burn(t *testing.T) {
 
 var busy uint64 // so that the work is not left out
 
-// limitedGroup makes a control group with a CPU quota, in the hierarchy in which the
-// kernel lets it, and returns the file that takes its processes. The group is removed
-// with the test.
-func limitedGroup(t *testing.T) (procs string) {
+// limitedGroup is a control group with a CPU quota, removed with the test.
+func limitedGroup(t *testing.T) *Limited {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root may make a control group")
-	}
-	self, err := Self()
+	l, err := NewLimited()
 	if err != nil {
 		t.Skip(err)
 	}
-	var reasons error
-	for _, try := range []struct {
-		parent string
-		limits [][2]string
-	}{
-		{self.v2, [][2]string{{"cpu.max", "5000 50000"}}},
-		{self.cpu, [][2]string{{"cpu.cfs_period_us", "50000"}, {"cpu.cfs_quota_us", "5000"}}},
-	} {
-		if try.parent == "" {
-			continue
+	t.Cleanup(func() {
+		if err := l.Remove(); err != nil {
+			t.Error(err)
 		}
-		dir, err := os.MkdirTemp(try.parent, "ordergrid-test-")
-		if err != nil {
-			reasons = errors.Join(reasons, err)
-			continue
-		}
-		t.Cleanup(func() { removeGroup(t, dir) })
-		for _, l := range try.limits {
-			if err == nil {
-				err = writeExisting(filepath.Join(dir, l[0]), l[1])
-			}
-		}
-		if err == nil {
-			return filepath.Join(dir, "cgroup.procs")
-		}
-		reasons = errors.Join(reasons, err)
+	})
+	if err := l.Quota(5*time.Millisecond, 50*time.Millisecond); err != nil {
+		t.Fatal(err)
 	}
-	t.Skipf("no control group with a CPU quota can be made here: %v", reasons)
-	return ""
-}
-
-// removeGroup waits for the kernel to forget the process that was in it.
-func removeGroup(t *testing.T, dir string) {
-	var err error
-	for range 100 {
-		if err = os.Remove(dir); err == nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error(err)
-}
-
-// writeExisting makes no file: one that is not there is a controller that is not on.
-func writeExisting(name, text string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	return l
 }

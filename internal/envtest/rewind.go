@@ -12,50 +12,67 @@ import (
 
 // Stored is one object as it stands in etcd.
 type Stored struct {
+	etcd       string // URL
 	key, value []byte
 }
 
-// Save reads an object behind the API server's back.
+// Save reads an object of the tests' API server behind its back.
 func Save(t testing.TB, resource apischema.GroupResource, namespace, name string) Stored {
 	t.Helper()
+	Config(t)
+	s, err := SaveFrom(server.env.ControlPlane.Etcd.URL.String(), resource, namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Restore is PutBack for tests.
+func (s Stored) Restore(t testing.TB) {
+	t.Helper()
+	if err := s.PutBack(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SaveFrom is Save for programs that are no tests; etcd is the URL of it.
+func SaveFrom(etcd string, resource apischema.GroupResource, namespace, name string) (Stored, error) {
 	key := fmt.Appendf(nil, "/registry/%s/%s/%s/%s", resource.Group, resource.Resource, namespace, name)
 	var answer struct {
 		KVs []struct{ Value []byte }
 	}
-	etcd(t, "range", map[string][]byte{"key": key}, &answer)
-	if len(answer.KVs) != 1 {
-		t.Fatalf("etcd has %d values for %s", len(answer.KVs), key)
+	if err := call(etcd, "range", map[string][]byte{"key": key}, &answer); err != nil {
+		return Stored{}, err
 	}
-	return Stored{key, answer.KVs[0].Value}
+	if len(answer.KVs) != 1 {
+		return Stored{}, fmt.Errorf("etcd has %d values for %s", len(answer.KVs), key)
+	}
+	return Stored{etcd, key, answer.KVs[0].Value}, nil
 }
 
-// Restore puts an object back as it was when it was saved, past every rule of the API server: what a restore of etcd from
-// a backup does.
-func (s Stored) Restore(t testing.TB) {
-	t.Helper()
-	etcd(t, "put", map[string][]byte{"key": s.key, "value": s.value}, nil)
+// PutBack makes an object what it was when it was saved, past every rule of the API server: what a restore of etcd from a
+// backup does.
+func (s Stored) PutBack() error {
+	return call(s.etcd, "put", map[string][]byte{"key": s.key, "value": s.value}, nil)
 }
 
-// etcd calls its JSON gateway, in which keys and values are base64, as encoding/json writes []byte.
-func etcd(t testing.TB, call string, body map[string][]byte, answer any) {
-	t.Helper()
-	Config(t)
+// call calls etcd's JSON gateway, in which keys and values are base64, as encoding/json writes []byte.
+func call(etcd, name string, body map[string][]byte, answer any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	url := server.env.ControlPlane.Etcd.URL.String() + "/v3/kv/" + call
+	url := etcd + "/v3/kv/" + name
 	resp, err := http.Post(url, "application/json", bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("POST %s: %s", url, resp.Status)
+		return fmt.Errorf("POST %s: %s", url, resp.Status)
 	}
-	if answer != nil {
-		if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
-			t.Fatal(err)
-		}
+	if answer == nil {
+		return nil
 	}
+	return json.NewDecoder(resp.Body).Decode(answer)
 }

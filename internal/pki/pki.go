@@ -38,6 +38,8 @@ type Identity struct {
 	Addrs  []netip.Addr
 	// ClientOnly leaves out the right to be a server.
 	ClientOnly bool
+	// Life is for how long from now; 0 is five years.
+	Life time.Duration
 }
 
 // Load reads the authority kept in dir (ca.crt, ca.Key), or makes it under that
@@ -103,6 +105,9 @@ func (a *Authority) Issue(id Identity) (certPEM, keyPEM []byte, err error) {
 		return nil, nil, err
 	}
 	template := newTemplate(pkix.Name{CommonName: id.User, Organization: id.Groups})
+	if id.Life != 0 {
+		template.NotAfter = time.Now().Add(id.Life)
+	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if !id.ClientOnly {

@@ -42,10 +42,14 @@ type Grid struct {
 	Arbiter   string   // base URL of the arbiter and of the grid's controls
 	HTTP      []string // base URLs of the nodes' metrics
 	PIDs      []int    // of the nodes
+	TLS       *TLS     // for clients; nil without --tls
 
 	stop func() error
 	log  func() string
 }
+
+// TLS are the PEM files of a client.
+type TLS struct{ Cert, Key, CA string }
 
 const (
 	startLimit = 60 * time.Second
@@ -189,6 +193,7 @@ func parse(b []byte) (*Grid, error) {
 		Arbiter   string   `json:"arbiter"`
 		HTTP      []string `json:"http"`
 		PIDs      []int    `json:"pids"`
+		TLS       *TLS     `json:"tls"`
 	}
 	if len(b) == 0 {
 		return nil, errEnded
@@ -199,5 +204,5 @@ func parse(b []byte) (*Grid, error) {
 	if len(info.Endpoints) == 0 {
 		return nil, fmt.Errorf("first line is %.200q: no endpoints", b)
 	}
-	return &Grid{Endpoints: info.Endpoints, Arbiter: info.Arbiter, HTTP: info.HTTP, PIDs: info.PIDs}, nil
+	return &Grid{Endpoints: info.Endpoints, Arbiter: info.Arbiter, HTTP: info.HTTP, PIDs: info.PIDs, TLS: info.TLS}, nil
 }

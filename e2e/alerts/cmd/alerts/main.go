@@ -11,8 +11,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"syscall"
 
+	"github.com/ordergrid/ordergrid/dashboards/derived"
+	"github.com/ordergrid/ordergrid/dashboards/live"
 	"github.com/ordergrid/ordergrid/e2e/alerts"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
@@ -20,17 +23,28 @@ import (
 )
 
 func main() {
+	if status, yes := live.IsNode(); yes {
+		os.Exit(status)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	only := flag.String("only", "", "part of the name of the alerts to try; empty tries all")
+	only := flag.String("only", "", "regular expression of the names of the alerts to try; empty tries all")
 	flag.Parse()
-	if err := run(ctx, *only); err != nil {
+	names, err := regexp.Compile(*only)
+	if err == nil && flag.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q", flag.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "alerts:", err)
+		os.Exit(2)
+	}
+	if err := run(ctx, names); err != nil {
 		fmt.Fprintln(os.Stderr, "alerts:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only string) (err error) {
+func run(ctx context.Context, only *regexp.Regexp) (err error) {
 	root, err := cluster.Checkout()
 	if err != nil {
 		return err
@@ -45,14 +59,16 @@ func run(ctx context.Context, only string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	node := filepath.Join(dir, "grid-node")
-	build := exec.CommandContext(ctx, "go", "build", "-o", node, "./cmd/grid-node")
-	build.Dir, build.Stderr = root, os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build grid-node: %w", err)
+	for _, program := range []string{"grid-node", "operator", "order-probe"} {
+		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, program), "./cmd/"+program)
+		build.Dir, build.Stderr = root, os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build %s: %w", program, err)
+		}
 	}
 	return alerts.Check(ctx, alerts.Options{
-		GridNode: node, Prometheus: filepath.Join(programs, "prometheus"), Rules: filepath.Join(root, "dashboards/rules/ordergrid.rules.yaml"),
+		Bin: dir, Prometheus: filepath.Join(programs, "prometheus"),
+		Rules: filepath.Join(root, derived.Rules), Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"),
 		Dir: dir, Only: only, Say: say,
 	}, os.Stdout)
 }

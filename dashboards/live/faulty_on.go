@@ -1,0 +1,10 @@
+//go:build faulty
+
+package live
+
+import "github.com/ordergrid/ordergrid/grid-node/replica"
+
+// CanDrop says whether nodes can be told to lose orders: in a build with the tag faulty, which is for tests only.
+const CanDrop = true
+
+func dropEvery(n uint64) { replica.DropEvery = n }

@@ -1,0 +1,127 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/person"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+// Namespace is where the grid is.
+const Namespace = namespace
+
+// Kube is the administrator's access to the API server.
+func (r *Run) Kube() kube.Client { return r.kube }
+
+// StartOperator starts the operator, again after StopOperator.
+func (r *Run) StartOperator() error {
+	r.o.Say("start the operator")
+	p, err := r.spawn("operator", []string{"KUBECONFIG=" + r.kubeconfig()}, filepath.Join(r.o.Bin, "operator"),
+		"--metrics-bind-address", operatorMetrics, "--health-probe-bind-address", "0", "--leader-election-namespace", operatorNamespace)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.manager, r.others = p, append(r.others, p)
+	return nil
+}
+
+// StopOperator asks the operator to end and waits until it has.
+func (r *Run) StopOperator() {
+	r.mu.Lock()
+	p := r.manager
+	r.mu.Unlock()
+	p.stop()
+}
+
+// KillAll ends all nodes at once, as crashes do, and starts them again after a while: nobody has the orders any more.
+func (r *Run) KillAll(ctx context.Context, away time.Duration) error {
+	var all [replicas]error
+	var wg sync.WaitGroup
+	for i := range replicas {
+		wg.Go(func() { all[i] = r.Kill(ctx, i, away) })
+	}
+	wg.Wait()
+	return errors.Join(all[:]...)
+}
+
+// records are those of the grid's partitions.
+func (r *Run) records(ctx context.Context) (all []*api.GridPartition, err error) {
+	for i := range int32(replicas) {
+		p := &api.GridPartition{}
+		if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.PartitionName(gridName, 0, i)}, p); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// AcceptLoss gives up, as a person does, what nobody has any more.
+func (r *Run) AcceptLoss(ctx context.Context) error {
+	records, err := r.records(ctx)
+	if err != nil {
+		return err
+	}
+	return person.AcceptLoss(ctx, r.kube, records...)
+}
+
+// Reassert confirms, as a person does after the restore of etcd, the configuration that the nodes go by.
+func (r *Run) Reassert(ctx context.Context) error {
+	records, err := r.records(ctx)
+	if err != nil {
+		return err
+	}
+	var nodes []string
+	for i := range replicas {
+		nodes = append(nodes, fmt.Sprintf("%s:%d", nodeIP(i), api.HTTPPort))
+	}
+	return person.Reassert(ctx, r.kube, nodes, records...)
+}
+
+// Backup is the grid's records as they were.
+type Backup [replicas]envtest.Stored
+
+// Outdate makes a backup of the records, then has a node die and come back, so that the backup is older than what the nodes
+// go by.
+func (r *Run) Outdate(ctx context.Context) (b Backup, err error) {
+	before, err := r.records(ctx)
+	if err != nil {
+		return b, err
+	}
+	for i, p := range before {
+		if b[i], err = envtest.SaveFrom(r.env.ControlPlane.Etcd.URL.String(), api.GroupVersion.WithResource("gridpartitions").GroupResource(), namespace, p.Name); err != nil {
+			return b, err
+		}
+	}
+	if err := r.Kill(ctx, replicas-1, 3*time.Second); err != nil {
+		return b, err
+	}
+	return b, r.Until(ctx, "every node is primary of its partition again, in a later epoch", func() bool {
+		now, err := r.records(ctx)
+		for i, p := range now {
+			if s := p.Status; s.Epoch <= before[i].Status.Epoch || len(s.InSync) != replicas || s.Primary == nil || s.Primary.PodName != podName(i) {
+				return false
+			}
+		}
+		return err == nil
+	})
+}
+
+// Restore is the restore of etcd from a backup.
+func (b Backup) Restore() error {
+	var all [replicas]error
+	for i, s := range b {
+		all[i] = s.PutBack()
+	}
+	return errors.Join(all[:]...)
+}

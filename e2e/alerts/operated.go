@@ -1,0 +1,150 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/dashboards/live"
+	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+// dropEvery is how many orders of a partition the nodes keep for each that they lose.
+const dropEvery = 50
+
+// operatedCase is one that needs an operator. All of them share one world, one after
+// the other.
+type operatedCase struct {
+	alerts []alert
+	how    string
+	// prepare is what has to be before the condition can be caused; may be nil.
+	prepare, cause, undo func(ctx context.Context, r *live.Run) error
+}
+
+// operated are those cases. The one that leaves something behind is the last.
+func operated() []operatedCase {
+	var backup live.Backup
+	return []operatedCase{
+		{alerts: []alert{named("ProbeIncorrect")}, how: fmt.Sprintf("an OrderProbe measures nodes that throw every %dth order away; the time includes the run", dropEvery),
+			cause: measureLoss,
+			undo: func(ctx context.Context, r *live.Run) error {
+				return r.Kube().Delete(ctx, &api.OrderProbe{ObjectMeta: object("control")})
+			}},
+		{alerts: []alert{named("ConfigurationRegressed")}, how: "etcd gets the records back that it had before a fail-over",
+			prepare: func(ctx context.Context, r *live.Run) (err error) {
+				backup, err = r.Outdate(ctx)
+				return err
+			},
+			cause: func(context.Context, *live.Run) error { return backup.Restore() },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.Reassert(ctx) }},
+		{alerts: []alert{named("DataLossSuspected"), named("NoPrimary", "seen_by", "operator")}, how: "SIGKILL of both nodes, which come back empty",
+			cause: func(ctx context.Context, r *live.Run) error { return r.KillAll(ctx, time.Second) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.AcceptLoss(ctx) }},
+		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
+			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
+			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
+		{alerts: []alert{named("ReconcileErrors", "controller", "ordergrid")}, how: "somebody else's Service has the name of an OrderGrid's",
+			cause: func(ctx context.Context, r *live.Run) error {
+				for _, o := range taken() {
+					if err := r.Kube().Create(ctx, o); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			undo: func(ctx context.Context, r *live.Run) error {
+				var all []error
+				for _, o := range taken() {
+					all = append(all, r.Kube().Delete(ctx, o))
+				}
+				return errors.Join(all...)
+			}},
+	}
+}
+
+func object(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: live.Namespace}
+}
+
+// taken are a Service, and a grid that wants to have one of that name.
+func taken() []kube.Object {
+	const grid = "taken"
+	return []kube.Object{
+		&corev1.Service{ObjectMeta: object(api.ClientServiceName(grid)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		&api.OrderGrid{ObjectMeta: object(grid), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi")}},
+	}
+}
+
+func measureLoss(ctx context.Context, r *live.Run) error {
+	if !live.CanDrop {
+		return cannot{"needs nodes that can be told to lose orders: build this program with -tags faulty, as `make alerts-check` does"}
+	}
+	if err := r.Probe(ctx, "control", []int32{200}, time.Second, 5*time.Second); err != nil {
+		return err
+	}
+	verdict, err := r.Ended(ctx, "control")
+	if err == nil && verdict != string(api.VerdictIncorrect) {
+		err = fmt.Errorf("the verdict on a grid that loses orders is %s, want %s", verdict, api.VerdictIncorrect)
+	}
+	return err
+}
+
+// operatedCases runs them with an API server, the operator and nodes that find each
+// other by its records.
+func operatedCases(ctx context.Context, o Options, results *results) (err error) {
+	wanted := slices.DeleteFunc(operated(), func(c operatedCase) bool { return !o.wants(c.alerts) })
+	if len(wanted) == 0 {
+		return nil
+	}
+	if _, err := envtest.FindAssets(); err != nil {
+		for _, c := range wanted {
+			results.add(c.alerts, c.how, nil, cannot{err.Error()})
+		}
+		return nil
+	}
+	options := live.Options{Bin: o.Bin, Dir: filepath.Join(o.Dir, "operated"), Prometheus: o.Prometheus, Labels: o.Labels,
+		Rules: filepath.Join(o.Dir, "rules.yml"), Say: o.Say}
+	if live.CanDrop {
+		options.DropEvery = dropEvery
+	}
+	r, err := live.Start(ctx, options)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err != nil {
+		return err
+	}
+	sleep(ctx, 8*time.Second) // a few scrapes of a grid that is well
+	for _, c := range wanted {
+		rows, err := c.run(ctx, o, r)
+		if results.add(c.alerts, c.how, rows, err); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (c operatedCase) run(ctx context.Context, o Options, r *live.Run) ([]row, error) {
+	o.Say("%v: %s", c.alerts, c.how)
+	if err := r.Redundant(ctx); err != nil {
+		return nil, err
+	}
+	if c.prepare != nil {
+		if err := c.prepare(ctx, r); err != nil {
+			return nil, fmt.Errorf("prepare %v: %w", c.alerts, err)
+		}
+	}
+	return trial{
+		alerts: c.alerts, how: c.how,
+		cause: func(ctx context.Context) error { return c.cause(ctx, r) },
+		undo:  func(ctx context.Context) error { return c.undo(ctx, r) },
+	}.run(ctx, o, &prometheus.Server{URL: live.PrometheusURL})
+}
