@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Chart is a Helm chart to install. The zero Helm is helm of $PATH.
@@ -23,6 +24,8 @@ func (c Cluster) Install(ctx context.Context, chart Chart) (string, error) {
 	for _, s := range chart.Set {
 		args = append(args, "--set", s)
 	}
+	// A tag such as dev is another image after every build, and nothing of the release would change with it.
+	args = append(args, "--set-string", `podAnnotations.ordergrid\.dev/installed-at=`+time.Now().UTC().Format(time.RFC3339))
 	return c.helm(ctx, chart, args)
 }
 
