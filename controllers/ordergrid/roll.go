@@ -36,6 +36,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	live.findings = r.found.partitions
 	plan := planRoll(live, r.Clock.Now())
 	r.roll = plan
 	r.found.lookWithin(plan.again)
@@ -126,6 +127,7 @@ type rollShard struct {
 	set        *appsv1.StatefulSet
 	partitions []*api.GridPartition
 	outdated   []*corev1.Pod
+	record     bool // the records say who holds what
 	settled    bool // every copy is there, and has been for spec.updateStrategy.minReady
 }
 
@@ -158,14 +160,19 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: its objects are not complete yet", s.number))
 		return
 	}
-	away := map[string]bool{}
+	away, trouble := map[string]bool{}, false
 	for _, p := range s.partitions {
+		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
+			trouble = true // the record does not say who holds what, and a person has to decide first
+			plan.waiting = append(plan.waiting, p.Name+": "+problem)
+		}
 		for _, name := range o.absent(p) {
 			away[name] = true
 		}
 	}
 	strategy := &o.grid.Spec.UpdateStrategy
-	s.settled = len(away) == 0
+	s.settled = len(away) == 0 && !trouble
+	s.record = !trouble
 	for ordinal := range o.grid.Spec.Replicas {
 		name := api.PodName(o.grid.Name, s.number, ordinal)
 		pod := podNamed(o.pods, name)
@@ -178,7 +185,7 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 				plan.deadline(pod, strategy.ProgressDeadline.Duration, now)
 			}
 		default:
-			if left := strategy.MinReady.Duration - now.Sub(readySince(pod)); left > 0 {
+			if left := strategy.MinReady.Duration - now.Sub(readyChanged(pod)); left > 0 {
 				s.settled = false
 				plan.waiting = append(plan.waiting, fmt.Sprintf("%s has to be in sync for %v", name, strategy.MinReady.Duration))
 				plan.lookWithin(left)
@@ -187,9 +194,13 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 	}
 }
 
-// deadline says whether a replaced pod has taken too long.
+// deadline says whether a replaced pod has taken too long: since it was made, or since it was ready the last time.
 func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Time) {
-	left := allowed - now.Sub(pod.CreationTimestamp.Time)
+	since := pod.CreationTimestamp.Time
+	if t := readyChanged(pod); t.After(since) {
+		since = t
+	}
+	left := allowed - now.Sub(since)
 	if left > 0 {
 		p.lookWithin(left)
 		return
@@ -221,6 +232,9 @@ func (s *rollShard) next() *corev1.Pod {
 // useless is a pod of an older template that holds no complete copy of anything and is not ready: nothing is lost with
 // it. That is how a template that never worked is taken back.
 func (s *rollShard) useless(o *observation) *corev1.Pod {
+	if !s.record {
+		return nil
+	}
 	for _, pod := range s.outdated {
 		holds := slices.ContainsFunc(s.partitions, func(p *api.GridPartition) bool {
 			return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod.Name })
@@ -239,8 +253,8 @@ func because(pod *corev1.Pod) string {
 	return ""
 }
 
-// readySince is when the pod became ready the last time.
-func readySince(pod *corev1.Pod) time.Time {
+// readyChanged is when the pod became ready, or ceased to be, the last time.
+func readyChanged(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.LastTransitionTime.Time

@@ -100,6 +100,23 @@ func TestPlanRoll(t *testing.T) {
 			o.renew("rtd-s0-1", 11*time.Minute, false)
 			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
 		}, "", "pod rtd-s0-1, made from the present template, is not in sync after 10m0s (ImagePullBackOff: no such image)", 0},
+		{"a replaced pod that worked for long has just lost its process", func(o *observation) {
+			o.renew("rtd-s0-1", time.Hour, false)
+			o.pods[1].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rollNow.Add(-time.Minute))
+		}, "", "rtd-s0-1 is not in sync", 9 * time.Minute},
+		{"the record is an old one", func(o *observation) {
+			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], lead: &lead{}}}
+		}, "", "rtd-s0-p0: ConfigurationRegressed", 0},
+		{"the record is an old one, and says that a pod holds nothing", func(o *observation) {
+			o.renew("rtd-s0-1", time.Minute, false)
+			for i := range o.statefulSets {
+				o.statefulSets[i].Status.UpdateRevision = "rev1"
+			}
+			o.findings = map[string]*finding{"rtd-s0-p1": {record: &o.partitions[1], lead: &lead{}}}
+		}, "", "rtd-s0-p1: ConfigurationRegressed", 0},
+		{"nobody holds all orders", func(o *observation) {
+			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
+		}, "", "rtd-s0-p0: DataLossSuspected", 0},
 		{"taken back: the pod that never worked goes at once", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {

@@ -10,7 +10,7 @@ import (
 )
 
 // statefulSet runs the pods of one shard. They start in Parallel, because a pod is ready only once its peers are; and a
-// changed template replaces no pod by itself (OnDelete), because a pod may be the last with a complete copy.
+// changed template replaces no pod by itself (OnDelete), because a pod may be the last with a complete copy: see rollPods.
 func statefulSet(grid *api.OrderGrid, shard int32, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
 	name := api.ShardName(grid.Name, shard)
 	set := &appsv1.StatefulSet{

@@ -114,17 +114,24 @@ func allocated() heapUse {
 	return heapUse{s[0].Value.Uint64(), s[1].Value.Uint64()}
 }
 
-// mayAllocate fails the test when f, which handles n orders, allocates. What may
-// be allocated meanwhile is not for an order: timers of the test, the arbiter's
-// watch, memory provided ahead.
+// mayAllocate fails the test when f, which handles n orders, allocates each time it
+// is called. What may be allocated meanwhile is not for an order: timers of the
+// test, the arbiter's watch, memory provided ahead, and once a buffer that grows
+// because a busy machine left more in it than ever before.
 func mayAllocate(t *testing.T, what string, n int, f func()) {
 	t.Helper()
-	before := allocated()
-	f()
-	after := allocated()
-	if objects, bytes := after.objects-before.objects, after.bytes-before.bytes; objects > uint64(n)/500 || bytes > uint64(n)*8 {
-		t.Errorf("%s: %d objects, %d bytes for %d orders on both nodes together, want none", what, objects, bytes, n)
+	var found []heapUse
+	for range 3 {
+		before := allocated()
+		f()
+		after := allocated()
+		use := heapUse{after.objects - before.objects, after.bytes - before.bytes}
+		if use.objects <= uint64(n)/500 && use.bytes <= uint64(n)*8 {
+			return
+		}
+		found = append(found, use)
 	}
+	t.Errorf("%s: objects and bytes of three times %d orders on both nodes together: %v, want none", what, n, found)
 }
 
 // Primary and backup together allocate nothing per order and per read, alone or in
