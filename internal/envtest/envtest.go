@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -33,6 +34,7 @@ var server struct {
 	err error
 
 	withoutCRDs bool
+	more        []*apiextensionsv1.CustomResourceDefinition
 }
 
 // Option changes the API server of a package's tests.
@@ -40,6 +42,11 @@ type Option func()
 
 // WithoutCRDs leaves the CRDs to the test, which installs them with the chart.
 func WithoutCRDs() { server.withoutCRDs = true }
+
+// WithMoreCRDs installs the CRDs of others beside OrderGrid's.
+func WithMoreCRDs(crds ...*apiextensionsv1.CustomResourceDefinition) Option {
+	return func() { server.more = append(server.more, crds...) }
+}
 
 // Run runs the tests and stops the API server if one of them started it. Its result is for os.Exit.
 func Run(m *testing.M, options ...Option) int {
@@ -66,7 +73,7 @@ func Config(t testing.TB) *rest.Config {
 			// Seconds on a quiet machine; a machine that compiles beside it may take a minute.
 			ControlPlaneStartTimeout: startTimeout,
 			ControlPlaneStopTimeout:  startTimeout,
-			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
+			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout, CRDs: server.more},
 		}
 		if !server.withoutCRDs {
 			server.env.CRDDirectoryPaths, server.env.ErrorIfCRDPathMissing = []string{CRDs()}, true

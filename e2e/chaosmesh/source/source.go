@@ -1,0 +1,73 @@
+// Package source says which Chaos Mesh is used and where its sources are: in
+// the Go module cache, which also carries its Helm chart and its CRDs.
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// Module is Chaos Mesh's Go module: controller manager, daemon, chart, CRDs.
+	Module = "github.com/chaos-mesh/chaos-mesh"
+
+	// Release is the published version whose chart and images have the same
+	// sources. The Go module carries no tag of it.
+	Release = "v2.8.4"
+
+	// binaries is the module, below the checkout, that pins the version.
+	binaries = "e2e/chaosmesh/binaries"
+)
+
+// Version is the version of Module that the checkout at root pins.
+func Version(root string) (string, error) {
+	path := filepath.Join(root, binaries, "go.mod")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("which Chaos Mesh: %w", err)
+	}
+	for line := range strings.Lines(string(content)) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == Module {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("%s does not require %s", path, Module)
+}
+
+// Dir is the directory of Module, read-only, in the Go module cache. It is
+// downloaded, not built, where the cache lacks it, and checked against the
+// checkout's go.sum.
+func Dir(ctx context.Context, root string) (string, error) {
+	version, err := Version(root)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", Module+"@"+version)
+	cmd.Dir = filepath.Join(root, binaries)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errors.New("the go command is not in PATH: install Go 1.26 or newer")
+	}
+	var answer struct{ Dir, Error string }
+	if bad := json.Unmarshal(out, &answer); err == nil {
+		err = bad
+	}
+	if answer.Error != "" {
+		err = errors.New(answer.Error)
+	}
+	if err != nil {
+		return "", fmt.Errorf("go mod download %s@%s: %w %s; it needs a Go module proxy or a module cache that has it",
+			Module, version, err, strings.TrimSpace(stderr.String()))
+	}
+	return answer.Dir, nil
+}
