@@ -1,5 +1,6 @@
-// Package nodestatus is what a grid node tells about itself at GET /status: which processes it runs and what each
-// knows of its partition. The operator asks when a partition is in trouble, people with curl.
+// Package nodestatus is what a grid node tells about itself over HTTP, and how to ask. GET /status: which processes it
+// runs and what each knows of its partition; the operator asks when a partition is in trouble, people with curl. GET
+// /peers, /clock, /takeovers, /arbiter: what shows whether a fault has hit, and what became of it; a drill asks.
 package nodestatus
 
 import (
@@ -15,8 +16,9 @@ import (
 // Path of the page on a node's HTTP port.
 const Path = "/status"
 
-// maxBody of an answer. A node has at most 16 partitions of at most 3 members.
-const maxBody = 256 << 10
+// maxBody of an answer. A node has at most 16 partitions of at most 3 members, and
+// as many times KeptChanges.
+const maxBody = 512 << 10
 
 // Node is one process.
 type Node struct {
@@ -73,19 +75,27 @@ func NewClient(timeout time.Duration, dial func(ctx context.Context, network, ad
 // Get asks the node at address, "host:port" of its HTTP port. The answer is the node's word and not checked further
 // than for its form: compare Grid and Pod with whom you meant to ask.
 func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
-	url := "http://" + address + Path
-	body, err := fetch(ctx, c, url)
-	if err != nil {
+	n := &Node{}
+	if err := get(ctx, c, address, Path, n); err != nil {
 		return nil, err
 	}
-	n := &Node{}
-	if err := json.Unmarshal(body, n); err != nil {
-		return nil, fmt.Errorf("GET %s: the answer is not a node's status: %w", url, err)
-	}
 	if n.Pod == "" || n.BootID == "" {
-		return nil, fmt.Errorf("GET %s: the answer names no pod and boot id; is this a grid node of this version?", url)
+		return nil, fmt.Errorf("GET http://%s%s: the answer names no pod and boot id; is this a grid node of this version?", address, Path)
 	}
 	return n, nil
+}
+
+// get reads one page of the node at address into v.
+func get(ctx context.Context, c *http.Client, address, path string, v any) error {
+	url := "http://" + address + path
+	body, err := fetch(ctx, c, url)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("GET %s: the answer is not that page of a node: %w", url, err)
+	}
+	return nil
 }
 
 // fetch reads one page of a node.

@@ -48,11 +48,11 @@ func TestHostileAnswers(t *testing.T) {
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, "status 302"},
-		"no JSON":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not a node's status"},
+		"no JSON":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not that page of a node"},
 		"other JSON": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"ok"}`)) }, "names no pod"},
 		"a negative epoch": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(strings.Replace(good, `"epoch":7`, `"epoch":-7`, 1)))
-		}, "not a node's status"},
+		}, "not that page of a node"},
 		"endless": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"pod":"` + strings.Repeat("x", 1<<20)))
 		}, "longer than"},

@@ -20,6 +20,8 @@ type connSocket interface {
 	accepts(to Loop) error
 	// handOver gives the socket to c.to.
 	handOver(c *Conn)
+	// info asks the kernel.
+	info() (SocketInfo, error)
 }
 
 // core is what both loops share: connection bookkeeping, input delivery,

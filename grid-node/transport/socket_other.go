@@ -1,0 +1,6 @@
+//go:build !linux
+
+package transport
+
+// tcpInfo is not known here: each system has its own structure.
+func tcpInfo(int) (*TCPInfo, error) { return nil, nil }
