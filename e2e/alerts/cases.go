@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
 func named(name string, labels ...string) alert {

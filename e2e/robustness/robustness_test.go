@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 // program is the grid-node of this checkout.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
-	"github.com/ordergrid/ordergrid/e2e/robustness/validate"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/validate"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/validate"
+	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
 // WriteText prints the report for people. docs/robustness.md explains it.

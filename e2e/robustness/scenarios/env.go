@@ -9,10 +9,10 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
-	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
 // Env is what a repetition works with.

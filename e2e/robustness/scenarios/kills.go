@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 func calm(ctx context.Context, e *Env, n int) error {

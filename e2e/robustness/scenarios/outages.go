@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 // silentCut drops all packets of a primary's node. The cut lasts until others

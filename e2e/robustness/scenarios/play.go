@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 // trouble is one thing that happens to one node. Every field but pick, what and

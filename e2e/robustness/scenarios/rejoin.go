@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
 // rejoin kills a process of a grid that holds much: the one that is started

@@ -9,10 +9,11 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
-	"github.com/ordergrid/ordergrid/e2e/robustness/traffic"
-	"github.com/ordergrid/ordergrid/e2e/robustness/validate"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/collect"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
+	"github.com/ordergrid/ordergrid/probe/drill/validate"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
@@ -129,7 +130,7 @@ func (e *Env) finish(ctx context.Context, before host.Sample) error {
 	err = errors.Join(err, took, e.traffic.Stop(ctx, e.h))
 	ticks.Ticks = e.h.Host.Ticks
 	e.h.Host = ticks
-	return errors.Join(err, collect(ctx, e.target, e.watch, e.h))
+	return errors.Join(err, collect.All(ctx, e.watch, collect.Files(e.target.SinkFiles), e.h))
 }
 
 func (e *Env) use(ctx context.Context, before host.Sample) (history.Host, error) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 func listCommand() *cobra.Command {

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
 	"github.com/ordergrid/ordergrid/internal/linear"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 type runFlags struct {

@@ -1,13 +1,14 @@
-package scenarios
+package collect
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -29,6 +30,12 @@ func fix(t *testing.T) string {
 	return strings.ReplaceAll(string(m.Make(4, 1, time.Now(), time.Now())), "\x01", "|")
 }
 
+// file is a sink's file that is on this machine.
+func file(path string) Open {
+	files, _ := Files(func(context.Context) (map[string]string, error) { return map[string]string{"x": path}, nil }).List(context.Background())
+	return files["x"]
+}
+
 func TestReadSink(t *testing.T) {
 	streams := map[fixorder.ID]int{id: 6}
 	message := fix(t)
@@ -38,7 +45,7 @@ func TestReadSink(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := readSink("a/x.log", path, streams)
+	l, err := readSink(t.Context(), "a/x.log", file(path), streams)
 	if err != nil || l.Partition.String() != "s0p1" || len(l.Entries) != 4 {
 		t.Fatalf("%v, %+v", err, l)
 	}
@@ -69,28 +76,11 @@ func TestReadSinkRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := readSink("x", path, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if l, err := readSink(t.Context(), "x", file(path), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %+v; want %q", name, err, l, c.want)
 		}
 	}
-	if _, err := readSink("x", filepath.Join(t.TempDir(), "none"), nil); err == nil {
+	if _, err := readSink(t.Context(), "x", file(filepath.Join(t.TempDir(), "none")), nil); err == nil {
 		t.Error("a file that is not there was read")
-	}
-}
-
-// Every scenario is complete, and its name tells where it runs.
-func TestList(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range All() {
-		if seen[s.Name] || s.Short == "" || s.Repeat < 1 || len(s.Targets) == 0 || s.run == nil || s.Goals.String() == "" {
-			t.Errorf("scenario %+v", s)
-		}
-		seen[s.Name] = true
-		if s.On("moon") == nil {
-			t.Errorf("%s runs on the moon", s.Name)
-		}
-	}
-	if _, err := Find("flood"); err == nil || !strings.Contains(err.Error(), "allowed: calm, kill-primary") {
-		t.Errorf("unknown scenario: %v", err)
 	}
 }

@@ -6,10 +6,10 @@ package validate
 import (
 	"fmt"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
-	"github.com/ordergrid/ordergrid/e2e/robustness/model"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/linear"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/model"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 

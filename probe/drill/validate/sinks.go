@@ -3,8 +3,8 @@ package validate
 import (
 	"fmt"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 // sinks puts the files of a partition together as a reader downstream does, by

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 // ticker is a thread that does nothing but wake up every now and then. When it

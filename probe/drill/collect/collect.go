@@ -1,22 +1,17 @@
-package scenarios
+// Package collect reads, when a run is over, every copy of every partition's log and
+// everything that went downstream, into the run's history.
+package collect
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/history"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -25,8 +20,19 @@ import (
 // once the traffic has ended.
 const patience = 30 * time.Second
 
-// collect reads every copy of every log, and every file of the sinks, into h.
-func collect(ctx context.Context, target faults.Target, c *client.Client, h *history.History) error {
+// Sinks are the file sinks of a grid, wherever they are.
+type Sinks interface {
+	// List returns every file of every sink as it is now, by a name for people.
+	List(ctx context.Context) (map[string]Open, error)
+}
+
+// Open opens one file of a sink, in the line format of package
+// grid-node/writebehind.
+type Open func(ctx context.Context) (io.ReadCloser, error)
+
+// All reads every copy of every log, and every file of the sinks, into h. sinks is
+// nil where there are none that can be read.
+func All(ctx context.Context, c *client.Client, sinks Sinks, h *history.History) error {
 	streams := map[fixorder.ID]int{}
 	for i := range h.Streams {
 		streams[h.Streams[i].ID] = i
@@ -40,8 +46,10 @@ func collect(ctx context.Context, target faults.Target, c *client.Client, h *his
 	}
 	// Sinks first: a log may still grow by an entry of its own (a cursor), which
 	// would then be downstream and in no copy.
-	if err := readSinks(ctx, target, h, streams, acked); err != nil {
-		return err
+	if sinks != nil {
+		if err := readSinks(ctx, sinks, h, streams, acked); err != nil {
+			return err
+		}
 	}
 	for _, row := range c.Table() {
 		for _, m := range row.Members {
@@ -66,7 +74,7 @@ func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
 }
 
 // readLog reads one copy, up to what was acknowledged at least.
-func readLog(ctx context.Context, c *client.Client, row row, m client.Member, streams map[fixorder.ID]int, acked uint64) history.Log {
+func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, acked uint64) history.Log {
 	l := history.Log{Partition: row.ID, Where: m.ID + " at " + m.Address, InSync: m.InSync, Primary: m.ID == row.Primary.ID}
 	from := uint64(1)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -104,16 +112,16 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 }
 
 // readSinks waits until the files hold everything acknowledged.
-func readSinks(ctx context.Context, target faults.Target, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64) error {
+func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		files, err := target.SinkFiles(ctx)
+		files, err := sinks.List(ctx)
 		if err != nil {
 			return fmt.Errorf("sinks: %w", err)
 		}
 		h.Sinks = nil
 		reached := map[wire.PartitionID]uint64{}
-		for where, path := range files {
-			l, err := readSink(where, path, streams)
+		for where, open := range files {
+			l, err := readSink(ctx, where, open, streams)
 			if err != nil {
 				l.Error = err.Error()
 			}
@@ -130,68 +138,4 @@ func readSinks(ctx context.Context, target faults.Target, h *history.History, st
 			return ctx.Err() // what is missing is a finding, not an error
 		}
 	}
-}
-
-// readSink reads one file of a file sink (package grid-node/writebehind). A last
-// line without its end is being written and not there yet.
-func readSink(where, path string, streams map[fixorder.ID]int) (history.Log, error) {
-	l := history.Log{Where: where}
-	f, err := os.Open(path)
-	if err != nil {
-		return l, err
-	}
-	defer func() { _ = f.Close() }()
-	r := bufio.NewReaderSize(f, 1<<20)
-	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
-		switch {
-		case errors.Is(err, io.EOF):
-			return l, nil
-		case err != nil:
-			return l, fmt.Errorf("line %d: %w", n, err)
-		case n == 1:
-			if l.Partition, err = sinkPartition(line); err != nil {
-				return l, err
-			}
-			continue
-		}
-		e, err := sinkLine(line[:len(line)-1], streams)
-		if err != nil {
-			return l, fmt.Errorf("line %d: %w", n, err)
-		}
-		l.Entries = append(l.Entries, e)
-	}
-}
-
-func sinkPartition(header []byte) (wire.PartitionID, error) {
-	for f := range strings.FieldsSeq(string(header)) {
-		if name, ok := strings.CutPrefix(f, "partition="); ok && bytes.HasPrefix(header, []byte("# ordergrid sink v1 ")) {
-			return wire.ParsePartitionID(name)
-		}
-	}
-	return 0, fmt.Errorf("line 1 is %.60q, allowed: the header of a file sink", header)
-}
-
-const sinkColumns = 10
-
-func sinkLine(line []byte, streams map[fixorder.ID]int) (e history.Entry, err error) {
-	f := bytes.SplitN(line, []byte{'\t'}, sinkColumns+1)
-	if len(f) != sinkColumns {
-		return e, fmt.Errorf("%d columns, allowed: %d", len(f), sinkColumns)
-	}
-	for _, c := range []struct {
-		column, base int
-		to           *uint64
-	}{{0, 10, &e.Seq}, {1, 10, &e.Epoch}, {2, 10, &e.Lineage}, {7, 16, &e.Hash}} {
-		if *c.to, err = strconv.ParseUint(string(f[c.column]), c.base, 64); err != nil {
-			return e, fmt.Errorf("column %d is %.40q, allowed: a number", c.column+1, f[c.column])
-		}
-	}
-	e.Stream = history.NoOrder
-	if string(f[3]) == order.KindOrder.String() {
-		identify(&e, f[8], streams)
-		fix := bytes.ReplaceAll(f[9], []byte{'|'}, []byte{1}) // nothing of ours is escaped
-		e.Corrupt = e.Stream >= 0 && fixorder.Check(fix) != nil
-	}
-	return e, nil
 }

@@ -1,0 +1,214 @@
+package api
+
+import "time"
+
+// Port is where the recorder listens, for /metrics too, as probes do.
+const Port = 9401
+
+// TokenVariable is the environment variable the recorder takes its token from.
+const TokenVariable = "DRILL_TOKEN"
+
+// Paths.
+const (
+	PathState       = "/v1/state"
+	PathSteps       = "/v1/steps/" // + index [+ "/" + Event]
+	PathFinish      = "/v1/finish"
+	PathCertificate = "/v1/certificate.json"
+	PathText        = "/v1/certificate.txt"
+	PathPage        = "/v1/certificate.html"
+	PathHistory     = "/v1/history.gz"
+	PathDigests     = "/v1/sha256" // Digests
+)
+
+// Phase of a recorder. It only goes forward.
+type Phase string
+
+// Phases.
+const (
+	Preparing Phase = "Preparing" // connects and opens its sessions
+	Running   Phase = "Running"   // orders flow
+	Finishing Phase = "Finishing" // no new orders; logs and sinks are read and judged
+	Done      Phase = "Done"      // the certificate is there, whatever its verdict
+	Failed    Phase = "Failed"    // there will be no certificate; Error says why
+)
+
+// State answers GET /v1/state.
+type State struct {
+	Phase      Phase     `json:"phase"`
+	Error      string    `json:"error,omitempty"` // why Failed, or what is wrong while Running
+	Now        time.Time `json:"now"`
+	Started    time.Time `json:"started,omitzero"` // when the first order was created
+	Partitions []string  `json:"partitions"`       // names: s0p1
+	Counts     Counts    `json:"counts"`
+
+	// Redundant: every partition has a primary and all its copies in sync, as the
+	// grid itself says, since RedundantSince. Otherwise Missing says what is missing.
+	Redundant      bool      `json:"redundant"`
+	RedundantSince time.Time `json:"redundantSince,omitzero"`
+	Missing        string    `json:"missing,omitempty"`
+	// Calm is how long the grid has been redundant and no session was without an
+	// acknowledgement for longer than GapLimit. A new step belongs into a calm time.
+	Calm     time.Duration `json:"calmNanoseconds"`
+	GapLimit time.Duration `json:"gapLimitNanoseconds"`
+	// WorstGap is the longest time a session was without an acknowledgement in the
+	// last ten seconds, the one under way included.
+	WorstGap time.Duration `json:"worstGapNanoseconds"`
+	// P99 of the orders created in about the last ten seconds.
+	P99 time.Duration `json:"p99Nanoseconds"`
+
+	// MaxOrders is how many orders the ledger has room for; Full says that the
+	// traffic was ended because there was no room for more.
+	MaxOrders int64 `json:"maxOrders"`
+	Full      bool  `json:"full,omitempty"`
+	// Progress of Finishing, for people.
+	Progress string `json:"progress,omitempty"`
+	Verdict  string `json:"verdict,omitempty"` // of the certificate, when Done
+}
+
+// Counts of orders so far, as their sender knows them.
+type Counts struct {
+	Created      int64 `json:"created"`
+	Acknowledged int64 `json:"acknowledged"`
+	Rejected     int64 `json:"rejected"` // refused: certainly not in the grid
+	Unknown      int64 `json:"unknown"`  // no answer: may or may not be in the grid
+	Waiting      int64 `json:"waiting"`  // not sent yet, or not answered yet
+	// OneCopy of the acknowledged ones were held by one process only, as their
+	// receipts said.
+	OneCopy int64 `json:"oneCopy"`
+}
+
+// Step is what the recorder is told when a step begins (PUT /v1/steps/{index}).
+type Step struct {
+	Repetition int    `json:"repetition"` // from 1
+	Fault      string `json:"fault"`      // its name in the drill
+	Type       string `json:"type"`       // a DrillFaultType such as PodKill
+	Provider   string `json:"provider"`   // who injects it
+	What       string `json:"what"`       // for people: "PodKill trades-s0-1 (primary of s0p0)"
+	// Pods are the targets. Of a fault that ends their processes (see EndsProcess)
+	// the grid is redundant again only without the members these were; no pods
+	// stands for all pods of the grid.
+	Pods []string `json:"pods,omitempty"`
+	// Partitions whose service the step is about; none stands for all.
+	Partitions []string `json:"partitions,omitempty"`
+	// Expect is what the step is held against.
+	Expect Expect `json:"expect,omitzero"`
+}
+
+// Expect of a step, or of all steps of a drill: zero fields are not judged.
+type Expect struct {
+	Outage          time.Duration `json:"outageNanoseconds,omitempty"`          // longest time a session may be without an acknowledgement
+	P99             time.Duration `json:"p99Nanoseconds,omitempty"`             // of the orders created during the step that were acknowledged
+	RedundantWithin time.Duration `json:"redundantWithinNanoseconds,omitempty"` // from the end of the fault
+	// FailedOrders is None or Allowed; "" is Allowed.
+	FailedOrders string `json:"failedOrders,omitempty"`
+	// Loss is Never, or Warned: orders may be lost of which the receipts said that one
+	// process held them, provided that the grid had said so before (docs/drills.md).
+	// "" is Never.
+	Loss string `json:"loss,omitempty"`
+}
+
+// Values of Expect.
+const (
+	FailedOrdersNone    = "None"
+	FailedOrdersAllowed = "Allowed"
+	LossNever           = "Never"
+	LossWarned          = "Warned"
+)
+
+// endsProcess are the faults after which the processes that were hit never come
+// back, only others in their place.
+var endsProcess = map[string]bool{
+	"PodKill": true, "PodFailure": true, "ContainerKill": true, "PodDelete": true, "NodePowerOff": true, "RollingUpdate": true,
+}
+
+// EndsProcess says whether a fault of the type ends the grid processes it hits.
+func EndsProcess(faultType string) bool { return endsProcess[faultType] }
+
+// Event of a step (POST /v1/steps/{index}/{event}).
+type Event string
+
+// Events, in this order; Failed ends a step at any time.
+const (
+	Injected  Event = "injected"  // the fault is in force, as the provider says
+	Recovered Event = "recovered" // it is taken back; at once after Injected where there is nothing to take back
+	Abandoned Event = "failed"    // the step could not be carried out
+)
+
+// Note is the body of an event.
+type Note struct {
+	Message string `json:"message,omitempty"`
+	// Witness that the fault has hit. It may come with any event; once Seen it stays.
+	Witness Witness `json:"witness,omitzero"`
+}
+
+// Witness of a fault.
+type Witness struct {
+	State   WitnessState `json:"state,omitempty"`
+	Message string       `json:"message,omitempty"` // what was seen: "pod uid 1 is gone, 2 is there"
+}
+
+// WitnessState says whether a fault was shown to have hit.
+type WitnessState string
+
+// Witness states. A step whose witness is not Seen makes the drill Invalid.
+const (
+	Pending WitnessState = "Pending"
+	Seen    WitnessState = "Seen"
+	NotSeen WitnessState = "NotSeen"
+)
+
+// Record answers GET and PUT /v1/steps/{index}: what the recorder knows of a step.
+type Record struct {
+	Index int `json:"index"`
+	Step
+	Now       time.Time `json:"now"`
+	Ready     time.Time `json:"ready"`              // since when all was well before
+	From      time.Time `json:"from"`               // the step was begun; the fault may be in force from here on
+	Injected  time.Time `json:"injected,omitzero"`  // the recorder was told so
+	Recovered time.Time `json:"recovered,omitzero"` // the recorder was told so
+	// Served: all sessions of the partitions have had an order acknowledged that was
+	// created after Injected.
+	Served time.Time `json:"served,omitzero"`
+	// Redundant: all copies of all partitions are in sync again, and stayed so until
+	// now. Known only after Recovered.
+	Redundant time.Time `json:"redundant,omitzero"`
+	Missing   string    `json:"missing,omitempty"` // what redundancy lacks
+	// Over: served, and redundant after the fault was taken back; or Failed.
+	Over     bool          `json:"over"`
+	Failed   string        `json:"failed,omitempty"`
+	WorstGap time.Duration `json:"worstGapNanoseconds"` // of any session since From, the one under way included
+	P99      time.Duration `json:"p99Nanoseconds"`      // of the orders acknowledged since From
+	Counts   Counts        `json:"counts"`              // of the orders since From
+	Witness  Witness       `json:"witness"`
+}
+
+// Finish is the body of POST /v1/finish.
+type Finish struct {
+	// Why the drill ends early; empty at its regular end.
+	Aborted string `json:"aborted,omitempty"`
+	// Context stands in the certificate as it is: versions, images, seed, spec.
+	Context Context `json:"context"`
+}
+
+// Context is what a drill has to be repeated with. The recorder adds its own.
+type Context struct {
+	Drill      string            `json:"drill,omitempty"`     // namespace/name
+	UID        string            `json:"uid,omitempty"`       // of the drill
+	Grid       string            `json:"grid,omitempty"`      // namespace/name
+	Suite      string            `json:"suite,omitempty"`     // or "own faults"
+	Seed       int64             `json:"seed"`                // of the plan
+	Spec       string            `json:"spec,omitempty"`      // the drill's, YAML or JSON
+	GridSpec   string            `json:"gridSpec,omitempty"`  // the grid's, YAML or JSON
+	Versions   map[string]string `json:"versions,omitempty"`  // operator, chaos-mesh, kubernetes, kernel of a node ...
+	Images     map[string]string `json:"images,omitempty"`    // by role, with digest
+	Warnings   []string          `json:"warnings,omitempty"`  // conditions of the grid that warned, with their times
+	StepsAsked int               `json:"stepsAsked"`          // how many steps the plan has
+	Expect     Expect            `json:"expect,omitzero"`     // of the whole drill
+	Providers  map[string]string `json:"providers,omitempty"` // fault type to provider
+}
+
+// Digests answers GET /v1/sha256.
+type Digests struct {
+	Certificate string `json:"certificate"` // of the bytes of /v1/certificate.json, hex
+	History     string `json:"history"`     // of the bytes of /v1/history.gz, hex
+}
