@@ -98,7 +98,7 @@ func TestDefaults(t *testing.T) {
 		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
 		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
-		"CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
+		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Role/og-ordergrid-leader", "RoleBinding/og-ordergrid-leader", "Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid",
 	}
 	var got []string
@@ -166,16 +166,19 @@ func TestRights(t *testing.T) {
 	}
 	edit := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-edit")
 	for _, rule := range edit.Rules {
-		if slices.Contains(rule.Resources, "gridpartitions") {
-			t.Error("an editor of a namespace may change GridPartitions")
+		if slices.Contains(rule.Resources, "gridpartitions") || slices.Contains(rule.Resources, "failoverdrills") {
+			t.Errorf("an editor of a namespace may change GridPartitions or break a grid: %+v", rule)
 		}
 	}
 	operate := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-operate")
 	if operate.Labels["rbac.authorization.k8s.io/aggregate-to-edit"] != "" || operate.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "true" {
 		t.Errorf("who may change GridPartitions: %v", operate.Labels)
 	}
-	if r := operate.Rules; len(r) != 1 || !slices.Equal(r[0].Resources, []string{"gridpartitions"}) || !slices.Equal(r[0].Verbs, []string{"patch"}) {
+	if r := operate.Rules; len(r) != 2 || !slices.Equal(r[0].Resources, []string{"gridpartitions"}) || !slices.Equal(r[0].Verbs, []string{"patch"}) {
 		t.Errorf("rules %+v; the status of a GridPartition is for grid nodes", r)
+	}
+	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills"}) {
+		t.Errorf("rules %+v; who administers a namespace may break a grid in it on purpose", r)
 	}
 	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {
 		t.Error("userRoles=false still renders the roles")
@@ -185,7 +188,7 @@ func TestRights(t *testing.T) {
 // TestCRDs: what the chart installs is what was generated, kept on uninstall.
 func TestCRDs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
 	}
 	objects, gone := render(t), render(t, "crds.keep=false")

@@ -16,7 +16,7 @@ const (
 	ConditionConfigurationRegressed = "ConfigurationRegressed"
 )
 
-// Conditions of an OrderProbe.
+// Conditions of an OrderProbe; a FailoverDrill has them too.
 const (
 	// ConditionRunning is True from the creation of the Job until the last probe has written its result.
 	ConditionRunning = "Running"
@@ -24,4 +24,12 @@ const (
 	ConditionComplete = "Complete"
 	// ConditionFailed is True when the run ended without a result.
 	ConditionFailed = "Failed"
+)
+
+// Conditions of a FailoverDrill beside those of an OrderProbe. docs/spec/failoverdrill.md says for each what to do about it.
+const (
+	// ConditionPreflight is True once everything the drill needs was found to be there.
+	ConditionPreflight = "Preflight"
+	// ConditionRecovered is True while no fault of the drill is in place.
+	ConditionRecovered = "Recovered"
 )

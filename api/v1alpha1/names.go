@@ -10,11 +10,22 @@ const (
 	HTTPPort = 9400
 )
 
+// RecorderPort serves /metrics and the interface of the recorder of a FailoverDrill.
+const RecorderPort = 9401
+
 // Labels that the operator sets on every object it creates for a grid or a probe.
 const (
 	LabelGrid  = "ordergrid.dev/grid"
 	LabelShard = "ordergrid.dev/shard"
 	LabelProbe = "ordergrid.dev/probe"
+)
+
+// Labels and finalizer of everything that belongs to a FailoverDrill, its faults included.
+const (
+	LabelDrill    = "ordergrid.dev/drill"
+	LabelDrillUID = "ordergrid.dev/drill-uid"
+	// FinalizerFaults keeps a FailoverDrill until none of its faults is in place.
+	FinalizerFaults = "ordergrid.dev/faults"
 )
 
 // Annotations of a GridPartition by which a person asks for something. docs/spec/gridpartition.md says what becomes of them.
@@ -47,3 +58,12 @@ func PartitionName(grid string, shard, index int32) string {
 func ClientServiceName(grid string) string {
 	return grid + "-client"
 }
+
+// RecorderName names the Job and the Secret with the token of a FailoverDrill's recorder.
+func RecorderName(drill string) string { return drill + "-recorder" }
+
+// CertificateName names the ConfigMap with the certificate of a FailoverDrill.
+func CertificateName(drill string) string { return drill + "-certificate" }
+
+// FaultName names the object that carries out one step of a FailoverDrill.
+func FaultName(drill string, step int32) string { return drill + "-" + strconv.Itoa(int(step)) }

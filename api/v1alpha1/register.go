@@ -23,6 +23,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&OrderGrid{}, &OrderGridList{},
 		&GridPartition{}, &GridPartitionList{},
 		&OrderProbe{}, &OrderProbeList{},
+		&FailoverDrill{}, &FailoverDrillList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

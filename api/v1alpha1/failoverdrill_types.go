@@ -1,0 +1,370 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FailoverDrillSpec is what is broken on purpose in one grid while orders flow, and what has to hold. But for state it
+// cannot be changed: a certificate belongs to what was asked for. Durations are compared as they are written; the defaults
+// are written as Go does it, so that a Go client that sends a drill back has changed nothing.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.suite) != has(self.faults)",message="name exactly one of suite and faults: suite for a list that comes with the operator (kubectl ordergrid drill suites), faults for a list of your own"
+// +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.negativeControl) == has(oldSelf.negativeControl) && (!has(self.negativeControl) || self.negativeControl == oldSelf.negativeControl) && self.ttl == oldSelf.ttl",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
+// +kubebuilder:validation:XValidation:rule="self.safety == oldSelf.safety && self.steadyState == oldSelf.steadyState && self.traffic == oldSelf.traffic",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
+// +kubebuilder:validation:XValidation:fieldPath=".state",rule="self.state == oldSelf.state || oldSelf.state == 'Run'",message="Run after Abort: an aborted drill does not go on; create another FailoverDrill"
+type FailoverDrillSpec struct {
+	// gridRef names the OrderGrid in the same namespace that is broken. One drill runs on a grid at a time; others wait.
+	// +required
+	GridRef GridReference `json:"gridRef"`
+
+	// suite names a list of faults that comes with the operator.
+	// +optional
+	Suite DrillSuite `json:"suite,omitempty"`
+
+	// faults is a list of your own: 1 to 32, injected one after the other.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Faults []DrillFault `json:"faults,omitempty"`
+
+	// order is Listed (the faults as they stand in the list) or Random (drawn from seed in each repetition).
+	// Default: the suite's; Listed for faults.
+	// +optional
+	Order DrillOrder `json:"order,omitempty"`
+
+	// repetitions of the whole list. 1 to 1000. Default: the suite's; 1 for faults.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 1000",messageExpression="'%s is out of range; allowed are 1 to 1000'.format([self])"
+	Repetitions *int32 `json:"repetitions,omitempty"`
+
+	// seed of everything that is drawn: targets, and the order where it is Random. The same seed gives the same steps.
+	// 1 to 9007199254740991. Default: drawn, and shown in status.seed.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9007199254740991",messageExpression="'%s is out of range; allowed are 1 to 9007199254740991'.format([self])"
+	Seed *int64 `json:"seed,omitempty"`
+
+	// traffic is what flows meanwhile.
+	// +optional
+	// +kubebuilder:default={probes: 2}
+	Traffic DrillTraffic `json:"traffic,omitempty,omitzero"`
+
+	// steadyState is what has to hold before, during and after each fault.
+	// +optional
+	// +kubebuilder:default={redundantWithin: "2m0s", calm: "5s", settle: "3s"}
+	SteadyState DrillSteadyState `json:"steadyState,omitempty,omitzero"`
+
+	// safety bounds what the drill may break.
+	// +optional
+	// +kubebuilder:default={whenNotRedundant: "Refuse", lastCopy: "Keep", maxShards: 1}
+	Safety DrillSafety `json:"safety,omitempty,omitzero"`
+
+	// negativeControl falsifies what was read back before it is judged: the certificate then has to say Violated, with
+	// exactly as many lost and duplicated. For whoever wants to see that a loss is found.
+	// +optional
+	NegativeControl *DrillNegativeControl `json:"negativeControl,omitempty"`
+
+	// state is Run, or Abort: no further fault is injected, what is injected is taken back, and the certificate is
+	// Invalid. Default Run.
+	// +optional
+	// +default="Run"
+	// +kubebuilder:default=Run
+	State DrillState `json:"state,omitempty"`
+
+	// ttl is how long the recorder and the history it holds are kept once the drill has ended; the certificate stays
+	// until the FailoverDrill is deleted. 0s to 168h; default 1h.
+	// +optional
+	// +default="1h0m0s"
+	// +kubebuilder:default="1h0m0s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",messageExpression="'%s is not a duration from 0s to 168h; write it as 30m or 24h'.format([self])"
+	TTL metav1.Duration `json:"ttl,omitempty,omitzero"`
+}
+
+// DrillSuite names a list of faults that comes with the operator. docs/drills.md says what each shows and needs.
+//
+// +kubebuilder:validation:Enum=pull-the-plug;network;node;clock-and-cpu;rolling-upgrade-under-load;api-outage;cascade;overnight
+type DrillSuite string
+
+const (
+	// SuitePullThePlug is the published test: a server is killed under load.
+	SuitePullThePlug DrillSuite = "pull-the-plug"
+	// SuiteNetwork is partitions, delay, loss, duplicates, corruption and a narrow link between the copies.
+	SuiteNetwork DrillSuite = "network"
+	// SuiteNode is whole machines: power off, cable pulled, all pods of one killed.
+	SuiteNode DrillSuite = "node"
+	// SuiteClockAndCPU is clocks that jump and machines that are busy.
+	SuiteClockAndCPU DrillSuite = "clock-and-cpu"
+	// SuiteRollingUpgrade is every planned change while orders flow.
+	SuiteRollingUpgrade DrillSuite = "rolling-upgrade-under-load"
+	// SuiteAPIOutage is a grid without its API server.
+	SuiteAPIOutage DrillSuite = "api-outage"
+	// SuiteCascade breaks copies until redundancy is gone.
+	SuiteCascade DrillSuite = "cascade"
+	// SuiteOvernight is all of them, in an order drawn from the seed.
+	SuiteOvernight DrillSuite = "overnight"
+)
+
+// DrillOrder says in which order faults are injected.
+//
+// +kubebuilder:validation:Enum=Listed;Random
+type DrillOrder string
+
+const (
+	// OrderListed is as they stand in the list.
+	OrderListed DrillOrder = "Listed"
+	// OrderRandom is drawn from the seed, anew in each repetition.
+	OrderRandom DrillOrder = "Random"
+)
+
+// DrillState is what a person wants of a drill.
+//
+// +kubebuilder:validation:Enum=Run;Abort
+type DrillState string
+
+const (
+	// DrillRun lets the drill run.
+	DrillRun DrillState = "Run"
+	// DrillAbort ends it: every fault is taken back.
+	DrillAbort DrillState = "Abort"
+)
+
+// DrillTraffic is what flows while the grid is broken: probes A, B, … in one recorder, each created by a clock, so that
+// an outage does not hold up the creation of orders.
+type DrillTraffic struct {
+	// ratePerProbe is the orders per second each probe creates. 1 to 100000. Default: the suite's; 1000 for faults.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100000",messageExpression="'%s is out of range; allowed are 1 to 100000 orders per second'.format([self])"
+	RatePerProbe *int32 `json:"ratePerProbe,omitempty"`
+
+	// probes is their number. 1 to 26; default 2.
+	// +optional
+	// +default=2
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'%s is out of range; allowed are 1 to 26'.format([self])"
+	Probes int32 `json:"probes,omitempty"`
+
+	// sessions is the client sessions each probe has open to each partition it writes to. 1 to 64; default 2.
+	// +optional
+	// +default=2
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'%s is out of range; allowed are 1 to 64'.format([self])"
+	Sessions int32 `json:"sessions,omitempty"`
+
+	// orders is Uniform (the 305-byte order of the published tests) or Varied (new, cancel and replace of many symbols,
+	// sizes and prices). Default Uniform.
+	// +optional
+	// +default="Uniform"
+	// +kubebuilder:default=Uniform
+	Orders OrderKind `json:"orders,omitempty"`
+
+	// reads is the confirmed reads a second sent to every grid node, primary or not: who wrongly believes to be primary
+	// answers one. 0 to 1000; default 50.
+	// +optional
+	// +default=50
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
+	Reads *int32 `json:"reads,omitempty"`
+
+	// requestTimeout is after how long an order without an answer counts as unknown. 100ms to 10m; default 30s.
+	// +optional
+	// +default="30s"
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 100ms to 10m; write it as 20ms or 1.5s'.format([self])"
+	RequestTimeout metav1.Duration `json:"requestTimeout,omitempty,omitzero"`
+
+	// placement says on which Kubernetes nodes the recorder runs. It keeps away from grid nodes where it can.
+	// +optional
+	Placement *ProbePlacement `json:"placement,omitempty"`
+
+	// image of the recorder. Default: the image of the probe that the operator was installed with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// imagePullPolicy of the recorder's container. Default: as Kubernetes does by tag.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// resources of the recorder's container.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// DrillSteadyState is what has to hold. That no order is lost, repeated or out of order is judged always; a limit that
+// is missed makes the verdict Missed.
+type DrillSteadyState struct {
+	// outage is the longest time any client session may be without an acknowledgement around a fault. 1ms to 1h.
+	// Default: the suite's; not judged for faults.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1ms to 1h; write it as 20ms or 1.5s'.format([self])"
+	Outage *metav1.Duration `json:"outage,omitempty"`
+
+	// p99 is the highest 99th percentile of latency, from the creation of an order to its acknowledgement, before and
+	// after each fault. 1us to 1h. Default: not judged.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1us to 1h; write it as 20ms or 1.5s'.format([self])"
+	P99 *metav1.Duration `json:"p99,omitempty"`
+
+	// redundantWithin is how long the grid may take until every copy is in sync: before a fault, or the drill ends as
+	// Failed; and after it. 1s to 1h; default 2m.
+	// +optional
+	// +default="2m0s"
+	// +kubebuilder:default="2m0s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 20ms or 1.5s'.format([self])"
+	RedundantWithin metav1.Duration `json:"redundantWithin,omitempty,omitzero"`
+
+	// failedOrders says whether orders may be refused or time out around a fault: None or Allowed. Default: the suite's;
+	// None for faults.
+	// +optional
+	FailedOrders FailedOrders `json:"failedOrders,omitempty"`
+
+	// calm is how long the grid is left alone before each fault; the latency before is that of this time. 1s to 1h;
+	// default 5s.
+	// +optional
+	// +default="5s"
+	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 20ms or 1.5s'.format([self])"
+	Calm metav1.Duration `json:"calm,omitempty,omitzero"`
+
+	// settle is how long the grid is watched once it is redundant again; the latency after is that of this time. 0s to
+	// 1h; default 3s.
+	// +optional
+	// +default="3s"
+	// +kubebuilder:default="3s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 0s to 1h; write it as 20ms or 1.5s'.format([self])"
+	Settle metav1.Duration `json:"settle,omitempty,omitzero"`
+}
+
+// FailedOrders says whether orders may fail. An order that fails is not lost: its client was told, or told nothing.
+//
+// +kubebuilder:validation:Enum=None;Allowed
+type FailedOrders string
+
+const (
+	// FailedOrdersNone wants every order acknowledged in the end.
+	FailedOrdersNone FailedOrders = "None"
+	// FailedOrdersAllowed lets orders be refused or time out.
+	FailedOrdersAllowed FailedOrders = "Allowed"
+)
+
+// DrillSafety bounds what a drill may break. Where drills may run at all, by namespace, is the operator's own setting.
+type DrillSafety struct {
+	// whenNotRedundant says what becomes of a fault for which the grid should be redundant and is not after
+	// steadyState.redundantWithin: Refuse (the drill ends as Failed) or Allow. Default Refuse.
+	// +optional
+	// +default="Refuse"
+	// +kubebuilder:default=Refuse
+	WhenNotRedundant NotRedundantPolicy `json:"whenNotRedundant,omitempty"`
+
+	// lastCopy says what becomes of a fault that would take the last in-sync copy of a partition, and with it what only
+	// that copy holds: Keep (it is refused, in a grid with replicas: 1 always) or Take. Default Keep.
+	// +optional
+	// +default="Keep"
+	// +kubebuilder:default=Keep
+	LastCopy LastCopyPolicy `json:"lastCopy,omitempty"`
+
+	// maxShards is how many shards one fault may concern. RollingUpdate, which goes by shards itself, and
+	// APIServerOutage, which leaves every grid node alone, are not counted. 1 to 256; default 1.
+	// +optional
+	// +default=1
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
+	MaxShards int32 `json:"maxShards,omitempty"`
+}
+
+// NotRedundantPolicy says whether a fault is injected while copies are missing.
+//
+// +kubebuilder:validation:Enum=Refuse;Allow
+type NotRedundantPolicy string
+
+const (
+	// NotRedundantRefuse injects nothing.
+	NotRedundantRefuse NotRedundantPolicy = "Refuse"
+	// NotRedundantAllow injects.
+	NotRedundantAllow NotRedundantPolicy = "Allow"
+)
+
+// LastCopyPolicy says whether a fault may take the last in-sync copy of a partition.
+//
+// +kubebuilder:validation:Enum=Keep;Take
+type LastCopyPolicy string
+
+const (
+	// LastCopyKeep refuses the fault.
+	LastCopyKeep LastCopyPolicy = "Keep"
+	// LastCopyTake injects it: acknowledged orders will be lost.
+	LastCopyTake LastCopyPolicy = "Take"
+)
+
+// DrillNegativeControl says what is falsified in what was read back.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.dropOrders) ? self.dropOrders : 0) + (has(self.repeatOrders) ? self.repeatOrders : 0) > 0",message="nothing is falsified; set dropOrders or repeatOrders to 1 or more, or remove negativeControl"
+type DrillNegativeControl struct {
+	// dropOrders is how many acknowledged orders are taken out of every log and file. 0 to 1000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
+	DropOrders int32 `json:"dropOrders,omitempty"`
+
+	// repeatOrders is how many acknowledged orders are written a second time. 0 to 1000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
+	RepeatOrders int32 `json:"repeatOrders,omitempty"`
+}
+
+// FailoverDrill breaks one OrderGrid on purpose while orders flow, and certifies what was lost.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fd,categories=ordergrid-all
+// +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
+// +kubebuilder:printcolumn:name="Suite",type=string,JSONPath=".spec.suite"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.conditions[?(@.status=='True')].reason"
+// +kubebuilder:printcolumn:name="Steps",type=string,JSONPath=".status.progress"
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=".status.certificate.verdict"
+// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=".status.certificate.lost"
+// +kubebuilder:printcolumn:name="Outage",type=string,JSONPath=".status.certificate.outageMax"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Seed",type=integer,priority=1,JSONPath=".status.seed"
+// +kubebuilder:printcolumn:name="Certificate",type=string,priority=1,JSONPath=".status.certificate.configMap"
+// +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=".status.certificate.reason"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the recorder and of the faults; use at most 48 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
+type FailoverDrill struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what to break and what has to hold.
+	// +required
+	Spec FailoverDrillSpec `json:"spec"`
+
+	// status is what the operator observes.
+	// +optional
+	Status FailoverDrillStatus `json:"status,omitempty,omitzero"`
+}
+
+// FailoverDrillList is a list of FailoverDrills.
+//
+// +kubebuilder:object:root=true
+type FailoverDrillList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FailoverDrill `json:"items"`
+}
