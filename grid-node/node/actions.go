@@ -25,6 +25,7 @@ func (p *partition) carryOut() {
 				_ = n.goaway(l, wire.GoawayProtocol, a.Text)
 			}
 		case replica.ActionPropose:
+			p.proposing(a)
 			n.propose(p, a.Config)
 		case replica.ActionReadConfig:
 			n.readConfig(p)
@@ -61,6 +62,7 @@ func (p *partition) statusChanged() {
 	before := p.status
 	p.status = p.replica.Status()
 	p.tellQueue()
+	p.changed(&before)
 	var epoch uint64
 	if p.status.Config != nil {
 		epoch = p.status.Config.Epoch

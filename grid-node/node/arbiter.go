@@ -24,6 +24,7 @@ func (n *Node) propose(p *partition, c *replica.Config) {
 		ctx, cancel := context.WithTimeout(n.ctx, arbiterTimeout)
 		defer cancel()
 		now, err := n.cfg.Arbiter.CompareAndSwap(ctx, rec)
+		n.api.heard(outcomeOf(err) != replica.OutcomeUnknown)
 		ev := &replica.Event{Kind: replica.EventCASResult, ChangeID: c.ChangeID, Outcome: outcomeOf(err)}
 		if err != nil {
 			ev.Text = err.Error()
@@ -65,6 +66,7 @@ func (n *Node) readConfig(p *partition) {
 		ctx, cancel := context.WithTimeout(n.ctx, arbiterTimeout)
 		defer cancel()
 		rec, err := n.cfg.Arbiter.Get(ctx, p.name)
+		n.api.heard(answered(err))
 		n.loop.Post(func() {
 			p.reading = false
 			n.observed(p, rec, err, true)
@@ -75,6 +77,7 @@ func (n *Node) readConfig(p *partition) {
 // watch tells the replica of every configuration until the node ends.
 func (n *Node) watch(p *partition) {
 	_ = n.cfg.Arbiter.Watch(n.ctx, p.name, func(rec arbiter.Record, err error) {
+		n.api.heard(answered(err))
 		n.loop.Post(func() { n.observed(p, rec, err, false) })
 	})
 }

@@ -68,6 +68,7 @@ func (n *Node) bulkReady(l *link) {
 }
 
 func (n *Node) bulkClosed(l *link, err error) {
+	n.bulkIn.remove(l)
 	if l.peer != nil && l.peer.bulk.link == l {
 		l.peer.bulk.link = nil
 		if l.state == ready && !errors.Is(err, errBulkIdle) {

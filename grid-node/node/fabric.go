@@ -21,9 +21,18 @@ func fabricOf(advertise string, tls bool) metrics.Fabric {
 		return f // the configuration was checked before
 	}
 	f.Address = to.Addr().String()
+	if name := interfaceOf(to.Addr()); name != "" {
+		f.Interface, f.Link = name, linkOf(name)
+	}
+	return f
+}
+
+// interfaceOf is the name of the network interface that has an address, "" if
+// none has.
+func interfaceOf(addr netip.Addr) string {
 	interfaces, err := net.Interfaces()
 	if err != nil {
-		return f
+		return ""
 	}
 	for _, i := range interfaces {
 		addresses, err := i.Addrs()
@@ -31,13 +40,12 @@ func fabricOf(advertise string, tls bool) metrics.Fabric {
 			continue // it went away
 		}
 		for _, a := range addresses {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && holds(p, to.Addr()) {
-				f.Interface, f.Link = i.Name, linkOf(i.Name)
-				return f
+			if p, err := netip.ParsePrefix(a.String()); err == nil && holds(p, addr) {
+				return i.Name
 			}
 		}
 	}
-	return f
+	return ""
 }
 
 // holds: every address of the loopback's network is this machine.

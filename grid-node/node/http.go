@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // serveHTTP answers metrics and health until the node ends.
@@ -43,6 +43,10 @@ func (n *Node) mux() http.Handler {
 	mux.HandleFunc("GET /readyz", n.readyz)
 	mux.HandleFunc("GET "+nodestatus.Path, n.serveStatus)
 	mux.HandleFunc("GET "+nodestatus.PausesPath, nodestatus.ServePauses)
+	mux.HandleFunc("GET "+nodestatus.PeersPath, n.servePeers)
+	mux.HandleFunc("GET "+nodestatus.ClockPath, nodestatus.ServeClock(n.cfg.Pod, wire.FormatBootID(n.boot)))
+	mux.HandleFunc("GET "+nodestatus.TakeoversPath, n.serveTakeovers)
+	mux.HandleFunc("GET "+nodestatus.ArbiterPath, n.serveArbiter)
 	if n.cfg.Pprof {
 		runtime.SetBlockProfileRate(int(blockProfileRate))
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -94,13 +98,11 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	if err != nil {
 		r = Readiness{Member: n.self, Missing: []string{err.Error()}}
 	}
-	w.Header().Set("Content-Type", "application/json")
 	if !r.Ready {
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(r) // the asker is gone; nobody to tell
+	writePage(w, r)
 }
 
 func (n *Node) readiness() Readiness {

@@ -93,7 +93,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 		}
 	}
 	if m.Role == wire.RoleLiveness { // its thread says Welcome
-		return l.conn.HandOver(n.live.loop, &pulse{state: ready})
+		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: string(m.Address), member: l.name})
 	}
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self)))
 	n.awaiting.remove(l)
@@ -103,6 +103,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 		l.conn.SetLimits(0, peerHardOut)
 		return n.peerReady(l, string(m.Address))
 	case wire.RoleBulk: // frames come, nothing goes
+		n.bulkIn = append(n.bulkIn, l)
 		return nil
 	}
 	l.conn.SetLimits(clientSoftOut, clientHardOut)

@@ -34,6 +34,7 @@ type liveness struct {
 
 	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
 	pulses map[string]*pulse                                          // dialled, by address
+	heard  map[*transport.Conn]*pulse                                 // accepted
 	out    replica.Outbox
 	dog    *watchdog
 
@@ -46,8 +47,9 @@ type liveness struct {
 
 // pulse is one liveness connection.
 type pulse struct {
-	addr    string
-	conn    *transport.Conn // nil: a dialled one that is not there
+	addr    string          // data port of the other node
+	member  string          // of the other process, once known
+	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
 	helloBy int64
 	usedAt  int64 // when something was last to be sent on it
@@ -71,7 +73,7 @@ var (
 )
 
 func newLiveness(n *Node) (*liveness, error) {
-	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{},
+	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
 		dog: newWatchdog(metrics.ThreadNames[1], &n.cfg)}
 	var err error
 	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
@@ -169,6 +171,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		return
 	}
 	l.links.Add(1)
+	l.heard[c] = c.Tag.(*pulse)
 	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self)))
 }
 
@@ -216,7 +219,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 		if err := wire.DecodeWelcome(frame, &m); err != nil {
 			return err
 		}
-		p.state, p.heardAt = ready, now.Mono
+		p.state, p.heardAt, p.member = ready, now.Mono, string(m.Member)
 		l.links.Add(1)
 		return nil
 	case t == wire.TypeBeacon, t == wire.TypeBeaconAck:
@@ -247,6 +250,7 @@ func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
 // next beacon.
 func (l *liveness) OnClose(c *transport.Conn, err error) {
 	p := c.Tag.(*pulse)
+	delete(l.heard, c)
 	if p.state == ready {
 		l.links.Add(-1)
 	}

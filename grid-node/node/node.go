@@ -39,6 +39,7 @@ type Node struct {
 
 	clients  map[uint64]*link // ready clients by connection id
 	awaiting linkSet          // connections that have not said Hello or Welcome yet
+	bulkIn   linkSet          // bulk connections that others dialled
 	peers    map[string]*peer // by address
 	warm     map[string]string
 	warmAt   int64
@@ -56,6 +57,7 @@ type Node struct {
 	submits   uint64 // Submit frames seen, to time every processSample-th
 	acks      uint64 // acknowledgements of other members, likewise
 	fabric    metrics.Fabric
+	api       arbiterContact
 
 	ctx    context.Context // ends with the node: arbiter calls, write-behind
 	cancel context.CancelFunc

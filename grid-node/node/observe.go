@@ -8,6 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
@@ -43,6 +44,10 @@ func (p *partition) observeCommitted(seq uint64) {
 	}
 	if same > 0 {
 		n.loopStat.Order.ObserveN(now-at, same)
+		p.orderAt = n.loop.Clock().Mono()
+	}
+	if p.changes.awaitsOrder {
+		p.firstOrder(from, seq)
 	}
 }
 
@@ -73,10 +78,12 @@ const loopAnswer = time.Second
 
 var errLoopBusy = errors.New("the loop did not answer within 1s")
 
-// onLoop runs f on the loop and waits, from any other goroutine.
-func (n *Node) onLoop(f func()) error {
+// onLoop runs f on the data loop and waits, from any other goroutine.
+func (n *Node) onLoop(f func()) error { return runOn(n.loop, f) }
+
+func runOn(l transport.Loop, f func()) error {
 	done := make(chan struct{})
-	if !n.loop.Post(func() { f(); close(done) }) {
+	if !l.Post(func() { f(); close(done) }) {
 		return errors.New("the loop has ended")
 	}
 	select {

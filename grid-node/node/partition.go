@@ -34,6 +34,8 @@ type partition struct {
 	recordGone bool   // the arbiter said so last
 	stopped    bool   // EventStop was given, to this incarnation and those after it
 	committed  uint64 // last ActionCommitted
+	orderAt    int64  // Mono at which this node, as primary, last saw an order committed
+	changes    changeLog
 	status     replica.Status
 	reading    bool // a read of the record is under way
 

@@ -23,6 +23,7 @@ type peer struct {
 	out      *link // the link that is written to, nil while there is none
 	dialling bool
 	suspect  bool  // its last connection ended and it has not answered since
+	lostAt   int64 // Mono at which its last connection ended; 0 while there is one
 	dialAt   int64 // Mono before which it is not dialled again
 	backoff  time.Duration
 	bulk     bulkLink
@@ -102,7 +103,7 @@ func (n *Node) peerReady(l *link, address string) error {
 		p.boot = l.boot
 	}
 	p.links = append(p.links, l)
-	p.backoff, p.suspect = minDialBackoff, false
+	p.backoff, p.suspect, p.lostAt = minDialBackoff, false, 0
 	isUp := p.out != nil
 	n.choose(p)
 	if !isUp {
@@ -166,6 +167,9 @@ func (n *Node) peerLinkClosed(l *link, err error) {
 	}
 	if p.out != nil || errors.Is(err, errSurplus) || errors.Is(err, transport.ErrStopped) {
 		return
+	}
+	if l.state == ready {
+		p.lostAt = n.loop.Clock().Mono()
 	}
 	gone := errors.Is(err, syscall.ECONNREFUSED)
 	switch {

@@ -16,10 +16,15 @@ func (n *Node) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	writePage(w, s)
+}
+
+// writePage answers with v as JSON that people can read, too.
+func writePage(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(s) // the asker is gone; nobody to tell
+	_ = enc.Encode(v) // the asker is gone; nobody to tell
 }
 
 func (n *Node) status() nodestatus.Node {

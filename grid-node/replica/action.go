@@ -8,7 +8,7 @@ const (
 	ActionReply      ActionKind = iota + 1 // Conn, Head, Tail: write to the client
 	ActionSend                             // Address, Head, Tail, Liveness, Bulk: write to the node at Address
 	ActionCloseConn                        // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client speaks nonsense
-	ActionPropose                          // Config: compare-and-swap, expecting Config.Version
+	ActionPropose                          // Config, Text (what for: take-over, shrink, …), Loss: compare-and-swap, expecting Config.Version
 	ActionReadConfig                       // read the record from the arbiter itself, answer with EventConfig{Fresh}
 	ActionCommitted                        // Seq: the committed prefix of the store reaches to here
 	ActionStatus                           // role, epoch or members changed: look at Status()
@@ -44,6 +44,12 @@ const (
 	AlarmInvariant     AlarmKind = "InvariantBroken"         // a bug: the partition stops here
 )
 
+// Loss is how a take-over or a shrink came about; zero for any other change.
+type Loss struct {
+	Silent int64 // age of the last sign of life of the member that is lost, ns
+	Reset  bool  // its connection ended and nobody answers there
+}
+
 // Action is what the caller has to do; see the kinds for the fields in use.
 // Head and Tail together are whole frames. Tail lies in the store and does not
 // change while the store is open. Head lies in the outbox until Reset.
@@ -58,6 +64,7 @@ type Action struct {
 	Tail     []byte
 	Text     string
 	Config   *Config
+	Loss     Loss
 	off, end int
 }
 

@@ -38,12 +38,15 @@ type proposal struct {
 	unknown bool     // the outcome of an attempt is not known: it may still happen
 	triedAt int64    // when it went out
 	members []Member // of a reassertion: what it ends in
+	loss    Loss
 }
 
 func (p *proposal) active() bool { return p.purpose != 0 }
 
 // propose starts a change to the members given, the primary first.
-func (r *Replica) propose(why purpose, members []Member) {
+func (r *Replica) propose(why purpose, members []Member) { r.proposeAfter(Loss{}, why, members) }
+
+func (r *Replica) proposeAfter(loss Loss, why purpose, members []Member) {
 	r.changes++
 	lineage := r.cfg.Lineage
 	if why == purposeClaim || why == purposeAcceptLoss {
@@ -55,7 +58,7 @@ func (r *Replica) propose(why purpose, members []Member) {
 	if !r.checkProposal(why, next) {
 		return
 	}
-	r.prop = proposal{purpose: why, next: next}
+	r.prop = proposal{purpose: why, next: next, loss: loss}
 	r.attempt()
 }
 
@@ -72,7 +75,7 @@ func (r *Replica) attempt() {
 		next.Version = r.regressed.Version
 	}
 	r.prop.waiting, r.prop.triedAt = true, r.now.Mono
-	r.out.add(Action{Kind: ActionPropose, Config: &next})
+	r.out.add(Action{Kind: ActionPropose, Config: &next, Text: r.prop.purpose.String(), Loss: r.prop.loss})
 }
 
 // casResult is the arbiter's answer to an attempt.

@@ -30,12 +30,13 @@ func (r *Replica) dropSilent() {
 }
 
 func (r *Replica) shrink() {
-	members, names := []Member{r.self}, ""
+	members, names, loss := []Member{r.self}, "", Loss{}
 	for i := range r.primary.peers {
 		switch p := &r.primary.peers[i]; {
 		case !p.inSync:
 		case r.gone(p):
 			names += " " + p.ID
+			loss.Silent, loss.Reset = max(loss.Silent, r.now.Mono-p.heardAt), loss.Reset || p.down
 		default:
 			members = append(members, p.Member)
 		}
@@ -45,7 +46,7 @@ func (r *Replica) shrink() {
 		r.mutateShrink()
 	}
 	r.alarm(AlarmMemberDropped, fmt.Sprintf("no sign of life from%s, proposing epoch %d without", names, r.epoch+1))
-	r.propose(purposeShrink, members)
+	r.proposeAfter(loss, purposeShrink, members)
 }
 
 // admitting says whether a proposal that takes this learner in is under way.

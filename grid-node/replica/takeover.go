@@ -18,5 +18,5 @@ func (r *Replica) watchPrimary() {
 	}
 	r.role = RoleFenced
 	r.alarm(AlarmTakeOver, fmt.Sprintf("primary %s of epoch %d is silent for %d ms (connection reset: %t), proposing epoch %d", r.cfg.Primary.ID, r.epoch, silent/1e6, b.primaryDown, r.epoch+1))
-	r.propose(purposeTakeOver, []Member{r.self})
+	r.proposeAfter(Loss{Silent: silent, Reset: b.primaryDown}, purposeTakeOver, []Member{r.self})
 }

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// askInterval bounds how often the page asks the API server, whoever asks for it.
+const askInterval = 500 * time.Millisecond
+
+// arbiterContact is what is known of the way to the arbiter. From any goroutine.
+type arbiterContact struct {
+	at atomic.Int64 // when it last said something, as since says; 0: never
+
+	mu   sync.Mutex // one read at a time
+	last nodestatus.Arbiter
+	end  int64 // of that read; 0: none yet
+}
+
+// heard notes that the arbiter said something now.
+func (a *arbiterContact) heard(yes bool) {
+	if yes {
+		a.at.Store(since())
+	}
+}
+
+// answered says whether a read's outcome is the arbiter's word.
+func answered(err error) bool { return err == nil || errors.Is(err, arbiter.ErrNotFound) }
+
+// since is the time on the monotonic clock, from 1 on, for goroutines that have no
+// loop's clock.
+func since() int64 { return int64(time.Since(processBegan)) + 1 }
+
+var processBegan = time.Now()
+
+// serveArbiter reads a record and tells how that went.
+func (n *Node) serveArbiter(w http.ResponseWriter, r *http.Request) {
+	writePage(w, n.askArbiter(r.Context()))
+}
+
+func (n *Node) askArbiter(ctx context.Context) nodestatus.Arbiter {
+	a := &n.api
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.end == 0 || since()-a.end > int64(askInterval) {
+		begun := since()
+		ctx, cancel := context.WithTimeout(ctx, arbiterTimeout)
+		defer cancel()
+		_, err := n.cfg.Arbiter.Get(ctx, n.parts[0].name)
+		a.heard(answered(err))
+		a.last = nodestatus.Arbiter{Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Reachable: answered(err)}
+		if err != nil {
+			a.last.Error = err.Error()
+		}
+		a.end = since()
+		a.last.TookNs = a.end - begun
+	}
+	out := a.last
+	now := since()
+	out.AskedAgoNs = now - a.end
+	if at := a.at.Load(); at != 0 {
+		out.ContactAgoNs = max(1, now-at)
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package node
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// maxPageConns bounds the page: only nodes that lie about their addresses make
+// more connections.
+const maxPageConns = 256
+
+// servePeers asks the kernel about every connection to another node, each on the
+// thread of its loop, and only because somebody asked.
+func (n *Node) servePeers(w http.ResponseWriter, _ *http.Request) {
+	conns, err := n.connections()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	names := map[string]string{}
+	for i := range conns {
+		c := &conns[i]
+		local, err := netip.ParseAddrPort(c.Local)
+		if err != nil {
+			continue
+		}
+		ip := local.Addr().String()
+		if _, known := names[ip]; !known {
+			names[ip] = interfaceOf(local.Addr()) // asks the system: not on a loop
+		}
+		c.Interface = names[ip]
+	}
+	writePage(w, nodestatus.Peers{Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Connections: conns})
+}
+
+// connections of both loops, in the order of pods and kinds.
+func (n *Node) connections() ([]nodestatus.Connection, error) {
+	var data, live []nodestatus.Connection // each belongs to its loop until that has answered
+	if err := n.onLoop(func() { data = n.dataConnections() }); err != nil {
+		return nil, err
+	}
+	if err := runOn(n.live.loop, func() { live = n.live.connections() }); err != nil {
+		return nil, err
+	}
+	all := append(append([]nodestatus.Connection{}, data...), live...)
+	slices.SortStableFunc(all, func(a, b nodestatus.Connection) int {
+		if c := strings.Compare(a.Member, b.Member); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Kind, b.Kind)
+	})
+	return all[:min(len(all), maxPageConns)], nil
+}
+
+func (n *Node) dataConnections() (out []nodestatus.Connection) {
+	add := func(kind, address string, l *link, written bool) {
+		if l != nil && l.state == ready && l.conn.Open() && len(out) < maxPageConns {
+			c := describe(l.conn)
+			c.Kind, c.Member, c.Address, c.Written = kind, l.name, address, written
+			c.Pod, _, _ = strings.Cut(l.name, "/")
+			out = append(out, c)
+		}
+	}
+	for _, p := range n.peers {
+		for _, l := range p.links {
+			add(nodestatus.KindPeer, p.addr, l, l == p.out)
+		}
+		add(nodestatus.KindBulk, p.addr, p.bulk.link, true)
+	}
+	for _, l := range n.bulkIn {
+		add(nodestatus.KindBulk, "", l, false)
+	}
+	return out
+}
+
+// connections of the liveness loop; on it.
+func (l *liveness) connections() (out []nodestatus.Connection) {
+	now := l.now().Mono
+	add := func(c *transport.Conn, p *pulse) {
+		if c == nil || p.state != ready || !c.Open() || len(out) >= maxPageConns {
+			return
+		}
+		d := describe(c)
+		d.Kind, d.Member, d.Address, d.Written = nodestatus.KindLiveness, p.member, p.addr, c.Dialled()
+		d.Pod, _, _ = strings.Cut(p.member, "/")
+		if p.heardAt != 0 {
+			d.HeardAgoNs = max(1, now-p.heardAt)
+		}
+		out = append(out, d)
+	}
+	for _, p := range l.pulses {
+		add(p.conn, p)
+	}
+	for c, p := range l.heard {
+		add(c, p)
+	}
+	return out
+}
+
+// describe is what the transport and the kernel know of a connection; on its loop.
+func describe(c *transport.Conn) nodestatus.Connection {
+	d := nodestatus.Connection{Dialled: c.Dialled(), Remote: c.Remote(), Buffered: int64(c.Buffered())}
+	s, err := c.Socket()
+	if err != nil {
+		d.Error = err.Error()
+	}
+	if s.Local.IsValid() {
+		d.Local = s.Local.String()
+	}
+	if s.Remote.IsValid() {
+		d.Remote = s.Remote.String()
+	}
+	if t := s.TCP; t != nil {
+		d.TCP = &nodestatus.TCP{
+			State: t.State, RTTNs: int64(t.RTT), RTTVarNs: int64(t.RTTVar), MinRTTNs: int64(t.MinRTT), RTONs: int64(t.RTO),
+			Retransmits: t.Retransmits, Unacked: t.Unacked, NotSent: t.NotSent, BytesAcked: t.BytesAcked, BytesReceived: t.BytesReceived,
+			SentAgoNs: int64(t.LastSent), ReceivedAgoNs: int64(t.LastReceived), LastAckedAgoNs: int64(t.LastAck),
+		}
+	}
+	return d
+}
