@@ -115,6 +115,7 @@ var allDescs = []*prometheus.Desc{
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
+	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
 
 // emitter shortens the sending of constant metrics.
@@ -153,6 +154,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		e.partitionGauges(&s.Partitions[i])
 	}
 	e.node(s)
+	e.peerLinks(s)
 }
 
 func (e emitter) partitionCounters(p *Partition) {

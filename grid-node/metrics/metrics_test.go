@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 func full() *Snapshot {
 	s := &Snapshot{TLSExpires: time.Unix(1e9, 0), Clients: 3, Peers: 1, MemoryUsed: 1 << 20, MemoryLimit: 1 << 30}
 	s.Fabric = Fabric{Interface: "ib0", Address: "10.0.0.1", Link: "infiniband", Transport: "tls"}
+	s.PeerLinks = []PeerLink{{Pod: "g-s0-1", RTT: 4e6, RTTVar: 9_000, ReceivedAgo: 4e6, Retransmits: 2, Unacked: 1, BytesAcked: 10, BytesReceived: 20}}
+	s.ArbiterAgo = 5e9
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
 	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, LagNs: 3e6, OldestNs: 2e9}
@@ -64,16 +67,37 @@ ordergrid_node_write_behind_depth_entries{partition="s0p0"} 5
 # HELP ordergrid_node_write_behind_age_seconds Age of the oldest committed entry that the write-behind sink does not hold yet.
 # TYPE ordergrid_node_write_behind_age_seconds gauge
 ordergrid_node_write_behind_age_seconds{partition="s0p0"} 2
+# HELP ordergrid_node_peer_rtt_seconds Smoothed round trip on the connection to another node, as the kernel measures it.
+# TYPE ordergrid_node_peer_rtt_seconds gauge
+ordergrid_node_peer_rtt_seconds{peer="g-s0-1"} 0.004
+# HELP ordergrid_node_peer_retransmits_total Segments sent to another node again; from 0 with each new connection.
+# TYPE ordergrid_node_peer_retransmits_total counter
+ordergrid_node_peer_retransmits_total{peer="g-s0-1"} 2
+# HELP ordergrid_node_arbiter_contact_age_seconds Age of the last word from the arbiter of any kind; absent before the first. It grows while there is nothing to ask: GET /arbiter asks.
+# TYPE ordergrid_node_arbiter_contact_age_seconds gauge
+ordergrid_node_arbiter_contact_age_seconds 5
 # HELP ordergrid_node_alarms_total Alarms raised, by kind.
 # TYPE ordergrid_node_alarms_total counter
 ordergrid_node_alarms_total{alarm="replication_gap"} 1
 `
-	names := []string{"orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "write_behind_depth_entries", "write_behind_age_seconds", "alarms_total"}
+	names := []string{"orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "write_behind_depth_entries", "write_behind_age_seconds", "alarms_total", "peer_rtt_seconds", "peer_retransmits_total", "arbiter_contact_age_seconds"}
 	for i := range names {
 		names[i] = prefix + names[i]
 	}
 	if err := testutil.GatherAndCompare(registry(full(), nil).Gatherer(), strings.NewReader(want), names...); err != nil {
 		t.Error(err)
+	}
+}
+
+// One row per pod, and not more than a shard can have, whoever says to be a node.
+func TestPeerLabelsAreBounded(t *testing.T) {
+	s := full()
+	s.PeerLinks = append(s.PeerLinks, s.PeerLinks[0]) // the pod's former process
+	for i := range 100 {
+		s.PeerLinks = append(s.PeerLinks, PeerLink{Pod: fmt.Sprint("liar-", i)})
+	}
+	if n, err := testutil.GatherAndCount(registry(s, nil).Gatherer(), prefix+"peer_rtt_seconds"); n != MaxPeerLinks || err != nil {
+		t.Errorf("%d rows, %v; want %d", n, err, MaxPeerLinks)
 	}
 }
 

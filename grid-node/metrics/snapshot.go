@@ -111,6 +111,8 @@ type Snapshot struct {
 	Liveness    Liveness
 	Clients     int
 	Peers       int // nodes connected to
+	PeerLinks   []PeerLink
+	ArbiterAgo  int64 // age of the last word from the arbiter, ns; 0: none yet
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64

@@ -108,6 +108,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 		for _, p := range n.peers {
 			if p.out != nil {
 				s.Peers++
+				s.PeerLinks = appendPeerLink(s.PeerLinks, p.out)
 			}
 		}
 		for _, p := range n.parts {
@@ -118,6 +119,9 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	})
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
+	}
+	if at := n.api.at.Load(); at != 0 {
+		s.ArbiterAgo = max(1, since()-at)
 	}
 	s.Fabric, s.Replicas, s.Sink = n.fabric, n.cfg.Replicas, n.cfg.Sink
 	if n.cfg.TLS != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -124,4 +125,15 @@ func describe(c *transport.Conn) nodestatus.Connection {
 		}
 	}
 	return d
+}
+
+// appendPeerLink is what metrics show of a connection to another node; on the loop.
+func appendPeerLink(to []metrics.PeerLink, l *link) []metrics.PeerLink {
+	s, err := l.conn.Socket()
+	if err != nil || s.TCP == nil || len(to) > metrics.MaxPeerLinks {
+		return to
+	}
+	pod, _, _ := strings.Cut(l.name, "/")
+	return append(to, metrics.PeerLink{Pod: pod, RTT: int64(s.TCP.RTT), RTTVar: int64(s.TCP.RTTVar), ReceivedAgo: int64(s.TCP.LastReceived),
+		Retransmits: s.TCP.Retransmits, Unacked: s.TCP.Unacked, BytesAcked: s.TCP.BytesAcked, BytesReceived: s.TCP.BytesReceived})
 }
