@@ -24,7 +24,7 @@ type Injector interface {
 	// Supports says for every type of the scope whether the provider can make it there. The answer may be Asking for
 	// the first calls: something has to be tried on the nodes first. Call again after a second, with the same scope.
 	// What it tried with is gone once no answer is Asking; RecoverAll removes it as well.
-	Supports(ctx context.Context, scope *Scope) (map[FaultType]Answer, error)
+	Supports(ctx context.Context, scope *Scope) (map[api.DrillFaultType]Answer, error)
 
 	// Inject asks for the fault, or finds that it was asked for. That it is asked for does not say that it is there:
 	// State says so, and the witness.
@@ -70,8 +70,8 @@ type Fault struct {
 	Drill Drill
 	// Step is the index of the step in the drill's plan, from 0. With Drill it makes the names of all objects.
 	Step int
-	// Type and the parameters, as the plan gives them.
-	Spec FaultSpec
+	// Spec is the fault as the drill describes it, drawn from its list.
+	Spec api.DrillFault
 	// Pods that are hit, as they were when the step began. Of a pod the injectors use name, namespace, UID, the node's
 	// name, the pod's addresses and the annotations k8s.v1.cni.cncf.io/network-status; what is missing is read anew.
 	Pods []corev1.Pod
@@ -96,7 +96,7 @@ type Scope struct {
 	Drill Drill
 	Grid  *api.OrderGrid
 	// Types the plan has, each once.
-	Types []FaultType
+	Types []api.DrillFaultType
 	// Nodes that may be concerned: those with a pod of the grid.
 	Nodes []string
 }

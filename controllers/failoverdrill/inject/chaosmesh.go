@@ -1,0 +1,268 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// ChaosMesh makes faults with the objects of a Chaos Mesh that is installed in the cluster.
+type ChaosMesh struct {
+	// Client reads and writes without a cache: what a cache does not know yet would be made a second time.
+	Client client.Client
+	// ProbeImage has order-probe, which finds out what a node's kernel can do; ProbePullPolicy goes with it.
+	ProbeImage      string
+	ProbePullPolicy corev1.PullPolicy
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	features featureMemory
+}
+
+var _ Injector = (*ChaosMesh)(nil)
+
+// Provider implements Injector.
+func (c *ChaosMesh) Provider() Provider { return ProviderChaosMesh }
+
+func (c *ChaosMesh) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// Inject implements Injector.
+func (c *ChaosMesh) Inject(ctx context.Context, f *Fault) error {
+	objects, err := c.objects(ctx, f)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		err := c.Client.Create(ctx, o.DeepCopy(), client.FieldValidation(metav1.FieldValidationStrict))
+		switch {
+		case err == nil:
+		case apierrors.IsAlreadyExists(err):
+			if err := c.checkOurs(ctx, f, o); err != nil {
+				return err
+			}
+		case refused(err):
+			return permanent("Chaos Mesh refuses %s %s: %w", o.GetKind(), o.GetName(), err)
+		case meta.IsNoMatchError(err):
+			return permanent("Chaos Mesh's %s is not there: %w", o.GetKind(), err)
+		default:
+			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// refused by a schema or a webhook, which says so with these.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsForbidden(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, "admission webhook") ||
+		errors.As(err, &status) && status.Status().Code == http.StatusUnprocessableEntity
+}
+
+func (c *ChaosMesh) checkOurs(ctx context.Context, f *Fault, o *unstructured.Unstructured) error {
+	there := blank(o)
+	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
+		return client.IgnoreNotFound(err) // it just went; the next call makes it
+	}
+	switch {
+	case there.GetLabels()[LabelDrillUID] != string(f.Drill.UID):
+		return permanent("%s %s in namespace %s exists and is not of this drill; delete it, or give the drill another name", o.GetKind(), o.GetName(), o.GetNamespace())
+	case there.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%s %s is still being deleted", o.GetKind(), o.GetName())
+	}
+	return nil
+}
+
+func blank(like *unstructured.Unstructured) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(like.GroupVersionKind())
+	return o
+}
+
+// objects of a fault, for the pods as they are now. Fails if one of the pods is another than the one that was meant.
+func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unstructured, error) {
+	live := *f
+	var err error
+	if live.Pods, err = c.present(ctx, f.Pods); err != nil {
+		return nil, err
+	}
+	if live.Peers, err = c.present(ctx, f.Peers); err != nil {
+		return nil, err
+	}
+	s := &surroundings{}
+	switch {
+	case actions[f.Spec.Type] != "":
+		s.planes, err = planes(ctx, c.Client, &live)
+	case f.Spec.Type == api.FaultAPIServerPartition:
+		s.apiServer, err = c.apiServer(ctx)
+	case len(live.Pods) > 0:
+		s.volume = sinkVolume(&live.Pods[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return chaosObjects(&live, s)
+}
+
+// present reads the pods anew: a name alone may mean the next pod of it by now.
+func (c *ChaosMesh) present(ctx context.Context, pods []corev1.Pod) ([]corev1.Pod, error) {
+	out := make([]corev1.Pod, len(pods))
+	for i := range pods {
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(&pods[i]), &out[i])
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, permanent("pod %s is gone; nothing was injected", pods[i].Name)
+		case err != nil:
+			return nil, err
+		case pods[i].UID != "" && out[i].UID != pods[i].UID:
+			return nil, permanent("pod %s is another one by now (UID %s, meant was %s); nothing was injected", pods[i].Name, out[i].UID, pods[i].UID)
+		}
+	}
+	return out, nil
+}
+
+// sinkVolume is where the grid node writes its sink's files.
+func sinkVolume(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		at := slices.Index(c.Args, "--sink-dir")
+		if c.Name == gridContainer && at >= 0 && at+1 < len(c.Args) {
+			return c.Args[at+1]
+		}
+	}
+	return ""
+}
+
+// apiServer is how pods reach the API server: the Service's addresses, and its endpoints with their ports.
+func (c *ChaosMesh) apiServer(ctx context.Context) ([]string, error) {
+	var service corev1.Service
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, &service); err != nil {
+		return nil, fmt.Errorf("where the API server is: %w", err)
+	}
+	var slicesOf discoveryv1.EndpointSliceList
+	if err := c.Client.List(ctx, &slicesOf, client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{discoveryv1.LabelServiceName: "kubernetes"}); err != nil {
+		return nil, fmt.Errorf("where the API server is: %w", err)
+	}
+	return apiServerTargets(&service, slicesOf.Items), nil
+}
+
+// State implements Injector.
+func (c *ChaosMesh) State(ctx context.Context, f *Fault) (State, error) {
+	objects, err := c.ofStep(ctx, f)
+	if err != nil {
+		return State{}, err
+	}
+	states := make([]State, 0, len(objects))
+	for i := range objects {
+		s, err := readChaos(&objects[i], c.now())
+		if err != nil {
+			return State{}, err
+		}
+		states = append(states, s)
+	}
+	return worst(states), nil
+}
+
+// order of phases when a fault has several parts: it is injected once all are, and gone once all are.
+var order = []Phase{Failed, Recovering, Pending, Injected, Gone}
+
+// worst is the state of a fault of several parts.
+func worst(states []State) State {
+	if len(states) == 0 {
+		return State{Phase: Gone, Message: "there is no object of this fault"}
+	}
+	slices.SortStableFunc(states, func(a, b State) int { return slices.Index(order, a.Phase) - slices.Index(order, b.Phase) })
+	out := State{Phase: states[0].Phase}
+	var messages []string
+	for _, s := range states {
+		messages = append(messages, s.Message)
+		out.Ended = out.Ended || s.Ended
+	}
+	out.Message = clip(strings.Join(messages, "; "), 1000)
+	return out
+}
+
+// Recover implements Injector.
+func (c *ChaosMesh) Recover(ctx context.Context, f *Fault) error {
+	objects, err := c.ofStep(ctx, f)
+	if err != nil {
+		return err
+	}
+	return c.remove(ctx, objects)
+}
+
+// Leftovers implements Injector.
+func (c *ChaosMesh) Leftovers(ctx context.Context, d Drill) ([]string, error) {
+	objects, err := c.ofDrill(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range objects {
+		text := fmt.Sprintf("%s %s/%s", objects[i].GetKind(), objects[i].GetNamespace(), objects[i].GetName())
+		if s, err := readChaos(&objects[i], c.now()); err == nil {
+			text += ": " + s.Message
+		}
+		out = append(out, text)
+	}
+	pods, err := c.probePods(ctx, d)
+	for i := range pods {
+		out = append(out, fmt.Sprintf("Pod %s/%s, which finds out what node %s can do", pods[i].Namespace, pods[i].Name, pods[i].Spec.NodeName))
+	}
+	return out, err
+}
+
+// RecoverAll implements Injector.
+func (c *ChaosMesh) RecoverAll(ctx context.Context, d Drill) error {
+	objects, err := c.ofDrill(ctx, d)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.remove(ctx, objects), c.removeProbePods(ctx, d))
+}
+
+// ofStep are the objects of one step that exist, known by their names: of which parts it had, only the names tell.
+func (c *ChaosMesh) ofStep(ctx context.Context, f *Fault) ([]unstructured.Unstructured, error) {
+	all, err := c.ofDrill(ctx, f.Drill)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(o unstructured.Unstructured) bool {
+		part, ours := strings.CutPrefix(o.GetName(), f.name())
+		return !ours || part != "" && part != "-to" && part != "-from"
+	}), nil
+}
+
+// ofDrill are the objects with the drill's label. A kind that is not installed has none.
+func (c *ChaosMesh) ofDrill(ctx context.Context, d Drill) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for _, kind := range chaosKinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(chaosGroup.WithKind(kind + "List"))
+		err := c.Client.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingLabels{LabelDrillUID: string(d.UID)})
+		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("list %s of drill %s: %w", kind, d.Name, err)
+		}
+		out = append(out, list.Items...)
+	}
+	return out, nil
+}

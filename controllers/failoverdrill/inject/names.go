@@ -1,0 +1,40 @@
+package inject
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Labels of everything an injector creates. What belongs to a drill is found by the UID: names are used again.
+const (
+	LabelDrill    = "ordergrid.dev/drill"
+	LabelDrillUID = "ordergrid.dev/drill-uid"
+)
+
+// maxLabel is the longest value of a label.
+const maxLabel = 63
+
+func (d Drill) labels() map[string]string {
+	l := map[string]string{LabelDrillUID: string(d.UID)}
+	if len(d.Name) <= maxLabel {
+		l[LabelDrill] = d.Name
+	}
+	return l
+}
+
+// owner has an object go with its drill, should a drill ever go without its finalizer.
+func (d Drill) owner() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: api.GroupVersion.String(), Kind: "FailoverDrill", Name: d.Name, UID: d.UID}}
+}
+
+// name of the objects of a step.
+func (f *Fault) name() string { return fmt.Sprintf("%s-%d", f.Drill.Name, f.Step) }
+
+// mark is the value of annotations that say which step made a change.
+func (f *Fault) mark() string { return fmt.Sprintf("%s/%d", f.Drill.UID, f.Step) }
+
+// short is the beginning of the UID, enough to tell a drill from an earlier one of its name.
+func (d Drill) short() string { return string(d.UID)[:min(8, len(d.UID))] }
