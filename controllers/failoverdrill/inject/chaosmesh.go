@@ -27,6 +27,8 @@ type ChaosMesh struct {
 	// ProbeImage has order-probe, which finds out what a node's kernel can do; ProbePullPolicy goes with it.
 	ProbeImage      string
 	ProbePullPolicy corev1.PullPolicy
+	// ProbeNamespace is where the Jobs run that find it out; empty means the drill's.
+	ProbeNamespace string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
@@ -102,10 +104,10 @@ func blank(like *unstructured.Unstructured) *unstructured.Unstructured {
 func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unstructured, error) {
 	live := *f
 	var err error
-	if live.Pods, err = c.present(ctx, f.Pods); err != nil {
+	if live.Pods, err = present(ctx, c.Client, f.Pods); err != nil {
 		return nil, err
 	}
-	if live.Peers, err = c.present(ctx, f.Peers); err != nil {
+	if live.Peers, err = present(ctx, c.Client, f.Peers); err != nil {
 		return nil, err
 	}
 	s := &surroundings{}
@@ -124,10 +126,10 @@ func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unst
 }
 
 // present reads the pods anew: a name alone may mean the next pod of it by now.
-func (c *ChaosMesh) present(ctx context.Context, pods []corev1.Pod) ([]corev1.Pod, error) {
+func present(ctx context.Context, c client.Reader, pods []corev1.Pod) ([]corev1.Pod, error) {
 	out := make([]corev1.Pod, len(pods))
 	for i := range pods {
-		err := c.Client.Get(ctx, client.ObjectKeyFromObject(&pods[i]), &out[i])
+		err := c.Get(ctx, client.ObjectKeyFromObject(&pods[i]), &out[i])
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil, permanent("pod %s is gone; nothing was injected", pods[i].Name)
@@ -224,9 +226,9 @@ func (c *ChaosMesh) Leftovers(ctx context.Context, d Drill) ([]string, error) {
 		}
 		out = append(out, text)
 	}
-	pods, err := c.probePods(ctx, d)
-	for i := range pods {
-		out = append(out, fmt.Sprintf("Pod %s/%s, which finds out what node %s can do", pods[i].Namespace, pods[i].Name, pods[i].Spec.NodeName))
+	jobs, err := c.featureJobs(ctx, d)
+	for i := range jobs {
+		out = append(out, fmt.Sprintf("Job %s/%s, which finds out what a node can do", jobs[i].Namespace, jobs[i].Name))
 	}
 	return out, err
 }
@@ -237,7 +239,7 @@ func (c *ChaosMesh) RecoverAll(ctx context.Context, d Drill) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.remove(ctx, objects), c.removeProbePods(ctx, d))
+	return errors.Join(c.remove(ctx, objects), c.removeFeatureJobs(ctx, d))
 }
 
 // ofStep are the objects of one step that exist, known by their names: of which parts it had, only the names tell.

@@ -136,7 +136,7 @@ func networkShape(f *Fault) (map[string]any, error) {
 		}
 		spec["delay"] = delay
 	case api.FaultNetworkBandwidth:
-		if p.Rate == nil || p.Rate.Value() < 1 {
+		if p.Rate.Value() < 8 {
 			return nil, permanent("NetworkBandwidth: network.rate is not given; say how many bits a second pass, such as 10M")
 		}
 		bits := p.Rate.Value()

@@ -148,7 +148,7 @@ func stressParts(f *Fault) ([]object, error) {
 			return nil, err
 		}
 		stressors["cpu"] = map[string]any{"workers": int64(*p.CPUWorkers), "load": load}
-	case f.Spec.Type == api.FaultMemoryStress && p != nil && p.Memory != nil:
+	case f.Spec.Type == api.FaultMemoryStress && p != nil && p.Memory.Value() > 0:
 		stressors["memory"] = map[string]any{"workers": int64(1), "size": strconv.FormatInt(p.Memory.Value(), 10) + "B"}
 	default:
 		return nil, permanent("%s: neither stress.cpuWorkers nor stress.memory says how much; give cpuWorkers: 2 or memory: 256Mi", f.Spec.Type)

@@ -46,14 +46,14 @@ type Injector interface {
 	RecoverAll(ctx context.Context, d Drill) error
 }
 
-// Provider names who makes a fault.
+// Provider names who makes a fault, as in status.providers of a drill.
 type Provider string
 
 const (
 	// ProviderChaosMesh makes faults with Chaos Mesh's objects.
 	ProviderChaosMesh Provider = "ChaosMesh"
-	// ProviderExecutor makes faults through a service outside Kubernetes.
-	ProviderExecutor Provider = "Executor"
+	// ProviderExecutor, with the name of one behind it, makes faults through a service outside Kubernetes.
+	ProviderExecutor Provider = "Executor/"
 	// ProviderGrid makes faults by what the grid offers: a hand-over, a rolling update, the deletion of a pod.
 	ProviderGrid Provider = "Grid"
 )
@@ -95,8 +95,8 @@ const Margin = 60 * time.Second
 type Scope struct {
 	Drill Drill
 	Grid  *api.OrderGrid
-	// Types the plan has, each once.
-	Types []api.DrillFaultType
+	// Faults of the drill. Of those of one type, Supports answers for the most demanding.
+	Faults []api.DrillFault
 	// Nodes that may be concerned: those with a pod of the grid.
 	Nodes []string
 }
@@ -132,7 +132,7 @@ const (
 	Recovering Phase = "Recovering"
 	// Gone: there is nothing of it, because it was taken back or was never asked for.
 	Gone Phase = "Gone"
-	// Failed: it will not be there; the message says why. It has to be recovered all the same.
+	// Failed: it will not be there; the message says why. Recover it all the same: then it is Gone.
 	Failed Phase = "Failed"
 )
 

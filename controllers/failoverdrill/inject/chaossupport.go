@@ -1,0 +1,204 @@
+package inject
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/nodefeatures"
+)
+
+// Labels that Chaos Mesh's chart gives the pods of its parts.
+const (
+	labelComponent   = "app.kubernetes.io/component"
+	componentDaemon  = "chaos-daemon"
+	componentManager = "controller-manager"
+)
+
+// kinds of Chaos Mesh by type of fault, with the action that decides what a node needs for it.
+var kinds = map[api.DrillFaultType]nodefeatures.Fault{
+	api.FaultPodKill:            {Kind: kindPod, Action: "pod-kill"},
+	api.FaultPodFailure:         {Kind: kindPod, Action: "pod-failure"},
+	api.FaultContainerKill:      {Kind: kindPod, Action: "container-kill"},
+	api.FaultNetworkPartition:   {Kind: kindNetwork, Action: "partition"},
+	api.FaultNetworkDelay:       {Kind: kindNetwork, Action: "delay"},
+	api.FaultNetworkLoss:        {Kind: kindNetwork, Action: "loss"},
+	api.FaultNetworkDuplicate:   {Kind: kindNetwork, Action: "duplicate"},
+	api.FaultNetworkCorrupt:     {Kind: kindNetwork, Action: "corrupt"},
+	api.FaultNetworkBandwidth:   {Kind: kindNetwork, Action: "bandwidth"},
+	api.FaultAPIServerPartition: {Kind: kindNetwork, Action: "partition", Peers: true},
+	api.FaultClockSkew:          {Kind: kindTime},
+	api.FaultCPUStress:          {Kind: kindStress},
+	api.FaultMemoryStress:       {Kind: kindStress},
+	api.FaultIODelay:            {Kind: kindIO, Action: "latency"},
+	api.FaultIOError:            {Kind: kindIO, Action: "fault"},
+}
+
+// need is what a fault of the drill needs of a node.
+func need(f *api.DrillFault) nodefeatures.Fault {
+	n := kinds[f.Type]
+	if actions[f.Type] != "" {
+		n.Peers = f.Target == nil || f.Target.Peer != api.PeerEverything
+	}
+	return n
+}
+
+// Supports implements Injector. What nodes can do is found out by a Job on each.
+func (c *ChaosMesh) Supports(ctx context.Context, scope *Scope) (map[api.DrillFaultType]Answer, error) {
+	out := map[api.DrillFaultType]Answer{}
+	parts, err := c.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ask []api.DrillFault
+	for i := range scope.Faults {
+		f := &scope.Faults[i]
+		answer, err := c.installed(f, parts, scope)
+		switch {
+		case err != nil:
+			return nil, err
+		case answer.Verdict == Yes && len(need(f).Needs()) > 0:
+			ask = append(ask, *f)
+		}
+		out[f.Type] = worse(out[f.Type], answer)
+	}
+	if len(ask) == 0 {
+		return out, c.removeFeatureJobs(ctx, scope.Drill)
+	}
+	reports, err := c.nodeFeatures(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	asking := false
+	for i := range ask {
+		answer := able(&ask[i], scope.Nodes, reports)
+		asking = asking || answer.Verdict == Asking
+		out[ask[i].Type] = worse(out[ask[i].Type], answer)
+	}
+	if !asking {
+		err = c.removeFeatureJobs(ctx, scope.Drill)
+	}
+	return out, err
+}
+
+// worse of two answers about faults of one type: what one of them cannot have makes the drill impossible.
+func worse(a, b Answer) Answer {
+	rank := map[Verdict]int{"": 0, Yes: 1, Asking: 2, No: 3}
+	if rank[b.Verdict] > rank[a.Verdict] {
+		return b
+	}
+	return a
+}
+
+// chaosPods is what runs of Chaos Mesh.
+type chaosPods struct {
+	unknown  bool            // the operator may not look
+	managers int             // that are ready
+	daemons  map[string]bool // by node: ready
+}
+
+// parts looks for the pods of Chaos Mesh, wherever it is installed. An operator whose rights end at some namespaces cannot.
+func (c *ChaosMesh) parts(ctx context.Context) (*chaosPods, error) {
+	p := &chaosPods{daemons: map[string]bool{}}
+	var daemons, managers corev1.PodList
+	err := c.Client.List(ctx, &daemons, client.MatchingLabels{labelComponent: componentDaemon})
+	if apierrors.IsForbidden(err) {
+		return &chaosPods{unknown: true}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for Chaos Mesh's daemons: %w", err)
+	}
+	for i := range daemons.Items {
+		p.daemons[daemons.Items[i].Spec.NodeName] = p.daemons[daemons.Items[i].Spec.NodeName] || ready(&daemons.Items[i])
+	}
+	if len(daemons.Items) == 0 {
+		return p, nil
+	}
+	err = c.Client.List(ctx, &managers, client.InNamespace(daemons.Items[0].Namespace), client.MatchingLabels{labelComponent: componentManager})
+	if err != nil {
+		return nil, fmt.Errorf("look for Chaos Mesh's controller manager: %w", err)
+	}
+	for i := range managers.Items {
+		if ready(&managers.Items[i]) {
+			p.managers++
+		}
+	}
+	return p, nil
+}
+
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+const (
+	installIt     = "install Chaos Mesh 2.7 or later (https://chaos-mesh.org/docs/production-installation-using-helm/)"
+	orAnExecutor  = ", or start the operator with an executor that offers the type"
+)
+
+// installed says whether what makes the fault runs.
+func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (Answer, error) {
+	n, known := kinds[f.Type]
+	if !known {
+		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
+	}
+	_, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: chaosGroup.Group, Kind: n.Kind}, chaosGroup.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return Answer{No, fmt.Sprintf("Chaos Mesh is not installed: there is no kind %s in %s; %s%s", n.Kind, chaosGroup, installIt, orAnExecutor)}, nil
+	case err != nil:
+		return Answer{}, err
+	case p.unknown:
+		return Answer{Verdict: Yes}, nil
+	case len(p.daemons) == 0:
+		return Answer{No, fmt.Sprintf("Chaos Mesh's CRDs are there, and no pod with the label %s=%s runs: it is not installed, or being removed; %s%s", labelComponent, componentDaemon, installIt, orAnExecutor)}, nil
+	case p.managers == 0:
+		return Answer{No, "no pod of Chaos Mesh's controller manager is ready: what is injected would not be taken back; look at Deployment chaos-controller-manager"}, nil
+	case n.Action == "pod-kill" || n.Action == "pod-failure":
+		return Answer{Verdict: Yes}, nil // the API server does it
+	}
+	var without []string
+	for _, node := range scope.Nodes {
+		if !p.daemons[node] {
+			without = append(without, node)
+		}
+	}
+	if len(without) > 0 {
+		return Answer{No, fmt.Sprintf("no chaos-daemon is ready on %s; look at DaemonSet chaos-daemon, its nodeSelector and tolerations", strings.Join(without, ", "))}, nil
+	}
+	return Answer{Verdict: Yes}, nil
+}
+
+// able says whether the kernels of all nodes can do a fault.
+func able(f *api.DrillFault, nodes []string, reports map[string]featureReport) Answer {
+	var waiting, lacks []string
+	for _, node := range nodes {
+		r := reports[node]
+		switch {
+		case r.problem != "":
+			lacks = append(lacks, r.problem)
+		case r.report == nil:
+			waiting = append(waiting, node)
+		default:
+			for _, l := range r.report.Lacks(need(f)) {
+				lacks = append(lacks, l.String())
+			}
+		}
+	}
+	switch {
+	case len(lacks) > 0:
+		return Answer{No, clip(strings.Join(lacks, "; "), 1000)}
+	case len(waiting) > 0:
+		return Answer{Asking, "what the kernels of " + strings.Join(waiting, ", ") + " can do is being tried"}
+	}
+	return Answer{Verdict: Yes}
+}
