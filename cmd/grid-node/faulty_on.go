@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -17,5 +18,22 @@ func init() {
 
 // addFaults adds the flags of a build that can be told to fail.
 func addFaults(fl *pflag.FlagSet) {
-	fl.Uint64Var(&replica.DropEvery, "faulty-drop-every", 0, "acknowledge every so manyth order of a partition and throw it away; 0: none")
+	fl.Uint64Var(&replica.DropEvery, "faulty-drop-every", dropEvery(), "acknowledge every so manyth order of a partition and throw it away; 0: none; default $"+dropEveryEnv)
+}
+
+// dropEveryEnv is for pods: an OrderGrid's spec.podTemplate may add a variable,
+// and no argument.
+const dropEveryEnv = "ORDERGRID_FAULTY_DROP_EVERY"
+
+func dropEvery() uint64 {
+	v := os.Getenv(dropEveryEnv)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "grid-node: $%s: value %q, allowed: a number, 0 for no order\n", dropEveryEnv, v)
+		os.Exit(2)
+	}
+	return n
 }

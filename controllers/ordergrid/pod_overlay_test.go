@@ -46,7 +46,7 @@ func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
 func TestOverlayKeepsWhatItDoesNotName(t *testing.T) {
 	grid := pairGrid()
 	grid.Spec.PodTemplate = raw(`{"metadata":{"labels":{"desk":"emea"}},"spec":{"hostNetwork":true,"terminationGracePeriodSeconds":60,
-		"containers":[{"name":"grid-node","readinessProbe":{"periodSeconds":5}},{"name":"extra","image":"extra:1"}]}}`)
+		"containers":[{"name":"grid-node","readinessProbe":{"periodSeconds":5},"env":[{"name":"ORDERGRID_FAULTY_DROP_EVERY","value":"50"}]},{"name":"extra","image":"extra:1"}]}}`)
 	got, err := overlay(grid, pod(grid, 0, testDefaults))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +57,9 @@ func TestOverlayKeepsWhatItDoesNotName(t *testing.T) {
 	}
 	if node.ReadinessProbe.PeriodSeconds != 5 || node.ReadinessProbe.HTTPGet.Path != "/readyz" || len(node.Args) == 0 || len(got.Spec.Containers) != 2 {
 		t.Errorf("%+v", node)
+	}
+	if len(node.Env) != 3 || !containsEqual(node.Env, corev1.EnvVar{Name: "ORDERGRID_FAULTY_DROP_EVERY", Value: "50"}) {
+		t.Errorf("a variable of one's own: %+v", node.Env)
 	}
 	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != nonRoot {
 		t.Errorf("%+v", got.Spec)

@@ -29,6 +29,7 @@ func NewRegistry(c *Collector) *Registry {
 	r.reg.MustRegister(c, r.Sink, r.host,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: runtimeMetrics})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.reg.MustRegister(faulty()...)
 	return r
 }
 

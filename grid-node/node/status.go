@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -29,6 +30,10 @@ func writePage(w http.ResponseWriter, v any) {
 
 func (n *Node) status() nodestatus.Node {
 	s := nodestatus.Node{Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Stopping: n.stopping}
+	if replica.Faulty {
+		dropped, every := replica.Dropped()
+		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
+	}
 	for _, p := range n.parts {
 		r := p.replica.Status()
 		ps := nodestatus.Partition{

@@ -22,11 +22,19 @@ const maxBody = 512 << 10
 
 // Node is one process.
 type Node struct {
-	Grid       string      `json:"grid"`
-	Pod        string      `json:"pod"`
-	BootID     string      `json:"bootID"`             // of the process: 16 hex digits
-	Stopping   bool        `json:"stopping,omitempty"` // it was asked to stop
+	Grid     string `json:"grid"`
+	Pod      string `json:"pod"`
+	BootID   string `json:"bootID"`             // of the process: 16 hex digits
+	Stopping bool   `json:"stopping,omitempty"` // it was asked to stop
+	// Faulty is set in a build that can be told to lose orders: the negative control of whoever claims to see lost ones.
+	Faulty     *Faulty     `json:"faulty,omitempty"`
 	Partitions []Partition `json:"partitions"`
+}
+
+// Faulty is what a node built with the tag faulty does wrong on purpose. No release is built so.
+type Faulty struct {
+	DropEvery uint64 `json:"dropEvery"` // every so manyth order of a partition is acknowledged and thrown away; 0: none
+	Dropped   uint64 `json:"dropped"`   // orders thrown away since the process began
 }
 
 // Partition is the node's part in one partition.

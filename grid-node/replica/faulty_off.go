@@ -4,5 +4,11 @@ package replica
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
+// Faulty says that this build can be told to lose orders; see faulty_on.go.
+const Faulty = false
+
+// Dropped is none, ever.
+func Dropped() (orders, every uint64) { return 0, 0 }
+
 // throwAway is never true; see faulty_on.go.
 func (r *Replica) throwAway(uint64, *wire.Submit, *session) bool { return false }

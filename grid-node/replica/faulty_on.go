@@ -2,7 +2,14 @@
 
 package replica
 
-import "github.com/ordergrid/ordergrid/grid-node/wire"
+import (
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Faulty says that this build can be told to lose orders.
+const Faulty = true
 
 // DropEvery makes every so manyth order of a partition be acknowledged and
 // thrown away: the negative control of whoever claims to see lost orders. It
@@ -13,6 +20,12 @@ var DropEvery uint64
 // accepted counts orders by partition; a process has one data loop.
 var accepted = map[wire.PartitionID]uint64{}
 
+var dropped atomic.Uint64
+
+// Dropped is how many orders this process has acknowledged and thrown away, and
+// how many it throws away one of. From any goroutine.
+func Dropped() (orders, every uint64) { return dropped.Load(), DropEvery }
+
 // throwAway acknowledges the order at the place of another one and forgets it,
 // if it is its turn.
 func (r *Replica) throwAway(conn uint64, m *wire.Submit, s *session) bool {
@@ -22,6 +35,7 @@ func (r *Replica) throwAway(conn uint64, m *wire.Submit, s *session) bool {
 	if accepted[r.part]++; accepted[r.part]%DropEvery != 0 {
 		return false
 	}
+	dropped.Add(1)
 	last, _ := r.store.Last()
 	s.apply(m.ClientSeq, last, &r.sessions)
 	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies()})

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -21,11 +23,27 @@ func TestNegativeControl(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-tags", "faulty", "-o", faulty, "../../cmd/grid-node").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	bad := exec.Command(faulty, "serve")
+	bad.Env = []string{"ORDERGRID_FAULTY_DROP_EVERY=often"} // in a pod it is the only way to say it
+	if out, err := bad.CombinedOutput(); err == nil || !strings.Contains(string(out), `$ORDERGRID_FAULTY_DROP_EVERY: value "often", allowed: a number`) {
+		t.Errorf("%v: %s", err, out)
+	}
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: faulty, Shards: 1, Replicas: 2, MemoryMiB: 128, Args: []string{"--", "--faulty-drop-every", jsonInt(every)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Stop()
+	nodes := nodestatus.NewClient(5*time.Second, nil)
+	dropped := func() (n int64) {
+		for _, address := range g.HTTP {
+			s, err := nodestatus.Get(t.Context(), nodes, strings.TrimPrefix(address, "http://"))
+			if err != nil || s.Faulty == nil || s.Faulty.DropEvery != every {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			n += int64(s.Faulty.Dropped)
+		}
+		return n
+	}
 	code, out, stderr := call("run", "--scenario", "stac-pair", "--rates", "200,500", "--repeats", "1", "--warmup", "200ms", "--measure", "800ms",
 		"--endpoint", strings.Join(g.Endpoints, ","), "--metrics", strings.Join(g.HTTP, ","), "--shared-cores", "--format", "json")
 	if code != ExitIncorrect {
@@ -35,6 +53,7 @@ func TestNegativeControl(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &rep); err != nil {
 		t.Fatal(err)
 	}
+	lost := int64(0)
 	for _, p := range rep.Result.Probes {
 		before := int64(0) // orders of earlier steps: the grid goes on counting
 		for _, s := range p.Steps {
@@ -49,7 +68,11 @@ func TestNegativeControl(t *testing.T) {
 			}
 			t.Logf("probe %s step %d: %d acknowledged, %d thrown away, %d seen lost", p.Name, s.Step, s.Acked, want, s.Ledger.Lost)
 			before += s.Acked
+			lost += s.Ledger.Lost
 		}
+	}
+	if n := dropped(); n != lost || lost == 0 {
+		t.Errorf("the nodes say that they threw %d orders away, the ledger sees %d lost", n, lost)
 	}
 	if rep.Verdict != report.ReportIncorrect || rep.Judgements[0].Name != "CORRECT" || rep.Judgements[0].Status != report.Fail {
 		t.Errorf("%s: %s; %+v", rep.Verdict, rep.Reason, rep.Judgements[0])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,14 +34,27 @@ func Names(root string) ([]string, error) {
 	return names, nil
 }
 
+// variant is an image of a program that is built otherwise than for a release.
+// Only who asks for it by name gets it.
+type variant struct{ program, dockerfile, tags string }
+
+var variants = map[string]variant{
+	// It can be told to lose orders: the negative control of a drill.
+	"grid-node-faulty": {program: "grid-node", dockerfile: "Dockerfile.faulty", tags: "faulty"},
+}
+
 // BuildProgram compiles cmd/<name> and writes its image, described by
-// images/<name>/Dockerfile, as an archive. It returns the image's id. The same
+// images/<name>/Dockerfile, as an archive; or a variant of a program. It returns the image's id. The same
 // sources, Go version and platform give the same id.
 func BuildProgram(ctx context.Context, root, name, tag, archive string) (id string, err error) {
-	file, err := os.Open(filepath.Join(root, "images", name, "Dockerfile"))
+	v, ok := variants[name]
+	if !ok {
+		v = variant{program: name, dockerfile: "Dockerfile"}
+	}
+	file, err := os.Open(filepath.Join(root, "images", v.program, v.dockerfile))
 	if errors.Is(err, os.ErrNotExist) {
 		names, _ := Names(root)
-		return "", fmt.Errorf("no image %q; there are %s", name, strings.Join(names, ", "))
+		return "", fmt.Errorf("no image %q; there are %s, and for tests %s", name, strings.Join(names, ", "), strings.Join(slices.Sorted(maps.Keys(variants)), ", "))
 	}
 	if err != nil {
 		return "", err
@@ -55,7 +69,7 @@ func BuildProgram(ctx context.Context, root, name, tag, archive string) (id stri
 		return "", err
 	}
 	defer os.RemoveAll(work)
-	if err := compile(ctx, root, name, work); err != nil {
+	if err := compile(ctx, root, v, work); err != nil {
 		return "", err
 	}
 	return WriteFile(archive, dockerfile, work, Registry+"/"+name+":"+tag, runtime.GOARCH)
@@ -63,14 +77,14 @@ func BuildProgram(ctx context.Context, root, name, tag, archive string) (id stri
 
 // compile builds a static Linux binary with the flags make build uses, so that
 // both share the build cache, except for what would make two builds differ.
-func compile(ctx context.Context, root, name, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+func compile(ctx context.Context, root string, v variant, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", v.tags,
 		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version(ctx, root),
-		"-o", filepath.Join(out, name), "./cmd/"+name)
+		"-o", filepath.Join(out, v.program), "./cmd/"+v.program)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build ./cmd/%s: %w\n%s", name, err, out)
+		return fmt.Errorf("go build ./cmd/%s: %w\n%s", v.program, err, out)
 	}
 	return nil
 }

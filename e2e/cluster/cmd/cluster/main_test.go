@@ -19,7 +19,7 @@ func TestUsageErrors(t *testing.T) {
 		{"load", "requires at least 1 arg"},
 		{"exec xeon-1", "requires at least 2 arg"},
 		{"image build", "name an image or give --all"},
-		{"image build nobody", `no image "nobody"; there are grid-node, operator, order-probe`},
+		{"image build nobody", `no image "nobody"; there are grid-node, operator, order-probe, and for tests grid-node-faulty`},
 		{"supervise", "not by hand"},
 		{"destroy", "unknown command"},
 	} {
