@@ -120,7 +120,7 @@ func describe(c *transport.Conn) nodestatus.Connection {
 	if t := s.TCP; t != nil {
 		d.TCP = &nodestatus.TCP{
 			State: t.State, RTTNs: int64(t.RTT), RTTVarNs: int64(t.RTTVar), MinRTTNs: int64(t.MinRTT), RTONs: int64(t.RTO),
-			Retransmits: t.Retransmits, Unacked: t.Unacked, NotSent: t.NotSent, BytesAcked: t.BytesAcked, BytesReceived: t.BytesReceived,
+			Retransmits: t.Retransmits, DSACKDups: t.DSACKDups, OutOfOrder: t.OutOfOrder, SegsOut: t.SegsOut, SegsIn: t.SegsIn, Unacked: t.Unacked, NotSent: t.NotSent, BytesAcked: t.BytesAcked, BytesReceived: t.BytesReceived,
 			SentAgoNs: int64(t.LastSent), ReceivedAgoNs: int64(t.LastReceived), LastAckedAgoNs: int64(t.LastAck),
 		}
 	}

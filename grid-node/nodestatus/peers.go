@@ -58,7 +58,11 @@ type TCP struct {
 	MinRTTNs       int64  `json:"minRTTNs,omitempty"`
 	RTONs          int64  `json:"rtoNs"`       // until what is not acknowledged is sent again
 	Retransmits    uint64 `json:"retransmits"` // segments sent again
-	Unacked        uint64 `json:"unacked"`     // segments on the way
+	DSACKDups      uint64 `json:"dsackDups"`   // times the other end said that a segment came twice
+	OutOfOrder     uint64 `json:"outOfOrder"`  // segments received before one that was sent earlier
+	SegsOut        uint64 `json:"segmentsOut"` // segments sent, those sent again included
+	SegsIn         uint64 `json:"segmentsIn"`
+	Unacked        uint64 `json:"unacked"` // segments on the way
 	NotSent        uint64 `json:"notSentBytes"`
 	BytesAcked     uint64 `json:"bytesAcked"`
 	BytesReceived  uint64 `json:"bytesReceived"`

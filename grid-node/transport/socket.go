@@ -21,6 +21,10 @@ type TCPInfo struct {
 	MinRTT        time.Duration // lowest round trip of the last minutes
 	RTO           time.Duration // time until what is not acknowledged is sent again
 	Retransmits   uint64        // segments sent again since the connection stands
+	DSACKDups     uint64        // times the other end said that a segment came twice
+	OutOfOrder    uint64        // segments received before one that was sent earlier
+	SegsOut       uint64        // segments sent, those sent again included
+	SegsIn        uint64        // segments received
 	Unacked       uint64        // segments on the way
 	NotSent       uint64        // bytes the kernel holds and has not sent yet
 	BytesAcked    uint64        // that the other end's kernel has received

@@ -55,7 +55,8 @@ func tcpInfo(fd int) (*TCPInfo, error) {
 	ms := func(v uint32) time.Duration { return time.Duration(v) * time.Millisecond }
 	return &TCPInfo{
 		State: tcpState(t.State), RTT: us(t.Rtt), RTTVar: us(t.Rttvar), MinRTT: us(t.Min_rtt), RTO: us(t.Rto),
-		Retransmits: uint64(t.Total_retrans), Unacked: uint64(t.Unacked), NotSent: uint64(t.Notsent_bytes),
+		Retransmits: uint64(t.Total_retrans), DSACKDups: uint64(t.Dsack_dups), OutOfOrder: uint64(t.Rcv_ooopack),
+		SegsOut: uint64(t.Segs_out), SegsIn: uint64(t.Segs_in), Unacked: uint64(t.Unacked), NotSent: uint64(t.Notsent_bytes),
 		BytesAcked: t.Bytes_acked, BytesReceived: t.Bytes_received,
 		LastSent: ms(t.Last_data_sent), LastReceived: ms(t.Last_data_recv), LastAck: ms(t.Last_ack_recv),
 	}, nil
