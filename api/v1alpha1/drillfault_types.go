@@ -51,7 +51,8 @@ type DrillFault struct {
 
 	// start says when it is injected. Redundant: once every copy is in sync, after steadyState.calm. Served: as soon as
 	// orders are acknowledged after the fault before it, copies missing or not. Held: while the fault before it is still
-	// in place, which is taken back only after this one. Default Redundant.
+	// in place, which is taken back only after this one. What starts Served or Held concerns the partition of the fault
+	// before it, unless target names another. Default Redundant.
 	// +optional
 	// +default="Redundant"
 	// +kubebuilder:default=Redundant

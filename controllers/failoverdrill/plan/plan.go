@@ -1,0 +1,211 @@
+// Package plan decides what a FailoverDrill does: which faults, in which order, to whom. It is a pure function of the
+// spec, the shape of the grid and the seed; who a role is at that moment shows Resolve, right before the injection.
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Shape is what a plan has to know of a grid.
+type Shape struct {
+	Shards, Replicas int32
+}
+
+// ShapeOf a grid.
+func ShapeOf(g *api.OrderGrid) Shape { return Shape{Shards: g.Spec.Shards, Replicas: g.Spec.Replicas} }
+
+// Step is one injection of one fault. Steps are carried out one after the other; one that starts Held is carried out
+// while the one before it is in place.
+type Step struct {
+	Index      int // in the whole drill, from 0
+	Repetition int // from 1
+	// Fault with all defaults filled in.
+	Fault api.DrillFault
+	// Shard and Partition the step is about; -1 where it is the whole grid.
+	Shard, Partition int32
+	// Pick chooses among several pods that have the role.
+	Pick uint64
+	// Duration the fault stays and After, waited before it; 0 where there is none.
+	Duration, After time.Duration
+	Start           api.DrillStart
+	Expect          Expect
+}
+
+// Expect is what a step is held against, of the fault and of the whole drill. 0 is not judged.
+type Expect struct {
+	Outage          time.Duration
+	P99Steady       time.Duration // before and after the fault
+	P99             time.Duration // while it lasts
+	RedundantWithin time.Duration
+	FailedOrders    api.FailedOrders
+	Grid            api.GridExpectation
+	Injection       api.InjectionExpectation
+}
+
+// PartitionName names the GridPartition the step is about; "" where it is the whole grid.
+func (s *Step) PartitionName(grid string) string {
+	if s.Shard < 0 {
+		return ""
+	}
+	return api.PartitionName(grid, s.Shard, s.Partition)
+}
+
+// stream separates what a plan draws from what others draw with the same seed.
+const stream = 0x6472696c6c // "drill"
+
+// Seed draws one, for a drill that names none.
+func Seed() int64 { return 1 + rand.Int64N(1<<53-1) }
+
+// Steps plans a drill. The spec has to be one that suites.Resolve has completed. The same arguments give the same steps.
+// An error names the field that is wrong and is for a person.
+func Steps(spec *api.FailoverDrillSpec, shape Shape, seed int64) ([]Step, error) {
+	if err := check(spec, shape); err != nil {
+		return nil, err
+	}
+	groups := group(spec.Faults)
+	draw := rand.New(rand.NewPCG(uint64(seed), stream))
+	repetitions := int(*spec.Repetitions)
+	steps := make([]Step, 0, repetitions*len(spec.Faults))
+	for r := range repetitions {
+		order := make([]int, len(groups))
+		for i := range order {
+			order[i] = i
+		}
+		if spec.Order == api.OrderRandom {
+			draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		for _, g := range order {
+			for i, f := range groups[g] {
+				s := step(spec, f, shape, draw)
+				if i > 0 {
+					follow(&s, &steps[len(steps)-1])
+				}
+				s.Index, s.Repetition = len(steps), r+1
+				steps = append(steps, s)
+			}
+		}
+	}
+	return steps, nil
+}
+
+// group puts faults that start Served or Held together with the one before them: they mean nothing without it.
+func group(faults []api.DrillFault) [][]api.DrillFault {
+	var groups [][]api.DrillFault
+	for _, f := range faults {
+		if n := len(groups); n > 0 && f.Start != api.StartRedundant {
+			groups[n-1] = append(groups[n-1], f)
+			continue
+		}
+		groups = append(groups, []api.DrillFault{f})
+	}
+	return groups
+}
+
+// step draws whatever may be drawn, needed or not, so that naming a shard in one fault changes no other step.
+func step(spec *api.FailoverDrillSpec, f api.DrillFault, shape Shape, draw *rand.Rand) Step {
+	s := Step{
+		Fault: *f.DeepCopy(), Start: f.Start, Shard: draw.Int32N(shape.Shards), Partition: draw.Int32N(shape.Replicas), Pick: draw.Uint64(),
+		Expect: expect(&spec.SteadyState, f.Expect),
+	}
+	if f.Duration != nil {
+		s.Duration = f.Duration.Duration
+	}
+	if f.After != nil {
+		s.After = f.After.Duration
+	}
+	if f.Type.GridWide() {
+		s.Shard, s.Partition = -1, -1
+		return s
+	}
+	if f.Target.Shard != nil {
+		s.Shard = *f.Target.Shard
+	}
+	if f.Target.Partition != nil {
+		s.Partition = *f.Target.Partition
+	}
+	return s
+}
+
+// follow lets a step concern what the step before it concerns, unless it names something else.
+func follow(s, before *Step) {
+	if s.Shard < 0 || before.Shard < 0 {
+		return
+	}
+	if s.Fault.Target.Shard == nil {
+		s.Shard = before.Shard
+	}
+	if s.Fault.Target.Partition == nil {
+		s.Partition = before.Partition
+	}
+}
+
+func expect(y *api.DrillSteadyState, e *api.DrillExpectation) Expect {
+	x := Expect{RedundantWithin: y.RedundantWithin.Duration, FailedOrders: y.FailedOrders, Injection: api.InjectionDone}
+	if y.Outage != nil {
+		x.Outage = y.Outage.Duration
+	}
+	if y.P99 != nil {
+		x.P99Steady = y.P99.Duration
+	}
+	if e == nil {
+		return x
+	}
+	if e.Outage != nil {
+		x.Outage = e.Outage.Duration
+	}
+	if e.P99 != nil {
+		x.P99 = e.P99.Duration
+	}
+	if e.FailedOrders != "" {
+		x.FailedOrders = e.FailedOrders
+	}
+	if e.Injection != "" {
+		x.Injection = e.Injection
+	}
+	x.Grid = e.Grid
+	return x
+}
+
+// check refuses what only the shape of the grid, or the order of faults, shows to be wrong.
+func check(spec *api.FailoverDrillSpec, shape Shape) error {
+	if len(spec.Faults) == 0 || spec.Repetitions == nil || shape.Shards < 1 || shape.Replicas < 1 {
+		return fmt.Errorf("nothing to plan: %d faults, grid with %d shards of %d replicas", len(spec.Faults), shape.Shards, shape.Replicas)
+	}
+	for i := range spec.Faults {
+		f := &spec.Faults[i]
+		where := fmt.Sprintf("fault %s", f.Name)
+		if f.Start != api.StartRedundant && i == 0 {
+			return fmt.Errorf("%s: start: %s, but there is no fault before it; put it after another, or set start: Redundant", where, f.Start)
+		}
+		if f.Start == api.StartHeld && spec.Faults[i-1].Type.Momentary() {
+			return fmt.Errorf("%s: start: Held, but %s before it is over in a moment; put it after a fault with a duration, or set start: Served", where, spec.Faults[i-1].Type)
+		}
+		if t := f.Target; t != nil {
+			if err := checkTarget(t, shape); err != nil {
+				return fmt.Errorf("%s: target.%w", where, err)
+			}
+		}
+		if shape.Replicas == 1 && f.Type == api.FaultHandOver {
+			return fmt.Errorf("%s: type HandOver needs a second copy, and the grid has replicas: 1; remove the fault, or choose a grid with replicas: 2", where)
+		}
+	}
+	return nil
+}
+
+func checkTarget(t *api.DrillTarget, shape Shape) error {
+	switch {
+	case t.Shard != nil && *t.Shard >= shape.Shards:
+		return fmt.Errorf("shard: the grid has no shard %d; allowed are 0 to %d", *t.Shard, shape.Shards-1)
+	case t.Partition != nil && *t.Partition >= shape.Replicas:
+		return fmt.Errorf("partition: a shard of the grid has no partition %d; allowed are 0 to %d", *t.Partition, shape.Replicas-1)
+	case shape.Replicas == 1 && (t.Role == api.RoleBackup || t.Role == api.RoleBackups):
+		return fmt.Errorf("role: %s needs a second copy, and the grid has replicas: 1; set role: Primary, or choose a grid with replicas: 2", t.Role)
+	case shape.Replicas == 1 && t.Peer == api.PeerCopies:
+		return fmt.Errorf("peer: Copies needs a second copy, and the grid has replicas: 1; set peer: Everything or Clients")
+	}
+	return nil
+}

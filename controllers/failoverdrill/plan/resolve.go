@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Situation is what is known of a grid right before a step.
+type Situation struct {
+	Grid       *api.OrderGrid
+	Partitions []api.GridPartition // of this grid
+	Pods       []corev1.Pod        // of this grid
+	Recorder   *corev1.Pod
+	Safety     api.DrillSafety
+}
+
+// Target is whom a step hits.
+type Target struct {
+	// Pods in the order of their names. Of a fault that concerns the whole grid, all of them.
+	Pods []corev1.Pod
+	// Peers are the other ends of a network fault, none standing for everybody; of a hand-over, the pod that becomes
+	// primary.
+	Peers []corev1.Pod
+	// Nodes of the pods, each once, by name: what a fault of a machine concerns.
+	Nodes []string
+	// Partitions whose primary or whose copies are concerned, by name: those of the shards of Pods.
+	Partitions []string
+}
+
+// RefusedError says that safety forbids the step now.
+type RefusedError struct{ Message string }
+
+func (e *RefusedError) Error() string { return e.Message }
+
+// NotYetError says that nobody has the role at the moment; try again.
+type NotYetError struct{ Message string }
+
+func (e *NotYetError) Error() string { return e.Message }
+
+// IsRefused says whether a step was refused by safety.
+func IsRefused(err error) bool { return errors.As(err, new(*RefusedError)) }
+
+// Resolve finds out whom a step hits now, and whether it may: the error is a RefusedError, or a NotYetError where nobody
+// has the role. It reads nothing but its arguments.
+func Resolve(s *Step, now *Situation) (*Target, error) {
+	t := &Target{}
+	if s.Fault.Type.GridWide() {
+		t.Pods = byName(now.Pods)
+	} else if err := t.find(s, now); err != nil {
+		return nil, err
+	}
+	t.Nodes = nodesOf(t.Pods)
+	if concernsMachine(s.Fault.Type) {
+		t.Pods = on(now.Pods, t.Nodes)
+	}
+	shards := shardsOf(t.Pods)
+	for i := range now.Partitions {
+		if p := &now.Partitions[i]; slices.Contains(shards, p.Spec.Shard) {
+			t.Partitions = append(t.Partitions, p.Name)
+		}
+	}
+	if s.Fault.Type == api.FaultHandOver {
+		t.Partitions = []string{s.PartitionName(now.Grid.Name)}
+	}
+	slices.Sort(t.Partitions)
+	if err := t.findPeers(s, now); err != nil {
+		return nil, err
+	}
+	if n := int32(len(shards)); !s.Fault.Type.GridWide() && n > now.Safety.MaxShards {
+		return nil, &RefusedError{fmt.Sprintf("%s would hit %d shards (%s), safety.maxShards is %d; raise it, or keep shards on machines of their own",
+			s.Fault.Name, n, joined(names(t.Pods)), now.Safety.MaxShards)}
+	}
+	return t, keepLastCopy(s, t, now)
+}
+
+// find resolves the role.
+func (t *Target) find(s *Step, now *Situation) error {
+	name := s.PartitionName(now.Grid.Name)
+	at := slices.IndexFunc(now.Partitions, func(p api.GridPartition) bool { return p.Name == name })
+	if at < 0 || now.Partitions[at].Status.Primary == nil {
+		return &NotYetError{fmt.Sprintf("partition %s has no primary", name)}
+	}
+	p := &now.Partitions[at]
+	var want []string
+	switch r := s.Fault.Target.Role; r {
+	case api.RolePrimary, api.RoleNode:
+		want = []string{p.Status.Primary.PodName}
+	case api.RoleBackup, api.RoleBackups:
+		if want = backups(p); len(want) == 0 {
+			return &NotYetError{fmt.Sprintf("partition %s has no backup in sync", name)}
+		}
+		if r == api.RoleBackup {
+			want = want[s.Pick%uint64(len(want)):][:1]
+		}
+	case api.RoleShard:
+		for _, pod := range now.Pods {
+			if shard, ok := shardOf(&pod); ok && shard == s.Shard {
+				want = append(want, pod.Name)
+			}
+		}
+	default:
+		return fmt.Errorf("target.role %q is not known", r)
+	}
+	for _, podName := range want {
+		pod := slices.IndexFunc(now.Pods, func(pod corev1.Pod) bool { return pod.Name == podName })
+		if pod < 0 || now.Pods[pod].DeletionTimestamp != nil {
+			return &NotYetError{fmt.Sprintf("pod %s of partition %s is not there, or is being deleted", podName, name)}
+		}
+		t.Pods = append(t.Pods, now.Pods[pod])
+	}
+	if len(t.Pods) == 0 {
+		return &NotYetError{fmt.Sprintf("shard %d has no pods", s.Shard)}
+	}
+	if s.Fault.Target.Role == api.RoleNode {
+		node := t.Pods[0].Spec.NodeName
+		if node == "" {
+			return &NotYetError{fmt.Sprintf("pod %s is on no machine", t.Pods[0].Name)}
+		}
+		t.Pods = on(now.Pods, []string{node})
+	}
+	t.Pods = byName(t.Pods)
+	return nil
+}
+
+// findPeers resolves the other end.
+func (t *Target) findPeers(s *Step, now *Situation) error {
+	if s.Fault.Type == api.FaultHandOver {
+		return t.findSuccessor(s, now)
+	}
+	if !strings.HasPrefix(string(s.Fault.Type), "Network") {
+		return nil
+	}
+	switch peer := s.Fault.Target.Peer; peer {
+	case api.PeerEverything:
+	case api.PeerClients:
+		if now.Recorder == nil {
+			return &NotYetError{"the recorder has no pod"}
+		}
+		t.Peers = []corev1.Pod{*now.Recorder}
+	case api.PeerPrimary:
+		name := s.PartitionName(now.Grid.Name)
+		for i := range now.Partitions {
+			if p := &now.Partitions[i]; p.Name == name && p.Status.Primary != nil {
+				t.Peers = podsNamed(now.Pods, p.Status.Primary.PodName)
+			}
+		}
+		if len(t.Peers) == 0 || slices.Contains(names(t.Pods), t.Peers[0].Name) {
+			return fmt.Errorf("fault %s: target.peer: Primary is the target itself, or is not there; set role: Backup", s.Fault.Name)
+		}
+	case api.PeerCopies:
+		shards, targets := shardsOf(t.Pods), names(t.Pods)
+		for _, pod := range byName(now.Pods) {
+			if shard, ok := shardOf(&pod); ok && slices.Contains(shards, shard) && !slices.Contains(targets, pod.Name) {
+				t.Peers = append(t.Peers, pod)
+			}
+		}
+		if len(t.Peers) == 0 { // the whole shard is the target: its pods from each other
+			t.Peers = slices.Clone(t.Pods)
+		}
+	default:
+		return fmt.Errorf("target.peer %q is not known", peer)
+	}
+	return nil
+}
+
+// findSuccessor picks the backup that becomes primary.
+func (t *Target) findSuccessor(s *Step, now *Situation) error {
+	name := s.PartitionName(now.Grid.Name)
+	for i := range now.Partitions {
+		if p := &now.Partitions[i]; p.Name == name {
+			if b := backups(p); len(b) > 0 {
+				t.Peers = podsNamed(now.Pods, b[s.Pick%uint64(len(b))])
+			}
+		}
+	}
+	if len(t.Peers) == 0 {
+		return &NotYetError{fmt.Sprintf("partition %s has no backup in sync to hand over to", name)}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package suites holds the lists of faults that come with the operator, and completes a FailoverDrill with what its
+// suite decides.
+package suites
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Suite is a named list of faults.
+type Suite struct {
+	Name api.DrillSuite
+	// Shows is what can be learned, Needs what the cluster has to have: one sentence each, for people.
+	Shows, Needs string
+	// Faults in their order. Each says in expect what is judged.
+	Faults []api.DrillFault
+	// RatePerProbe, Repetitions and Order where the drill leaves them open.
+	RatePerProbe int32
+	Repetitions  int32
+	Order        api.DrillOrder
+}
+
+// Rate of each probe where neither the drill nor a suite says one, orders a second.
+const defaultRate = 1000
+
+// What the suites expect unless a fault says otherwise. They are limits of a busy machine, not of a good one: with the
+// default timing a silent primary is given up after 300 ms (docs/robustness.md has what was measured).
+const (
+	killOutage   = time.Second     // the connections of a process that ends are reset
+	silentOutage = 2 * time.Second // nobody is told; leases and grace decide
+)
+
+// All suites in the order of `kubectl ordergrid drill suites`. The caller may change what it gets.
+func All() []Suite {
+	list := []Suite{pullThePlug(), network(), node(), clockAndCPU(), rollingUpgrade(), apiOutage(), cascade()}
+	return append(list, overnight(list))
+}
+
+// ByName finds a suite.
+func ByName(name api.DrillSuite) (Suite, error) {
+	var names []string
+	for _, s := range All() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, string(s.Name))
+	}
+	return Suite{}, fmt.Errorf("suite %q is not known; allowed are %s", name, strings.Join(names, ", "))
+}
+
+// Resolve returns the spec with everything filled in that a suite or a default decides: faults with targets, order,
+// repetitions, rate, and what is expected. The spec itself is left alone; suite stays set, to say where the faults come
+// from. Seed stays as it is.
+func Resolve(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
+	s := Suite{Faults: spec.Faults, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed}
+	if spec.Suite != "" {
+		var err error
+		if s, err = ByName(spec.Suite); err != nil {
+			return nil, err
+		}
+	}
+	out := spec.DeepCopy()
+	out.Faults = nil
+	for _, f := range s.Faults {
+		out.Faults = append(out.Faults, complete(f))
+	}
+	if out.Order == "" {
+		out.Order = s.Order
+	}
+	if out.Repetitions == nil {
+		out.Repetitions = new(s.Repetitions)
+	}
+	if out.Traffic.RatePerProbe == nil {
+		out.Traffic.RatePerProbe = new(s.RatePerProbe)
+	}
+	if out.SteadyState.FailedOrders == "" {
+		out.SteadyState.FailedOrders = api.FailedOrdersNone
+	}
+	// What a person asks of the whole drill holds for the faults of a suite too.
+	if spec.Suite != "" && (spec.SteadyState.Outage != nil || spec.SteadyState.FailedOrders != "") {
+		for i := range out.Faults {
+			override(&out.Faults[i], &spec.SteadyState)
+		}
+	}
+	return out, nil
+}
+
+// complete fills in the defaults that the API server gives to faults of a drill's own.
+func complete(f api.DrillFault) api.DrillFault {
+	f = *f.DeepCopy()
+	if f.Start == "" {
+		f.Start = api.StartRedundant
+	}
+	if f.Target == nil && !f.Type.GridWide() {
+		f.Target = &api.DrillTarget{}
+	}
+	if t := f.Target; t != nil {
+		if t.Role == "" {
+			t.Role = api.RolePrimary
+		}
+		if t.Peer == "" && strings.HasPrefix(string(f.Type), "Network") {
+			t.Peer = api.PeerCopies
+		}
+	}
+	if n := f.Network; n != nil && n.Direction == "" {
+		n.Direction = api.DirectionBoth
+	}
+	if f.Type == api.FaultNetworkPartition && f.Network == nil {
+		f.Network = &api.NetworkFault{Direction: api.DirectionBoth}
+	}
+	if c := f.Clock; c != nil && len(c.Clocks) == 0 {
+		c.Clocks = []api.DrillClock{api.ClockRealtime}
+	}
+	if s := f.Stress; s != nil && s.CPUWorkers != nil && s.CPULoad == "" {
+		s.CPULoad = "100%"
+	}
+	if io := f.IO; io != nil && io.Percent == "" {
+		io.Percent = "100%"
+	}
+	return f
+}
+
+// override takes the suite's own limits out of a fault where the drill sets one. What a fault has to show stays, and so
+// does an outage that is the point of the fault.
+func override(f *api.DrillFault, y *api.DrillSteadyState) {
+	e := f.Expect
+	if e == nil || e.Grid == api.GridRefusesOrders {
+		return
+	}
+	if y.Outage != nil {
+		e.Outage = nil
+	}
+	if y.FailedOrders != "" {
+		e.FailedOrders = ""
+	}
+}
+
+// overnight is all other suites in an order drawn from the seed.
+func overnight(list []Suite) Suite {
+	s := Suite{
+		Name: api.SuiteOvernight, RatePerProbe: defaultRate, Repetitions: 10, Order: api.OrderRandom,
+		Shows: "what only shows after many hours and in no particular order: all other suites, again and again",
+		Needs: "what the other suites need; node and api-outage need an executor",
+	}
+	for _, other := range list {
+		s.Faults = append(s.Faults, slices.Clone(other.Faults)...)
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package suites_test
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
+
+// TestSuitesAreValid: what a suite consists of is accepted as faults of one's own, as the API server completes it, and
+// can be planned for a pair.
+func TestSuitesAreValid(t *testing.T) {
+	cl, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme(), FieldValidation: "Strict"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]api.DrillSuite{}
+	for _, s := range suites.All() {
+		t.Run(string(s.Name), func(t *testing.T) {
+			resolved, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "own", Namespace: "default"}, Spec: *resolved.DeepCopy()}
+			own.Spec.Suite, own.Spec.GridRef.Name = "", "rtd"
+			if err := cl.Create(t.Context(), own, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			for i := range resolved.Faults {
+				if !reflect.DeepEqual(own.Spec.Faults[i], resolved.Faults[i]) {
+					t.Errorf("the API server would complete it otherwise:\n%+v\n%+v", own.Spec.Faults[i], resolved.Faults[i])
+				}
+			}
+			steps, err := plan.Steps(resolved, plan.Shape{Shards: 1, Replicas: 2}, 1)
+			if err != nil || len(steps) != len(s.Faults)*int(s.Repetitions) {
+				t.Errorf("%d steps, error %v", len(steps), err)
+			}
+			if s.Shows == "" || s.Needs == "" || s.RatePerProbe == 0 {
+				t.Errorf("%+v says too little", s)
+			}
+			for _, f := range s.Faults {
+				if f.Expect == nil || f.Expect.Outage == nil {
+					t.Errorf("%s: how long may clients wait?", f.Name)
+				}
+				if before, ok := seen[f.Name]; ok && s.Name != api.SuiteOvernight {
+					t.Errorf("%s is in %s already; overnight has both", f.Name, before)
+				}
+				seen[f.Name] = s.Name
+			}
+		})
+	}
+	if n := len(suites.All()); n != 8 {
+		t.Errorf("%d suites", n)
+	}
+}
+
+// TestOvernightHasEverything: every fault of every suite, each once.
+func TestOvernightHasEverything(t *testing.T) {
+	n := 0
+	for _, s := range suites.All() {
+		if s.Name != api.SuiteOvernight {
+			n += len(s.Faults)
+			continue
+		}
+		if len(s.Faults) != n || n > 32 || s.Order != api.OrderRandom {
+			t.Errorf("%d faults in order %s; the others have %d", len(s.Faults), s.Order, n)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	outage := &metav1.Duration{Duration: 50 * time.Millisecond}
+	spec := &api.FailoverDrillSpec{Suite: api.SuitePullThePlug}
+	before := spec.DeepCopy()
+	r, err := suites.Resolve(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(spec, before) {
+		t.Errorf("the spec was changed: %+v", spec)
+	}
+	if *r.Repetitions != 10 || *r.Traffic.RatePerProbe != 3000 || r.Order != api.OrderListed || r.SteadyState.FailedOrders != api.FailedOrdersNone {
+		t.Errorf("resolved %+v", r)
+	}
+	if f := r.Faults[0]; f.Target.Role != api.RolePrimary || f.Start != api.StartRedundant || f.Expect.Outage.Duration != time.Second {
+		t.Errorf("fault %+v", f)
+	}
+	// What a person sets holds.
+	r, err = suites.Resolve(&api.FailoverDrillSpec{
+		Suite: api.SuiteAPIOutage, Repetitions: new(int32(2)), Order: api.OrderRandom, Traffic: api.DrillTraffic{RatePerProbe: new(int32(7))},
+		SteadyState: api.DrillSteadyState{Outage: outage, FailedOrders: api.FailedOrdersAllowed},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Repetitions != 2 || *r.Traffic.RatePerProbe != 7 || r.Order != api.OrderRandom {
+		t.Errorf("resolved %+v", r)
+	}
+	if e := r.Faults[0].Expect; e.Outage != nil || e.FailedOrders != "" || r.SteadyState.Outage.Duration != outage.Duration {
+		t.Errorf("the suite's own limits %+v stand before those of the drill", e)
+	}
+	if e := r.Faults[3].Expect; e.Grid != api.GridRefusesOrders || e.Outage == nil {
+		t.Errorf("a fault that is to stop orders is held against an outage of %v: %+v", outage, e)
+	}
+	// Faults of one's own.
+	r, err = suites.Resolve(&api.FailoverDrillSpec{Faults: []api.DrillFault{
+		{Name: "cut", Type: api.FaultNetworkPartition}, {Name: "roll", Type: api.FaultRollingUpdate, Start: api.StartServed},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Repetitions != 1 || *r.Traffic.RatePerProbe != 1000 || r.Faults[0].Target.Peer != api.PeerCopies || r.Faults[0].Network.Direction != api.DirectionBoth ||
+		r.Faults[1].Target != nil || r.Faults[1].Start != api.StartServed {
+		t.Errorf("resolved %+v", r)
+	}
+	if _, err := suites.Resolve(&api.FailoverDrillSpec{Suite: "kill"}); err == nil || !strings.Contains(err.Error(), `suite "kill" is not known; allowed are pull-the-plug, network`) {
+		t.Errorf("error %v", err)
+	}
+}
