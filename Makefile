@@ -161,6 +161,14 @@ cluster-up: ## A real Kubernetes: CLUSTER=current|kind|local, else kind where Do
 cluster-down: ## Remove it, leaving no process, namespace, mount or route
 	@$(CLUSTERCTL) down
 
+.PHONY: chaos-mesh-up
+chaos-mesh-up: ## Chaos Mesh on that cluster (the first time it is built: minutes)
+	@go run ./e2e/chaosmesh/cmd/chaosmesh install
+
+.PHONY: chaos-mesh-down
+chaos-mesh-down: ## End every fault and remove Chaos Mesh
+	@go run ./e2e/chaosmesh/cmd/chaosmesh uninstall
+
 .PHONY: clean
 clean: ## Remove bin/ and out/ (caches outside the checkout stay)
 	@rm -rf bin out

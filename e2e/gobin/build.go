@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,16 +16,24 @@ import (
 // reportEvery is how often a running build says how far it is.
 const reportEvery = 15 * time.Second
 
-// build compiles and links the mains into out.
-func (s *Set) build(ctx context.Context, module, out string, report func(string, ...any)) error {
-	report("downloading the modules of %s", s.What)
-	total, err := s.packagesToCompile(ctx, module)
+// build compiles and links the mains into p.Out.
+func (s *Set) build(ctx context.Context, p Preparation) error {
+	p.Report("downloading the modules of %s", s.What)
+	flags := s.Flags
+	if s.Prepare != nil {
+		more, err := s.Prepare(ctx, p)
+		if err != nil {
+			return err
+		}
+		flags = append(slices.Clone(flags), more...)
+	}
+	total, err := s.packagesToCompile(ctx, p.Module, flags)
 	if err != nil {
 		return err
 	}
-	report("compiling %d packages; what is done stays in the Go build cache if this is interrupted", total)
-	args := append([]string{"build", "-v", "-o", out + string(os.PathSeparator)}, s.Flags...)
-	cmd := goCommand(ctx, module, append(args, s.Mains...)...)
+	p.Report("compiling %d packages; what is done stays in the Go build cache if this is interrupted", total)
+	args := append([]string{"build", "-v", "-o", p.Out + string(os.PathSeparator)}, flags...)
+	cmd := s.goCommand(ctx, p.Module, append(args, s.Mains...)...)
 	cmd.Env = append(cmd.Env, compilerGC()...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -33,21 +42,21 @@ func (s *Set) build(ctx context.Context, module, out string, report func(string,
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	progress := watch(total, report)
+	progress := watch(total, p.Report)
 	failure := readPackages(stderr, &progress.done)
 	err = cmd.Wait()
 	progress.stop()
 	if err != nil {
-		return fmt.Errorf("go build in %s: %w\n%s", module, err, failure)
+		return fmt.Errorf("go build in %s: %w\n%s", p.Module, err, failure)
 	}
 	return nil
 }
 
 // packagesToCompile downloads what is missing and counts the packages the
 // build cache does not hold.
-func (s *Set) packagesToCompile(ctx context.Context, module string) (int, error) {
+func (s *Set) packagesToCompile(ctx context.Context, module string, flags []string) (int, error) {
 	args := []string{"list", "-deps", "-f", `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.ImportPath}}{{end}}`}
-	list, err := goOutput(ctx, module, append(append(args, s.Flags...), s.Mains...)...)
+	list, err := s.goOutput(ctx, module, append(append(args, flags...), s.Mains...)...)
 	return len(strings.Fields(list)), err
 }
 

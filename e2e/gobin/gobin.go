@@ -31,6 +31,22 @@ type Set struct {
 	// Links are further names of LinkTo, one of Programs.
 	Links  []string
 	LinkTo string
+
+	// CGO builds with a C compiler.
+	CGO bool
+	// Prepare makes what the sources lack before they are compiled, and may put
+	// programs of its own beside the others. Recipe names what it does, for the key.
+	Prepare func(context.Context, Preparation) (flags []string, err error)
+	Recipe  string
+}
+
+// Preparation is what Set.Prepare works with.
+type Preparation struct {
+	Root    string // the checkout
+	Module  string // directory of the module, not to be changed
+	Scratch string // an empty directory that goes when the build is over
+	Out     string // where the programs go
+	Report  func(format string, args ...any)
 }
 
 // CacheRoot is the directory all builds live in: $XDG_CACHE_HOME or ~/.cache,
@@ -77,11 +93,13 @@ func (s *Set) Ensure(ctx context.Context, root string, report func(format string
 		return dir, nil
 	}
 	// A directory appears under its final name only when it is whole.
-	work := dir + ".partial"
-	if err := errors.Join(os.RemoveAll(work), os.RemoveAll(dir), os.MkdirAll(work, 0o755)); err != nil {
+	work, scratch := dir+".partial", dir+".scratch"
+	if err := errors.Join(os.RemoveAll(work), os.RemoveAll(scratch), os.RemoveAll(dir), os.MkdirAll(work, 0o755), os.MkdirAll(scratch, 0o755)); err != nil {
 		return "", err
 	}
-	if err := s.build(ctx, filepath.Join(root, s.Module), work, report); err != nil {
+	defer func() { _ = os.RemoveAll(scratch) }()
+	p := Preparation{Root: root, Module: filepath.Join(root, s.Module), Scratch: scratch, Out: work, Report: report}
+	if err := s.build(ctx, p); err != nil {
 		return "", err
 	}
 	for _, name := range s.Links {

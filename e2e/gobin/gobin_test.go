@@ -2,6 +2,7 @@ package gobin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +39,7 @@ func fakeModule(t *testing.T) (root string, builds func() int) {
 	bin := t.TempDir()
 	log := filepath.Join(bin, "builds")
 	script := `#!/bin/sh
+echo "cgo $CGO_ENABLED: $*" >> ` + bin + `/asked
 case "$1" in
 env) echo go1.26.8; echo linux; echo amd64 ;;
 list) echo a; echo b ;;
@@ -124,6 +126,40 @@ func TestEnsureAfterFailureAndDamage(t *testing.T) {
 	}
 	if builds() != 3 {
 		t.Errorf("%d builds, want 3: failed, first, after damage", builds())
+	}
+}
+
+// What Prepare makes is there when the build starts, its flags are used, and its
+// workplace goes, also when it fails.
+func TestPrepare(t *testing.T) {
+	root, builds := fakeModule(t)
+	set := kube()
+	plain, err := set.Dir(context.Background(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.CGO, set.Recipe, set.Programs = true, "nsexec from C", append(set.Programs, "nsexec")
+	var scratch string
+	fail := errors.New("no C compiler")
+	set.Prepare = func(_ context.Context, p Preparation) ([]string, error) {
+		scratch = p.Scratch
+		return []string{"-modfile=" + p.Scratch + "/x.mod"}, errors.Join(fail, os.WriteFile(filepath.Join(p.Out, "nsexec"), nil, 0o755))
+	}
+	quiet := func(string, ...any) {}
+	if _, err := set.Ensure(context.Background(), root, quiet); !errors.Is(err, fail) || builds() != 0 {
+		t.Errorf("a preparation that fails: %v, %d builds", err, builds())
+	}
+	fail = nil
+	dir, err := set.Ensure(context.Background(), root, quiet)
+	if err != nil || !set.complete(dir) || dir == plain {
+		t.Errorf("%s: %v, complete %v; without recipe it is %s", dir, err, set.complete(dir), plain)
+	}
+	if _, err := os.Stat(scratch); err == nil {
+		t.Error("the workplace of the preparation is still there")
+	}
+	asked, err := os.ReadFile(filepath.Join(os.Getenv("FAKE_GO_DIR"), "asked"))
+	if err != nil || !strings.Contains(string(asked), "cgo 1: build") || !strings.Contains(string(asked), "-modfile="+scratch+"/x.mod") {
+		t.Errorf("go was asked %s, %v", asked, err)
 	}
 }
 

@@ -17,12 +17,15 @@ import (
 // key names one build: a hash of the module's files, the build flags, the Go
 // version and the platform.
 func (s *Set) key(ctx context.Context, module string) (string, error) {
-	goEnv, err := goOutput(ctx, module, "env", "GOVERSION", "GOOS", "GOARCH")
+	goEnv, err := s.goOutput(ctx, module, "env", "GOVERSION", "GOOS", "GOARCH")
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%q\n%q\n", goEnv, s.Flags, s.Mains)
+	if s.CGO || s.Recipe != "" {
+		fmt.Fprintf(sum, "cgo %v, %s\n", s.CGO, s.Recipe)
+	}
 	files, err := sourceFiles(module)
 	if err != nil {
 		return "", err
@@ -59,15 +62,19 @@ func sourceFiles(module string) ([]string, error) {
 
 // goCommand prepares the go tool in the module, independent of the caller's
 // workspace and flags.
-func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+func (s *Set) goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	cgo := "CGO_ENABLED=0"
+	if s.CGO {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), cgo, "GOWORK=off", "GOFLAGS=")
 	return cmd
 }
 
-func goOutput(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := goCommand(ctx, dir, args...)
+func (s *Set) goOutput(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := s.goCommand(ctx, dir, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

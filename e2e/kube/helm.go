@@ -16,6 +16,10 @@ type Chart struct {
 	Release   string
 	Namespace string   // made if it is not there
 	Set       []string // key=value
+	Values    string   // path of a file of values; "" is none
+	// Foreign is a chart of others: its custom resource definitions are the
+	// caller's business, and its pods are not stamped with the time.
+	Foreign bool
 }
 
 // Install is `helm upgrade --install --wait`: the same command installs, upgrades and does nothing.
@@ -23,6 +27,12 @@ func (c Cluster) Install(ctx context.Context, chart Chart) (string, error) {
 	args := []string{"upgrade", "--install", chart.Release, chart.Path, "--namespace", chart.Namespace, "--create-namespace", "--wait", "--timeout", "3m"}
 	for _, s := range chart.Set {
 		args = append(args, "--set", s)
+	}
+	if chart.Values != "" {
+		args = append(args, "--values", chart.Values)
+	}
+	if chart.Foreign {
+		return c.helm(ctx, chart, append(args, "--skip-crds"))
 	}
 	// A tag such as dev is another image after every build, and nothing of the release would change with it.
 	args = append(args, "--set-string", `podAnnotations.ordergrid\.dev/installed-at=`+time.Now().UTC().Format(time.RFC3339))

@@ -44,6 +44,23 @@ var remedies = map[Name]string{
 	Fuse:              "load the kernel module fuse (CONFIG_FUSE_FS)",
 }
 
+var purposes = map[Name]string{
+	Netem:             "NetworkChaos delay, loss, duplicate, corrupt",
+	TBF:               "NetworkChaos bandwidth",
+	Prio:              "NetworkChaos delay, loss ... and bandwidth towards some peers only",
+	IPTables:          "NetworkChaos",
+	IPSet:             "NetworkChaos from or to some peers only",
+	IPTablesStatistic: "loss without netem",
+	IPTablesReject:    "connection resets",
+	NFQueue:           "delay without netem",
+	Stress:            "StressChaos",
+	Time:              "TimeChaos",
+	Fuse:              "IOChaos",
+}
+
+// Purpose says which faults need a feature.
+func Purpose(name Name) string { return purposes[name] }
+
 // Names lists all features in a fixed order.
 func Names() []Name { return slices.Sorted(maps.Keys(remedies)) }
 

@@ -53,8 +53,8 @@ func TestLacks(t *testing.T) {
 
 func TestEveryFeatureHasARemedy(t *testing.T) {
 	for _, name := range Names() {
-		if remedies[name] == "" {
-			t.Errorf("%s has none", name)
+		if remedies[name] == "" || Purpose(name) == "" {
+			t.Errorf("%s has remedy %q and purpose %q", name, remedies[name], Purpose(name))
 		}
 	}
 	if len(Names()) != 11 {

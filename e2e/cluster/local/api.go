@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,7 +143,7 @@ func (a *apiClient) waitNodes(ctx context.Context, plan *Plan, switchedOn []stri
 				not = append(not, node.Name+" has not registered")
 			case !state.Ready:
 				not = append(not, node.Name+": "+state.Reason)
-			case contains(switchedOn, node.Name) && state.Reported.Before(since):
+			case slices.Contains(switchedOn, node.Name) && state.Reported.Before(since):
 				not = append(not, node.Name+" has not reported since it was switched on")
 			}
 		}

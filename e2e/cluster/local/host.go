@@ -5,29 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/e2e/debian"
 )
 
 // tools are the programs a cluster needs from the host, by the Debian package
 // that has them. The nodes run them in their own namespaces.
-var tools = []struct{ program, pkg string }{
-	{"ip", "iproute2"},
-	{"nsenter", "util-linux"},
-	{"mount", "mount"},
-	{"containerd", "containerd"},
-	{"ctr", "containerd"},
-	{"runc", "runc"},
-	{"iptables", "iptables"},
-	{"nft", "nftables"},
-	{"conntrack", "conntrack"},
-	{"ethtool", "ethtool"},
-	{"socat", "socat"},
+var tools = []debian.Tool{
+	{Program: "ip", Package: "iproute2"},
+	{Program: "nsenter", Package: "util-linux"},
+	{Program: "mount", Package: "mount"},
+	{Program: "containerd", Package: "containerd"},
+	{Program: "ctr", Package: "containerd"},
+	{Program: "runc", Package: "runc"},
+	{Program: "iptables", Package: "iptables"},
+	{Program: "nft", Package: "nftables"},
+	{Program: "conntrack", Package: "conntrack"},
+	{Program: "ethtool", Package: "ethtool"},
+	{Program: "socat", Package: "socat"},
 }
 
 // cniDirs are the places distributions put the CNI plugins.
@@ -55,48 +56,18 @@ func (c *Cluster) prepareHost(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("missing on this machine, and there is no apt-get to install it: %s (Debian's package names); install it and try again", strings.Join(missing, ", "))
-	}
 	return c.steps.Run("Debian packages installed: "+strings.Join(missing, " "), func() error {
-		return install(ctx, missing)
+		return debian.Install(ctx, missing)
 	})
 }
 
 func missingPackages() []string {
-	var missing []string
-	for _, tool := range tools {
-		if _, err := lookPath(tool.program); err != nil && !contains(missing, tool.pkg) {
-			missing = append(missing, tool.pkg)
-		}
-	}
+	missing := debian.Missing(tools)
 	if _, err := findCNI(); err != nil {
 		missing = append(missing, "containernetworking-plugins")
 	}
 	return missing
 }
-
-func contains(list []string, item string) bool {
-	for _, have := range list {
-		if have == item {
-			return true
-		}
-	}
-	return false
-}
-
-func install(ctx context.Context, packages []string) error {
-	for _, args := range [][]string{{"update"}, append([]string{"install", "-y", "--no-install-recommends"}, packages...)} {
-		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=120"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, tail(out, 2000))
-		}
-	}
-	return nil
-}
-
-func tail(out []byte, n int) []byte { return out[max(0, len(out)-n):] }
 
 func findCNI() (string, error) {
 	for _, dir := range cniDirs {

@@ -11,11 +11,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ordergrid/ordergrid/e2e/debian"
 )
 
 // MachineSpec is what a machine's first process is told on its standard input
@@ -97,7 +98,7 @@ func (i *initProcess) keep(service Service) {
 }
 
 func (i *initProcess) runOnce(service Service) (syscall.WaitStatus, error) {
-	program, err := lookPath(service.Args[0])
+	program, err := debian.LookPath(service.Args[0], machineBin)
 	if err != nil {
 		return 0, err
 	}
@@ -162,22 +163,7 @@ func describeExit(status syscall.WaitStatus) string {
 // machineEnv is a fixed environment: nothing of the caller's shell may change
 // how a machine behaves.
 func machineEnv() []string {
-	return []string{"PATH=" + machineBin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "GOGC=200"}
-}
-
-// lookPath finds a program on the machine's path.
-func lookPath(name string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	path := strings.TrimPrefix(machineEnv()[0], "PATH=")
-	for _, dir := range filepath.SplitList(path) {
-		full := filepath.Join(dir, name)
-		if info, err := os.Stat(full); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-			return full, nil
-		}
-	}
-	return "", fmt.Errorf("no program %q in %s", name, path)
+	return []string{"PATH=" + machineBin + ":" + debian.Path, "HOME=/root", "LANG=C.UTF-8", "GOGC=200"}
 }
 
 // waitFor returns once the condition of a service's start holds.

@@ -1,0 +1,138 @@
+// Command chaosmesh installs Chaos Mesh on the cluster of this checkout, or the
+// one CLUSTER names, and removes it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
+	"github.com/ordergrid/ordergrid/e2e/cluster"
+	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/probe/nodefeatures"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newRoot().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "chaosmesh:", err)
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use: "chaosmesh", Short: "Chaos Mesh on the cluster of this checkout", SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(
+		onCluster("install", "Install controller manager and daemon, and wait until they are ready", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
+			return m.Install(cmd.Context())
+		}),
+		onCluster("uninstall", "End every fault and remove Chaos Mesh with its CRDs", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
+			return m.Uninstall(cmd.Context())
+		}),
+		onCluster("status", "Say what runs and which faults there are; exit code 1 if it is not ready", status),
+		probe(), binaries())
+	return root
+}
+
+func onCluster(use, short string, do func(*cobra.Command, *chaosmesh.Mesh) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		root, err := cluster.Checkout()
+		if err != nil {
+			return err
+		}
+		o := cluster.Options{Root: root, Out: os.Stdout, Progress: os.Stderr}
+		m, err := chaosmesh.Open(cmd.Context(), o, step.New(os.Stderr).Say)
+		if err != nil {
+			return err
+		}
+		return do(cmd, m)
+	}}
+}
+
+func status(cmd *cobra.Command, m *chaosmesh.Mesh) error {
+	state, err := m.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	fmt.Println(state)
+	if !state.Installed {
+		return nil
+	}
+	faults, err := m.Faults(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		fmt.Printf("%s %s/%s\n", f.GetKind(), f.GetNamespace(), f.GetName())
+	}
+	if !state.Ready() {
+		return fmt.Errorf("not ready: %s", state)
+	}
+	return nil
+}
+
+func probe() *cobra.Command {
+	var image string
+	var asJSON bool
+	cmd := onCluster("probe", "Say which faults each node's kernel can be given", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
+		reports, err := m.Nodes(cmd.Context(), image)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(os.Stdout).Encode(reports)
+		}
+		return table(os.Stdout, reports)
+	})
+	cmd.Flags().StringVar(&image, "image", "ordergrid.dev/order-probe:dev", "an image of order-probe the nodes have or can pull")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// table has a row for each feature and a column for each node, then the reasons.
+func table(out io.Writer, reports []nodefeatures.Report) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "FEATURE")
+	for i := range reports {
+		fmt.Fprintf(w, "\t%s", reports[i].Node)
+	}
+	fmt.Fprint(w, "\twhat for, or why not\n")
+	for _, name := range nodefeatures.Names() {
+		why := nodefeatures.Purpose(name)
+		fmt.Fprint(w, name)
+		for i := range reports {
+			word := "yes"
+			if f := reports[i].Features[name]; !f.Supported {
+				word, why = "no", f.Reason
+			}
+			fmt.Fprintf(w, "\t%s", word)
+		}
+		fmt.Fprintf(w, "\t%s\n", why)
+	}
+	return w.Flush()
+}
+
+func binaries() *cobra.Command {
+	return &cobra.Command{Use: "binaries", Short: "Build Chaos Mesh's programs and print their directory", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		root, err := cluster.Checkout()
+		if err != nil {
+			return err
+		}
+		dir, err := chaosmesh.Ensure(cmd.Context(), root, step.New(os.Stderr).Say)
+		if err == nil {
+			fmt.Println(dir)
+		}
+		return err
+	}}
+}
