@@ -336,7 +336,7 @@ type DrillNegativeControl struct {
 // +kubebuilder:resource:shortName=fd,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
 // +kubebuilder:printcolumn:name="Suite",type=string,JSONPath=".spec.suite"
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.conditions[?(@.status=='True')].reason"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.conditions[?(@.type=='Running')].reason"
 // +kubebuilder:printcolumn:name="Steps",type=string,JSONPath=".status.progress"
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=".status.certificate.verdict"
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=".status.certificate.lost"

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -179,6 +180,17 @@ func same(t *testing.T, path string, written, kept any) {
 		}
 		for field, value := range w {
 			same(t, path+"."+field, value, k[field])
+		}
+		return
+	}
+	if w, ok := written.([]any); ok {
+		k, ok := kept.([]any)
+		if !ok || len(k) != len(w) {
+			t.Errorf("%s: written %d items, kept %v", path, len(w), kept)
+			return
+		}
+		for i := range w {
+			same(t, path+"["+strconv.Itoa(i)+"]", w[i], k[i])
 		}
 		return
 	}
