@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
 type topFlags struct {
@@ -81,7 +82,7 @@ func (f *topFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 	if count == 0 && !screen {
 		count = 1
 	}
-	w := &watch{client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial.dialContext}}, targets: targets, last: map[string]*reading{}}
+	w := &watch{client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial.dialContext}}, targets: targets, last: map[string]*scrape.Reading{}}
 	w.read(cmd.Context())
 	for i := 0; count == 0 || i < count; i++ {
 		select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
 func (w way) dialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -50,17 +51,17 @@ type usage struct {
 type watch struct {
 	client  *http.Client
 	targets []target
-	last    map[string]*reading
+	last    map[string]*scrape.Reading
 }
 
 // read asks all nodes at once. A node that was read for the first time, or could
 // not be, is not among the nodes; failed says why.
 func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
-	now := make([]*reading, len(w.targets))
+	now := make([]*scrape.Reading, len(w.targets))
 	errs := make([]error, len(w.targets))
 	var all sync.WaitGroup
 	for i, t := range w.targets {
-		all.Go(func() { now[i], errs[i] = scrape(ctx, w.client, t.address) })
+		all.Go(func() { now[i], errs[i] = scrape.Get(ctx, w.client, t.address) })
 	}
 	all.Wait()
 	for i, t := range w.targets {
@@ -80,28 +81,28 @@ func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
 }
 
 // between is what happened from one reading to the next.
-func between(before, now *reading) (*usage, error) {
-	latency, err := now.latency()
+func between(before, now *scrape.Reading) (*usage, error) {
+	latency, err := now.Latency()
 	if err != nil {
 		return nil, err
 	}
-	earlier, err := before.latency()
+	earlier, err := before.Latency()
 	if err != nil {
 		return nil, err
 	}
 	latency.Sub(earlier)
-	seconds := max(now.at.Sub(before.at).Seconds(), 1e-3)
+	seconds := max(now.At.Sub(before.At).Seconds(), 1e-3)
 	rate := func(name string, labels ...string) float64 {
-		after, then := now.sum(name, labels...), before.sum(name, labels...)
+		after, then := now.Sum(name, labels...), before.Sum(name, labels...)
 		if after < then { // it was restarted
 			then = 0
 		}
 		return (after - then) / seconds
 	}
 	u := &usage{
-		Shard: now.shard(), Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
-		LagEntries: now.biggest("replication_lag_entries"), SinkAge: now.biggest("write_behind_age_seconds"),
-		LoopCPU: rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.sum("memory_used_bytes"), MemoryLimit: now.sum("memory_limit_bytes"),
+		Shard: now.Shard(), Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
+		LagEntries: now.Biggest("replication_lag_entries"), SinkAge: now.Biggest("write_behind_age_seconds"),
+		LoopCPU: rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.Sum("memory_used_bytes"), MemoryLimit: now.Sum("memory_limit_bytes"),
 		ordersLatency: latency,
 	}
 	u.quantiles()

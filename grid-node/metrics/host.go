@@ -37,6 +37,7 @@ var (
 	pageFaults = desc("page_faults_total", "Page faults of the process, by kind: minor (the page was in memory or had to be zeroed), major (it was read from a disk).", "kind")
 	switches   = desc("context_switches_total", "Context switches of the process, by kind: voluntary (a thread slept), involuntary (another took the core).", "kind")
 
+	cgroupCPU       = desc("cgroup_cpu_seconds_total", "CPU time of all processes of the control group: beyond the grid node's own, that of whatever else runs in its container.")
 	cgroupPeriods   = desc("cgroup_cpu_periods_total", "Accounting periods of the CPU quota of the control group.")
 	cgroupThrottles = desc("cgroup_cpu_throttled_periods_total", "Accounting periods in which the control group was stopped for having used its CPU quota.")
 	cgroupThrottled = desc("cgroup_cpu_throttled_seconds_total", "Time for which the control group was stopped for having used its CPU quota, all cores together.")
@@ -46,7 +47,7 @@ var (
 	cgroupWaits     = desc("cgroup_pressure_seconds_total", "Time in which some or all tasks of the control group stood still for want of a resource: cpu, memory, io.", "resource", "kind")
 )
 
-var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupLimit, cgroupEvents, cgroupWaits}
+var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupLimit, cgroupEvents, cgroupWaits}
 
 // Describe implements prometheus.Collector.
 func (h *host) Describe(ch chan<- *prometheus.Desc) {
@@ -71,6 +72,9 @@ func (h *host) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (e emitter) cgroup(s cgroup.Stats) {
+	if s.CPUTime > 0 {
+		e.seconds(cgroupCPU, int64(s.CPUTime))
+	}
 	if c := s.CPU; c != nil {
 		e.counter(cgroupPeriods, c.Periods)
 		e.counter(cgroupThrottles, c.Throttled)

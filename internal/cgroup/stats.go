@@ -12,8 +12,10 @@ import (
 
 // Stats of a group. Counters run from the group's making.
 type Stats struct {
-	CPU    *CPU    // nil: not known
-	Memory *Memory // nil: not known
+	// CPUTime of all tasks of the group, those that ended included; 0: not known.
+	CPUTime time.Duration
+	CPU     *CPU    // its quota; nil: there is none, or not known
+	Memory  *Memory // nil: not known
 	// Waits is the time in which some or all tasks of the group stood still for want
 	// of a resource (pressure stall information); empty where the kernel keeps none.
 	Waits []Wait
@@ -44,6 +46,7 @@ type Wait struct {
 // Read reads the present figures; what cannot be read is left out.
 func (g *Group) Read() Stats {
 	var s Stats
+	s.CPUTime = g.readCPUTime()
 	s.CPU = g.readCPU()
 	s.Memory = g.readMemory()
 	if g.v2 != "" {
@@ -55,6 +58,14 @@ func (g *Group) Read() Stats {
 		}
 	}
 	return s
+}
+
+func (g *Group) readCPUTime() time.Duration {
+	if m := pairs(g.v2, "cpu.stat"); m["usage_usec"] != nil {
+		return duration(*m["usage_usec"], time.Microsecond)
+	}
+	n, _ := number(g.cpu, "cpuacct.usage") // on every system known the two controllers of version 1 are mounted as one
+	return duration(n, time.Nanosecond)
 }
 
 func (g *Group) readCPU() *CPU {

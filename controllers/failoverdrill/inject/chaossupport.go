@@ -141,8 +141,8 @@ func ready(pod *corev1.Pod) bool {
 }
 
 const (
-	installIt     = "install Chaos Mesh 2.7 or later (https://chaos-mesh.org/docs/production-installation-using-helm/)"
-	orAnExecutor  = ", or start the operator with an executor that offers the type"
+	installIt    = "install Chaos Mesh 2.7 or later (https://chaos-mesh.org/docs/production-installation-using-helm/)"
+	orAnExecutor = ", or start the operator with an executor that offers the type"
 )
 
 // installed says whether what makes the fault runs.

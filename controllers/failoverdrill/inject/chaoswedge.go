@@ -104,4 +104,3 @@ func withoutSource(work *unstructured.Unstructured, lists []string, source strin
 	}
 	return dropped
 }
-

@@ -83,6 +83,8 @@ type Fault struct {
 	// Partitions are the names of the GridPartitions a HandOver moves.
 	Partitions []string
 	Grid       *api.OrderGrid
+	// Said is what State answered last. A witness counts what an executor measures; an injector does not look at it.
+	Said State
 	// Duration the fault is to last. Providers take it back by themselves Margin after it.
 	Duration time.Duration
 }

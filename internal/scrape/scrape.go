@@ -1,4 +1,5 @@
-package main
+// Package scrape reads the metrics of a grid node, for programs that are no Prometheus.
+package scrape
 
 import (
 	"context"
@@ -18,14 +19,15 @@ import (
 // maxScrape bounds what is read of a node's answer, in bytes.
 const maxScrape = 16 << 20
 
-// reading is what one node said at one moment.
-type reading struct {
-	at       time.Time
+// Reading is what one node said at one moment.
+type Reading struct {
+	// At is when it was asked.
+	At       time.Time
 	families map[string]*dto.MetricFamily
 }
 
-// scrape reads a node's metrics as protobuf, the form that has native histograms.
-func scrape(ctx context.Context, c *http.Client, address string) (*reading, error) {
+// Get reads a node's metrics as protobuf, the form that has native histograms.
+func Get(ctx context.Context, c *http.Client, address string) (*Reading, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func scrape(ctx context.Context, c *http.Client, address string) (*reading, erro
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("http://%s/metrics: %s", address, res.Status)
 	}
-	r := &reading{at: at, families: map[string]*dto.MetricFamily{}}
+	r := &Reading{At: at, families: map[string]*dto.MetricFamily{}}
 	dec := expfmt.NewDecoder(io.LimitReader(res.Body, maxScrape), expfmt.ResponseFormat(res.Header))
 	for {
 		var f dto.MetricFamily
@@ -53,8 +55,9 @@ func scrape(ctx context.Context, c *http.Client, address string) (*reading, erro
 	}
 }
 
-// sum adds the values of a node's metric up whose labels have these values.
-func (r *reading) sum(name string, labels ...string) (v float64) {
+// Sum adds the values of a node's metric up whose labels, given as name and value in turn, have these values. The name is
+// without its ordergrid_node_.
+func (r *Reading) Sum(name string, labels ...string) (v float64) {
 	for _, m := range r.families["ordergrid_node_"+name].GetMetric() {
 		if has(m, labels) {
 			v += m.GetCounter().GetValue() + m.GetGauge().GetValue()
@@ -63,8 +66,16 @@ func (r *reading) sum(name string, labels ...string) (v float64) {
 	return v
 }
 
-// biggest is the highest value of a gauge.
-func (r *reading) biggest(name string) (v float64) {
+// Total adds up the values of a metric by its whole name.
+func (r *Reading) Total(name string) (v float64) {
+	for _, m := range r.families[name].GetMetric() {
+		v += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return v
+}
+
+// Biggest is the highest value of a gauge.
+func (r *Reading) Biggest(name string) (v float64) {
 	for _, m := range r.families["ordergrid_node_"+name].GetMetric() {
 		v = max(v, m.GetGauge().GetValue())
 	}
@@ -84,8 +95,22 @@ func has(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-// latency is the histogram of orders, as primary.
-func (r *reading) latency() (*histogram.Native, error) {
+// Has says whether the node has that metric.
+func (r *Reading) Has(name string) bool {
+	return len(r.families["ordergrid_node_"+name].GetMetric()) > 0
+}
+
+// Mean gives the sum and the number of the observations of a histogram.
+func (r *Reading) Mean(name string) (sum, count float64) {
+	for _, m := range r.families["ordergrid_node_"+name].GetMetric() {
+		sum += m.GetHistogram().GetSampleSum()
+		count += float64(m.GetHistogram().GetSampleCount()) + m.GetHistogram().GetSampleCountFloat()
+	}
+	return sum, count
+}
+
+// Latency is the histogram of orders, as primary.
+func (r *Reading) Latency() (*histogram.Native, error) {
 	m := r.families["ordergrid_node_order_latency_seconds"].GetMetric()
 	if len(m) == 0 {
 		return &histogram.Native{}, nil
@@ -93,8 +118,8 @@ func (r *reading) latency() (*histogram.Native, error) {
 	return histogram.FromScrape(m[0].GetHistogram())
 }
 
-// shard of the partitions that the node has, such as s0; "" if it has none yet.
-func (r *reading) shard() string {
+// Shard of the partitions that the node has, such as s0; "" if it has none yet.
+func (r *Reading) Shard() string {
 	for _, m := range r.families["ordergrid_node_partition_epoch"].GetMetric() {
 		for _, l := range m.GetLabel() {
 			if shard, _, ok := strings.Cut(l.GetValue(), "p"); ok && l.GetName() == "partition" {

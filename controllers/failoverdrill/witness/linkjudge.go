@@ -1,0 +1,154 @@
+package witness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+)
+
+// What counts as seen. docs/drills.md has the same numbers, with why.
+const (
+	// quietBeacons is for how many beacons in a row nothing came over a connection that a partition cut. One comes every
+	// spec.timing.beaconInterval whether there are orders or not.
+	quietBeacons = 10
+	// delayPart is the part of the latency asked for by which the smoothed round trip has to rise: it takes some round
+	// trips to follow, and jitter may take away from it.
+	delayPart = 2 // one half
+	// segmentsMeant is how many segments have to be sent again, or to have come twice, beyond those of before: one or two
+	// happen on any network.
+	segmentsMeant = 3
+	// narrowRTT is how much longer a round trip takes over a link that is too narrow for what it has to carry.
+	narrowRTT = 5 * time.Millisecond
+)
+
+// judgeLinks wants every pair of a pod and its peer to show the fault, at one end at least.
+func judgeLinks(f *inject.Fault, before, now *sight) Result {
+	all := pairs(f)
+	if len(all) == 0 {
+		return Result{Message: "the way to what is no grid node cannot be looked at from here; only an executor's packet counters show a fault on it"}
+	}
+	r := Result{Seen: true}
+	var messages []string
+	for _, p := range all {
+		seen, what := judgePair(f, p, before, now)
+		r.Seen = r.Seen && seen
+		messages = append(messages, what)
+	}
+	r.Message = strings.Join(messages, "; ")
+	return r
+}
+
+func judgePair(f *inject.Fault, p pair, before, now *sight) (bool, string) {
+	was, is := before.between(p), now.between(p)
+	way := fmt.Sprintf("%s and %s%s", p[0], p[1], on(was))
+	switch f.Spec.Type {
+	case api.FaultNetworkPartition:
+		return judgeCut(f, p, before, now, way)
+	case api.FaultNetworkDelay:
+		return judgeDelay(f, was, is, way)
+	case api.FaultNetworkBandwidth:
+		return judgeNarrow(was, is, way)
+	case api.FaultNetworkDuplicate:
+		n := risen(was, is, func(l linkSight) uint64 { return l.Doubled })
+		return n >= segmentsMeant, fmt.Sprintf("between %s %d segments came twice since before the fault (seen from %d)", way, n, segmentsMeant)
+	}
+	n := risen(was, is, func(l linkSight) uint64 { return l.Resent })
+	return n >= segmentsMeant, fmt.Sprintf("between %s %d segments were sent again since before the fault (seen from %d)", way, n, segmentsMeant)
+}
+
+// on names the interfaces the connections of a pair are on.
+func on(links []linkSight) string {
+	var out []string
+	for _, l := range links {
+		if l.Interface != "" && !slices.Contains(out, l.Interface) {
+			out = append(out, l.Interface)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	slices.Sort(out)
+	return " (" + strings.Join(out, ", ") + ")"
+}
+
+// judgeCut: one end has heard nothing for longer than a living connection is ever silent, or the connections ended while
+// both processes are the ones of before.
+func judgeCut(f *inject.Fault, p pair, before, now *sight, way string) (bool, string) {
+	was, is := before.between(p), now.between(p)
+	limit := max(quietBeacons*f.Grid.Spec.Timing.BeaconInterval.Duration, f.Grid.Spec.Timing.Lease.Duration)
+	quietest := time.Duration(0)
+	for _, end := range p {
+		heard := time.Duration(-1)
+		for _, l := range is {
+			if l.From == end && (heard < 0 || time.Duration(l.Quiet) < heard) {
+				heard = time.Duration(l.Quiet)
+			}
+		}
+		quietest = max(quietest, heard)
+	}
+	switch {
+	case quietest >= limit:
+		return true, fmt.Sprintf("between %s nothing came for %s (seen from %s)", way, quietest.Round(time.Millisecond), limit)
+	case len(is) > 0:
+		return false, fmt.Sprintf("between %s the longest silence is %s (seen from %s)", way, quietest.Round(time.Millisecond), limit)
+	}
+	silent := 0
+	for _, end := range p {
+		switch boot, answers := now.Boots[end]; {
+		case !answers:
+			silent++
+			way += "; " + end + " does not answer: " + now.Silent[end]
+		case boot != before.Boots[end]:
+			return false, fmt.Sprintf("the connections between %s ended because the process of %s is another one", way, end)
+		}
+	}
+	if silent == len(p) {
+		return false, fmt.Sprintf("what is between %s is not known", way)
+	}
+	return len(was) > 0, fmt.Sprintf("the %d connections of before between %s ended", len(was), way)
+}
+
+func judgeDelay(f *inject.Fault, was, is []linkSight, way string) (bool, string) {
+	asked := time.Duration(0)
+	if n := f.Spec.Network; n != nil && n.Latency != nil {
+		asked = n.Latency.Duration
+	}
+	before, now := longest(was), longest(is)
+	what := fmt.Sprintf("between %s a round trip takes %s, before %s (seen when %s longer)", way, now.Round(10*time.Microsecond), before.Round(10*time.Microsecond), asked/delayPart)
+	return asked > 0 && now-before >= asked/delayPart, what
+}
+
+func judgeNarrow(was, is []linkSight, way string) (bool, string) {
+	before, now := longest(was), longest(is)
+	resent, queued := risen(was, is, func(l linkSight) uint64 { return l.Resent }), int64(0)
+	for _, l := range is {
+		queued = max(queued, l.Queued)
+	}
+	what := fmt.Sprintf("between %s a round trip takes %s, before %s; %d bytes wait; %d segments were sent again (seen when a round trip is %s longer, or from %d segments)",
+		way, now.Round(10*time.Microsecond), before.Round(10*time.Microsecond), queued, resent, narrowRTT, segmentsMeant)
+	return now-before >= narrowRTT || resent >= segmentsMeant, what
+}
+
+// longest smoothed round trip of the connections that orders are copied over; the others carry too little to tell.
+func longest(links []linkSight) (rtt time.Duration) {
+	for _, l := range links {
+		rtt = max(rtt, time.Duration(l.RTT))
+	}
+	return rtt
+}
+
+// risen is by how much a counter of a pair's connections rose, those that are new since counted whole.
+func risen(was, is []linkSight, of func(linkSight) uint64) (n uint64) {
+	for _, l := range is {
+		v := of(l)
+		if at := slices.IndexFunc(was, func(w linkSight) bool { return w.From == l.From && w.Boot == l.Boot && w.Ends == l.Ends }); at >= 0 {
+			v -= min(v, of(was[at]))
+		}
+		n += v
+	}
+	return n
+}

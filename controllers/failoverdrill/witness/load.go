@@ -1,0 +1,142 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/internal/scrape"
+)
+
+// loadSight is what a container uses, from its control group as the grid node reports it.
+type loadSight struct {
+	Pod string `json:"p"`
+	// Others is how many cores the processes beside the grid node use in the container, over sampleTime; negative: not
+	// known.
+	Others float64 `json:"o"`
+	// Waiting is the part of the time for which a loop of the grid node was ready and had no core.
+	Waiting float64 `json:"w"`
+	Memory  float64 `json:"m"` // bytes
+	Killed  float64 `json:"k"` // times the kernel killed something for want of memory
+}
+
+// sampleTime is between the two readings that make a rate.
+const sampleTime = time.Second
+
+func (o *Observer) seeLoad(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
+	s := &sight{At: time.Now()}
+	people, err := o.people(ctx, f.Pods)
+	if err != nil && before == nil {
+		return nil, err
+	}
+	for pod, l := range askAll(ctx, s, people, func(ctx context.Context, p person) (loadSight, error) {
+		first, err := o.scrape(ctx, p)
+		if err != nil {
+			return loadSight{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return loadSight{}, ctx.Err()
+		case <-time.After(sampleTime):
+		}
+		second, err := o.scrape(ctx, p)
+		if err != nil {
+			return loadSight{}, err
+		}
+		return lookAtLoad(first, second), nil
+	}) {
+		l.Pod = pod
+		s.Loads = append(s.Loads, l)
+	}
+	return s, nil
+}
+
+func (o *Observer) scrape(ctx context.Context, p person) (*scrape.Reading, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	return scrape.Get(ctx, o.Nodes, p.http())
+}
+
+func lookAtLoad(first, second *scrape.Reading) loadSight {
+	seconds := max(second.At.Sub(first.At).Seconds(), 1e-3)
+	rate := func(of func(*scrape.Reading) float64) float64 { return max(of(second)-of(first), 0) / seconds }
+	l := loadSight{
+		Others:  -1,
+		Waiting: rate(func(r *scrape.Reading) float64 { return r.Sum("loop_run_queue_seconds_total") }),
+		Memory:  second.Sum("cgroup_memory_used_bytes"),
+		Killed:  second.Sum("cgroup_memory_events_total", "event", "oom_kill"),
+	}
+	if second.Has("cgroup_cpu_seconds_total") {
+		all := rate(func(r *scrape.Reading) float64 { return r.Sum("cgroup_cpu_seconds_total") })
+		own := rate(func(r *scrape.Reading) float64 { return r.Total("process_cpu_seconds_total") })
+		l.Others = max(all-own, 0)
+	}
+	return l
+}
+
+const (
+	// othersMeant is how many cores others have to use beyond before, or half of what was asked for if that is less:
+	// nothing else runs in a grid node's container, and a machine that is full gives no more.
+	othersMeant = 0.25
+	// waitingMeant is the part of the time for which a loop has to be without a core beyond before, where the kernel does
+	// not tell what the container uses.
+	waitingMeant = 0.05
+)
+
+func judgeCPU(f *inject.Fault, before, now *sight) Result {
+	asked := 1.0
+	if p := f.Spec.Stress; p != nil && p.CPUWorkers != nil {
+		load := 100.0
+		if v, err := strconv.ParseFloat(p.CPULoad.Number(), 64); err == nil && p.CPULoad != "" {
+			load = v
+		}
+		asked = float64(*p.CPUWorkers) * load / 100
+	}
+	meant := min(othersMeant, asked/2)
+	return everyLoad(before, now, func(was, is loadSight) (bool, string) {
+		if is.Others >= 0 && was.Others >= 0 {
+			return is.Others-was.Others >= meant, fmt.Sprintf("beside the grid node, %.2f cores are used in the container of %s, before %.2f (seen from %.2f more)", is.Others, was.Pod, was.Others, meant)
+		}
+		return is.Waiting-was.Waiting >= waitingMeant, fmt.Sprintf("loops of %s are without a core for %.1f%% of the time, before %.1f%% (seen from %.0f%% more; the node's kernel does not tell what the container uses)",
+			was.Pod, 100*is.Waiting, 100*was.Waiting, 100*waitingMeant)
+	})
+}
+
+// memoryPart is the part of the memory asked for by which the container's has to grow: the kernel gives some of its page
+// cache for it.
+const memoryPart = 2 // one half
+
+func judgeMemory(f *inject.Fault, before, now *sight) Result {
+	asked := 0.0
+	if p := f.Spec.Stress; p != nil {
+		asked = float64(p.Memory.Value())
+	}
+	return everyLoad(before, now, func(was, is loadSight) (bool, string) {
+		grown := is.Memory - was.Memory
+		what := fmt.Sprintf("the container of %s uses %.0f MiB more than before (seen from %.0f MiB)", was.Pod, grown/(1<<20), asked/memoryPart/(1<<20))
+		if is.Killed > was.Killed {
+			return true, what + fmt.Sprintf("; the kernel killed %.0f processes in it", is.Killed-was.Killed)
+		}
+		return asked > 0 && grown >= asked/memoryPart, what
+	})
+}
+
+func everyLoad(before, now *sight, judge func(was, is loadSight) (bool, string)) Result {
+	r := Result{Seen: len(before.Loads) > 0}
+	var messages []string
+	for _, was := range before.Loads {
+		at := slices.IndexFunc(now.Loads, func(l loadSight) bool { return l.Pod == was.Pod })
+		seen, what := false, was.Pod+" does not answer: "+now.Silent[was.Pod]
+		if at >= 0 {
+			seen, what = judge(was, now.Loads[at])
+		}
+		r.Seen = r.Seen && seen
+		messages = append(messages, what)
+	}
+	r.Message = strings.Join(messages, "; ")
+	return r
+}
