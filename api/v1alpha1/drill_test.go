@@ -24,7 +24,7 @@ func TestDrillDefaults(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cl.Delete(t.Context(), drill) })
 	s := drill.Spec
-	if s.State != api.DrillRun || s.TTL.Duration != time.Hour {
+	if s.State != api.DrillRun || s.UnsupportedFaults != api.UnsupportedRefuse || s.TTL.Duration != time.Hour {
 		t.Errorf("state %q, ttl %v", s.State, s.TTL)
 	}
 	if want := (api.DrillSafety{WhenNotRedundant: api.NotRedundantRefuse, LastCopy: api.LastCopyKeep, MaxShards: 1}); s.Safety != want {
@@ -108,6 +108,7 @@ func TestDrillSpecIsFixed(t *testing.T) {
 		{"a seed", func(s *api.FailoverDrillSpec) { s.Seed = new(int64(3)) }, fixed},
 		{"a control", func(s *api.FailoverDrillSpec) { s.NegativeControl = &api.DrillNegativeControl{DropOrders: 1} }, fixed},
 		{"the ttl", func(s *api.FailoverDrillSpec) { s.TTL.Duration = time.Minute }, fixed},
+		{"what is skipped", func(s *api.FailoverDrillSpec) { s.UnsupportedFaults = api.UnsupportedSkip }, fixed},
 		{"safety", func(s *api.FailoverDrillSpec) { s.Safety.LastCopy = api.LastCopyTake }, fixed},
 		{"the steady state", func(s *api.FailoverDrillSpec) { s.SteadyState.Calm.Duration = time.Minute }, fixed},
 		{"the traffic", func(s *api.FailoverDrillSpec) { s.Traffic.RatePerProbe = new(int32(7)) }, fixed},

@@ -56,6 +56,13 @@ type FailoverDrillStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Providers []DrillProvider `json:"providers,omitempty"`
 
+	// skipped are the faults that are left out, because nobody here can carry them out.
+	// +optional
+	// +listType=map
+	// +listMapKey=fault
+	// +kubebuilder:validation:MaxItems=32
+	Skipped []DrillSkipped `json:"skipped,omitempty"`
+
 	// ending is how the drill will end, from when that is known until every fault is taken back and the recorder has
 	// finished.
 	// +optional
@@ -79,6 +86,21 @@ type DrillProvider struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Provider string `json:"provider"`
+}
+
+// DrillSkipped is a fault that is left out.
+type DrillSkipped struct {
+	// fault is its name.
+	// +required
+	// +kubebuilder:validation:MaxLength=40
+	Fault string `json:"fault"`
+	// type of the fault.
+	// +required
+	Type DrillFaultType `json:"type"`
+	// message says why, and what to do about it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // DrillEnding is how a drill ends.

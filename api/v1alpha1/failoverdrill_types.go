@@ -10,7 +10,7 @@ import (
 // are written as Go does it, so that a Go client that sends a drill back has changed nothing.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.suite) != has(self.faults)",message="name exactly one of suite and faults: suite for a list that comes with the operator (kubectl ordergrid drill suites), faults for a list of your own"
-// +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.negativeControl) == has(oldSelf.negativeControl) && (!has(self.negativeControl) || self.negativeControl == oldSelf.negativeControl) && self.ttl == oldSelf.ttl",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
+// +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.negativeControl) == has(oldSelf.negativeControl) && (!has(self.negativeControl) || self.negativeControl == oldSelf.negativeControl) && self.ttl == oldSelf.ttl && self.unsupportedFaults == oldSelf.unsupportedFaults",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
 // +kubebuilder:validation:XValidation:rule="self.safety == oldSelf.safety && self.steadyState == oldSelf.steadyState && self.traffic == oldSelf.traffic",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
 // +kubebuilder:validation:XValidation:fieldPath=".state",rule="self.state == oldSelf.state || oldSelf.state == 'Run'",message="Run after Abort: an aborted drill does not go on; create another FailoverDrill"
 // +kubebuilder:validation:XValidation:fieldPath=".faults",rule="!has(self.faults) || self.faults[0].start == 'Redundant'",messageExpression="'%s starts %s, and there is no fault before it; put it after another, or set start: Redundant'.format([self.faults[0].name, self.faults[0].start])"
@@ -61,6 +61,14 @@ type FailoverDrillSpec struct {
 	// +optional
 	// +kubebuilder:default={whenNotRedundant: "Refuse", lastCopy: "Keep", maxShards: 1}
 	Safety DrillSafety `json:"safety,omitempty,omitzero"`
+
+	// unsupportedFaults says what becomes of faults that nobody here can carry out, because Chaos Mesh, an executor or a
+	// feature of the kernel is missing: Refuse (the drill does not begin) or Skip (they are left out, and the certificate
+	// says that they were not shown). Default Refuse.
+	// +optional
+	// +default="Refuse"
+	// +kubebuilder:default=Refuse
+	UnsupportedFaults UnsupportedPolicy `json:"unsupportedFaults,omitempty"`
 
 	// negativeControl falsifies what was read back before it is judged: the certificate then has to say Violated, with
 	// exactly as many lost and duplicated. For whoever wants to see that a loss is found.
@@ -119,6 +127,18 @@ const (
 	OrderListed DrillOrder = "Listed"
 	// OrderRandom is drawn from the seed, anew in each repetition.
 	OrderRandom DrillOrder = "Random"
+)
+
+// UnsupportedPolicy says what becomes of faults that nobody here can carry out.
+//
+// +kubebuilder:validation:Enum=Refuse;Skip
+type UnsupportedPolicy string
+
+const (
+	// UnsupportedRefuse lets the drill wait until everything can be carried out.
+	UnsupportedRefuse UnsupportedPolicy = "Refuse"
+	// UnsupportedSkip leaves them out.
+	UnsupportedSkip UnsupportedPolicy = "Skip"
 )
 
 // DrillState is what a person wants of a drill.
@@ -264,70 +284,6 @@ const (
 	// FailedOrdersAllowed lets orders be refused or time out.
 	FailedOrdersAllowed FailedOrders = "Allowed"
 )
-
-// DrillSafety bounds what a drill may break. Where drills may run at all, by namespace, is the operator's own setting.
-type DrillSafety struct {
-	// whenNotRedundant says what becomes of a fault for which the grid should be redundant and is not after
-	// steadyState.redundantWithin: Refuse (the drill ends as Failed) or Allow. Default Refuse.
-	// +optional
-	// +default="Refuse"
-	// +kubebuilder:default=Refuse
-	WhenNotRedundant NotRedundantPolicy `json:"whenNotRedundant,omitempty"`
-
-	// lastCopy says what becomes of a fault that would take the last in-sync copy of a partition, and with it what only
-	// that copy holds: Keep (it is refused, in a grid with replicas: 1 always) or Take. Default Keep.
-	// +optional
-	// +default="Keep"
-	// +kubebuilder:default=Keep
-	LastCopy LastCopyPolicy `json:"lastCopy,omitempty"`
-
-	// maxShards is how many shards one fault may concern. RollingUpdate, which goes by shards itself, and
-	// APIServerOutage, which leaves every grid node alone, are not counted. 1 to 256; default 1.
-	// +optional
-	// +default=1
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
-	MaxShards int32 `json:"maxShards,omitempty"`
-}
-
-// NotRedundantPolicy says whether a fault is injected while copies are missing.
-//
-// +kubebuilder:validation:Enum=Refuse;Allow
-type NotRedundantPolicy string
-
-const (
-	// NotRedundantRefuse injects nothing.
-	NotRedundantRefuse NotRedundantPolicy = "Refuse"
-	// NotRedundantAllow injects.
-	NotRedundantAllow NotRedundantPolicy = "Allow"
-)
-
-// LastCopyPolicy says whether a fault may take the last in-sync copy of a partition.
-//
-// +kubebuilder:validation:Enum=Keep;Take
-type LastCopyPolicy string
-
-const (
-	// LastCopyKeep refuses the fault.
-	LastCopyKeep LastCopyPolicy = "Keep"
-	// LastCopyTake injects it: acknowledged orders will be lost.
-	LastCopyTake LastCopyPolicy = "Take"
-)
-
-// DrillNegativeControl says what is falsified in what was read back.
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.dropOrders) ? self.dropOrders : 0) + (has(self.repeatOrders) ? self.repeatOrders : 0) > 0",message="nothing is falsified; set dropOrders or repeatOrders to 1 or more, or remove negativeControl"
-type DrillNegativeControl struct {
-	// dropOrders is how many acknowledged orders are taken out of every log and file. 0 to 1000.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
-	DropOrders int32 `json:"dropOrders,omitempty"`
-
-	// repeatOrders is how many acknowledged orders are written a second time. 0 to 1000.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
-	RepeatOrders int32 `json:"repeatOrders,omitempty"`
-}
 
 // FailoverDrill breaks one OrderGrid on purpose while orders flow, and certifies what was lost.
 //

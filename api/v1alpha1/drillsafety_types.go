@@ -1,0 +1,65 @@
+package v1alpha1
+
+// DrillSafety bounds what a drill may break. Where drills may run at all, by namespace, is the operator's own setting.
+type DrillSafety struct {
+	// whenNotRedundant says what becomes of a fault for which the grid should be redundant and is not after
+	// steadyState.redundantWithin: Refuse (the drill ends as Failed) or Allow. Default Refuse.
+	// +optional
+	// +default="Refuse"
+	// +kubebuilder:default=Refuse
+	WhenNotRedundant NotRedundantPolicy `json:"whenNotRedundant,omitempty"`
+
+	// lastCopy says what becomes of a fault that would take the last in-sync copy of a partition, and with it what only
+	// that copy holds: Keep (it is refused, in a grid with replicas: 1 always) or Take. Default Keep.
+	// +optional
+	// +default="Keep"
+	// +kubebuilder:default=Keep
+	LastCopy LastCopyPolicy `json:"lastCopy,omitempty"`
+
+	// maxShards is how many shards one fault may concern. RollingUpdate, which goes by shards itself, and
+	// APIServerOutage, which leaves every grid node alone, are not counted. 1 to 256; default 1.
+	// +optional
+	// +default=1
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
+	MaxShards int32 `json:"maxShards,omitempty"`
+}
+
+// NotRedundantPolicy says whether a fault is injected while copies are missing.
+//
+// +kubebuilder:validation:Enum=Refuse;Allow
+type NotRedundantPolicy string
+
+const (
+	// NotRedundantRefuse injects nothing.
+	NotRedundantRefuse NotRedundantPolicy = "Refuse"
+	// NotRedundantAllow injects.
+	NotRedundantAllow NotRedundantPolicy = "Allow"
+)
+
+// LastCopyPolicy says whether a fault may take the last in-sync copy of a partition.
+//
+// +kubebuilder:validation:Enum=Keep;Take
+type LastCopyPolicy string
+
+const (
+	// LastCopyKeep refuses the fault.
+	LastCopyKeep LastCopyPolicy = "Keep"
+	// LastCopyTake injects it: acknowledged orders will be lost.
+	LastCopyTake LastCopyPolicy = "Take"
+)
+
+// DrillNegativeControl says what is falsified in what was read back.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.dropOrders) ? self.dropOrders : 0) + (has(self.repeatOrders) ? self.repeatOrders : 0) > 0",message="nothing is falsified; set dropOrders or repeatOrders to 1 or more, or remove negativeControl"
+type DrillNegativeControl struct {
+	// dropOrders is how many acknowledged orders are taken out of every log and file. 0 to 1000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
+	DropOrders int32 `json:"dropOrders,omitempty"`
+
+	// repeatOrders is how many acknowledged orders are written a second time. 0 to 1000.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
+	RepeatOrders int32 `json:"repeatOrders,omitempty"`
+}
