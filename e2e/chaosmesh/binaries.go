@@ -25,7 +25,7 @@ var set = gobin.Set{
 		source.Module + "/cmd/chaos-controller-manager", source.Module + "/cmd/chaos-daemon", source.Module + "/cmd/chaos-daemon-helper",
 		"./cmd/nsexec", "./cmd/memStress",
 	},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
+	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X " + source.Module + "/pkg/version.gitVersion=" + source.Release},
 	Programs: programs,
 	// The daemon traces processes through C. Both programs are built alike, to
 	// share packages.

@@ -28,6 +28,9 @@ func (s settings) values() ([]byte, error) {
 	daemon := map[string]any{"runtime": s.runtime, "socketPath": s.socket}
 	if s.manager != "" {
 		manager["image"], daemon["image"] = imageValue(s.manager, s.tag), imageValue(s.daemon, s.tag)
+		// The chart's list of capabilities is enough for what our image can do, and
+		// the local cluster's API server refuses privileged containers.
+		daemon["privileged"] = false
 	}
 	return yaml.Marshal(map[string]any{
 		"controllerManager": manager, "chaosDaemon": daemon,

@@ -1,5 +1,5 @@
-// Command echo is what the lifecycle test runs in pods: it says where it runs
-// and fetches from elsewhere on request.
+// Command echo is what tests of clusters and faults run in pods: it says where
+// it runs and what it sees, and fetches from elsewhere on request.
 package main
 
 import (
@@ -28,6 +28,9 @@ func main() {
 		defer response.Body.Close()
 		_, _ = io.Copy(w, response.Body)
 	})
+	http.HandleFunc("/clock", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, time.Now().UnixNano()) })
+	http.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, r.URL.Query().Get("path")) })
+	http.HandleFunc("/megabyte", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() { <-stop; os.Exit(0) }()
