@@ -10,6 +10,10 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when the operator cannot go on without a person.
 	ConditionStalled = "Stalled"
+	// ConditionSchedulable is True while the cluster has Kubernetes nodes for all pods of the grid.
+	ConditionSchedulable = "Schedulable"
+	// ConditionFabricReady is True while every pod uses the network of spec.fabric; absent without spec.fabric.
+	ConditionFabricReady = "FabricReady"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

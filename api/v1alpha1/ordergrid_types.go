@@ -13,6 +13,9 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
 // +kubebuilder:validation:XValidation:fieldPath=".prefault",rule="!has(self.prefault) || !isQuantity(string(self.prefault)) || !isQuantity(string(self.memory)) || quantity(string(self.prefault)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'%s is more than the %s of spec.memory; give at most that, or 0'.format([self.prefault, self.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !(has(self.resources.requests) && 'cpu' in self.resources.requests || has(self.resources.limits) && 'cpu' in self.resources.limits)",messageExpression="'cpu is given twice: spec.placement.cpu.policy Exclusive makes the request and the limit %d cores; remove cpu from spec.resources, or set policy to Shared'.format([has(self.placement.cpu.cores) ? self.placement.cpu.cores : 0])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !has(self.resources.requests) || !has(self.resources.limits) || !('memory' in self.resources.requests) || !('memory' in self.resources.limits) || quantity(string(self.resources.requests['memory'])).compareTo(quantity(string(self.resources.limits['memory']))) == 0",messageExpression="'requests.memory: %s is not limits.memory %s, but only a pod whose requests are its limits gets processors of its own (spec.placement.cpu.policy Exclusive); give both the same, or one of them'.format([self.resources.requests['memory'], self.resources.limits['memory']])"
+// +kubebuilder:validation:XValidation:fieldPath=".fabric",rule="has(self.fabric) == has(oldSelf.fabric) && (!has(self.fabric) || self.fabric.network == oldSelf.fabric.network)",message="changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
 	// Shards may be added later; the number may not fall.
@@ -82,10 +85,15 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={learnerRate: "256Mi"}
 	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
 
-	// placement says on which Kubernetes nodes grid nodes run.
+	// placement says on which Kubernetes nodes grid nodes run, and what they get of their processors.
 	// +optional
-	// +kubebuilder:default={spread: "Required"}
+	// +kubebuilder:default={spread: "Required", shardSpread: "Preferred"}
 	Placement GridPlacement `json:"placement,omitempty,omitzero"`
+
+	// fabric is a second network that orders and their copies travel on. Without it they use the pod network. It cannot be
+	// added to a running grid, taken away, or exchanged for another network.
+	// +optional
+	Fabric *FabricSpec `json:"fabric,omitempty"`
 
 	// updateStrategy says how a change that needs new pods reaches them.
 	// +optional
@@ -248,45 +256,14 @@ type ReplicationSpec struct {
 	LearnerRate resource.Quantity `json:"learnerRate,omitempty,omitzero"`
 }
 
-// GridPlacement says where grid nodes run.
-type GridPlacement struct {
-	// nodeSelector lists labels a Kubernetes node must have.
-	// +optional
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-
-	// tolerations of the pods.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-
-	// spread says whether the copies of a shard must run on different Kubernetes nodes (Required, the default),
-	// or should (Preferred).
-	// +optional
-	// +default="Required"
-	// +kubebuilder:default=Required
-	Spread SpreadPolicy `json:"spread,omitempty"`
-}
-
-// SpreadPolicy says how strictly copies are kept apart.
-//
-// +kubebuilder:validation:Enum=Required;Preferred
-type SpreadPolicy string
-
-const (
-	// SpreadRequired never runs two copies on one Kubernetes node.
-	SpreadRequired SpreadPolicy = "Required"
-	// SpreadPreferred runs two copies on one Kubernetes node rather than not at all.
-	SpreadPreferred SpreadPolicy = "Preferred"
-)
-
 // OrderGridStatus is what the operator observes. It is never read back as fact.
 type OrderGridStatus struct {
 	// observedGeneration is the generation of spec this status was made from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available, Redundant, Progressing, Stalled, DataLossSuspected, ConfigurationRegressed.
+	// conditions are Available, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed, and
+	// FabricReady where spec.fabric is set.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -27,6 +27,9 @@ func TestGridDefaults(t *testing.T) {
 	if s.WriteBehind.Sink != api.SinkHold || s.WriteBehind.File != nil || s.Placement.Spread != api.SpreadRequired {
 		t.Errorf("writeBehind %+v, placement %+v", s.WriteBehind, s.Placement)
 	}
+	if p := s.Placement; p.ShardSpread != api.SpreadPreferred || p.Pool != (api.NodePool{CPU: api.PoolCPUAny, Network: api.PoolNetworkAny}) || p.CPU != (api.CPUPlacement{Policy: api.CPUShared}) || s.Fabric != nil {
+		t.Errorf("placement %+v, fabric %+v", p, s.Fabric)
+	}
 	want := api.TimingSpec{
 		BeaconInterval: metav1.Duration{Duration: 20 * time.Millisecond}, Lease: metav1.Duration{Duration: 200 * time.Millisecond},
 		Grace: metav1.Duration{Duration: 300 * time.Millisecond}, ClaimDelay: metav1.Duration{Duration: 10 * time.Second},
@@ -54,6 +57,10 @@ func TestGridUpdates(t *testing.T) {
 		{"another timing", func(s *api.OrderGridSpec) { s.Timing.Grace.Duration = time.Second }, ""},
 		{"fewer shards", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2: 2 is fewer than 3: a shard that holds orders cannot be removed; keep at least 3, or create a smaller OrderGrid and move the traffic"},
 		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, "spec.replicas: Invalid value: 3: 3 differs from 2: the number of copies of a running grid cannot be changed; keep 2, or create a second OrderGrid with 3 and move the traffic"},
+		{"a fabric", func(s *api.OrderGridSpec) {
+			s.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "fabric"}}
+		}, "spec.fabric: Invalid value: changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"},
+		{"another pool", func(s *api.OrderGridSpec) { s.Placement.Pool.CPU = api.PoolCPUXeon }, ""},
 		{"another sink", func(s *api.OrderGridSpec) { s.WriteBehind.Sink = api.SinkFile }, "changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
