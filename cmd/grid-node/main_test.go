@@ -203,6 +203,20 @@ func TestThreeReplicasTwoShards(t *testing.T) {
 	})
 }
 
+// A node that cannot be on its fabric was started rightly: it fails, and says what to look at.
+func TestNoFabric(t *testing.T) {
+	status := filepath.Join(t.TempDir(), "network-status")
+	if err := os.WriteFile(status, []byte(`[{"name":"pods","interface":"eth0","ips":["10.0.0.1"]}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"serve", "--arbiter", "http://127.0.0.1:1", "--grid", "g", "--pod", "p", "--advertise", "10.0.0.1:7400",
+		"--fabric-network", "trading/fabric", "--fabric-network-status", status, "--fabric-wait", "0s"}
+	code, _, errs := call(t, "", args...)
+	if code != exitFailed || !strings.Contains(errs, "network trading/fabric on interface fabric0 is not among the networks of this pod (pods on eth0)") {
+		t.Fatalf("exit %d, %s", code, errs)
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.fix")
 	for name, c := range map[string]struct {
@@ -216,6 +230,10 @@ func TestUsageErrors(t *testing.T) {
 		"learner rate":    {[]string{"serve", "--arbiter", "http://x:1", "--learner-rate", "fast"}, `--learner-rate: value "fast", allowed: a quantity of bytes a second`},
 		"prefault":        {[]string{"serve", "--arbiter", "http://x:1", "--prefault", "some"}, `--prefault: value "some", allowed: a quantity such as`},
 		"memory":          {[]string{"serve", "--arbiter", "http://x:1", "--memory-limit", "lots"}, `--memory-limit: value "lots", allowed: a quantity such as`},
+		"fabric file":     {[]string{"serve", "--arbiter", "http://x:1", "--advertise", "10.0.0.1:7400", "--fabric-network", "a/b"}, `--fabric-network-status: value ""`},
+		"fabric fallback": {[]string{"serve", "--fabric-fallback", "maybe"}, `--fabric-fallback: value "maybe", allowed: refuse, pod-network`},
+		"fabric fast":     {[]string{"serve", "--fabric-transport", "rdma"}, `--fabric-transport: value "rdma", allowed: tcp`},
+		"fabric address":  {[]string{"serve", "--fabric-network", "a/b", "--advertise", "somewhere"}, `--advertise: value "somewhere", allowed: ip:port`},
 		"log level":       {[]string{"serve", "--log-level", "loud"}, `--log-level: value "loud"`},
 		"several at once": {[]string{"serve", "--arbiter", "http://x:1", "--grid", "g", "--pod", "p", "--replicas", "9", "--advertise", "x"}, "--replicas: value 9, allowed: 1..3"},
 		"dev replicas":    {[]string{"dev", "--replicas", "5"}, "--replicas: value 5, allowed: 1..3"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/fabric"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
@@ -23,6 +25,7 @@ import (
 type serveFlags struct {
 	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io string
 	tls                                                                        tlsFlags
+	fabric                                                                     fabricFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -50,7 +53,10 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := newNode(cmd.Context(), cfg, f)
-			if err != nil {
+			switch {
+			case errors.Is(err, fabric.ErrNoAddress):
+				return err
+			case err != nil:
 				return usageError{err}
 			}
 			defer stopAtSecondSignal(n)()
@@ -68,6 +74,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
 	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")
 	fl.StringVar(&cfg.Advertise, "advertise", defaultAdvertise(), "ip:port at which others reach the data port; default $POD_IP:7400")
+	f.fabric.add(fl)
 	fl.StringVar(&cfg.HTTP, "http", ":9400", "metrics and health: /metrics /healthz /readyz /status; empty switches it off")
 	fl.StringSliceVar(&cfg.Peers, "peers", nil, "host:port of the shard's nodes, connected to ahead of need; repeat or separate by commas")
 	fl.StringSliceVar(&cfg.Seeds, "seeds", nil, "host:port of one service or node per other shard, handed to clients")
@@ -146,6 +153,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 	}
 	cfg.Transport = transport.Kind(f.io)
 	if cfg.TLS, err = f.tls.load(); err != nil {
+		return nil, err
+	}
+	if err := f.fabric.apply(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	if err := setArbiter(ctx, &cfg, f); err != nil {

@@ -104,8 +104,8 @@ func downstream() []*panel {
 
 func trouble() []*panel {
 	return []*panel{
-		rowsOf(24, 4, "Fabric in use", "What the data port of each pod is on: the network interface that has the address others use, the kind of its link, and the transport.").
-			ask("in use", "max by (namespace, grid, pod, interface, address, link, transport) ("+node("fabric_info")+")").
+		rowsOf(24, 4, "Fabric in use", "What the data port of each pod is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link, and the transport.").
+			ask("in use", "max by (namespace, grid, pod, network, interface, address, link, transport) ("+node("fabric_info")+")").
 			join().hide("in use").empty(noGrid).docs("Clients and connections", "metrics.md#clients-and-connections"),
 		lines(6, 7, "Late signs of life", "Beacons answered more than three beacon times after the one before. A member silent for --lease is dropped.").
 			ask("{{pod}}", sumBy("pod", increase(node("beacons_total", `event="late"`)))).

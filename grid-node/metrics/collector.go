@@ -74,7 +74,7 @@ var (
 
 	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
-	fabric      = desc("fabric_info", "1; what the data port is on: the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).", "interface", "address", "link", "transport")
+	fabric      = desc("fabric_info", "1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).", "network", "interface", "address", "link", "transport")
 	connections = desc("connections", "Open connections, by the role of the other end.", "role")
 
 	accepted      = desc("connections_accepted_total", "Connections accepted.")
@@ -226,7 +226,7 @@ func (e emitter) node(s *Snapshot) {
 	e.gauge(replicas, float64(s.Replicas))
 	e.gauge(behindSink, 1, s.Sink)
 	if f := &s.Fabric; f.Address != "" {
-		e.gauge(fabric, 1, f.Interface, f.Address, f.Link, f.Transport)
+		e.gauge(fabric, 1, f.Network, f.Interface, f.Address, f.Link, f.Transport)
 	}
 	e.gauge(connections, float64(s.Clients), "client")
 	e.gauge(connections, float64(s.Peers), "peer")

@@ -15,7 +15,7 @@ import (
 
 func full() *Snapshot {
 	s := &Snapshot{TLSExpires: time.Unix(1e9, 0), Clients: 3, Peers: 1, MemoryUsed: 1 << 20, MemoryLimit: 1 << 30}
-	s.Fabric = Fabric{Interface: "ib0", Address: "10.0.0.1", Link: "infiniband", Transport: "tls"}
+	s.Fabric = Fabric{Network: "trading/ib", Interface: "ib0", Address: "10.0.0.1", Link: "infiniband", Transport: "tls"}
 	s.PeerLinks = []PeerLink{{Pod: "g-s0-1", RTT: 4e6, RTTVar: 9_000, ReceivedAgo: 4e6, Retransmits: 2, Unacked: 1, BytesAcked: 10, BytesReceived: 20}}
 	s.ArbiterAgo = 5e9
 	s.Node.Alarm("ReplicationGap")
@@ -58,9 +58,9 @@ ordergrid_node_replication_lag_entries{partition="s0p0"} 2
 # HELP ordergrid_node_replication_lag_seconds Age of the oldest entry stored and not yet known to be committed; 0 without one.
 # TYPE ordergrid_node_replication_lag_seconds gauge
 ordergrid_node_replication_lag_seconds{partition="s0p0"} 0.003
-# HELP ordergrid_node_fabric_info 1; what the data port is on: the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).
+# HELP ordergrid_node_fabric_info 1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).
 # TYPE ordergrid_node_fabric_info gauge
-ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",transport="tls"} 1
+ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",network="trading/ib",transport="tls"} 1
 # HELP ordergrid_node_write_behind_depth_entries Committed entries that the write-behind sink does not hold yet.
 # TYPE ordergrid_node_write_behind_depth_entries gauge
 ordergrid_node_write_behind_depth_entries{partition="s0p0"} 5

@@ -93,6 +93,7 @@ type Liveness struct {
 
 // Fabric is what the data port is on.
 type Fabric struct {
+	Network   string // namespace/name of the second network in use; "pods": the pod network
 	Interface string // name of the network interface; "" if no interface has the address
 	Address   string // IP address that clients and other nodes use
 	Link      string // ethernet, infiniband, loopback, other, unknown

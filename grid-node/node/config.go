@@ -26,11 +26,15 @@ type Config struct {
 	Partitions int    // partitions of the shard: 1..16; default Replicas
 	MinInSync  int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
 
-	Listen    string   // data port: "host:port" or ":port"
-	Advertise string   // "ip:port" at which peers and clients reach the data port
-	HTTP      string   // metrics and health: "host:port"; empty = none
-	Peers     []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
-	Seeds     []string // "host:port", one node or service per other shard, handed to clients
+	Listen    string // data port: "host:port" or ":port"
+	Advertise string // "ip:port" at which peers and clients reach the data port
+	HTTP      string // metrics and health: "host:port"; empty = none
+	Fabric    string // network that the address of Advertise is on: namespace/name; empty = the pod network
+	// FabricOnly keeps what nodes say to each other on the fabric: this node dials from
+	// its own address there, and takes only nodes that come from theirs.
+	FabricOnly bool
+	Peers      []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
+	Seeds      []string // "host:port", one node or service per other shard, handed to clients
 
 	// LeasedReads lets a primary answer leased reads at once. Its price: after a
 	// primary's death its backup has to wait the lease out (about 225 ms) before it
@@ -181,10 +185,15 @@ func (c *Config) checkRetention() error {
 	return nil
 }
 
-// Source is the address that a node listens on, if it listens on one: what the
-// node dials, it dials from there, so that all its traffic takes one interface
-// and one address stands for the node. Invalid: the kernel chooses.
+// Source is the address that a node listens on, if it listens on one, or its address
+// on the fabric: what the node dials, it dials from there, so that all its traffic
+// takes one interface and one address stands for the node. Invalid: the kernel
+// chooses.
 func (c *Config) Source() netip.Addr {
+	if c.FabricOnly {
+		advertise, _ := netip.ParseAddrPort(c.Advertise) // checked by fill
+		return advertise.Addr()
+	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return netip.Addr{}

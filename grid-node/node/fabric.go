@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -11,8 +12,11 @@ import (
 
 // fabricOf tells which network interface has the address that others use, and
 // what kind of link it is, once at the start: a pod's addresses do not change.
-func fabricOf(advertise string, tls bool) metrics.Fabric {
-	f := metrics.Fabric{Link: "unknown", Transport: "tcp"}
+func fabricOf(advertise, network string, tls bool) metrics.Fabric {
+	f := metrics.Fabric{Network: network, Link: "unknown", Transport: "tcp"}
+	if network == "" {
+		f.Network = podNetwork
+	}
 	if tls {
 		f.Transport = "tls"
 	}
@@ -46,6 +50,26 @@ func interfaceOf(addr netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// podNetwork stands for the network that every pod has.
+const podNetwork = "pods"
+
+// comesFromItsFabric looks at where a connection of a node comes from. One that
+// came by another network would carry replication there.
+func (n *Node) comesFromItsFabric(remote string, address []byte) error {
+	if !n.cfg.FabricOnly {
+		return nil
+	}
+	from, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return fmt.Errorf("it comes from %.64q, which is no address", remote)
+	}
+	says, err := netip.ParseAddrPort(string(address))
+	if err != nil || says.Addr().Unmap() != from.Addr().Unmap() {
+		return fmt.Errorf("it comes from %s and says to be at %.64q: nodes of this grid reach each other on the network %s only", from.Addr(), address, n.cfg.Fabric)
+	}
+	return nil
 }
 
 // holds: every address of the loopback's network is this machine.

@@ -14,16 +14,17 @@ func TestFabricOf(t *testing.T) {
 	}
 	for _, c := range []struct {
 		advertise string
+		network   string
 		tls       bool
 		want      metrics.Fabric
 	}{
-		{"127.0.0.1:7400", false, metrics.Fabric{Interface: "lo", Address: "127.0.0.1", Link: "loopback", Transport: "tcp"}},
-		{"127.77.0.2:7400", true, metrics.Fabric{Interface: "lo", Address: "127.77.0.2", Link: "loopback", Transport: "tls"}},
-		{"192.0.2.1:7400", false, metrics.Fabric{Address: "192.0.2.1", Link: "unknown", Transport: "tcp"}},
-		{"nowhere", false, metrics.Fabric{Link: "unknown", Transport: "tcp"}},
+		{"127.0.0.1:7400", "", false, metrics.Fabric{Network: "pods", Interface: "lo", Address: "127.0.0.1", Link: "loopback", Transport: "tcp"}},
+		{"127.77.0.2:7400", "trading/fabric", true, metrics.Fabric{Network: "trading/fabric", Interface: "lo", Address: "127.77.0.2", Link: "loopback", Transport: "tls"}},
+		{"192.0.2.1:7400", "", false, metrics.Fabric{Network: "pods", Address: "192.0.2.1", Link: "unknown", Transport: "tcp"}},
+		{"nowhere", "", false, metrics.Fabric{Network: "pods", Link: "unknown", Transport: "tcp"}},
 	} {
-		if got := fabricOf(c.advertise, c.tls); got != c.want {
-			t.Errorf("fabricOf(%q, %v) = %+v, want %+v", c.advertise, c.tls, got, c.want)
+		if got := fabricOf(c.advertise, c.network, c.tls); got != c.want {
+			t.Errorf("fabricOf(%q, %q, %v) = %+v, want %+v", c.advertise, c.network, c.tls, got, c.want)
 		}
 	}
 }

@@ -99,6 +99,10 @@ func (g *grid) start(i int) *running {
 	cfg := g.base
 	cfg.Pod = fmt.Sprintf("g-s0-%d", i)
 	cfg.Listen, cfg.Advertise, cfg.Arbiter = g.addrs[i], g.addrs[i], g.arb
+	if cfg.FabricOnly { // as in a pod: the port is on the pod network too
+		_, port, _ := net.SplitHostPort(g.addrs[i])
+		cfg.Listen = ":" + port
+	}
 	n, err := New(cfg)
 	if err != nil {
 		g.t.Fatal(err)

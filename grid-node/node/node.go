@@ -91,7 +91,7 @@ func New(cfg Config) (*Node, error) {
 	if n.live, err = newLiveness(n); err != nil {
 		return nil, err
 	}
-	n.fabric = fabricOf(cfg.Advertise, cfg.TLS != nil)
+	n.fabric = fabricOf(cfg.Advertise, cfg.Fabric, cfg.TLS != nil)
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.snapshot})
 	n.budget = store.NewBudget(n.plan.orders)
 	for i := range cfg.Partitions {

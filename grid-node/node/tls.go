@@ -40,10 +40,13 @@ func (n *Node) handshakeFailed(remote string, err error) {
 	})
 }
 
-// mayBeNode looks at the certificate of whoever says that it is the node at
-// address. A client's certificate is good for orders, never for replication or signs
-// of life.
+// mayBeNode looks at the network and the certificate of whoever says that it is the
+// node at address. A client's certificate is good for orders, never for replication
+// or signs of life.
 func (n *Node) mayBeNode(l *link, address []byte) error {
+	if err := n.comesFromItsFabric(l.conn.Remote(), address); err != nil {
+		return fmt.Errorf("not accepted as a node: %w", err)
+	}
 	if n.cfg.TLS == nil {
 		return nil
 	}
