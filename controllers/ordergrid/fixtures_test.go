@@ -28,7 +28,10 @@ func pairGrid() *api.OrderGrid {
 				ClaimDelay: d(10 * time.Second), HandOverDelay: d(5 * time.Second), DrainTimeout: d(20 * time.Second),
 			},
 			Replication:    api.ReplicationSpec{LearnerRate: resource.MustParse("256Mi")},
-			Placement:      api.GridPlacement{Spread: api.SpreadRequired},
+			Placement: api.GridPlacement{
+				Spread: api.SpreadRequired, ShardSpread: api.SpreadPreferred,
+				Pool: api.NodePool{CPU: api.PoolCPUAny, Network: api.PoolNetworkAny}, CPU: api.CPUPlacement{Policy: api.CPUShared},
+			},
 			UpdateStrategy: api.UpdateStrategySpec{Type: api.UpdateRolling, MaxUnavailableShards: 1, MinReady: d(10 * time.Second), ProgressDeadline: d(10 * time.Minute)},
 		},
 	}
@@ -54,6 +57,22 @@ func bankGrid() *api.OrderGrid {
 	}
 	grid.Spec.PodTemplate = raw(`{"metadata":{"annotations":{"desk":"emea"}},"spec":{"priorityClassName":"trading",
 		"containers":[{"name":"grid-node","env":[{"name":"GODEBUG","value":"gctrace=1"}]},{"name":"ship-logs","image":"logs:1"}]}}`)
+	return grid
+}
+
+// fabricGrid is a pair on InfiniBand, with processors of its own, in two zones.
+func fabricGrid() *api.OrderGrid {
+	grid := pairGrid()
+	grid.Spec.Shards = 2
+	grid.Spec.Placement.Pool = api.NodePool{CPU: api.PoolCPUXeon, Network: api.PoolNetworkInfiniBand}
+	grid.Spec.Placement.NodeSelector = map[string]string{"pool": "trading"}
+	grid.Spec.Placement.SeparateBy = []api.Separation{{TopologyKey: "topology.kubernetes.io/zone", Policy: api.SpreadRequired}, {TopologyKey: "example.com/rack", Policy: api.SpreadPreferred}}
+	grid.Spec.Placement.ShardSpread = api.SpreadRequired
+	grid.Spec.Placement.CPU = api.CPUPlacement{Policy: api.CPUExclusive, Cores: 4}
+	grid.Spec.Fabric = &api.FabricSpec{
+		Network: api.NetworkReference{Name: "ib-trading"}, Interface: "ib1", ResourceName: "openshift.io/ib_trading",
+		Transport: api.FabricTCP, Fallback: api.FallbackRefuse,
+	}
 	return grid
 }
 

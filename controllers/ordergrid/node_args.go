@@ -29,7 +29,13 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),
 		"--http", fmt.Sprintf(":%d", api.HTTPPort),
 		"--arbiter", "kube",
-		"--peers", strings.Join(peers(grid, shard), ","),
+	}
+	if spec.Fabric == nil {
+		args = append(args, "--peers", strings.Join(peers(grid, shard), ","))
+	} else {
+		args = append(args, fabricArgs(grid)...)
+	}
+	args = append(args,
 		"--memory-limit", processMemory(spec.Memory).String(),
 		"--prefault", prefault(grid).String(),
 		"--beacon", spec.Timing.BeaconInterval.Duration.String(),
@@ -40,7 +46,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
 		"--learner-rate", spec.Replication.LearnerRate.String(),
 		"--sink", strings.ToLower(string(spec.WriteBehind.Sink)),
-	}
+	)
 	if spec.WriteBehind.Sink == api.SinkFile {
 		args = append(args, "--sink-dir", sinkDir)
 	}
@@ -53,7 +59,8 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	return args
 }
 
-// peers are the shard's own pods by the names the headless Service gives them.
+// peers are the shard's own pods by the names the headless Service gives them. They lead to the pod network: nodes on a
+// fabric find each other by the addresses in their partitions' records alone.
 func peers(grid *api.OrderGrid, shard int32) []string {
 	var list []string
 	for ordinal := range grid.Spec.Replicas {

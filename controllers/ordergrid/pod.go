@@ -30,7 +30,7 @@ func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplate
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      shardLabels(grid, shard),
-			Annotations: map[string]string{"kubectl.kubernetes.io/default-container": containerName},
+			Annotations: annotations(grid),
 		},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: api.ShardName(grid.Name, shard),
@@ -46,9 +46,9 @@ func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplate
 				FSGroup:        ptr.To(nonRoot),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			NodeSelector:              spec.Placement.NodeSelector,
+			NodeSelector:              nodeSelector(grid),
 			Tolerations:               spec.Placement.Tolerations,
-			Affinity:                  spread(grid, shard),
+			Affinity:                  affinity(grid, shard),
 			TopologySpreadConstraints: topologySpread(grid),
 			Containers:                []corev1.Container{container(grid, shard, defaults)},
 			Volumes:                   volumes(grid),
@@ -86,13 +86,25 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		c.ImagePullPolicy = defaults.ImagePullPolicy
 	}
 	if grid.Spec.WriteBehind.Sink == api.SinkFile {
-		c.VolumeMounts = []corev1.VolumeMount{{Name: sinkVolume, MountPath: sinkDir}}
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sinkVolume, MountPath: sinkDir})
+	}
+	if grid.Spec.Fabric != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
 	return c
 }
 
-// startSeconds is after how long a node that has not begun to answer never will: a minute, and the time that prefault
-// takes, 2 s a GiB on a slow host, twice.
+// annotations of the pod.
+func annotations(grid *api.OrderGrid) map[string]string {
+	list := map[string]string{"kubectl.kubernetes.io/default-container": containerName}
+	if grid.Spec.Fabric != nil {
+		list[api.AnnotationNetworks] = fabricRequest(grid)
+	}
+	return list
+}
+
+// startSeconds is after how long a node that has not begun to answer never will: a minute, in which it also waits for
+// its fabric, and the time that prefault takes, 2 s a GiB on a slow host, twice.
 func startSeconds(grid *api.OrderGrid) int32 {
 	const gib = 1 << 30
 	return int32(min(60+4*((prefault(grid).Value()+gib-1)/gib), math.MaxInt32))
@@ -116,50 +128,18 @@ func probe(path string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// resources are the user's, with memory filled in: orders, plus a quarter and at least 256Mi for everything else.
-func resources(grid *api.OrderGrid) corev1.ResourceRequirements {
-	var r corev1.ResourceRequirements
-	if grid.Spec.Resources != nil {
-		r = *grid.Spec.Resources.DeepCopy()
-	}
-	orders := grid.Spec.Memory.Value()
-	memory := *resource.NewQuantity(orders+max(orders/4, 256<<20), resource.BinarySI)
-	if limit, ok := r.Limits[corev1.ResourceMemory]; ok {
-		memory = limit
-	} else {
-		r.Limits = with(r.Limits, corev1.ResourceMemory, memory)
-	}
-	if _, ok := r.Requests[corev1.ResourceMemory]; !ok {
-		r.Requests = with(r.Requests, corev1.ResourceMemory, memory)
-	}
-	if _, ok := r.Requests[corev1.ResourceCPU]; !ok {
-		cpu := resource.MustParse("100m")
-		if limit, ok := r.Limits[corev1.ResourceCPU]; ok {
-			cpu = limit
-		}
-		r.Requests = with(r.Requests, corev1.ResourceCPU, cpu)
-	}
-	return r
-}
-
-func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantity) corev1.ResourceList {
-	if list == nil {
-		list = corev1.ResourceList{}
-	}
-	list[name] = q
-	return list
-}
-
 // volumes of the pod; a PersistentVolumeClaim comes from the StatefulSet's claim templates instead.
-func volumes(grid *api.OrderGrid) []corev1.Volume {
-	sink := grid.Spec.WriteBehind
-	if sink.Sink != api.SinkFile || fileSink(grid).Volume != api.SinkVolumeEmptyDir {
-		return nil
+func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
+	if grid.Spec.WriteBehind.Sink == api.SinkFile && fileSink(grid).Volume == api.SinkVolumeEmptyDir {
+		size := fileSink(grid).Size
+		list = append(list, corev1.Volume{Name: sinkVolume, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size},
+		}})
 	}
-	size := fileSink(grid).Size
-	return []corev1.Volume{{Name: sinkVolume, VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size},
-	}}}
+	if grid.Spec.Fabric != nil {
+		list = append(list, networkStatusVolume())
+	}
+	return list
 }
 
 // fileSink is spec.writeBehind.file with its defaults, which the API server fills in only where file is written out.
@@ -168,32 +148,4 @@ func fileSink(grid *api.OrderGrid) api.FileSinkSpec {
 		return *grid.Spec.WriteBehind.File
 	}
 	return api.FileSinkSpec{Volume: api.SinkVolumeEmptyDir, Size: resource.MustParse("1Gi")}
-}
-
-// spread keeps the copies of a shard on different Kubernetes nodes.
-func spread(grid *api.OrderGrid, shard int32) *corev1.Affinity {
-	term := corev1.PodAffinityTerm{
-		TopologyKey:   corev1.LabelHostname,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: shardSelector(grid, shard)},
-	}
-	anti := &corev1.PodAntiAffinity{}
-	if grid.Spec.Placement.Spread == api.SpreadPreferred {
-		anti.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: term}}
-	} else {
-		anti.RequiredDuringSchedulingIgnoredDuringExecution = []corev1.PodAffinityTerm{term}
-	}
-	return &corev1.Affinity{PodAntiAffinity: anti}
-}
-
-// topologySpread evens the pods of all shards out over the Kubernetes nodes, where that is possible.
-func topologySpread(grid *api.OrderGrid) []corev1.TopologySpreadConstraint {
-	if grid.Spec.Shards == 1 {
-		return nil
-	}
-	return []corev1.TopologySpreadConstraint{{
-		MaxSkew:           1,
-		TopologyKey:       corev1.LabelHostname,
-		WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector:     &metav1.LabelSelector{MatchLabels: gridSelector(grid)},
-	}}
 }

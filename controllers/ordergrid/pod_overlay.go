@@ -101,7 +101,7 @@ func withoutDirectives(v any) any {
 type overlayRule func(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) error
 
 // overlayRules are what a grid node depends on. The first that is broken is reported.
-var overlayRules = []overlayRule{keepLabels, keepIdentity, keepContainer, keepArgs, keepEnv, keepPorts, keepProbes, keepMounts, keepMemory, keepStopTime}
+var overlayRules = []overlayRule{keepLabels, keepIdentity, keepContainer, keepArgs, keepEnv, keepPorts, keepProbes, keepMounts, keepMemory, keepGuaranteed, keepFabric, keepStopTime}
 
 func keepLabels(_ *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 	for key, want := range built.Labels {
@@ -192,8 +192,8 @@ func keepProbes(_ *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 func keepMounts(_ *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 	for _, want := range gridNode(built).VolumeMounts {
 		if !containsEqual(gridNode(result).VolumeMounts, want) {
-			return &OverlayError{".spec.containers[" + containerName + "].volumeMounts[" + want.MountPath + "]", "would replace the file sink's volume",
-				"remove it; configure the volume with spec.writeBehind.file"}
+			return &OverlayError{".spec.containers[" + containerName + "].volumeMounts[" + want.MountPath + "]", "would replace a volume that the grid node depends on",
+				"remove it; spec.writeBehind.file and spec.fabric configure the volumes"}
 		}
 	}
 	return nil

@@ -1,0 +1,115 @@
+package ordergrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// The volume in which a grid node finds what Multus wrote into its pod's annotations. An environment variable would do
+// only if Multus wrote before the kubelet read.
+const (
+	fabricVolume     = "fabric"
+	fabricDir        = "/etc/ordergrid/fabric"
+	fabricStatusFile = "network-status"
+)
+
+// networkRequest is one element of the annotation k8s.v1.cni.cncf.io/networks, as the Network Plumbing Working Group
+// defines it.
+type networkRequest struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Interface string `json:"interface"`
+}
+
+// fabricRequest asks Multus for the fabric.
+func fabricRequest(grid *api.OrderGrid) string {
+	// Strings only: it cannot fail.
+	value, _ := json.Marshal([]networkRequest{{Name: grid.Spec.Fabric.Network.Name, Namespace: fabricNamespace(grid), Interface: grid.Spec.Fabric.Interface}})
+	return string(value)
+}
+
+func fabricNamespace(grid *api.OrderGrid) string {
+	if ns := grid.Spec.Fabric.Network.Namespace; ns != "" {
+		return ns
+	}
+	return grid.Namespace
+}
+
+// fabricNetwork is how Multus calls the fabric in the network-status annotation.
+func fabricNetwork(grid *api.OrderGrid) string {
+	return fabricNamespace(grid) + "/" + grid.Spec.Fabric.Network.Name
+}
+
+func networkStatusVolume() corev1.Volume {
+	return corev1.Volume{Name: fabricVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+		Items: []corev1.DownwardAPIVolumeFile{{
+			Path:     fabricStatusFile,
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + api.AnnotationNetworkStatus + "']"},
+		}},
+	}}}
+}
+
+// fabricArgs tell a grid node to find its address on the fabric before it registers anywhere.
+func fabricArgs(grid *api.OrderGrid) []string {
+	f := grid.Spec.Fabric
+	fallback := "refuse"
+	if f.Fallback == api.FallbackPodNetwork {
+		fallback = "pod-network"
+	}
+	return []string{
+		"--fabric-network", fabricNetwork(grid),
+		"--fabric-interface", f.Interface,
+		"--fabric-network-status", path.Join(fabricDir, fabricStatusFile),
+		"--fabric-fallback", fallback,
+		"--fabric-transport", strings.ToLower(string(f.Transport)),
+	}
+}
+
+// keepFabric: further networks may be added, the fabric must stay as spec.fabric has it.
+func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
+	want, got := built.Annotations[api.AnnotationNetworks], result.Annotations[api.AnnotationNetworks]
+	if grid.Spec.Fabric == nil || got == want {
+		return nil
+	}
+	field := ".metadata.annotations[" + api.AnnotationNetworks + "]"
+	element := strings.TrimSuffix(strings.TrimPrefix(want, "["), "]")
+	var asked []networkRequest
+	if err := json.Unmarshal([]byte(got), &asked); err != nil {
+		return &OverlayError{field, fmt.Sprintf("%q is not a JSON list, in which the fabric could stand beside other networks", got), "write it as [" + element + `, {"name":"another"}]`}
+	}
+	for _, r := range asked {
+		if r == (networkRequest{Name: grid.Spec.Fabric.Network.Name, Namespace: fabricNamespace(grid), Interface: grid.Spec.Fabric.Interface}) {
+			return nil
+		}
+	}
+	return &OverlayError{field, fmt.Sprintf("%s is without the network of spec.fabric", got), "add " + element + " to it"}
+}
+
+// keepGuaranteed: one container whose requests are not its limits costs the whole pod its processors.
+func keepGuaranteed(grid *api.OrderGrid, _, result *corev1.PodTemplateSpec) error {
+	if grid.Spec.Placement.CPU.Policy != api.CPUExclusive {
+		return nil
+	}
+	lists := [][]corev1.Container{result.Spec.InitContainers, result.Spec.Containers}
+	names := []string{"initContainers", "containers"}
+	for i, list := range lists {
+		for _, c := range list {
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				limit, limited := c.Resources.Limits[name]
+				request, asked := c.Resources.Requests[name]
+				if !limited || asked && request.Cmp(limit) != 0 {
+					return &OverlayError{fmt.Sprintf(".spec.%s[%s].resources.%s", names[i], c.Name, name),
+						"without a limit that is its request the pod is not Guaranteed, and none of its containers gets processors of its own (spec.placement.cpu.policy Exclusive)",
+						"give limits for cpu and memory, and the same requests or none"}
+				}
+			}
+		}
+	}
+	return nil
+}
