@@ -95,7 +95,8 @@ func TestLint(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	objects := render(t)
 	want := []string{
-		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-view", "ClusterRoleBinding/og-ordergrid",
+		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-preflight", "ClusterRole/og-ordergrid-view",
+		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-preflight",
 		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
@@ -219,6 +220,33 @@ func TestCRDs(t *testing.T) {
 	for key := range render(t, "crds.install=false") {
 		if strings.HasPrefix(key, "CustomResourceDefinition/") {
 			t.Errorf("crds.install=false still renders %s", key)
+		}
+	}
+}
+
+// TestPreflight: Kubernetes nodes are read, never changed, and only where that is wanted.
+func TestPreflight(t *testing.T) {
+	for _, test := range []struct {
+		set  []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"watchNamespaces={emea}"}, false},
+		{[]string{"watchNamespaces={emea}", "preflight=always"}, true},
+		{[]string{"preflight=never"}, false},
+	} {
+		objects := render(t, test.set...)
+		args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
+		role, binding := objects["ClusterRole/og-ordergrid-preflight"], objects["ClusterRoleBinding/og-ordergrid-preflight"]
+		if slices.Contains(args, "--preflight") != test.want || (role != nil) != test.want || (binding != nil) != test.want {
+			t.Errorf("%v: args %v, role %v, binding %v; want preflight %v", test.set, args, role, binding, test.want)
+		}
+		if role == nil {
+			continue
+		}
+		rules := as[rbacv1.ClusterRole](t, objects, "ClusterRole/og-ordergrid-preflight").Rules
+		if len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"nodes"}) || !slices.Equal(rules[0].Verbs, []string{"list", "watch"}) {
+			t.Errorf("rules %+v", rules)
 		}
 	}
 }

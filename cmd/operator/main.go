@@ -66,6 +66,7 @@ func command() *cobra.Command {
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "let several operators run, one of which works")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease (default: the operator's own)")
 	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
+	f.BoolVar(&o.Preflight, "preflight", false, "look at Kubernetes nodes, which takes the right to list and watch them, and say which node lacks what a grid's pods need")
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")

@@ -37,6 +37,8 @@ type Options struct {
 	LeaderElectionNamespace string
 	// Namespaces to watch; none means all.
 	Namespaces []string
+	// Preflight looks at Kubernetes nodes, which takes the right to list and watch them.
+	Preflight bool
 	// Workers is the number of objects of one kind reconciled at the same time.
 	Workers int
 	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
@@ -99,6 +101,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
 		Clock: clock.RealClock{}, Nodes: ordergrid.NewNodeClient(), Defaults: o.Grid,
 	}
+	if o.Preflight {
+		grids.KubeNodes = mgr.GetClient()
+	}
 	probes := &orderprobe.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
 		Clock: clock.RealClock{}, Defaults: o.Probe,
@@ -120,6 +125,7 @@ func cacheOptions(namespaces []string) cache.Options {
 			&appsv1.StatefulSet{}:           ours,
 			&batchv1.Job{}:                  ours,
 			&corev1.ConfigMap{}:             ours,
+			&corev1.Node{}:                  {Transform: ordergrid.StripNode},
 			&corev1.Pod{}:                   ours,
 			&corev1.Service{}:               ours,
 			&corev1.ServiceAccount{}:        ours,

@@ -33,7 +33,7 @@ const (
 	reasonRecordLost         = "PartitionRecordLost"
 )
 
-// judgement is the value of a condition.
+// judgement is the value of a condition; empty where it does not apply.
 type judgement struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -48,6 +48,8 @@ var gridConditions = []struct {
 	{api.ConditionRedundant, judgeRedundant},
 	{api.ConditionProgressing, judgeProgressing},
 	{api.ConditionStalled, judgeStalled},
+	{api.ConditionSchedulable, judgeSchedulable},
+	{api.ConditionFabricReady, judgeFabric},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }
@@ -142,6 +144,10 @@ func judgeStalled(o *observation) judgement {
 func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time) (changed []metav1.Condition) {
 	for _, c := range gridConditions {
 		j := c.judge(o)
+		if j.status == "" { // it does not apply to this grid
+			meta.RemoveStatusCondition(&status.Conditions, c.kind)
+			continue
+		}
 		before := meta.FindStatusCondition(status.Conditions, c.kind)
 		if before == nil || before.Status != j.status || before.Reason != j.reason {
 			changed = append(changed, metav1.Condition{Type: c.kind, Status: j.status, Reason: j.reason, Message: j.message})

@@ -49,6 +49,10 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case isTrouble(c.Type) && was[c.Type] == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})
+		case needsOutside(c.Type) && c.Status == metav1.ConditionFalse:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
+		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse:
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
 			// Progressing changes often and is in status for those who look.
 		case c.Status == metav1.ConditionTrue:
@@ -64,6 +68,11 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 // isTrouble reports whether the condition is bad when it is True.
 func isTrouble(condition string) bool {
 	return condition == api.ConditionStalled || condition == api.ConditionDataLossSuspected || condition == api.ConditionConfigurationRegressed
+}
+
+// needsOutside reports whether the condition is about what the cluster has to give.
+func needsOutside(condition string) bool {
+	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady
 }
 
 // partitionEvents tells of every partition whose primary, or lineage, is another than before.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/networks"
 )
 
 // The volume in which a grid node finds what Multus wrote into its pod's annotations. An environment variable would do
@@ -18,33 +19,6 @@ const (
 	fabricDir        = "/etc/ordergrid/fabric"
 	fabricStatusFile = "network-status"
 )
-
-// networkRequest is one element of the annotation k8s.v1.cni.cncf.io/networks, as the Network Plumbing Working Group
-// defines it.
-type networkRequest struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	Interface string `json:"interface"`
-}
-
-// fabricRequest asks Multus for the fabric.
-func fabricRequest(grid *api.OrderGrid) string {
-	// Strings only: it cannot fail.
-	value, _ := json.Marshal([]networkRequest{{Name: grid.Spec.Fabric.Network.Name, Namespace: fabricNamespace(grid), Interface: grid.Spec.Fabric.Interface}})
-	return string(value)
-}
-
-func fabricNamespace(grid *api.OrderGrid) string {
-	if ns := grid.Spec.Fabric.Network.Namespace; ns != "" {
-		return ns
-	}
-	return grid.Namespace
-}
-
-// fabricNetwork is how Multus calls the fabric in the network-status annotation.
-func fabricNetwork(grid *api.OrderGrid) string {
-	return fabricNamespace(grid) + "/" + grid.Spec.Fabric.Network.Name
-}
 
 func networkStatusVolume() corev1.Volume {
 	return corev1.Volume{Name: fabricVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
@@ -63,7 +37,7 @@ func fabricArgs(grid *api.OrderGrid) []string {
 		fallback = "pod-network"
 	}
 	return []string{
-		"--fabric-network", fabricNetwork(grid),
+		"--fabric-network", networks.Name(grid),
 		"--fabric-interface", f.Interface,
 		"--fabric-network-status", path.Join(fabricDir, fabricStatusFile),
 		"--fabric-fallback", fallback,
@@ -79,12 +53,12 @@ func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) erro
 	}
 	field := ".metadata.annotations[" + api.AnnotationNetworks + "]"
 	element := strings.TrimSuffix(strings.TrimPrefix(want, "["), "]")
-	var asked []networkRequest
+	var asked []networks.Request
 	if err := json.Unmarshal([]byte(got), &asked); err != nil {
 		return &OverlayError{field, fmt.Sprintf("%q is not a JSON list, in which the fabric could stand beside other networks", got), "write it as [" + element + `, {"name":"another"}]`}
 	}
 	for _, r := range asked {
-		if r == (networkRequest{Name: grid.Spec.Fabric.Network.Name, Namespace: fabricNamespace(grid), Interface: grid.Spec.Fabric.Interface}) {
+		if r == networks.Of(grid) {
 			return nil
 		}
 	}

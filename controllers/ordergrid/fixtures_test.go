@@ -27,7 +27,7 @@ func pairGrid() *api.OrderGrid {
 				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
 				ClaimDelay: d(10 * time.Second), HandOverDelay: d(5 * time.Second), DrainTimeout: d(20 * time.Second),
 			},
-			Replication:    api.ReplicationSpec{LearnerRate: resource.MustParse("256Mi")},
+			Replication: api.ReplicationSpec{LearnerRate: resource.MustParse("256Mi")},
 			Placement: api.GridPlacement{
 				Spread: api.SpreadRequired, ShardSpread: api.SpreadPreferred,
 				Pool: api.NodePool{CPU: api.PoolCPUAny, Network: api.PoolNetworkAny}, CPU: api.CPUPlacement{Policy: api.CPUShared},

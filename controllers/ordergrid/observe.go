@@ -20,6 +20,10 @@ type observation struct {
 	stall        *stall
 	findings     map[string]*finding // by partition
 	roll         *rollPlan           // nil while the operator has no pod to replace
+
+	nodesRead      bool     // the Kubernetes nodes were looked at
+	shortage       shortage // why they do not do; empty: they do
+	networkMissing string   // why spec.fabric cannot be there, while a pod is not on it
 }
 
 // stall is why the operator cannot go on.

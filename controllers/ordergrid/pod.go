@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/networks"
 )
 
 const (
@@ -98,7 +99,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 func annotations(grid *api.OrderGrid) map[string]string {
 	list := map[string]string{"kubectl.kubernetes.io/default-container": containerName}
 	if grid.Spec.Fabric != nil {
-		list[api.AnnotationNetworks] = fabricRequest(grid)
+		list[api.AnnotationNetworks] = networks.Of(grid).Annotation()
 	}
 	return list
 }

@@ -27,7 +27,7 @@ func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
 		{"readiness", `{"spec":{"containers":[{"name":"grid-node","readinessProbe":{"httpGet":{"path":"/healthz"}}}]}}`, `.readinessProbe: would no longer ask /readyz`},
 		{"no readiness", `{"spec":{"containers":[{"name":"grid-node","readinessProbe":null}]}}`, `.readinessProbe: would no longer ask /readyz`},
 		{"memory", `{"spec":{"containers":[{"name":"grid-node","resources":{"limits":{"memory":"1Gi"}}}]}}`, `.resources.limits.memory: 1Gi leaves less than 256Mi beside the 1Gi of spec.memory, and the node would be killed when it is full; give at least 1280Mi, or lower spec.memory`},
-		{"sink volume", `{"spec":{"containers":[{"name":"grid-node","volumeMounts":[{"mountPath":"/var/lib/ordergrid/sink","name":"mine"}]}]}}`, `.volumeMounts[/var/lib/ordergrid/sink]: would replace the file sink's volume`},
+		{"sink volume", `{"spec":{"containers":[{"name":"grid-node","volumeMounts":[{"mountPath":"/var/lib/ordergrid/sink","name":"mine"}]}]}}`, `.volumeMounts[/var/lib/ordergrid/sink]: would replace a volume that the grid node depends on`},
 		{"stop time", `{"spec":{"terminationGracePeriodSeconds":20}}`, `.spec.terminationGracePeriodSeconds: 20 is not more than spec.timing.drainTimeout 20s, so the pod would be killed while it drains; set at least 21, or remove it`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,6 +37,31 @@ func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
 			_, err := overlay(grid, pod(grid, 0, testDefaults))
 			var overlayErr *OverlayError
 			if !errors.As(err, &overlayErr) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("\n got: %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestOverlayOfAFabric: a pod keeps its fabric and its processors; it may have further networks.
+func TestOverlayOfAFabric(t *testing.T) {
+	for _, test := range []struct{ name, patch, want string }{
+		{"further networks", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"[{\"name\":\"market-data\"},{\"name\":\"ib-trading\",\"namespace\":\"trading\",\"interface\":\"ib1\"}]"}}}`, ""},
+		{"another network instead", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"[{\"name\":\"market-data\"}]"}}}`,
+			`spec.podTemplate.metadata.annotations[k8s.v1.cni.cncf.io/networks]: [{"name":"market-data"}] is without the network of spec.fabric; add {"name":"ib-trading","namespace":"trading","interface":"ib1"} to it`},
+		{"another interface", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"[{\"name\":\"ib-trading\",\"namespace\":\"trading\",\"interface\":\"net1\"}]"}}}`, "is without the network of spec.fabric"},
+		{"the short form", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"market-data"}}}`, `"market-data" is not a JSON list, in which the fabric could stand beside other networks; write it as`},
+		{"another volume", `{"spec":{"containers":[{"name":"grid-node","volumeMounts":[{"mountPath":"/etc/ordergrid/fabric","name":"mine"}]}]}}`, "would replace a volume that the grid node depends on"},
+		{"a sidecar without limits", `{"spec":{"containers":[{"name":"logs","image":"logs:1"}]}}`,
+			"spec.podTemplate.spec.containers[logs].resources.cpu: without a limit that is its request the pod is not Guaranteed"},
+		{"a sidecar with other requests", `{"spec":{"containers":[{"name":"logs","image":"logs:1","resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"2Gi"}}}]}}`, "containers[logs].resources.memory"},
+		{"a sidecar that is Guaranteed", `{"spec":{"containers":[{"name":"logs","image":"logs:1","resources":{"limits":{"cpu":"1","memory":"2Gi"}}}]}}`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			grid := fabricGrid()
+			grid.Spec.PodTemplate = raw(test.patch)
+			_, err := overlay(grid, pod(grid, 0, testDefaults))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("\n got: %v\nwant: %s", err, test.want)
 			}
 		})
@@ -85,7 +110,7 @@ func TestNoOverlay(t *testing.T) {
 // TestPodIsRestricted holds the pod against the Restricted Pod Security Standard, field by field; the API server of the
 // cluster suite checks the same by namespace label.
 func TestPodIsRestricted(t *testing.T) {
-	for _, grid := range []*api.OrderGrid{pairGrid(), bankGrid(), singleGrid()} {
+	for _, grid := range []*api.OrderGrid{pairGrid(), bankGrid(), singleGrid(), fabricGrid()} {
 		spec := pod(grid, 0, testDefaults).Spec
 		if spec.HostNetwork || spec.HostPID || spec.HostIPC || !*spec.SecurityContext.RunAsNonRoot ||
 			spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
@@ -103,7 +128,7 @@ func TestPodIsRestricted(t *testing.T) {
 			}
 		}
 		for _, v := range spec.Volumes {
-			if v.EmptyDir == nil {
+			if v.EmptyDir == nil && v.DownwardAPI == nil {
 				t.Errorf("volume %+v", v)
 			}
 		}

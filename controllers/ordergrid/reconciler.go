@@ -58,6 +58,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Clock for the times in conditions.
 	Clock clock.PassiveClock
+	// KubeNodes lists Kubernetes nodes; nil if the operator may not read them.
+	KubeNodes client.Reader
 	// Nodes asks grid nodes; see NewNodeClient.
 	Nodes *http.Client
 	// Defaults for fields left out.
@@ -68,11 +70,16 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
-	return setup(mgr, workers, r)
+	if r.KubeNodes == nil {
+		return setup(mgr, workers, r)
+	}
+	return setup(mgr, workers, r, func(b *builder.Builder) {
+		b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsThatWait), builder.WithPredicates(nodeMatters))
+	})
 }
 
-func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler) error {
-	return ctrl.NewControllerManagedBy(mgr).
+func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler, more ...func(*builder.Builder)) error {
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.OrderGrid{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -83,8 +90,11 @@ func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler) error {
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod)).
-		Complete(r)
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod))
+	for _, add := range more {
+		add(b)
+	}
+	return b.Complete(r)
 }
 
 // gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label tells.
@@ -124,6 +134,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
 	observed.stall, observed.findings, observed.roll = stalled, found.partitions, run.roll
+	observed.nodesRead, observed.shortage = run.nodesRead, run.shortage
+	observed.networkMissing = r.checkNetwork(ctx, observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			// The cache was behind, or the grid has just been deleted.

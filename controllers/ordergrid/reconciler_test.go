@@ -286,6 +286,9 @@ func (b *bench) wantConditions(grid *api.OrderGrid, want string) {
 	}
 	var got []string
 	for _, c := range grid.Status.Conditions {
+		if c.Type == api.ConditionSchedulable && b.reconcile.KubeNodes == nil {
+			continue // no node is read, and nobody schedules
+		}
 		got = append(got, string(c.Status)+"/"+c.Reason)
 		if c.ObservedGeneration != grid.Generation {
 			b.t.Errorf("condition %s observed generation %d of %d", c.Type, c.ObservedGeneration, grid.Generation)

@@ -38,6 +38,9 @@ func (r *run) rollPods(ctx context.Context) error {
 	}
 	live.findings = r.found.partitions
 	plan := planRoll(live, r.Clock.Now())
+	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
+		plan.waiting, plan.replace = append(plan.waiting, "the present template fits too few Kubernetes nodes, see condition Schedulable"), nil
+	}
 	r.roll = plan
 	r.found.lookWithin(plan.again)
 	for _, pod := range plan.replace {

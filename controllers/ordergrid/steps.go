@@ -21,12 +21,15 @@ type run struct {
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
 	roll      *rollPlan                // nil while no pod has to be replaced
+	nodesRead bool                     // the Kubernetes nodes were looked at
+	shortage  shortage                 // why they do not do
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
 func (r *run) steps(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		r.buildPods,
+		r.checkNodes,
 		r.applyClientService,
 		r.applyPartitions,
 		r.applyIdentity,

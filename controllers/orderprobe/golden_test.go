@@ -18,6 +18,17 @@ import (
 
 var testDefaults = Defaults{Image: "ordergrid.dev/order-probe:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
+// TestOnFabric: probes of a grid with a fabric are on it, and of one without are as they were.
+func TestOnFabric(t *testing.T) {
+	probe := pairProbe()
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "trading"}, Spec: api.OrderGridSpec{Fabric: &api.FabricSpec{
+		Network: api.NetworkReference{Name: "ib", Namespace: "networks"}, Interface: "fabric0", ResourceName: "openshift.io/ib",
+	}}}
+	golden.YAML(t, filepath.Join("testdata", "fabric", "job.yaml"), onFabric(job(probe, plan(t, probe), testDefaults), grid))
+	grid.Spec.Fabric = nil
+	golden.YAML(t, filepath.Join("testdata", "pair", "job.yaml"), onFabric(job(probe, plan(t, probe), testDefaults), grid))
+}
+
 func figures(t testing.TB) *published.Data {
 	t.Helper()
 	data, err := published.Load()

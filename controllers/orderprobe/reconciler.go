@@ -183,7 +183,7 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	}
 	// A Job cannot be changed: an operator that was upgraded meanwhile leaves it as it is.
 	if o.job == nil {
-		objects = append(objects, job(o.probe, o.plan, r.Defaults))
+		objects = append(objects, onFabric(job(o.probe, o.plan, r.Defaults), o.grid))
 	}
 	for _, object := range objects {
 		if _, err := applier.Apply(ctx, o.probe, object); err != nil {

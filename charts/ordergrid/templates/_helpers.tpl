@@ -68,6 +68,10 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
+# Asked for, by name, only while a pod of a grid with spec.fabric is not on its network: to say that it does not exist.
+- apiGroups: [k8s.cni.cncf.io]
+  resources: [network-attachment-definitions]
+  verbs: [get]
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, create, patch]
@@ -83,6 +87,11 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: ["", events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- end -}}
+
+{{/* preflight gives "yes" when the operator is to look at Kubernetes nodes; auto is where it has rights in the whole cluster anyway. */}}
+{{- define "ordergrid.preflight" -}}
+{{- if or (eq .Values.preflight "always") (and (eq .Values.preflight "auto") (not .Values.watchNamespaces)) -}}yes{{- end -}}
 {{- end -}}
 
 {{/*

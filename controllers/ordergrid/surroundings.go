@@ -1,0 +1,105 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/networks"
+)
+
+// What a grid needs of the cluster and the operator does not make: Kubernetes nodes, and the network of spec.fabric.
+
+// checkNodes holds the pods against the Kubernetes nodes.
+func (r *run) checkNodes(ctx context.Context) error {
+	if r.KubeNodes == nil {
+		return nil
+	}
+	var nodes corev1.NodeList
+	// Thousands of nodes are not copied to be looked at.
+	if err := r.KubeNodes.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Kubernetes nodes: %w", err)
+	}
+	r.shortage, r.nodesRead = preflight(r.grid, &r.templates[0], nodes.Items), true
+	return nil
+}
+
+var networkKind = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}
+
+// checkNetwork looks for the network while a pod is not on it; pods wait for it without a word of their own. It is
+// empty if the network is there or cannot be looked at.
+func (r *Reconciler) checkNetwork(ctx context.Context, o *observation) string {
+	if f := judgeFabric(o); f.status == "" || f.status == metav1.ConditionTrue {
+		return ""
+	}
+	key := client.ObjectKey{Namespace: networks.Namespace(o.grid), Name: o.grid.Spec.Fabric.Network.Name}
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(networkKind)
+	switch err := r.Live.Get(ctx, key, definition); {
+	case meta.IsNoMatchError(err):
+		return "the cluster has no kind NetworkAttachmentDefinition: install Multus, which makes the networks of spec.fabric"
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("NetworkAttachmentDefinition %s in namespace %s does not exist: create it, or set spec.fabric.network to one of `kubectl get network-attachment-definitions -A`", key.Name, key.Namespace)
+	}
+	return ""
+}
+
+// StripNode keeps of a cached Kubernetes node what preflight looks at. In a cluster of thousands the rest, images above
+// all, would be most of the operator's memory.
+func StripNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+	}, nil
+}
+
+// nodeMatters lets pass what may change where pods fit. A node reports itself every few minutes; that does not.
+var nodeMatters = predicate.Funcs{
+	UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok1 || !ok2 || !maps.Equal(before.Labels, after.Labels) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
+			!slices.Equal(taintsOf(before), taintsOf(after)) || !equality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
+	},
+}
+
+func taintsOf(node *corev1.Node) (list []string) {
+	for i := range node.Spec.Taints {
+		list = append(list, node.Spec.Taints[i].ToString())
+	}
+	return list
+}
+
+// gridsThatWait are the grids a Kubernetes node may help. The others hear of nodes through their pods, so that a node
+// that comes or goes does not wake a thousand grids that are well.
+func (r *Reconciler) gridsThatWait(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
+	var grids api.OrderGridList
+	if err := r.Client.List(ctx, &grids, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has not begun; every grid is reconciled when it has
+	}
+	for i := range grids.Items {
+		grid := &grids.Items[i]
+		if !meta.IsStatusConditionTrue(grid.Status.Conditions, api.ConditionSchedulable) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(grid)})
+		}
+	}
+	return requests
+}

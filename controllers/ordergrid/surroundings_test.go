@@ -1,0 +1,137 @@
+package ordergrid
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// TestPoolTooSmall: the condition says what is missing, an event tells once, and a node that comes ends it.
+func TestPoolTooSmall(t *testing.T) {
+	b := newBench(t)
+	b.reconcile.KubeNodes = b.client
+	pool := map[string]string{"test/pool": b.namespace}
+	b.addNode("one", pool)
+	b.addNode("two", nil)
+	grid := b.create("rtd", api.OrderGridSpec{Placement: api.GridPlacement{NodeSelector: pool}})
+	b.run(grid)
+	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionSchedulable)
+	want := "the pods need 2 Kubernetes nodes with test/pool=" + b.namespace + "; the cluster has 1 (" + b.namespace + "-one)."
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reasonNodesMissing || !strings.HasPrefix(c.Message, want) || !strings.Contains(c.Message, "no label test/pool=") {
+		t.Fatalf("%+v", c)
+	}
+	b.wantEvent("Warning NodesMissing the pods need 2 Kubernetes nodes")
+	b.wantNoWrites(grid, "the nodes are as they were")
+	if requests := b.reconcile.gridsThatWait(t.Context(), nil); !slices.Contains(requests, request(grid)) {
+		t.Errorf("a node that comes would not wake the grid: %v", requests)
+	}
+
+	b.addNode("three", pool)
+	b.run(grid)
+	if !meta.IsStatusConditionTrue(grid.Status.Conditions, api.ConditionSchedulable) {
+		t.Fatalf("%+v", grid.Status.Conditions)
+	}
+	b.wantEvent("Normal NodesFit ")
+	if requests := b.reconcile.gridsThatWait(t.Context(), nil); slices.Contains(requests, request(grid)) {
+		t.Error("a grid that is well is woken by every node")
+	}
+}
+
+// TestNoRollWithoutNodes: a change of placement that no node meets replaces no pod, which would not come back.
+func TestNoRollWithoutNodes(t *testing.T) {
+	r := newRolling(t)
+	r.reconcile.KubeNodes = r.client
+	r.grid.Spec.Placement.NodeSelector = map[string]string{"test/pool": "nowhere-" + r.namespace}
+	if err := r.client.Update(t.Context(), r.grid); err != nil {
+		t.Fatal(err)
+	}
+	r.run(r.grid)
+	r.revision("rev2")
+	r.clock.SetTime(r.clock.Now().Add(time.Hour))
+	for _, write := range r.run(r.grid) {
+		if strings.HasSuffix(write, "/eviction") {
+			t.Errorf("%s, although no node fits", write)
+		}
+	}
+	c := meta.FindStatusCondition(r.grid.Status.Conditions, api.ConditionProgressing)
+	if c.Reason != reasonUpdating || !strings.Contains(c.Message, "the present template fits too few Kubernetes nodes, see condition Schedulable") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestNetworkMissing: this API server has no kind NetworkAttachmentDefinition.
+func TestNetworkMissing(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "ib"}}})
+	b.run(grid)
+	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionFabricReady)
+	if c == nil || c.Reason != reasonNetworkMissing || !strings.Contains(c.Message, "install Multus") {
+		t.Errorf("%+v", c)
+	}
+	b.wantNoWrites(grid, "the network is missing as before")
+}
+
+func (b *bench) addNode(name string, labels map[string]string) {
+	b.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.namespace + "-" + name, Labels: labels}}
+	if err := b.client.Create(b.t.Context(), node); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = b.client.Delete(b.t.Context(), node) })
+	// A new node is tainted until its network is there, if this API server's admission has it so.
+	node.Spec.Taints = nil
+	if err := b.client.Update(b.t.Context(), node); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestWhichNodesMatter: a node's own report does not wake grids; what decides where pods fit does.
+func TestWhichNodesMatter(t *testing.T) {
+	before := kubeNode("a")
+	for name, test := range map[string]struct {
+		change func(*corev1.Node)
+		want   bool
+	}{
+		"its heartbeat": {func(n *corev1.Node) {
+			n.ResourceVersion = "2"
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady})
+		}, false},
+		"an image": {func(n *corev1.Node) { n.Status.Images = append(n.Status.Images, corev1.ContainerImage{}) }, false},
+		"a label":  {label("x", "y"), true}, "a label that goes": {without(api.LabelRDMA), true},
+		"a taint": {taint("x", corev1.TaintEffectNoSchedule), true}, "cordoned": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
+		"another size": {allocatable(corev1.ResourceCPU, "2"), true}, "the same size": {allocatable(corev1.ResourceCPU, "16000m"), false},
+	} {
+		after := before.DeepCopy()
+		test.change(after)
+		if got := nodeMatters.Update(ctrlevent.UpdateEvent{ObjectOld: &before, ObjectNew: after}); got != test.want {
+			t.Errorf("%s: matters %v", name, got)
+		}
+	}
+}
+
+// TestStripNode: what is left of a node is enough for preflight.
+func TestStripNode(t *testing.T) {
+	node := kubeNode("a", taint("desk", corev1.TaintEffectNoSchedule))
+	node.Annotations, node.Status.Images = map[string]string{"big": strings.Repeat("x", 1000)}, make([]corev1.ContainerImage, 50)
+	got, err := StripNode(&node)
+	stripped, ok := got.(*corev1.Node)
+	if err != nil || !ok || len(stripped.Annotations)+len(stripped.Status.Images) != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	grid := fabricGrid()
+	template := pod(grid, 0, testDefaults)
+	if a, b := preflight(grid, &template, []corev1.Node{node}), preflight(grid, &template, []corev1.Node{*stripped}); a != b || a == "" {
+		t.Errorf("%q, stripped %q", a, b)
+	}
+	if other, err := StripNode("something else"); other != "something else" || err != nil {
+		t.Error(other, err)
+	}
+}
