@@ -104,7 +104,7 @@ func daemonFiles(ctx context.Context, bin string) ([]image.Copy, error) {
 		}
 		files = append(files, image.Copy{Source: path, Target: "/usr/sbin/" + t.name})
 	}
-	extensions, err := filepath.Glob("/usr/lib/*/xtables/lib[ix][pt]t_*.so")
+	extensions, err := filepath.Glob("/usr/lib/*/xtables/lib*t_*.so")
 	if err != nil || len(extensions) == 0 {
 		return nil, errors.Join(errors.New("no iptables extensions in /usr/lib/*/xtables: reinstall the Debian package iptables"), err)
 	}

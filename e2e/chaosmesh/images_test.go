@@ -79,3 +79,25 @@ func TestHashFollowsContentAndPlace(t *testing.T) {
 		t.Error("a missing file has a hash")
 	}
 }
+
+// The daemon's image has what a partition takes: without its extensions iptables
+// makes chains and then fails at the first rule.
+func TestDaemonFiles(t *testing.T) {
+	if missing := missingTools(); len(missing) > 0 {
+		t.Skip("not installed: ", missing)
+	}
+	bin := t.TempDir()
+	files, err := daemonFiles(context.Background(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, f := range files {
+		targets[filepath.Base(f.Target)] = true
+	}
+	for _, want := range []string{"iptables", "ipset", "tc", "ip", "stress-ng", "nsexec", "memStress", "pause", "cdh", "libxt_set.so", "libxt_statistic.so", "libxt_standard.so", "libipt_REJECT.so"} {
+		if !targets[want] {
+			t.Errorf("%s is not in the image", want)
+		}
+	}
+}
