@@ -109,7 +109,7 @@ func (w *ward) partition(ctx context.Context) {
 // bandwidth of 1 megabyte/s out of the pod: two in a row take longer than one second.
 func (w *ward) bandwidth(ctx context.Context) {
 	w.client.Timeout = time.Minute
-	defer func() { w.client.Timeout = 2 * time.Second }()
+	defer func() { w.client.Timeout = patience }()
 	fetch := func() time.Duration {
 		start := time.Now()
 		for range 2 {

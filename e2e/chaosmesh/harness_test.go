@@ -26,7 +26,11 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
-const patients = "chaos-patients"
+const (
+	patients = "chaos-patients"
+	// patience is longer than a pod waits for another.
+	patience = 5 * time.Second
+)
 
 // ward is the cluster with two pods to be made ill.
 type ward struct {
@@ -54,7 +58,7 @@ func admit(ctx context.Context, t *testing.T) *ward {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &ward{T: t, mesh: m, client: http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	w := &ward{T: t, mesh: m, client: http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}}
 	t.Cleanup(func() { w.discharge(before.Installed) })
 	if err := m.Install(ctx); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,18 @@ func buildImages(ctx context.Context, bin string, report func(string, ...any)) (
 		}
 	}
 	slices.Sort(made.archives)
-	return made, nil
+	return made, prune(made.archives)
+}
+
+// prune removes the archives of earlier versions: each pair is 200 MB.
+func prune(keep []string) error {
+	all, err := filepath.Glob(filepath.Join(filepath.Dir(keep[0]), "*.tar"))
+	for _, path := range all {
+		if !slices.Contains(keep, path) {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
 }
 
 func missingTools() []string {
