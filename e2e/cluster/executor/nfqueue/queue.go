@@ -16,7 +16,7 @@ import (
 // Subsystem and messages of nfnetlink_queue.
 const (
 	subsystem  = unix.NFNL_SUBSYS_QUEUE << 8
-	msgPacket  = subsystem | 0
+	msgPacket  = subsystem
 	msgVerdict = subsystem | 1
 	msgConfig  = subsystem | 2
 
