@@ -95,7 +95,7 @@ func (s *Server) putFault(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err)
 		return
 	}
-	s.answerAfter(w, r.Context(), e, e.settled)
+	s.answerAfter(r.Context(), w, e, e.settled)
 }
 
 func (s *Server) deleteFault(w http.ResponseWriter, r *http.Request) {
@@ -108,11 +108,11 @@ func (s *Server) deleteFault(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err)
 		return
 	}
-	s.answerAfter(w, r.Context(), e, e.over)
+	s.answerAfter(r.Context(), w, e, e.over)
 }
 
 // answerAfter waits a while for what was asked to be done.
-func (s *Server) answerAfter(w http.ResponseWriter, ctx context.Context, e *entry, done <-chan struct{}) {
+func (s *Server) answerAfter(ctx context.Context, w http.ResponseWriter, e *entry, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-ctx.Done():

@@ -44,6 +44,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 // remove undoes everything a cluster did.
 func (c *Cluster) remove(ctx context.Context, plan *Plan) error {
 	steps := []func() error{
+		func() error { return stopExecutor(c.state) },
 		func() error { return killCgroup(plan.cgroup()) },
 		func() error { return killStrays(c.state) },
 		func() error { return deleteLink(ctx, plan.hostLink()) },
@@ -142,6 +143,9 @@ func (c *Cluster) leaks(ctx context.Context, id string) []string {
 	}
 	pids, err := cgroupProcesses(plan.cgroup())
 	add("process", append(describePIDs(pids), describePIDs(processesOf(c.state))...))
+	if pid := executorPID(c.state); pid != 0 {
+		add("executor", describePIDs([]int{pid}))
+	}
 	dirs, _ := cgroupDirs(plan.cgroup())
 	add("cgroup", dirs)
 	add("mount", mountsBelow(c.state))

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // What is to be seen of the machines from outside, for whoever breaks them to
@@ -97,8 +98,8 @@ func oldestBelow(dir string) (oldest int, since uint64) {
 	return oldest, since
 }
 
-// PodProcesses lists a process of every pod of a node.
-func (c *Cluster) PodProcesses(_ context.Context, node string) ([]int, error) {
+// PodNetworks lists a process of each network of a node's pods.
+func (c *Cluster) PodNetworks(_ context.Context, node string) ([]int, error) {
 	plan, err := c.load()
 	if err != nil {
 		return nil, err
@@ -106,7 +107,14 @@ func (c *Cluster) PodProcesses(_ context.Context, node string) ([]int, error) {
 	if _, err := plan.node(node); err != nil {
 		return nil, err
 	}
-	return cgroupProcesses(plan.machineCgroup(node) + "/kubepods")
+	pids, err := cgroupProcesses(plan.machineCgroup(node) + "/kubepods")
+	seen := map[string]bool{}
+	return slices.DeleteFunc(pids, func(pid int) bool {
+		network, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+		again := err != nil || seen[network] // it may have ended
+		seen[network] = true
+		return again
+	}), err
 }
 
 // OwnNetwork tells whether a process has another network than its node.

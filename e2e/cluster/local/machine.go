@@ -115,8 +115,11 @@ func (p *Plan) recordBirth(name string, pid int) error {
 }
 
 // machinePID is the machine's first process, or 0 when it is off.
-func (p *Plan) machinePID(name string) int {
-	content, err := os.ReadFile(p.birthFile(name))
+func (p *Plan) machinePID(name string) int { return livePID(p.birthFile(name)) }
+
+// livePID is the process a file records, or 0 if it has ended.
+func livePID(file string) int {
+	content, err := os.ReadFile(file)
 	var b birth
 	if err != nil || json.Unmarshal(content, &b) != nil {
 		return 0

@@ -20,6 +20,8 @@ func TestUsageErrors(t *testing.T) {
 		{"exec xeon-1", "requires at least 2 arg"},
 		{"image build", "name an image or give --all"},
 		{"image build nobody", `no image "nobody"; there are grid-node, operator, order-probe, and for tests grid-node-faulty`},
+		{"executor serve --cluster current", "use CLUSTER=local"},
+		{"executor faults extra", "extra"},
 		{"supervise", "not by hand"},
 		{"destroy", "unknown command"},
 	} {
