@@ -6,13 +6,19 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // deprecated, but what portforward takes
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+
+	"github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/fabric"
 )
 
 // forwarder dials the nodes of a grid through the API server, as kubectl
@@ -56,7 +62,7 @@ func (f *forwarder) tunnel(ctx context.Context, address string) (string, error) 
 		return "", err
 	}
 	for i := range pods {
-		if pods[i].Status.PodIP == host {
+		if hasAddress(&pods[i], host) {
 			local, err := f.open(ctx, pods[i].Name, port)
 			if err != nil {
 				return "", fmt.Errorf("port-forward to pod %s: %w", pods[i].Name, err)
@@ -66,6 +72,20 @@ func (f *forwarder) tunnel(ctx context.Context, address string) (string, error) 
 		}
 	}
 	return "", fmt.Errorf("%s: no running pod of grid %s has this address", address, f.grid)
+}
+
+// hasAddress reports whether the pod is at host: on the pod network, or on another that Multus put it on. The tunnel
+// leads into the pod, whichever it is.
+func hasAddress(pod *corev1.Pod, host string) bool {
+	if pod.Status.PodIP == host {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	attachments, err := fabric.ParseStatus([]byte(pod.Annotations[v1alpha1.AnnotationNetworkStatus]))
+	return err == nil && slices.ContainsFunc(attachments, func(a fabric.Attachment) bool { return slices.Contains(a.Addresses, addr) })
 }
 
 func (f *forwarder) open(ctx context.Context, pod, port string) (string, error) {

@@ -40,6 +40,14 @@ type Machines interface {
 	Exec(ctx context.Context, name string, args []string) error
 }
 
+// Fabric is what a cluster offers that can have a second network, with Multus.
+type Fabric interface {
+	// FabricUp adds it to a cluster that is up; it may be repeated.
+	FabricUp(ctx context.Context) error
+	// FabricDown takes it away.
+	FabricDown(ctx context.Context) error
+}
+
 // LeakChecker is what a cluster offers that can prove its own removal.
 type LeakChecker interface {
 	// Leaks lists what is left on the host while the cluster is down.

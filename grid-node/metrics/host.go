@@ -47,7 +47,7 @@ var (
 	cgroupWaits     = desc("cgroup_pressure_seconds_total", "Time in which some or all tasks of the control group stood still for want of a resource: cpu, memory, io.", "resource", "kind")
 )
 
-var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupLimit, cgroupEvents, cgroupWaits}
+var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupLimit, cgroupEvents, cgroupWaits, ifaceBytes, ifacePackets}
 
 // Describe implements prometheus.Collector.
 func (h *host) Describe(ch chan<- *prometheus.Desc) {
@@ -66,6 +66,7 @@ func (h *host) Collect(ch chan<- prometheus.Metric) {
 		e.counter(switches, u.voluntary, "voluntary")
 		e.counter(switches, u.involuntary, "involuntary")
 	}
+	e.interfaces(readInterfaces())
 	if g := h.group(); g != nil {
 		e.cgroup(h.read(g))
 	}

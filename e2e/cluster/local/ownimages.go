@@ -42,13 +42,7 @@ func ownImages(plan *Plan) (map[string]string, error) {
 
 // applyDNS creates or corrects the cluster's own objects.
 func applyDNS(ctx context.Context, plan *Plan) error {
-	manifest, err := render("coredns.yaml", dnsSettings{
+	return plan.kubectlApply(ctx, "coredns.yaml", dnsSettings{
 		DNS: plan.dnsAddr().String(), DNSImage: plan.image("coredns"), DNSReplicas: min(2, len(plan.Nodes)),
 	})
-	if err != nil {
-		return err
-	}
-	_, err = run(ctx, bytes.NewReader(manifest), filepath.Join(plan.Bin, "kubectl"), "--kubeconfig", plan.kubeconfig(),
-		"apply", "--server-side", "--field-manager=ordergrid-cluster", "--force-conflicts", "-f", "-")
-	return err
 }

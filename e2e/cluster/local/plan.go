@@ -46,6 +46,7 @@ type Plan struct {
 	Bin      string `json:"bin"`      // directory of the programs
 	BootID   string `json:"bootID"`   // the host's boot it was started in
 	Nodes    []Node `json:"nodes"`
+	Multus   string `json:"multus,omitempty"` // directory of Multus; empty without the fabric
 }
 
 // Node is one worker.
@@ -82,6 +83,7 @@ func (n Node) Labels() map[string]string {
 	if n.Pool == PoolXeon {
 		labels["feature.node.kubernetes.io/cpu-model.vendor_id"] = "Intel"
 		labels["feature.node.kubernetes.io/cpu-model.family"] = "6"
+		labels["feature.node.kubernetes.io/cpu-cpuid.AVX512F"] = "true"
 		labels["feature.node.kubernetes.io/pci-0207_15b3.present"] = "true"
 		labels["feature.node.kubernetes.io/rdma.capable"] = "true"
 		labels["feature.node.kubernetes.io/rdma.available"] = "true"

@@ -118,8 +118,17 @@ func (c *Cluster) switchOn(ctx context.Context, plan *Plan, names []string) erro
 			if err := plan.writeMachineFiles(name, ca, facts); err != nil {
 				return err
 			}
-			_, err := plan.startMachine(ctx, name, plan.machinePID(switchName))
-			return err
+			if _, err := plan.startMachine(ctx, name, plan.machinePID(switchName)); err != nil {
+				return err
+			}
+			node, err := plan.node(name)
+			if plan.Multus == "" || err != nil { // no fabric, or a machine that is no node
+				return nil
+			}
+			if err := waitContainerd(ctx, plan, node); err != nil { // its mounts are made by then
+				return err
+			}
+			return plan.joinFabric(ctx, node)
 		})
 		if err != nil {
 			return err

@@ -189,6 +189,34 @@ func (a *app) exec() *cobra.Command {
 	}
 }
 
+func (a *app) fabric() *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use:   "fabric",
+		Short: "Add a second network between the nodes, which pods get from Multus",
+		Long: `Add a second network between the nodes of a cluster that is up, and Multus, which puts
+pods on it that ask for it: by a NetworkAttachmentDefinition called "fabric" without
+spec.config, in any namespace, and the annotation k8s.v1.cni.cncf.io/networks.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, kind, err := a.open(cmd.Context(), true)
+			if err != nil {
+				return err
+			}
+			fabric, ok := c.(cluster.Fabric)
+			switch {
+			case !ok:
+				return fmt.Errorf("a second network can be added to a local cluster; this one is %s: install Multus in it and create a NetworkAttachmentDefinition", kind)
+			case remove:
+				return fabric.FabricDown(cmd.Context())
+			}
+			return fabric.FabricUp(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take it away again")
+	return cmd
+}
+
 func (a *app) binaries() *cobra.Command {
 	var dirOnly bool
 	cmd := &cobra.Command{
