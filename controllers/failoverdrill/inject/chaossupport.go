@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -151,12 +152,20 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	if !known {
 		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
 	}
+	if n.Kind == kindIO && scope.Grid != nil && scope.Grid.Spec.WriteBehind.Sink != api.SinkFile {
+		return Answer{No, fmt.Sprintf("%s is about the files of write-behind, and OrderGrid %s writes none (spec.writeBehind.sink is %s); leave the fault out", f.Type, scope.Grid.Name, scope.Grid.Spec.WriteBehind.Sink)}, nil
+	}
 	_, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: chaosGroup.Group, Kind: n.Kind}, chaosGroup.Version)
 	switch {
 	case meta.IsNoMatchError(err):
 		return Answer{No, fmt.Sprintf("Chaos Mesh is not installed: there is no kind %s in %s; %s%s", n.Kind, chaosGroup, installIt, orAnExecutor)}, nil
 	case err != nil:
 		return Answer{}, err
+	}
+	if err := shape(f); err != nil {
+		return Answer{No, err.Error()}, nil
+	}
+	switch {
 	case p.unknown:
 		return Answer{Verdict: Yes}, nil
 	case len(p.daemons) == 0:
@@ -176,6 +185,20 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 		return Answer{No, fmt.Sprintf("no chaos-daemon is ready on %s; look at DaemonSet chaos-daemon, its nodeSelector and tolerations", strings.Join(without, ", "))}, nil
 	}
 	return Answer{Verdict: Yes}, nil
+}
+
+// shape builds the fault's objects for some pod, to find what Chaos Mesh cannot be asked for.
+func shape(f *api.DrillFault) error {
+	somewhere := Plane{Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})} // an address for documentation
+	some := Fault{Spec: *f, Pods: make([]corev1.Pod, 1), Grid: &api.OrderGrid{}}
+	some.Pods[0].Name = "pod"
+	around := surroundings{planes: map[string]Plane{"pod": somewhere, "peer": somewhere}, apiServer: []string{"192.0.2.1"}, volume: "/sink"}
+	if need(f).Peers {
+		some.Peers = make([]corev1.Pod, 1)
+		some.Peers[0].Name = "peer"
+	}
+	_, err := chaosParts(&some, &around)
+	return err
 }
 
 // able says whether the kernels of all nodes can do a fault.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,6 +126,9 @@ func (e *Executor) Inject(ctx context.Context, f *Fault) error {
 	if err != nil {
 		return err
 	}
+	if err := request.Validate(); err != nil {
+		return permanent("what would be asked of executor %s is not right: %w", e.Name, err)
+	}
 	s, err := e.Service.Put(ctx, f.id(), request)
 	if err != nil {
 		return e.explain(err)
@@ -138,9 +142,7 @@ func (e *Executor) Inject(ctx context.Context, f *Fault) error {
 // explain tells a refusal, which stays, from an executor that cannot be reached.
 func (e *Executor) explain(err error) error {
 	var refusal *executor.Error
-	var field *executor.FieldError
-	switch {
-	case errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.Code != 408 && refusal.Code != 429, errors.As(err, &field):
+	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.Code != http.StatusRequestTimeout && refusal.Code != http.StatusTooManyRequests {
 		return permanent("executor %s: %w", e.Name, err)
 	}
 	return fmt.Errorf("executor %s: %w", e.Name, err)
