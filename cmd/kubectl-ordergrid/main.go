@@ -61,7 +61,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(statusCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), verifyCommand(&k), handoverCommand(&k), recoverCommand(&k))
+	root.AddCommand(statusCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), verifyCommand(&k), handoverCommand(&k), recoverCommand(&k), drillCommand(&k))
 	return root
 }
 

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+)
+
+func drillListCommand(k *kubeFlags) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List drills and their verdicts, the latest last",
+		Example: `  kubectl ordergrid drill list -A`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := k.connect()
+			if err != nil {
+				return err
+			}
+			drills, err := cluster.drills(cmd.Context(), all)
+			if err != nil {
+				return err
+			}
+			if len(drills) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no drills; kubectl ordergrid drill run SUITE --grid GRID starts one")
+				return nil
+			}
+			return writeDrills(cmd.OutOrStdout(), drills, time.Now())
+		},
+	}
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
+	return cmd
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%d arguments, allowed: none; see %s --help", len(args), cmd.CommandPath())}
+	}
+	return nil
+}
+
+func (c *cluster) drills(ctx context.Context, all bool) ([]api.FailoverDrill, error) {
+	var list api.FailoverDrillList
+	request := c.own.Get().Resource(resourceDrills)
+	if !all {
+		request = request.Namespace(c.namespace)
+	}
+	if err := request.Do(ctx).Into(&list); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list.Items, func(a, b api.FailoverDrill) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return list.Items, nil
+}
+
+// suiteText is what a drill breaks.
+func suiteText(d *api.FailoverDrill) string {
+	if d.Spec.Suite != "" {
+		return string(d.Spec.Suite)
+	}
+	return fmt.Sprintf("%d own", len(d.Spec.Faults))
+}
+
+// stateText is where a drill stands, in one word.
+func stateText(d *api.FailoverDrill) string {
+	if c := condition(d, api.ConditionRunning); c != nil {
+		return c.Reason
+	}
+	return "new"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func writeDrills(w io.Writer, drills []api.FailoverDrill, now time.Time) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "NAMESPACE\tNAME\tGRID\tSUITE\tSTATE\tSTEPS\tVERDICT\tLOST\tOUTAGE\tAGE\n")
+	for i := range drills {
+		d := &drills[i]
+		verdict, lost, outage := "-", "-", "-"
+		if c := d.Status.Certificate; c != nil {
+			verdict, lost = string(c.Verdict), fmt.Sprint(c.Lost)
+			if c.OutageMax != nil {
+				outage = rounded(c.OutageMax.Duration).String()
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, d.Spec.GridRef.Name, suiteText(d), stateText(d), orDash(d.Status.Progress),
+			verdict, lost, outage, duration.HumanDuration(now.Sub(d.CreationTimestamp.Time)))
+	}
+	return t.Flush()
+}
+
+func drillStatusCommand(k *kubeFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "status NAME",
+		Short:   "Show where a drill stands, its steps, and whether a fault is in place",
+		Example: `  kubectl ordergrid drill status pull-the-plug-x7c2d -n trading`,
+		Args:    oneDrill,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, err := k.connect()
+			if err != nil {
+				return err
+			}
+			d, err := cluster.drill(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return writeDrill(cmd.OutOrStdout(), d, time.Now())
+		},
+	}
+}
+
+func writeDrill(w io.Writer, d *api.FailoverDrill, now time.Time) error {
+	s := &d.Status
+	fmt.Fprintf(w, "%s: %s on grid %s, seed %d, %s of %d steps finished\n\n", d.Name, suiteText(d), d.Spec.GridRef.Name, s.Seed, fmt.Sprint(s.FinishedSteps), s.PlannedSteps)
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "CONDITION\tSTATUS\tSINCE\tREASON\tMESSAGE\n")
+	for _, c := range s.Conditions {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)), c.Reason, c.Message)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, k := range s.Skipped {
+		fmt.Fprintf(w, "\nskipped: %s (%s): %s\n", k.Fault, k.Type, k.Message)
+	}
+	if len(s.Steps) > 0 {
+		fmt.Fprintf(t, "\nSTEP\tFAULT\tTYPE\tTARGETS\tPROVIDER\tSTATE\tWITNESS\tOUTCOME\tOUTAGE\tREDUNDANT AFTER\tP99 BEFORE/DURING/AFTER\n")
+	}
+	for i := range s.Steps {
+		writeStep(t, &s.Steps[i])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if s.Certificate != nil {
+		_, err := fmt.Fprintf(w, "\n%s\n", certificateLine(s.Certificate))
+		return err
+	}
+	return nil
+}
+
+func writeStep(t io.Writer, s *api.DrillStep) {
+	witness, outage, redundant, p99 := "-", "-", "-", "-"
+	if s.Witness != nil {
+		witness = string(s.Witness.State)
+	}
+	if s.Outage != nil {
+		outage = rounded(s.Outage.Duration).String()
+	}
+	if s.RedundantAfter != nil {
+		redundant = rounded(s.RedundantAfter.Duration).String()
+	}
+	if s.P99Before != nil && s.P99During != nil && s.P99After != nil {
+		p99 = fmt.Sprintf("%s/%s/%s", rounded(s.P99Before.Duration), rounded(s.P99During.Duration), rounded(s.P99After.Duration))
+	}
+	target := "-"
+	if len(s.Targets)+len(s.Nodes) > 0 {
+		target = targetText(s)
+	}
+	fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Index+1, s.Fault, s.Type, target, orDash(s.Provider), s.State, witness, orDash(string(s.Outcome)), outage, redundant, p99)
+}
+
+func drillSuitesCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "suites [NAME]",
+		Short: "List the suites, or the faults of one",
+		Long: `Lists the suites that come with OrderGrid, and with a name the faults of one. -o yaml prints them in the form of
+spec.faults of a FailoverDrill, to be changed and used as faults of your own. No cluster is asked.`,
+		Example: `  kubectl ordergrid drill suites
+  kubectl ordergrid drill suites network -o yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("%d arguments, allowed: the name of one suite, or none", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "text" && output != "yaml" {
+				return usageError{fmt.Errorf("--output: value %q, allowed: text, yaml", output)}
+			}
+			if len(args) == 0 {
+				return writeSuites(cmd.OutOrStdout())
+			}
+			s, err := suites.ByName(api.DrillSuite(args[0]))
+			if err != nil {
+				return usageError{err}
+			}
+			if output == "yaml" {
+				text, err := yaml.Marshal(map[string]any{"faults": s.Faults})
+				if err == nil {
+					_, err = cmd.OutOrStdout().Write(text)
+				}
+				return err
+			}
+			return writeSuite(cmd.OutOrStdout(), &s)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, yaml")
+	return cmd
+}
+
+func writeSuites(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "SUITE\tFAULTS\tREPETITIONS\tORDERS/S A PROBE\tSHOWS\n")
+	for _, s := range suites.All() {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", s.Name, len(s.Faults), s.Repetitions, s.RatePerProbe, s.Shows)
+	}
+	return t.Flush()
+}
+
+func writeSuite(w io.Writer, s *suites.Suite) error {
+	fmt.Fprintf(w, "%s\nshows: %s\nneeds: %s\n%d repetitions, order %s, %d orders/s of each probe\n\n", s.Name, s.Shows, s.Needs, s.Repetitions, s.Order, s.RatePerProbe)
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "FAULT\tTYPE\tTARGET\tLASTS\tSTARTS\tEXPECTED\n")
+	resolved, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name})
+	if err != nil {
+		return err
+	}
+	for _, f := range resolved.Faults {
+		target, lasts := "the grid", "a moment"
+		if f.Target != nil {
+			target = string(f.Target.Role)
+			if f.Target.Peer != "" {
+				target += " and " + string(f.Target.Peer)
+			}
+		}
+		if f.Duration != nil {
+			lasts = f.Duration.Duration.String()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.Type, target, lasts, f.Start, expectText(f.Expect))
+	}
+	return t.Flush()
+}
+
+func expectText(e *api.DrillExpectation) string {
+	if e == nil {
+		return "what steadyState says"
+	}
+	var parts []string
+	if e.Injection == api.InjectionRefused {
+		parts = append(parts, "is refused")
+	}
+	if e.Outage != nil {
+		parts = append(parts, "outage at most "+e.Outage.Duration.String())
+	}
+	if e.P99 != nil {
+		parts = append(parts, "p99 at most "+e.P99.Duration.String())
+	}
+	if e.FailedOrders == api.FailedOrdersNone {
+		parts = append(parts, "no failed order")
+	}
+	switch e.Grid {
+	case api.GridNotRedundant:
+		parts = append(parts, "the grid warns")
+	case api.GridRefusesOrders:
+		parts = append(parts, "the grid refuses orders")
+	}
+	return strings.Join(parts, ", ")
+}
