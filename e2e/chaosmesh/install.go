@@ -165,17 +165,42 @@ func (m *Mesh) chart() kube.Chart {
 	return kube.Chart{Helm: m.helm, Release: release, Namespace: Namespace, Foreign: true}
 }
 
-// wait returns when the controller manager and a daemon on every node are ready.
+// wait returns when the controller manager and a daemon on every node are ready
+// and the API server reaches the webhooks, which the manager serves a moment later.
 func (m *Mesh) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	start := time.Now()
-	err := kube.WaitFor(ctx, "a ready Chaos Mesh", func(s string) { m.report("%s", s) }, func(ctx context.Context) (bool, string, error) {
+	say := func(s string) {
+		if s != "" {
+			m.report("%s", s)
+		}
+	}
+	err := kube.WaitFor(ctx, "a ready Chaos Mesh", say, func(ctx context.Context) (bool, string, error) {
 		state, err := m.Status(ctx)
-		return err == nil && state.Ready(), state.String(), err
+		if err != nil || !state.Ready() {
+			return false, state.String(), err
+		}
+		return true, "", m.tryWebhooks(ctx)
 	})
 	if err == nil {
 		m.report("Chaos Mesh is ready after %s", time.Since(start).Round(100*time.Millisecond))
 	}
 	return err
+}
+
+// tryWebhooks lets the API server consider a fault that nothing is done about.
+func (m *Mesh) tryWebhooks(ctx context.Context) error {
+	fault := asUnstructured(map[string]any{
+		"apiVersion": Group + "/v1alpha1", "kind": "PodChaos",
+		"metadata": map[string]any{"namespace": Namespace, "generateName": "trial-"},
+		"spec": map[string]any{
+			"action": "pod-kill", "mode": "one",
+			"selector": map[string]any{"namespaces": []any{Namespace}, "labelSelectors": map[string]any{"no": "pod"}},
+		},
+	})
+	if err := m.api.Create(ctx, fault, client.DryRunAll); err != nil {
+		return fmt.Errorf("a dry run of a fault: %w", err)
+	}
+	return nil
 }

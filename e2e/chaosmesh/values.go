@@ -7,6 +7,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// AnnotationLacks is on the daemon's pods where their image lacks what some kinds
+// of fault take: the kinds, with commas. A fault of such a kind fails half-way.
+const AnnotationLacks = "ordergrid.dev/chaos-mesh-lacks"
+
+// lacks are the kinds whose helpers are published as binaries only, outside of
+// every package registry, or which take a server that is left out.
+var lacks = []string{"BlockChaos", "DNSChaos", "HTTPChaos", "IOChaos", "JVMChaos", "KernelChaos"}
+
 // settings are what differs between clusters.
 type settings struct {
 	manager, daemon string // image repositories, with registry; "" is the published one
@@ -31,6 +39,7 @@ func (s settings) values() ([]byte, error) {
 		// The chart's list of capabilities is enough for what our image can do, and
 		// the local cluster's API server refuses privileged containers.
 		daemon["privileged"] = false
+		daemon["podAnnotations"] = map[string]any{AnnotationLacks: strings.Join(lacks, ",")}
 	}
 	return yaml.Marshal(map[string]any{
 		"controllerManager": manager, "chaosDaemon": daemon,
