@@ -51,6 +51,7 @@ var (
 	ErrUnsupported        = errors.New("unsupported request")
 	ErrSnapshotRequired   = errors.New("entries are freed")
 	ErrSessionMoved       = errors.New("session is open on another connection")
+	ErrSinkUnreadable     = errors.New("sink cannot be read")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -58,7 +59,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeOverloaded: ErrOverloaded, wire.CodeSessionUnknown: ErrSessionUnknown, wire.CodeSessionWindow: ErrSessionWindow,
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
-	wire.CodeSnapshotRequired: ErrSnapshotRequired,
+	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
 }
 
 // RejectError is a refusal: the order was not accepted and took no sequence

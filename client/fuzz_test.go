@@ -115,6 +115,10 @@ func FuzzHandshake(f *testing.F) {
 			caller := &caller{client: c, calls: map[uint64]*call{1: {w: newWaiter()}}, next: 1}
 			caller.onFrame(k, frame) //nolint:errcheck // it must not panic
 			caller.refusal(frame)    //nolint:errcheck // it must not panic
+			var files wire.SinkFiles
+			if wire.DecodeSinkFiles(frame, &files) == nil && len(files.Files) > wire.MaxSinkFiles {
+				t.Fatalf("%d files", len(files.Files))
+			}
 			var reply wire.GetReply
 			if request := (wire.Get{By: wire.ByID, Seq: 1}); wire.DecodeGetReply(frame, &reply) == nil && reply.Status == wire.GetFound && checkReply(&request, &reply) == nil {
 				(&OrderView{entry: reply.Entry}).Order() // it must not panic

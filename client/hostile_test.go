@@ -57,7 +57,7 @@ func TestDialHostileServer(t *testing.T) {
 		"length 4 GiB":     {raw("\xff\xff\xff\xff\x02\x00\x00\x00"), "length is 4294967295, allowed: 8..1048576"},
 		"closes":           {func(*fakeConn, []byte) []byte { return nil }, "EOF"},
 		"empty welcome":    {raw("\x08\x00\x00\x00\x02\x00\x00\x00"), "Welcome: length is 8"},
-		"version 99":       {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), "version is 99, allowed: 1..1"},
+		"version 99":       {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), fmt.Sprintf("version is 99, allowed: %d..%d", wire.MinVersion, wire.Version)},
 		"another grid":     {welcome(wire.Welcome{Version: 1, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
 		"goaway":           {raw(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayLimit, Text: []byte("too many connections")}))), "too many connections"},
 		"a peer's frame":   {raw("\x08\x00\x00\x00\x40\x00\x00\x00"), "Welcome"},

@@ -41,6 +41,7 @@ type pumpOwner interface {
 type conn struct {
 	st       stream
 	addr     string
+	version  uint16 // of the protocol that both speak
 	in       []byte // in[r:w] is read and not handled yet
 	r, w     int
 	reading  bool // somebody leads

@@ -54,6 +54,15 @@ func TestRealGrid(t *testing.T) {
 			t.Fatalf("the sink never had all orders\n%s", &text)
 		}
 	}
+	nodes, err := verify.Run(t.Context(), verify.FromClient(c), verify.Options{NodeSinks: true})
+	if err != nil || nodes.ExitCode() != verify.ExitEqual {
+		t.Fatalf("through the nodes: %+v, %v", nodes, err)
+	}
+	for i, p := range nodes.Partitions {
+		if want := r.Partitions[i].Sink; p.Sink.Orders != want.Orders || p.Sink.Missing != 0 || len(p.Sink.Files) == 0 {
+			t.Errorf("%s: through the nodes %+v, from the directory %+v", p.ID, p.Sink, want)
+		}
+	}
 	if r.ExitCode() != verify.ExitEqual {
 		t.Errorf("exit code %d", r.ExitCode())
 	}

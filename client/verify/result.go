@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Exit codes of the commands that print a Result.
@@ -80,7 +81,9 @@ type Sink struct {
 	Duplicates uint64 `json:"duplicates"`
 	OutOfOrder uint64 `json:"outOfOrder"`
 	Behind     uint64 `json:"behind"` // entries up to Common that the sink does not have yet
-	Error      string `json:"error,omitempty"`
+	// SetAside are files of nodes that belong to another history than the log: not compared.
+	SetAside []string `json:"setAside,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 func (p *Partition) problem(format string, args ...any) {
@@ -164,6 +167,9 @@ func (p *Partition) text(out *printer) {
 	}
 	if s := p.Sink; s != nil {
 		out.printf("  sink     %d files, entries %d..%d, orders %d, missing %d, repeats around failovers %d, duplicates %d, out of order %d, behind %d", len(s.Files), s.First, s.Last, s.Orders, s.Missing, s.Repeats, s.Duplicates, s.OutOfOrder, s.Behind)
+		if len(s.SetAside) > 0 {
+			out.printf(", set aside and not compared: %s", strings.Join(s.SetAside, " "))
+		}
 		if s.Error != "" {
 			out.printf("  NOT READ: %s", s.Error)
 		}

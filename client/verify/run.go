@@ -44,6 +44,9 @@ type Options struct {
 	SinkDir string
 	// Grid is the name that sink files begin with. Required with SinkDir.
 	Grid string
+	// NodeSinks asks the nodes for the files of their sinks; g is a NodeSinks then, and
+	// SinkDir empty.
+	NodeSinks bool
 }
 
 // Run checks the grid. The error is about the call itself; what is wrong with
@@ -52,6 +55,9 @@ type Options struct {
 func Run(ctx context.Context, g Grid, o Options) (*Result, error) {
 	if o.SinkDir != "" && o.Grid == "" {
 		return nil, fmt.Errorf("verify: Grid is empty, allowed: the grid's name, which sink files begin with")
+	}
+	if _, ok := g.(NodeSinks); o.NodeSinks && (!ok || o.SinkDir != "") {
+		return nil, fmt.Errorf("verify: NodeSinks with SinkDir %q of a %T, allowed: without SinkDir, of what FromClient makes", o.SinkDir, g)
 	}
 	table := g.Table()
 	want := map[wire.PartitionID]bool{}
@@ -100,9 +106,12 @@ func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *O
 	defer cancel()
 	p.Common = commonPrefix(p, feeds)
 	var sink *sinkFiles
-	if o.SinkDir != "" {
+	switch {
+	case o.SinkDir != "":
 		sink = openSink(o.SinkDir, o.Grid+"-"+p.ID+".log", p)
 		defer sink.close()
+	case o.NodeSinks:
+		sink = openNodeSinks(ctx, g.(NodeSinks), g.Table(), info.ID, p)
 	}
 	c := comparison{p: p, feeds: feeds, sink: sink}
 	c.run()

@@ -26,6 +26,7 @@ import (
 type sinkFiles struct {
 	p       *Partition
 	files   []*sinkFile
+	partly  bool   // not every pod was asked
 	top     uint64 // last seq of the log compared
 	lineage uint64 // of the entries compared now
 	epochs  []uint64
@@ -40,10 +41,24 @@ type epochRepeats struct {
 	paths          []string
 }
 
+func newSink(p *Partition) *sinkFiles {
+	p.Sink = &Sink{Files: []string{}}
+	return &sinkFiles{p: p}
+}
+
+// add takes a file in, or notes why it cannot be read.
+func (s *sinkFiles) add(name string, f *sinkFile, err error) {
+	if err != nil {
+		s.p.Sink.Error = err.Error()
+		return
+	}
+	s.p.Sink.Files = append(s.p.Sink.Files, name)
+	s.files = append(s.files, f)
+}
+
 // openSink opens <dir>/<name> and <dir>/*/<name>.
 func openSink(dir, name string, p *Partition) *sinkFiles {
-	s := &sinkFiles{p: p}
-	p.Sink = &Sink{Files: []string{}}
+	s := newSink(p)
 	if _, err := os.ReadDir(dir); err != nil {
 		p.Sink.Error = err.Error()
 		return s
@@ -54,14 +69,9 @@ func openSink(dir, name string, p *Partition) *sinkFiles {
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		f, err := openSinkFile(path)
-		if err != nil {
-			p.Sink.Error = err.Error()
-			continue
-		}
 		rel, _ := filepath.Rel(dir, path) // both come from dir
-		p.Sink.Files = append(p.Sink.Files, rel)
-		s.files = append(s.files, f)
+		f, err := openSinkFile(path)
+		s.add(rel, f, err)
 	}
 	if len(paths) == 0 && p.Sink.Error == "" {
 		p.Sink.Error = fmt.Sprintf("%s: no file %s in it or in a directory of it", dir, name)
@@ -83,7 +93,7 @@ func globQuote(dir string) string {
 
 func (s *sinkFiles) close() {
 	for _, f := range s.files {
-		f.f.Close() //nolint:errcheck // read only
+		f.close()
 	}
 }
 
@@ -117,12 +127,24 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 		sink.First = e.Seq
 	}
 	if e.Seq > sink.Last+1 && sink.Last != 0 {
-		sink.Missing += e.Seq - sink.Last - 1
-		s.p.problem("sink: entries %d..%d are in no file, later ones are", sink.Last+1, e.Seq-1)
+		s.missing(sink.Last+1, e.Seq-1)
 	}
 	sink.Last = e.Seq
 	if e.Kind == order.KindOrder {
 		sink.Orders++
+	}
+}
+
+// missing: entries that no file has, and later ones do. A file that could not be
+// read, or a pod that could not be asked, may have them.
+func (s *sinkFiles) missing(from, to uint64) {
+	s.p.Sink.Missing += to - from + 1
+	switch {
+	case s.p.Sink.Error != "":
+	case s.partly:
+		s.p.Sink.Error = fmt.Sprintf("entries %d..%d are in no file of the nodes that the grid knows, %v; a pod that is away may have them", from, to, s.p.Sink.Files)
+	default:
+		s.p.problem("sink: entries %d..%d are in no file, later ones are", from, to)
 	}
 }
 
@@ -214,7 +236,11 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 	switch {
 	case err != nil:
 		f.over = true
-		if !errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
+		case f.f == nil && !isLineError(err): // the way to it, not the file
+			s.p.Sink.Error = err.Error()
+		default:
 			s.p.problem("sink %s line %d: %v", f.path, f.number, err)
 		}
 	case last.seq == 0:
@@ -234,8 +260,7 @@ func (s *sinkFiles) finish() {
 	s.judge()
 	sink := s.p.Sink
 	if begin := s.p.Freed + 1; sink.First > begin { // what is freed is in the files alone: nothing to compare it with
-		sink.Missing += sink.First - begin
-		s.p.problem("sink: entries %d..%d are in no file, later ones are", begin, sink.First-1)
+		s.missing(begin, sink.First-1)
 	}
 	if sink.Last < s.top {
 		sink.Behind = s.top - sink.Last
@@ -245,7 +270,7 @@ func (s *sinkFiles) finish() {
 // sinkFile is one file of the file sink, read line by line.
 type sinkFile struct {
 	path   string
-	f      *os.File
+	f      *os.File // nil: a node reads it
 	r      *bufio.Reader
 	number int // of the line read last
 	first  uint64
@@ -270,13 +295,37 @@ func openSinkFile(path string) (*sinkFile, error) {
 		return nil, err
 	}
 	s := &sinkFile{path: path, f: f, r: bufio.NewReaderSize(f, maxLine)}
-	header, err := s.r.ReadSlice('\n')
-	s.number = 1
-	if err != nil || !bytes.HasPrefix(header, []byte("# ordergrid sink v1")) {
-		f.Close() //nolint:errcheck // read only
-		return nil, fmt.Errorf("%s: the first line is %.60q, allowed: one that begins with \"# ordergrid sink v1\"", path, bytes.TrimSpace(header))
+	if err := s.header(); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
+}
+
+func (s *sinkFile) close() {
+	if s.f != nil {
+		s.f.Close() //nolint:errcheck // read only
+	}
+}
+
+func (s *sinkFile) header() error {
+	header, err := s.r.ReadSlice('\n')
+	s.number = 1
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
+		return err
+	case err != nil || !bytes.HasPrefix(header, []byte("# ordergrid sink v1")):
+		return fmt.Errorf("%s: the first line is %.60q, allowed: one that begins with \"# ordergrid sink v1\"", s.path, bytes.TrimSpace(header))
+	}
+	return nil
+}
+
+// lineError is about a line, not about reading it.
+type lineError struct{ error }
+
+func isLineError(err error) bool {
+	var e lineError
+	return errors.As(err, &e)
 }
 
 // read takes the next line. A last line without its newline is being written
@@ -286,7 +335,7 @@ func (s *sinkFile) read() error {
 		b, err := s.r.ReadSlice('\n')
 		if err != nil {
 			if errors.Is(err, bufio.ErrBufferFull) {
-				return fmt.Errorf("the line has more than %d bytes", maxLine)
+				return lineError{fmt.Errorf("the line has more than %d bytes", maxLine)}
 			}
 			return err
 		}
@@ -296,7 +345,7 @@ func (s *sinkFile) read() error {
 			continue
 		}
 		if s.line, err = parseSinkLine(b); err != nil {
-			return err
+			return lineError{err}
 		}
 		s.have = true
 		return nil

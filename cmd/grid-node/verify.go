@@ -20,20 +20,24 @@ func (e exitError) Error() string { return e.text }
 func verifyCommand() *cobra.Command {
 	var f clientFlags
 	var partitions []string
-	var sinkDir string
+	var sinkDir, sinks string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Compare the logs of all replicas byte for byte",
 		Long: `Read the committed log of every replica of every partition and compare them byte
 for byte; check that numbers are dense, the hash chain unbroken and no order there twice.
-With --sink-dir also that the file sink has every entry. The grid may be serving meanwhile.
+With --sink-dir, or --sinks=nodes, also that the file sink has every entry. The grid may be
+serving meanwhile.
 
 Exit codes: 0 equal, 1 a difference was found, 4 something could not be read.`,
-		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sink-dir ./sink --grid dev",
+		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sinks nodes\n  grid-node verify --sink-dir ./sink --grid dev",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := verify.Options{SinkDir: sinkDir, Grid: f.grid}
+			if err := verify.ParseSinks(sinks, &o); err != nil {
+				return usageError{err}
+			}
 			if sinkDir != "" && f.grid == "" {
 				return usageError{fmt.Errorf(`--grid: value "", allowed: the grid's name; --sink-dir needs it to find the files`)}
 			}
@@ -69,6 +73,7 @@ Exit codes: 0 equal, 1 a difference was found, 4 something could not be read.`,
 	f.add(cmd)
 	cmd.Flags().StringSliceVar(&partitions, "partition", nil, "partitions to compare, for example s0p1; default all")
 	cmd.Flags().StringVar(&sinkDir, "sink-dir", "", "directory of the file sink of all nodes; needs --grid")
+	cmd.Flags().StringVar(&sinks, "sinks", "", verify.SinksHelp)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }

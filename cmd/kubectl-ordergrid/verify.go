@@ -15,6 +15,7 @@ type verifyFlags struct {
 	reachFlags
 	partitions []string
 	sinkDir    string
+	sinks      string
 	output     string
 	timeout    time.Duration
 }
@@ -27,11 +28,13 @@ func verifyCommand(k *kubeFlags) *cobra.Command {
 		Long: `Reads the committed log of every replica of every partition and compares them byte
 for byte; checks that sequence numbers are dense, that the hash chain is unbroken and
 that no order is there twice. The grid may be serving meanwhile; nothing is changed.
+With --sinks=nodes also that the file sinks have every entry, read through the nodes.
 
 ` + reachHelp + `
 
 Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read.`,
 		Example: `  kubectl ordergrid verify trades -n trading
+  kubectl ordergrid verify trades -n trading --sinks nodes
   kubectl ordergrid verify dev --endpoint 127.0.0.1:7400 --sink-dir /tmp/sink -o json`,
 		Args: oneGrid,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
@@ -40,6 +43,7 @@ Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read.
 	f.register(fl)
 	fl.StringSliceVar(&f.partitions, "partition", nil, "check these only, for example s0p1; default all")
 	fl.StringVar(&f.sinkDir, "sink-dir", "", "also compare with the file sinks in this local directory")
+	fl.StringVar(&f.sinks, "sinks", "", verify.SinksHelp)
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "for everything")
 	return cmd
@@ -50,6 +54,9 @@ func (f *verifyFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 		return usageError{fmt.Errorf("--output: value %q, allowed: text, json", f.output)}
 	}
 	o := verify.Options{SinkDir: f.sinkDir, Grid: grid}
+	if err := verify.ParseSinks(f.sinks, &o); err != nil {
+		return usageError{err}
+	}
 	parts, err := parsePartitions(f.partitions)
 	if err != nil {
 		return err

@@ -95,6 +95,8 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 		}
 		p.step(&n.ev)
 		return nil
+	case wire.TypeListSinks, wire.TypeReadSink:
+		return n.askSink(l, t, frame)
 	case wire.TypeTableRequest:
 		return n.answerTable(l, frame)
 	case wire.TypePing:
@@ -103,7 +105,7 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 		return saidGoaway(frame)
 	}
 	n.counters.BadFrames++
-	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: TableRequest, OpenSession, Submit, Get, ReadLog, Ping", t))
+	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: TableRequest, OpenSession, Submit, Get, ReadLog, ListSinks, ReadSink, Ping", t))
 }
 
 func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {

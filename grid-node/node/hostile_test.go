@@ -108,7 +108,7 @@ func TestHostileFrames(t *testing.T) {
 		"first frame claims a megabyte":    {header(1<<20, 1), "allowed: a Hello of at most 1024"},
 		"Submit before Hello":              {submit, "first frame is Submit, allowed: Hello"},
 		"wrong magic":                      {bad(asClient, 8, 'X'), "magic"},
-		"future version only":              {wire.AppendHello(nil, &wire.Hello{MinVersion: 9, MaxVersion: 12, Role: wire.RoleClient, Grid: []byte("g")}), "versions 9..12, this node speaks 1..1"},
+		"future version only":              {wire.AppendHello(nil, &wire.Hello{MinVersion: 9, MaxVersion: 12, Role: wire.RoleClient, Grid: []byte("g")}), fmt.Sprintf("versions 9..12, this node speaks %d..%d", wire.MinVersion, wire.Version)},
 		"unknown role":                     {bad(asClient, 16, 77), "role is 77"},
 		"another grid":                     {wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: 1, Role: wire.RoleClient, Grid: []byte("other")}), `grid is "other", this node serves "g"`},
 		"Hello with a lying length":        {bad(asClient, 28, 200), "gridLen"},

@@ -15,6 +15,7 @@ type link struct {
 	role    wire.Role // of the dialler
 	peer    *peer     // set for peer links, and for bulk links that we dialled
 	boot    uint64    // boot id of the other process, peers only
+	version uint16    // of the protocol that both speak
 	helloBy int64     // Mono until when Hello or Welcome has to arrive
 	name    string    // member id of the other node, or what a client calls itself
 	warm    string    // the configured name that was dialled, see warmUp
@@ -81,7 +82,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 	case !m.Role.IsNode() && n.closing():
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
 	}
-	l.role, l.name, l.boot = m.Role, string(m.Member), m.BootID
+	l.role, l.name, l.boot, l.version = m.Role, string(m.Member), m.BootID, wire.Negotiate(&m)
 	if m.Role.IsNode() {
 		if _, boot, err := wire.ParseMemberID(l.name); err != nil || boot != m.BootID || len(m.Address) == 0 {
 			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("node %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
@@ -93,9 +94,9 @@ func (n *Node) hello(l *link, frame []byte) error {
 		}
 	}
 	if m.Role == wire.RoleLiveness { // its thread says Welcome
-		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: string(m.Address), member: l.name})
+		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: string(m.Address), member: l.name, version: l.version})
 	}
-	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self)))
+	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
 	n.awaiting.remove(l)
 	l.state = ready
 	switch m.Role {
@@ -111,10 +112,17 @@ func (n *Node) hello(l *link, frame []byte) error {
 	return nil
 }
 
-// welcomeOf is what a node says to everybody. There is one version so far, so
-// the one negotiated is the one spoken.
-func welcomeOf(cfg *Config, self string) *wire.Welcome {
-	return &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(cfg.Grid), Member: []byte(self)}
+// welcomeOf is what a node says to everybody, with the version negotiated.
+func welcomeOf(cfg *Config, self string, version uint16) *wire.Welcome {
+	return &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(cfg.Grid), Member: []byte(self)}
+}
+
+// checkVersion refuses a node that answers with a version it was not offered.
+func checkVersion(m *wire.Welcome) error {
+	if m.Version < wire.MinVersion || m.Version > wire.Version {
+		return &wire.FrameError{Type: wire.TypeWelcome, Field: "version", Value: uint64(m.Version), Allowed: fmt.Sprintf("%d..%d", wire.MinVersion, wire.Version)}
+	}
+	return nil
 }
 
 // welcome ends the handshake of a connection we dialled.
@@ -127,11 +135,14 @@ func (n *Node) welcome(l *link, frame []byte) error {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
 	_, boot, err := wire.ParseMemberID(string(m.Member))
+	if err == nil {
+		err = checkVersion(&m)
+	}
 	if err != nil {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
 	n.awaiting.remove(l)
-	l.state, l.boot, l.name = ready, boot, string(m.Member)
+	l.state, l.boot, l.name, l.version = ready, boot, string(m.Member), m.Version
 	if l.role == wire.RoleBulk {
 		n.bulkReady(l)
 		return nil

@@ -49,6 +49,7 @@ type liveness struct {
 type pulse struct {
 	addr    string          // data port of the other node
 	member  string          // of the other process, once known
+	version uint16          // of the protocol, of one that was accepted
 	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
 	helloBy int64
@@ -172,7 +173,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 	}
 	l.links.Add(1)
 	l.heard[c] = c.Tag.(*pulse)
-	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self)))
+	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self, l.heard[c].version)))
 }
 
 // OnFrames implements transport.Handler.
@@ -217,6 +218,9 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 	case p.state == awaitWelcome:
 		var m wire.Welcome
 		if err := wire.DecodeWelcome(frame, &m); err != nil {
+			return err
+		}
+		if err := checkVersion(&m); err != nil {
 			return err
 		}
 		p.state, p.heardAt, p.member = ready, now.Mono, string(m.Member)

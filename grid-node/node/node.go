@@ -58,6 +58,7 @@ type Node struct {
 	acks      uint64 // acknowledgements of other members, likewise
 	fabric    metrics.Fabric
 	api       arbiterContact
+	sinkAsked chan sinkRequest
 
 	ctx    context.Context // ends with the node: arbiter calls, write-behind
 	cancel context.CancelFunc
@@ -69,7 +70,8 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, hurry: make(chan struct{})}
+	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, hurry: make(chan struct{}),
+		sinkAsked: make(chan sinkRequest, maxSinkReads)}
 	if err := checkCgroup(cfg.MemoryLimit); err != nil {
 		return nil, err
 	}
@@ -137,6 +139,7 @@ func (n *Node) Run(ctx context.Context) error {
 	for _, p := range n.parts {
 		n.wg.Go(func() { n.watch(p) })
 	}
+	go n.readSinks(n.ctx)
 	n.wg.Go(func() {
 		select {
 		case <-ctx.Done():

@@ -68,6 +68,10 @@ func requestID(t wire.Type, frame []byte) (reqID uint64, slot uint32, err error)
 		var m wire.Get
 		err = wire.DecodeGet(frame, &m)
 		reqID = m.ReqID
+	case wire.TypeListSinks, wire.TypeReadSink:
+		var m wire.ReadSink
+		err = decodeSinkRequest(t, frame, &m)
+		reqID = m.ReqID
 	default:
 		var m wire.ReadLog
 		err = wire.DecodeReadLog(frame, &m)

@@ -164,13 +164,16 @@ type Request struct {
 }
 
 // AppendRequest appends a TableRequest, Ping or Pong frame.
-func AppendRequest(dst []byte, t Type, m *Request) []byte {
-	dst, f := begin(dst, t, 0, 0, HeaderSize+8)
+func AppendRequest(dst []byte, t Type, m *Request) []byte { return AppendRequestOn(dst, t, 0, m) }
+
+// AppendRequestOn appends a ListSinks frame, which is about a partition.
+func AppendRequestOn(dst []byte, t Type, p PartitionID, m *Request) []byte {
+	dst, f := begin(dst, t, 0, p, HeaderSize+8)
 	le.PutUint64(f[8:], m.ReqID)
 	return dst
 }
 
-// DecodeRequest decodes a TableRequest, Ping or Pong frame.
+// DecodeRequest decodes a TableRequest, Ping, Pong or ListSinks frame.
 func DecodeRequest(f []byte, t Type, m *Request) error {
 	if err := open(f, t, HeaderSize+8, true); err != nil {
 		return err

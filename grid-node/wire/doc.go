@@ -12,13 +12,6 @@
 // to be well.
 package wire
 
-// Version is the protocol version this package speaks; MinVersion is the
-// oldest it still accepts. Two neighbouring releases always share a version.
-const (
-	Version    = 1
-	MinVersion = 1
-)
-
 // Magic opens every Hello: the bytes "OGR1".
 const Magic uint32 = 'O' | 'G'<<8 | 'R'<<16 | '1'<<24
 

@@ -7,7 +7,7 @@ var le = binary.LittleEndian
 // Type is the kind of a frame.
 type Type uint8
 
-// Frame types of protocol version 1.
+// Frame types. Those of the sinks are of version 2, all others of version 1.
 const (
 	TypeHello         Type = 0x01
 	TypeWelcome       Type = 0x02
@@ -38,6 +38,11 @@ const (
 	TypeLogChunk Type = 0x61
 	TypePing     Type = 0x62
 	TypePong     Type = 0x63
+
+	TypeListSinks Type = 0x64
+	TypeSinkFiles Type = 0x65
+	TypeReadSink  Type = 0x66
+	TypeSinkChunk Type = 0x67
 )
 
 var typeNames = map[Type]string{
@@ -51,6 +56,7 @@ var typeNames = map[Type]string{
 	TypeJoin: "Join", TypeJoinReply: "JoinReply", TypeNewConfig: "NewConfig",
 	TypeSnapshotRequest: "SnapshotRequest", TypeSnapshot: "Snapshot",
 	TypeReadLog: "ReadLog", TypeLogChunk: "LogChunk", TypePing: "Ping", TypePong: "Pong",
+	TypeListSinks: "ListSinks", TypeSinkFiles: "SinkFiles", TypeReadSink: "ReadSink", TypeSinkChunk: "SinkChunk",
 }
 
 // String is the name docs/protocol.md uses, or "0xNN" for an unknown type.

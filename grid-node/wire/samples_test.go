@@ -31,6 +31,11 @@ func request(t Type) codec {
 		func(dst []byte, m *Request) []byte { return AppendRequest(dst, t, m) })
 }
 
+func requestOn(t Type) codec {
+	return codecOf(t, func(f []byte, m *Request) error { return DecodeRequest(f, t, m) },
+		func(dst []byte, m *Request) []byte { return AppendRequestOn(dst, t, samplePartition, m) })
+}
+
 func peerAck(t Type) codec {
 	return codecOf(t, func(f []byte, m *PeerAck) error { return DecodePeerAck(f, t, m) },
 		func(dst []byte, m *PeerAck) []byte { return AppendPeerAck(dst, samplePartition, t, m) })
@@ -66,6 +71,10 @@ var codecs = []codec{
 	codecOf(TypeLogChunk, DecodeLogChunk, on(AppendLogChunk)),
 	request(TypePing),
 	request(TypePong),
+	requestOn(TypeListSinks),
+	codecOf(TypeSinkFiles, DecodeSinkFiles, on(AppendSinkFiles)),
+	codecOf(TypeReadSink, DecodeReadSink, on(AppendReadSink)),
+	codecOf(TypeSinkChunk, DecodeSinkChunk, on(AppendSinkChunk)),
 }
 
 func codecFor(t Type) *codec {
@@ -85,8 +94,8 @@ func samples() map[Type]any {
 	member := TableMember{Address: []byte("10.0.0.1:7400"), Member: []byte("g-s0-0/00000000000000a1")}
 	other := TableMember{Address: []byte("10.0.0.2:7400"), Member: []byte("g-s0-1/00000000000000b2")}
 	return map[Type]any{
-		TypeHello:           &Hello{MinVersion: 1, MaxVersion: 1, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: member.Member, Address: member.Address},
-		TypeWelcome:         &Welcome{Version: 1, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: member.Member},
+		TypeHello:           &Hello{MinVersion: 1, MaxVersion: 2, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: member.Member, Address: member.Address},
+		TypeWelcome:         &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: member.Member},
 		TypeGoaway:          &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")},
 		TypeTableRequest:    &Request{ReqID: 9},
 		TypeTable:           &Table{ReqID: 9, NShards: 2, Seeds: [][]byte{[]byte("g-s1:7400")}, Parts: []TablePart{{Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{member, other}}}},
@@ -112,5 +121,9 @@ func samples() map[Type]any {
 		TypeLogChunk:        &LogChunk{ReqID: 12, Epoch: 3, CommitSeq: 5, LastSeq: 5, LastHash: 0x1122334455667788, FirstSeq: 5, Entries: noop},
 		TypePing:            &Request{ReqID: 13},
 		TypePong:            &Request{ReqID: 13},
+		TypeListSinks:       &Request{ReqID: 14},
+		TypeSinkFiles:       &SinkFiles{ReqID: 14, Total: 2, Files: []SinkFile{{Size: 4096, SetAside: true, Name: []byte("g-s2p1.log.20261121T064229.852000000Z")}, {Size: 300, Name: []byte("g-s2p1.log")}}},
+		TypeReadSink:        &ReadSink{ReqID: 15, Offset: 65536, MaxBytes: 65536, Name: []byte("g-s2p1.log")},
+		TypeSinkChunk:       &SinkChunk{ReqID: 15, Offset: 65536, Size: 65540, File: 77, Bytes: []byte("17\t3\t")},
 	}
 }

@@ -50,7 +50,7 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.decode(cut)
-			open := c.typ == TypeSubmit || c.typ == TypeGetReply || c.typ == TypePrepare || c.typ == TypeLogChunk || c.typ == TypeSnapshot
+			open := c.typ == TypeSubmit || c.typ == TypeGetReply || c.typ == TypePrepare || c.typ == TypeLogChunk || c.typ == TypeSnapshot || c.typ == TypeSinkChunk
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.typ, len(frame), n)
 			}
@@ -134,6 +134,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 4; return f }, "frame NewConfig: nMembers is 4, allowed: 1..3"},
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 3; return f }, "frame NewConfig: addressLen is 0, allowed: one length byte"},
 		{TypeReadLog, func(f []byte) []byte { clear(f[16:24]); return f }, "frame ReadLog: fromSeq is 0, allowed: 1 or more"},
+		{TypeSinkFiles, func(f []byte) []byte { f[20] = 3; return f }, "frame SinkFiles: nFiles is 3, allowed: 0..1024, at most total"},
+		{TypeSinkFiles, func(f []byte) []byte { f[16], f[17], f[20], f[21] = 0xff, 0xff, 1, 4; return f }, "frame SinkFiles: nFiles is 1025, allowed: 0..1024, at most total"},
+		{TypeSinkFiles, func(f []byte) []byte { f[16], f[20] = 9, 3; return f }, "frame SinkFiles: files is 0, allowed: 9 bytes and the name"},
+		{TypeSinkFiles, func(f []byte) []byte { return grow(f, 1) }, "frame SinkFiles: tail is 1, allowed: no bytes after the last field"},
+		{TypeReadSink, func(f []byte) []byte { f[23] = 0x80; return f }, "frame ReadSink: offset is 9223372036854841344, allowed: 0..9223372036854775807"},
+		{TypeReadSink, func(f []byte) []byte { f[28] = 200; return f }, "frame ReadSink: nameLen is 200, allowed: no more than the bytes that follow"},
+		{TypeSinkChunk, func(f []byte) []byte { return grow(f, MaxSinkBytes) }, "frame SinkChunk: bytes is 65541, allowed: at most 65536"},
 		{TypeLogChunk, func(f []byte) []byte { return grow(f, 1) }, "frame LogChunk: entries is 81, allowed: a multiple of 8 bytes"},
 	} {
 		codec := codecFor(c.typ)
@@ -187,7 +194,7 @@ func TestCodecsDoNotAllocate(t *testing.T) {
 }
 
 func TestNegotiate(t *testing.T) {
-	for _, c := range []struct{ lo, hi, want uint16 }{{1, 1, 1}, {1, 2, 1}, {0, 1, 1}, {2, 3, 0}, {0, 0, 0}} {
+	for _, c := range []struct{ lo, hi, want uint16 }{{1, 1, 1}, {1, 2, Version}, {0, 1, 1}, {1, 9, Version}, {Version, Version + 1, Version}, {Version + 1, 9, 0}, {0, 0, 0}} {
 		if got := Negotiate(&Hello{MinVersion: c.lo, MaxVersion: c.hi}); got != c.want {
 			t.Errorf("%d..%d: %d, want %d", c.lo, c.hi, got, c.want)
 		}

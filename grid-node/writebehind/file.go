@@ -28,7 +28,7 @@ var _ Sink = (*File)(nil)
 // NewFile returns the sink of one partition: <dir>/<pod>/<grid>-<partition>.log.
 func NewFile(dir, pod, grid, partition string, m *metrics.SinkMetrics) *File {
 	return &File{
-		path:    filepath.Join(dir, pod, grid+"-"+partition+".log"),
+		path:    filepath.Join(FileDir(dir, pod), FileName(grid, partition)),
 		header:  fmt.Sprintf("%s grid=%s partition=%s pod=%s columns=seq,epoch,lineage,kind,sessionID,clientSeq,receivedUnixNano,hash,clOrdID,fix\n", headerPrefix, grid, partition, pod),
 		metrics: m, durable: -1,
 	}
@@ -120,7 +120,7 @@ func (s *File) Write(b *Batch) error {
 
 // SetAside implements Sink: the file gets a name that says when.
 func (s *File) SetAside() error {
-	if err := os.Rename(s.path, s.path+"."+time.Now().UTC().Format("20060102T150405.000000000Z")); err != nil {
+	if err := os.Rename(s.path, s.path+"."+time.Now().UTC().Format(asideFormat)); err != nil {
 		return err
 	}
 	s.durable = -1

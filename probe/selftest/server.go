@@ -120,7 +120,14 @@ func (s *Server) answer(out, frame []byte) ([]byte, error) {
 	var req wire.Request
 	switch t := wire.FrameType(frame); t {
 	case wire.TypeHello:
-		return wire.AppendWelcome(out, &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: window, Grid: []byte(gridName), Member: []byte(memberName)}), nil
+		var m wire.Hello
+		if err := wire.DecodeHello(frame, &m); err != nil {
+			return nil, err
+		}
+		if wire.Negotiate(&m) == 0 {
+			return nil, fmt.Errorf("versions %d..%d, this server speaks %d..%d", m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version)
+		}
+		return wire.AppendWelcome(out, &wire.Welcome{Version: wire.Negotiate(&m), MaxFrame: wire.MaxFrame, Window: window, Grid: []byte(gridName), Member: []byte(memberName)}), nil
 	case wire.TypeTableRequest:
 		if err := wire.DecodeRequest(frame, t, &req); err != nil {
 			return nil, err

@@ -1,0 +1,134 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/grid-node/writebehind"
+)
+
+// Clients may read the files of this node's sink, so that what is downstream can
+// be compared with the logs from afar. The files are read on a goroutine of its
+// own, piece by piece and one piece at a time: the loop queues a request and copies
+// an answer, and never touches a file. A client that does not read its answers is
+// not read from (clientSoftOut).
+
+// maxSinkReads are queued; one more is refused.
+const maxSinkReads = 16
+
+// sinkRequest is a ListSinks, or a ReadSink, of a client.
+type sinkRequest struct {
+	conn uint64
+	part wire.PartitionID
+	typ  wire.Type
+	read wire.ReadSink // of a ListSinks: ReqID
+}
+
+// askSink queues a client's request, or refuses it.
+func (n *Node) askSink(l *link, t wire.Type, frame []byte) error {
+	if !wire.Speaks(l.version, t) {
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, which version %d of the protocol does not have", t, l.version))
+	}
+	p := n.partition(wire.FramePartition(frame))
+	if p == nil {
+		return n.notHere(l, t, frame)
+	}
+	req := sinkRequest{conn: l.conn.ID(), part: p.id, typ: t}
+	if err := decodeSinkRequest(t, frame, &req.read); err != nil {
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayProtocol, err.Error())
+	}
+	m := wire.Reject{RequestID: req.read.ReqID, ForType: t}
+	if n.cfg.Sink != SinkFile {
+		m.Code, m.Text = wire.CodeSinkUnreadable, fmt.Appendf(nil, "this node has no file sink (--sink=%s)", n.cfg.Sink)
+	} else {
+		req.read.Name = append([]byte(nil), req.read.Name...) // the frame is gone when this is read
+		select {
+		case n.sinkAsked <- req:
+			return nil
+		default:
+			m.Code, m.Text = wire.CodeOverloaded, fmt.Appendf(nil, "%d requests for the sink's files are waiting, allowed: %d", maxSinkReads, maxSinkReads)
+		}
+	}
+	l.conn.SetOut(wire.AppendReject(l.conn.Out(), p.id, &m))
+	return nil
+}
+
+func decodeSinkRequest(t wire.Type, frame []byte, m *wire.ReadSink) error {
+	if t == wire.TypeReadSink {
+		return wire.DecodeReadSink(frame, m)
+	}
+	var list wire.Request
+	err := wire.DecodeRequest(frame, t, &list)
+	m.ReqID = list.ReqID
+	return err
+}
+
+// readSinks answers what is queued until ctx ends. Nobody waits for it: a file
+// system that hangs must not keep the node from ending.
+func (n *Node) readSinks(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case req := <-n.sinkAsked:
+			answer := n.sinkAnswer(&req)
+			_ = n.onLoop(func() { // one answer at a time: while the loop is busy no more is read
+				if l := n.clients[req.conn]; l != nil && l.conn.Open() {
+					l.conn.SetOut(append(l.conn.Out(), answer...))
+				}
+			})
+		}
+	}
+}
+
+// sinkAnswer reads files; it is the frame to send.
+func (n *Node) sinkAnswer(req *sinkRequest) []byte {
+	dir, name := writebehind.FileDir(n.cfg.SinkDir, n.cfg.Pod), writebehind.FileName(n.cfg.Grid, req.part.String())
+	var frame []byte
+	var err error
+	if req.typ == wire.TypeListSinks {
+		frame, err = listSink(dir, name, req)
+	} else {
+		frame, err = readSink(dir, name, req)
+	}
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) { // the directory is nobody's business
+			err = fmt.Errorf("%s %.255s: %w", path.Op, filepath.Base(path.Path), path.Err)
+		}
+		return wire.AppendReject(nil, req.part, &wire.Reject{RequestID: req.read.ReqID, Code: wire.CodeSinkUnreadable, ForType: req.typ, Text: []byte(err.Error())})
+	}
+	return frame
+}
+
+func listSink(dir, name string, req *sinkRequest) ([]byte, error) {
+	files, err := writebehind.Files(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	m := wire.SinkFiles{ReqID: req.read.ReqID, Total: uint32(len(files))}
+	for _, f := range files[max(0, len(files)-wire.MaxSinkFiles):] {
+		m.Files = append(m.Files, wire.SinkFile{Size: uint64(f.Size), SetAside: f.SetAside, Name: []byte(f.Name)})
+	}
+	return wire.AppendSinkFiles(nil, req.part, &m), nil
+}
+
+func readSink(dir, name string, req *sinkRequest) ([]byte, error) {
+	r := &req.read
+	want := int(min(r.MaxBytes, wire.MaxSinkBytes))
+	if want == 0 {
+		want = wire.MaxSinkBytes
+	}
+	b := make([]byte, want)
+	p, err := writebehind.ReadFile(dir, name, string(r.Name), int64(r.Offset), b)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendSinkChunk(nil, req.part, &wire.SinkChunk{ReqID: r.ReqID, Offset: r.Offset, Size: uint64(p.Size), File: p.ID, Bytes: b[:p.N]}), nil
+}

@@ -1,0 +1,122 @@
+package writebehind
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// FileName is the name of the file that the sink of a partition writes to. One that
+// was set aside has a dot and a time behind it.
+func FileName(grid, partition string) string { return grid + "-" + partition + ".log" }
+
+// FileDir is the directory of a pod's files.
+func FileDir(dir, pod string) string { return filepath.Join(dir, pod) }
+
+// asideFormat is the time in the name of a file that was set aside: names sort by
+// it.
+const asideFormat = "20060102T150405.000000000Z"
+
+// FileInfo is one file of a sink.
+type FileInfo struct {
+	Name     string
+	Size     int64 // bytes
+	SetAside bool
+}
+
+// Files lists the files of a partition's sink in a pod's directory: those set
+// aside by age, then the one that is written to. A directory that is not there has
+// none.
+func Files(dir, name string) ([]FileInfo, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []FileInfo
+	for _, e := range entries {
+		if !isFile(e.Name(), name) {
+			continue
+		}
+		st, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // set aside or removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st.Mode().IsRegular() {
+			out = append(out, FileInfo{Name: e.Name(), Size: st.Size(), SetAside: e.Name() != name})
+		}
+	}
+	slices.SortFunc(out, func(a, b FileInfo) int {
+		switch {
+		case a.SetAside == b.SetAside:
+			return strings.Compare(a.Name, b.Name)
+		case a.SetAside:
+			return -1
+		}
+		return 1
+	})
+	return out, nil
+}
+
+// isFile says whether a name is the sink's, as it is or set aside.
+func isFile(s, name string) bool {
+	rest, ok := strings.CutPrefix(s, name)
+	if !ok || rest == "" {
+		return ok
+	}
+	return rest[0] == '.' && len(rest) == 1+len(asideFormat) && strings.Trim(rest[1:], "0123456789TZ.") == ""
+}
+
+// Piece is a part of a file, as ReadFile found it.
+type Piece struct {
+	N    int    // bytes read
+	Size int64  // of the file
+	ID   uint64 // the same as long as the name means the same file; 0 if that is not known
+}
+
+// ReadFile reads bytes of one of Files into b. file comes from outside; name is
+// that of the sink.
+func ReadFile(dir, name, file string, offset int64, b []byte) (p Piece, err error) {
+	if file == "" {
+		file = name
+	}
+	if !isFile(file, name) {
+		return p, fmt.Errorf("sink file %.80q: allowed: %s, or one of it that was set aside", file, name)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = root.Close() }()
+	// Looked at before it is opened: opening something else than a file may block.
+	if st, err := root.Lstat(file); err != nil {
+		return p, err
+	} else if !st.Mode().IsRegular() {
+		return p, fmt.Errorf("sink file %s: it is no regular file", file)
+	}
+	f, err := root.Open(file)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = f.Close() }()
+	st, err := f.Stat()
+	if err != nil {
+		return p, err
+	}
+	p.Size, p.ID = st.Size(), fileID(st)
+	p.N, err = f.ReadAt(b, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return p, err
+}
