@@ -69,7 +69,7 @@ func TestDrillFaultsAreAccepted(t *testing.T) {
 		{Name: "hand-over", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}},
 		{Name: "roll", Type: api.FaultRollingUpdate, Start: api.StartServed},
 	}
-	drill := newDrill(api.FailoverDrillSpec{Faults: faults, Repetitions: n(1000), NegativeControl: &api.DrillNegativeControl{DropOrders: 3}})
+	drill := newDrill(api.FailoverDrillSpec{Faults: faults, Repetitions: n(1000)})
 	if err := cl.Create(t.Context(), drill); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,6 @@ func TestDrillSpecIsFixed(t *testing.T) {
 		{"an order", func(s *api.FailoverDrillSpec) { s.Order = api.OrderRandom }, fixed},
 		{"repetitions", func(s *api.FailoverDrillSpec) { s.Repetitions = new(int32(3)) }, fixed},
 		{"a seed", func(s *api.FailoverDrillSpec) { s.Seed = new(int64(3)) }, fixed},
-		{"a control", func(s *api.FailoverDrillSpec) { s.NegativeControl = &api.DrillNegativeControl{DropOrders: 1} }, fixed},
 		{"the ttl", func(s *api.FailoverDrillSpec) { s.TTL.Duration = time.Minute }, fixed},
 		{"what is skipped", func(s *api.FailoverDrillSpec) { s.UnsupportedFaults = api.UnsupportedSkip }, fixed},
 		{"safety", func(s *api.FailoverDrillSpec) { s.Safety.LastCopy = api.LastCopyTake }, fixed},

@@ -48,18 +48,3 @@ const (
 	// LastCopyTake injects it: acknowledged orders will be lost.
 	LastCopyTake LastCopyPolicy = "Take"
 )
-
-// DrillNegativeControl says what is falsified in what was read back.
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.dropOrders) ? self.dropOrders : 0) + (has(self.repeatOrders) ? self.repeatOrders : 0) > 0",message="nothing is falsified; set dropOrders or repeatOrders to 1 or more, or remove negativeControl"
-type DrillNegativeControl struct {
-	// dropOrders is how many acknowledged orders are taken out of every log and file. 0 to 1000.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
-	DropOrders int32 `json:"dropOrders,omitempty"`
-
-	// repeatOrders is how many acknowledged orders are written a second time. 0 to 1000.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1000",messageExpression="'%s is out of range; allowed are 0 to 1000'.format([self])"
-	RepeatOrders int32 `json:"repeatOrders,omitempty"`
-}

@@ -10,7 +10,7 @@ import (
 // are written as Go does it, so that a Go client that sends a drill back has changed nothing.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.suite) != has(self.faults)",message="name exactly one of suite and faults: suite for a list that comes with the operator (kubectl ordergrid drill suites), faults for a list of your own"
-// +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.negativeControl) == has(oldSelf.negativeControl) && (!has(self.negativeControl) || self.negativeControl == oldSelf.negativeControl) && self.ttl == oldSelf.ttl && self.unsupportedFaults == oldSelf.unsupportedFaults",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
+// +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && self.ttl == oldSelf.ttl && self.unsupportedFaults == oldSelf.unsupportedFaults",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
 // +kubebuilder:validation:XValidation:rule="self.safety == oldSelf.safety && self.steadyState == oldSelf.steadyState && self.traffic == oldSelf.traffic",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
 // +kubebuilder:validation:XValidation:fieldPath=".state",rule="self.state == oldSelf.state || oldSelf.state == 'Run'",message="Run after Abort: an aborted drill does not go on; create another FailoverDrill"
 // +kubebuilder:validation:XValidation:fieldPath=".faults",rule="!has(self.faults) || self.faults[0].start == 'Redundant'",messageExpression="'%s starts %s, and there is no fault before it; put it after another, or set start: Redundant'.format([self.faults[0].name, self.faults[0].start])"
@@ -69,11 +69,6 @@ type FailoverDrillSpec struct {
 	// +default="Refuse"
 	// +kubebuilder:default=Refuse
 	UnsupportedFaults UnsupportedPolicy `json:"unsupportedFaults,omitempty"`
-
-	// negativeControl falsifies what was read back before it is judged: the certificate then has to say Violated, with
-	// exactly as many lost and duplicated. For whoever wants to see that a loss is found.
-	// +optional
-	NegativeControl *DrillNegativeControl `json:"negativeControl,omitempty"`
 
 	// state is Run, or Abort: no further fault is injected, what is injected is taken back, and the certificate is
 	// Invalid. Default Run.

@@ -19,7 +19,6 @@ import (
 type drillRunFlags struct {
 	grid, name, lastCopy                    string
 	repetitions, rate, probes, maxShards    int32
-	dropOrders, repeatOrders                int32
 	seed                                    int64
 	skipUnsupported, notRedundant, printing bool
 	follow                                  bool
@@ -65,8 +64,6 @@ For faults of your own write a FailoverDrill (docs/spec/failoverdrill.md), kubec
 	fl.StringVar(&f.lastCopy, "last-copy", "", "Keep refuses a fault that would end the last copy of a partition, Take injects it and loses orders; default Keep")
 	fl.BoolVar(&f.notRedundant, "allow-not-redundant", false, "inject faults although copies are missing")
 	fl.BoolVar(&f.skipUnsupported, "skip-unsupported", false, "leave out faults that nobody here can carry out, instead of not beginning")
-	fl.Int32Var(&f.dropOrders, "drop-orders", 0, "negative control: so many acknowledged orders are taken out before the judgement, which has to find them; 0 to 1000")
-	fl.Int32Var(&f.repeatOrders, "repeat-orders", 0, "negative control: so many are repeated; 0 to 1000")
 	fl.BoolVarP(&f.follow, "follow", "f", false, "show what happens until there is a certificate, and end with its verdict")
 	fl.DurationVar(&f.startTimeout, "start-timeout", 10*time.Minute, "with --follow: how long the drill may wait to begin")
 	fl.BoolVar(&f.printing, "print", false, "only print the FailoverDrill, as YAML")
@@ -138,9 +135,6 @@ func (f *drillRunFlags) build(suite string) (*api.FailoverDrill, error) {
 	}
 	if f.skipUnsupported {
 		s.UnsupportedFaults = api.UnsupportedSkip
-	}
-	if f.dropOrders != 0 || f.repeatOrders != 0 {
-		s.NegativeControl = &api.DrillNegativeControl{DropOrders: f.dropOrders, RepeatOrders: f.repeatOrders}
 	}
 	return d, nil
 }

@@ -99,7 +99,7 @@ func TestDrillSuites(t *testing.T) {
 func TestDrillPrint(t *testing.T) {
 	s := newStage(t)
 	out, err := run("drill", "run", "network", "--grid", "trades", "--name", "net", "--repetitions", "2", "--rate", "2", "--seed", "7", "--probes", "3", "--max-shards", "2",
-		"--last-copy", "Take", "--allow-not-redundant", "--skip-unsupported", "--drop-orders", "5", "--print")
+		"--last-copy", "Take", "--allow-not-redundant", "--skip-unsupported", "--print")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestDrillPrint(t *testing.T) {
 	s.must(s.cl.Create(t.Context(), d))
 	p := d.Spec
 	if d.Name != "net" || p.Suite != api.SuiteNetwork || *p.Repetitions != 2 || *p.Traffic.RatePerProbe != 2 || *p.Seed != 7 || p.Traffic.Probes != 3 || p.Safety.MaxShards != 2 ||
-		p.Safety.LastCopy != api.LastCopyTake || p.Safety.WhenNotRedundant != api.NotRedundantAllow || p.UnsupportedFaults != api.UnsupportedSkip || p.NegativeControl.DropOrders != 5 {
+		p.Safety.LastCopy != api.LastCopyTake || p.Safety.WhenNotRedundant != api.NotRedundantAllow || p.UnsupportedFaults != api.UnsupportedSkip {
 		t.Errorf("%s", out)
 	}
 	// What is printed of a suite is accepted as faults of one's own.
