@@ -51,20 +51,20 @@ type Report struct {
 	Violations []string             `json:"violations"`
 	Unread     []string             `json:"unread"`
 
-	Outage      Spread        `json:"outage"`    // worst session, per repetition
-	FirstServed Spread        `json:"first"`     // partition as a whole
-	Rejoin      Spread        `json:"rejoin"`    // worst session after service was back
-	Redundant   Spread        `json:"redundant"` // until all copies were in sync
-	Noise       Spread        `json:"noise"`     // worst session, per calm second
-	Before      Spread        `json:"before"`    // p99 of orders, per repetition
-	During      Spread        `json:"during"`
-	After       Spread        `json:"after"`
-	Reps        []Repetition  `json:"repetitions"`
-	Stalls      Spread        `json:"stalls"` // of the recording process
-	Host        history.Host  `json:"host"`
-	Notes       []string      `json:"notes"`
-	Goals       string        `json:"goals"`
-	Took        time.Duration `json:"tookNanoseconds"`
+	Outage      validate.Spread `json:"outage"`    // worst session, per repetition
+	FirstServed validate.Spread `json:"first"`     // partition as a whole
+	Rejoin      validate.Spread `json:"rejoin"`    // worst session after service was back
+	Redundant   validate.Spread `json:"redundant"` // until all copies were in sync
+	Noise       validate.Spread `json:"noise"`     // worst session, per calm second
+	Before      validate.Spread `json:"before"`    // p99 of orders, per repetition
+	During      validate.Spread `json:"during"`
+	After       validate.Spread `json:"after"`
+	Reps        []Repetition    `json:"repetitions"`
+	Stalls      validate.Spread `json:"stalls"` // of the recording process
+	Host        history.Host    `json:"host"`
+	Notes       []string        `json:"notes"`
+	Goals       string          `json:"goals"`
+	Took        time.Duration   `json:"tookNanoseconds"`
 }
 
 // Repetition with what clients saw of it.
@@ -79,20 +79,6 @@ type Repetition struct {
 	NodeLogs   []string        `json:"nodeLogs,omitempty"` // where to look when the outage is longer than the goal
 }
 
-// Spread of a quantity over repetitions; p99 by nearest rank, so with fewer than
-// 100 values it is the greatest.
-type Spread struct {
-	N   int           `json:"n"`
-	P50 time.Duration `json:"p50Nanoseconds"`
-	P99 time.Duration `json:"p99Nanoseconds"`
-	Max time.Duration `json:"maxNanoseconds"`
-}
-
-func spread(values []time.Duration) Spread {
-	slices.Sort(values)
-	return Spread{N: len(values), P50: validate.Quantile(values, 0.5), P99: validate.Quantile(values, 0.99), Max: validate.Quantile(values, 1)}
-}
-
 // New judges a history.
 func New(h *history.History) (*Report, *validate.Result, error) {
 	s, err := scenarios.Find(h.Scenario)
@@ -102,7 +88,7 @@ func New(h *history.History) (*Report, *validate.Result, error) {
 	result, timeline := validate.Check(h), validate.NewTimeline(h)
 	r := &Report{Scenario: h.Scenario, Target: h.Target, Started: h.Started, Seed: h.Seed, Rate: h.Rate, Goals: s.Goals.String(),
 		Orders: result.Orders, Reads: result.Model.Reads, Refused: h.Refused, Partitions: result.Partitions,
-		Violations: result.Violations, Unread: result.Unread, Host: h.Host, Notes: h.Notes, Noise: spread(timeline.Noise())}
+		Violations: result.Violations, Unread: result.Unread, Host: h.Host, Notes: h.Notes, Noise: validate.SpreadOf(timeline.Noise())}
 	var outage, first, rejoin, redundant, before, during, after, stalls []time.Duration
 	for i := range h.Reps {
 		rep := &h.Reps[i]
@@ -119,8 +105,8 @@ func New(h *history.History) (*Report, *validate.Result, error) {
 	for _, st := range h.Stalls {
 		stalls = append(stalls, time.Duration(st.Len))
 	}
-	r.Outage, r.FirstServed, r.Rejoin, r.Redundant = spread(outage), spread(first), spread(rejoin), spread(redundant)
-	r.Before, r.During, r.After, r.Stalls = spread(before), spread(during), spread(after), spread(stalls)
+	r.Outage, r.FirstServed, r.Rejoin, r.Redundant = validate.SpreadOf(outage), validate.SpreadOf(first), validate.SpreadOf(rejoin), validate.SpreadOf(redundant)
+	r.Before, r.During, r.After, r.Stalls = validate.SpreadOf(before), validate.SpreadOf(during), validate.SpreadOf(after), validate.SpreadOf(stalls)
 	r.judge(s.Goals, result)
 	return r, result, nil
 }
@@ -144,14 +130,6 @@ func silentAcks(h *history.History, rep *history.Rep, g scenarios.Goals) (n int6
 	}
 	return n
 }
-
-// tooDisturbed is the part of repetitions, one of so many, in which the recording
-// process itself may have been kept from running before figures mean nothing.
-const tooDisturbed = 5
-
-// tooBusy is the part of all cores in use, per cent, from which on what is
-// measured is the queue for a core.
-const tooBusy = 92
 
 func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
 	say := func(v Verdict, format string, args ...any) {
@@ -192,17 +170,12 @@ func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
 	if g.Outage == 0 || len(r.Reps) == 0 || r.Outage.P99 <= g.Outage {
 		return
 	}
-	// An outage is one only beyond what the same run shows without any fault.
-	switch {
-	case disturbed*tooDisturbed > len(r.Reps):
-		say(Invalid, "outage %s at p99, wanted %s; but in %d of %d repetitions the recording process itself was kept from running: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), disturbed, len(r.Reps))
-	case r.Host.Busy > tooBusy:
-		say(Invalid, "outage %s at p99, wanted %s; but the machine was %.0f %% busy: quiet it and repeat", ms(r.Outage.P99), ms(g.Outage), r.Host.Busy)
-	case r.Noise.P99 > g.Outage/2:
-		say(Invalid, "outage %s at p99, wanted %s; but without a fault the longest gap is already %s: quiet the machine and repeat", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
-	default:
-		say(Missed, "outage %s at p99, wanted at most %s (without a fault: %s)", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
+	excuse := validate.Excuse{Disturbed: disturbed, Of: len(r.Reps), Busy: r.Host.Busy, Noise: r.Noise.P99, Limit: g.Outage}.String()
+	if excuse != "" {
+		say(Invalid, "outage %s at p99, wanted %s; but %s", ms(r.Outage.P99), ms(g.Outage), excuse)
+		return
 	}
+	say(Missed, "outage %s at p99, wanted at most %s (without a fault: %s)", ms(r.Outage.P99), ms(g.Outage), ms(r.Noise.P99))
 }
 
 // steadySlack keeps a comparison of two small figures from being one of noise.
@@ -210,7 +183,7 @@ const steadySlack = time.Millisecond
 
 func (r *Report) steady(say func(Verdict, string, ...any), o *validate.Outage) {
 	if o.During.P99 > 2*o.Before.P99+steadySlack {
-		if r.Host.Busy > tooBusy {
+		if r.Host.Busy > validate.TooBusy {
 			say(Invalid, "p99 of orders was %s during the fault, %s before; but the machine was %.0f %% busy: quiet it and repeat", ms(o.During.P99), ms(o.Before.P99), r.Host.Busy)
 			return
 		}

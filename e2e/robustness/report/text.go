@@ -50,7 +50,7 @@ func (r *Report) spreads(p *printer) {
 	fmt.Fprintf(t, "\nms over repetitions\tp50\tp99\tmax\n")
 	for _, row := range []struct {
 		name string
-		s    Spread
+		s    validate.Spread
 	}{
 		{"outage, worst session", r.Outage}, {"outage, first served", r.FirstServed}, {"longest gap until redundant", r.Rejoin},
 		{"no fault: longest gap", r.Noise}, {"time to redundancy", r.Redundant},
@@ -93,16 +93,7 @@ func list(p *printer, name string, lines []string) {
 	}
 }
 
-func num(d time.Duration) string {
-	v := float64(d) / 1e6
-	switch {
-	case v >= 1000:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
-}
+func num(d time.Duration) string { return validate.Millis(d) }
 
 func ms(d time.Duration) string { return num(d) + " ms" }
 

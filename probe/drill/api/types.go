@@ -124,6 +124,12 @@ var endsProcess = map[string]bool{
 // EndsProcess says whether a fault of the type ends the grid processes it hits.
 func EndsProcess(faultType string) bool { return endsProcess[faultType] }
 
+// atOnce are the faults that are over once they are injected.
+var atOnce = map[string]bool{"PodKill": true, "ContainerKill": true, "PodDelete": true, "HandOver": true}
+
+// Lasts says whether a fault of the type goes on until it is taken back.
+func Lasts(faultType string) bool { return !atOnce[faultType] }
+
 // Event of a step (POST /v1/steps/{index}/{event}).
 type Event string
 
@@ -186,6 +192,9 @@ type Record struct {
 type Finish struct {
 	// Why the drill ends early; empty at its regular end.
 	Aborted string `json:"aborted,omitempty"`
+	// DataLoss names the partitions of which the grid itself suspects that no process
+	// holds their log (GridPartition, condition DataLossSuspected).
+	DataLoss []string `json:"dataLoss,omitempty"`
 	// Context stands in the certificate as it is: versions, images, seed, spec.
 	Context Context `json:"context"`
 }

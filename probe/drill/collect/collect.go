@@ -4,8 +4,10 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -16,9 +18,9 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// patience is how long copies and sinks may take to hold what was acknowledged,
+// Patience is how long copies and sinks may take to hold what was acknowledged,
 // once the traffic has ended.
-const patience = 30 * time.Second
+const Patience = 30 * time.Second
 
 // Sinks are the file sinks of a grid, wherever they are.
 type Sinks interface {
@@ -30,15 +32,20 @@ type Sinks interface {
 // grid-node/writebehind.
 type Open func(ctx context.Context) (io.ReadCloser, error)
 
-// All reads every copy of every log, and every file of the sinks, into h. sinks is
-// nil where there are none that can be read.
+// All asks the grid where its copies are and then does what Read does.
 func All(ctx context.Context, c *client.Client, sinks Sinks, h *history.History) error {
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	return Read(ctx, c, sinks, h, Patience)
+}
+
+// Read reads every copy of every log that c knows of, and every file of the sinks,
+// into h. sinks is nil where there are none that can be read.
+func Read(ctx context.Context, c *client.Client, sinks Sinks, h *history.History, patience time.Duration) error {
 	streams := map[fixorder.ID]int{}
 	for i := range h.Streams {
 		streams[h.Streams[i].ID] = i
-	}
-	if err := c.Refresh(ctx); err != nil {
-		return err
 	}
 	acked := map[wire.PartitionID]uint64{}
 	for _, p := range h.Partitions {
@@ -47,16 +54,30 @@ func All(ctx context.Context, c *client.Client, sinks Sinks, h *history.History)
 	// Sinks first: a log may still grow by an entry of its own (a cursor), which
 	// would then be downstream and in no copy.
 	if sinks != nil {
-		if err := readSinks(ctx, sinks, h, streams, acked); err != nil {
+		if err := readSinks(ctx, sinks, h, streams, acked, patience); err != nil {
 			return err
 		}
 	}
+	var logs []func() history.Log
 	for _, row := range c.Table() {
 		for _, m := range row.Members {
-			h.Logs = append(h.Logs, readLog(ctx, c, row, m, streams, acked[row.ID]))
+			logs = append(logs, func() history.Log { return readLog(ctx, c, row, m, streams, h.Base(row.ID), acked[row.ID], patience) })
 		}
 	}
+	h.Logs = append(h.Logs, atOnce(logs)...)
 	return nil
+}
+
+// atOnce waits for all of them together: of copies that do not answer, each is worth
+// the whole patience.
+func atOnce(reads []func() history.Log) []history.Log {
+	out := make([]history.Log, len(reads))
+	var wg sync.WaitGroup
+	for i, read := range reads {
+		wg.Go(func() { out[i] = read() })
+	}
+	wg.Wait()
+	return out
 }
 
 func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
@@ -73,30 +94,33 @@ func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
 	return last
 }
 
-// readLog reads one copy, up to what was acknowledged at least.
-func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, acked uint64) history.Log {
+// readLog reads one copy, from behind what was there before the run, up to what was
+// acknowledged at least.
+func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, base history.Base, acked uint64, patience time.Duration) history.Log {
 	l := history.Log{Partition: row.ID, Where: m.ID + " at " + m.Address, InSync: m.InSync, Primary: m.ID == row.Primary.ID}
-	from := uint64(1)
+	from := base.Seq + 1
+	keep := func(e client.LogEntry) error {
+		out := history.Entry{Seq: e.Seq, Epoch: uint64(e.Epoch), Prev: e.PrevHash, Hash: order.Hash(e.Bytes), Stream: history.NoOrder}
+		if e.Kind == order.KindOrder {
+			fix := order.Payload(e.Bytes)
+			identify(&out, order.ClOrdID(e.Bytes), streams)
+			out.Corrupt = out.Stream >= 0 && fixorder.Check(fix) != nil
+		}
+		l.Entries = append(l.Entries, out)
+		return nil
+	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		end, err := c.ReadLog(ctx, row.ID, m.Address, from, func(e client.LogEntry) error {
-			out := history.Entry{Seq: e.Seq, Epoch: uint64(e.Epoch), Prev: e.PrevHash, Hash: order.Hash(e.Bytes), Stream: history.NoOrder}
-			if e.Kind == order.KindOrder {
-				fix := order.Payload(e.Bytes)
-				identify(&out, order.ClOrdID(e.Bytes), streams)
-				out.Corrupt = out.Stream >= 0 && fixorder.Check(fix) != nil
-			}
-			l.Entries = append(l.Entries, out)
-			return nil
-		})
+		end, err := c.ReadLog(ctx, row.ID, m.Address, from, keep)
 		l.Committed, from = end.CommitSeq, end.NextSeq
 		if err == nil && l.Committed >= acked {
 			return l
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			if err == nil {
-				err = fmt.Errorf("its committed prefix is %d, acknowledged was %d", l.Committed, acked)
-			}
-			l.Error = err.Error()
+		if over := time.Now().After(deadline); err == nil && over {
+			// It was read whole: what is not in it is missing, not unknown.
+			l.Short = fmt.Sprintf("%s after the traffic its committed prefix is %d, acknowledged was %d", patience, l.Committed, acked)
+			return l
+		} else if over || ctx.Err() != nil || errors.Is(err, client.ErrSnapshotRequired) {
+			l.Error = errors.Join(err, ctx.Err()).Error()
 			return l
 		}
 	}
@@ -112,7 +136,7 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 }
 
 // readSinks waits until the files hold everything acknowledged.
-func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64) error {
+func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		files, err := sinks.List(ctx)
 		if err != nil {
@@ -121,7 +145,7 @@ func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map
 		h.Sinks = nil
 		reached := map[wire.PartitionID]uint64{}
 		for where, open := range files {
-			l, err := readSink(ctx, where, open, streams)
+			l, err := readSink(ctx, where, open, streams, h)
 			if err != nil {
 				l.Error = err.Error()
 			}

@@ -32,7 +32,7 @@ func (f Files) List(ctx context.Context) (map[string]Open, error) {
 
 // readSink reads one file of a file sink (package grid-node/writebehind). A last
 // line without its end is being written and not there yet.
-func readSink(ctx context.Context, where string, open Open, streams map[fixorder.ID]int) (history.Log, error) {
+func readSink(ctx context.Context, where string, open Open, streams map[fixorder.ID]int, h *history.History) (history.Log, error) {
 	l := history.Log{Where: where}
 	f, err := open(ctx)
 	if err != nil {
@@ -40,6 +40,7 @@ func readSink(ctx context.Context, where string, open Open, streams map[fixorder
 	}
 	defer func() { _ = f.Close() }()
 	r := bufio.NewReaderSize(f, 1<<20)
+	base := uint64(0)
 	for n := 1; ; n++ {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -51,13 +52,16 @@ func readSink(ctx context.Context, where string, open Open, streams map[fixorder
 			if l.Partition, err = sinkPartition(line); err != nil {
 				return l, err
 			}
+			base = h.Base(l.Partition).Seq
 			continue
 		}
 		e, err := sinkLine(line[:len(line)-1], streams)
 		if err != nil {
 			return l, fmt.Errorf("line %d: %w", n, err)
 		}
-		l.Entries = append(l.Entries, e)
+		if e.Seq > base { // what was there before the run is none of its business
+			l.Entries = append(l.Entries, e)
+		}
 	}
 }
 

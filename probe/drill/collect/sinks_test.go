@@ -45,7 +45,7 @@ func TestReadSink(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := readSink(t.Context(), "a/x.log", file(path), streams)
+	l, err := readSink(t.Context(), "a/x.log", file(path), streams, &history.History{})
 	if err != nil || l.Partition.String() != "s0p1" || len(l.Entries) != 4 {
 		t.Fatalf("%v, %+v", err, l)
 	}
@@ -76,11 +76,11 @@ func TestReadSinkRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := readSink(t.Context(), "x", file(path), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if l, err := readSink(t.Context(), "x", file(path), nil, &history.History{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %+v; want %q", name, err, l, c.want)
 		}
 	}
-	if _, err := readSink(t.Context(), "x", file(filepath.Join(t.TempDir(), "none")), nil); err == nil {
+	if _, err := readSink(t.Context(), "x", file(filepath.Join(t.TempDir(), "none")), nil, &history.History{}); err == nil {
 		t.Error("a file that is not there was read")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -43,6 +44,67 @@ type History struct {
 	Sinks      []Log    // every file of the file sinks
 	Notes      []string // what a reader has to know about this run
 	NodeLogs   []string // files in which the nodes' own words are kept, from the history's directory on
+	Bases      []Base   // what was in the logs before; none in old files
+	Degraded   []Degraded
+	Drill      *Drill // nil: not of a FailoverDrill
+}
+
+// Base is where a partition's log ended before the run: what is before it is not
+// looked at.
+type Base struct {
+	Partition wire.PartitionID
+	Seq, Hash uint64
+	Known     bool // Hash is
+}
+
+// Degraded is a time in which the grid itself said, in the table that it gives
+// to every client, that a partition had fewer copies in sync than it is to have.
+type Degraded struct {
+	Partition wire.PartitionID
+	Span          // To 0: until the end
+	Copies    int // the fewest there were
+}
+
+// Drill is what the recorder of a FailoverDrill was told, and what became of it.
+type Drill struct {
+	Context  api.Context
+	Recorder map[string]string // of the recording process: version, kernel, cpu
+	Aborted  string            // why it ended early; "": it did not
+	Full     bool              // the ledger had no room for more orders
+	Judged   time.Time         // when the logs had been read
+	NoSink   string            // why nothing downstream was compared; "": it was
+	// NoHolder are the partitions of which no process of the grid that could be asked
+	// holds the log, and how that is known.
+	NoHolder  map[string]string
+	OneCopy   int64 // acknowledged with a receipt of one copy
+	MaxOrders int64
+	// Faults are the steps, by their place in Reps.
+	Faults []Fault
+}
+
+// Fault is what a Rep of a drill has more than one of a scenario.
+type Fault struct {
+	Index   int // of the step in the drill's plan
+	Step    api.Step
+	Message string // what was said when it was injected, recovered, or given up
+	Witness api.Witness
+	// Lasts: the fault was taken back at Healed of the Rep; other faults are over
+	// once they are injected.
+	Lasts   bool
+	Changes []Change
+}
+
+// Change of a partition's configuration that a node told of, on the clock of the
+// history. Times of 0 are not known, or did not happen.
+type Change struct {
+	Partition                                          string
+	Epoch                                              uint64
+	Cause                                              string // nodestatus.Cause…
+	By, Primary                                        string // members
+	InSync                                             int
+	Suspected, Proposed, Accepted, Serving, FirstOrder int64
+	Reset                                              bool
+	Silent                                             int64
 }
 
 // Stream is the orders of one writer of one partition. Order i has the ClOrdID
@@ -111,6 +173,7 @@ type Log struct {
 	Primary   bool
 	Committed uint64
 	Error     string // it could not be read to its end
+	Short     string // it was read, and ends before what was acknowledged
 	Entries   []Entry
 }
 
@@ -130,6 +193,21 @@ const (
 )
 
 const magic = "ordergrid robustness history 1\n"
+
+// Base of a partition; zero where nothing was before the run.
+func (h *History) Base(p wire.PartitionID) Base {
+	for _, b := range h.Bases {
+		if b.Partition == p {
+			return b
+		}
+	}
+	return Base{Partition: p, Known: true}
+}
+
+// NoHolder says that it is known that no process of the grid holds the log.
+func (h *History) NoHolder(p wire.PartitionID) bool {
+	return h.Drill != nil && h.Drill.NoHolder[p.String()] != ""
+}
 
 // Save writes the history to a file, compressed.
 func (h *History) Save(path string) (err error) {
@@ -175,7 +253,7 @@ func Load(path string) (*History, error) {
 func Decode(r io.Reader) (*History, error) {
 	head := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, head); err != nil || string(head) != magic {
-		return nil, fmt.Errorf("begins with %.40q, allowed: a file that `robustness run` wrote (%q)", head, magic)
+		return nil, fmt.Errorf("begins with %.40q, allowed: a history that a drill or `robustness run` wrote (%q)", head, magic)
 	}
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -204,6 +282,9 @@ func (h *History) check() error {
 		if r.Stream < 0 || r.Stream >= len(h.Streams) || r.Node < 0 || r.Node >= len(h.Nodes) || r.Index < 0 || r.Index >= int64(len(h.Streams[r.Stream].Orders)) {
 			return fmt.Errorf("history: read %d is of order %d of stream %d at node %d: out of range", i, r.Index, r.Stream, r.Node)
 		}
+	}
+	if d := h.Drill; d != nil && len(d.Faults) != len(h.Reps) {
+		return fmt.Errorf("history: %d faults and %d repetitions: each has one", len(d.Faults), len(h.Reps))
 	}
 	for _, logs := range [][]Log{h.Logs, h.Sinks} {
 		for i := range logs {

@@ -23,11 +23,20 @@ type Result struct {
 	Example []linear.Op
 }
 
-// Check judges every partition by itself, as each promises by itself.
+// Check judges every partition by itself, as each promises by itself. Of a drill,
+// which may go on all night, it looks at one fault after the other (Windows).
 func Check(h *history.History) Result {
 	var r Result
+	for _, w := range Windows(h) {
+		r.check(h, w)
+	}
+	return r
+}
+
+// check judges what was under way in w.
+func (r *Result) check(h *history.History, w history.Span) {
 	for _, p := range h.Partitions {
-		ops := Operations(h, p)
+		ops := Operations(h, p, w)
 		for i := range ops {
 			if ops[i].Kind == linear.Get {
 				r.Reads++
@@ -44,40 +53,45 @@ func Check(h *history.History) Result {
 				r.Example = v.Ops
 			}
 		}
-		r.Violations = append(r.Violations, staleReads(h, p)...)
-		r.Violations = append(r.Violations, staleAcks(h, p)...)
+		r.Violations = append(r.Violations, staleReads(h, p, w)...)
+		r.Violations = append(r.Violations, staleAcks(h, p, w)...)
 	}
-	return r
 }
 
-// Operations are the orders and confirmed reads of one partition. Orders that
+// Operations are the orders and confirmed reads of one partition that were under way
+// in w, and the orders that these reads asked for. Orders that
 // were certainly refused are not there: to find one is to find what nobody wrote.
-func Operations(h *history.History, p wire.PartitionID) []linear.Op {
+func Operations(h *history.History, p wire.PartitionID, w history.Span) []linear.Op {
 	var ops []linear.Op
-	for s := range h.Streams {
-		stream := &h.Streams[s]
-		if stream.Partition != p {
-			continue
-		}
-		for i := range stream.Orders {
-			o := &stream.Orders[i]
-			op := linear.Op{Client: s<<8 | int(o.Thread), Kind: linear.Submit, Key: stream.ID.ClOrdID(int64(i)), Call: o.T2, Return: o.T3, Seq: o.Seq, Note: fmt.Sprintf("epoch %d", o.Epoch)}
-			switch {
-			case o.Fate == load.Rejected || o.T2 == 0:
-				continue
-			case o.Fate != load.Acked:
-				op.Return, op.Seq = linear.Never, 0
-			}
-			ops = append(ops, op)
-		}
-	}
+	var notes epochNotes
+	asked := map[[2]int64]bool{}
 	for i := range h.Reads {
 		r := &h.Reads[i]
-		if r.Partition != p {
+		if r.Partition != p || !within(w, r.Call, r.Return) {
 			continue
 		}
+		asked[[2]int64{int64(r.Stream), r.Index}] = true
 		ops = append(ops, linear.Op{Client: -1 - r.Node, Kind: linear.Get, Key: h.Streams[r.Stream].ID.ClOrdID(r.Index), Call: r.Call, Return: r.Return, Seq: r.Seq,
 			Note: fmt.Sprintf("from %s, epoch %d, commit %d", h.Nodes[r.Node].Pod, r.Epoch, r.CommitSeq)})
+	}
+	add := func(s int, i int64) {
+		stream := &h.Streams[s]
+		o := &stream.Orders[i]
+		op := linear.Op{Client: s<<8 | int(o.Thread), Kind: linear.Submit, Key: stream.ID.ClOrdID(i), Call: o.T2, Return: o.T3, Seq: o.Seq, Note: notes.of(o.Epoch)}
+		switch {
+		case o.Fate == load.Rejected || o.T2 == 0:
+			return
+		case o.Fate != load.Acked:
+			op.Return, op.Seq = linear.Never, 0
+		}
+		ops = append(ops, op)
+	}
+	ordersIn(h, p, w, func(s int, i int64) {
+		delete(asked, [2]int64{int64(s), i})
+		add(s, i)
+	})
+	for o := range asked { // of before
+		add(int(o[0]), o[1])
 	}
 	return ops
 }
@@ -92,46 +106,49 @@ type event struct {
 	seq       uint64
 	epoch     uint64
 	read      bool
-	what      string
+	index     int64
+	stream    int    // of an order
+	pod       string // that answered a read
+}
+
+func (e *event) what() string {
+	if e.read {
+		return fmt.Sprintf("read %d at %s", e.index, e.pod)
+	}
+	return fmt.Sprintf("order %d of stream %d", e.index, e.stream)
 }
 
 // staleReads: a confirmed read that was asked after the log was known to reach
 // some place is answered from a prefix that reaches there too. It sees across
 // orders what linear.Check sees for one.
-func staleReads(h *history.History, p wire.PartitionID) []string {
-	events := events(h, p)
+func staleReads(h *history.History, p wire.PartitionID, w history.Span) []string {
+	events := events(h, p, w)
 	return overtaken(events, func(e event) uint64 { return e.seq }, func(e event, known event) string {
 		if !e.read {
 			return "" // orders: linear.CheckOrder
 		}
-		return fmt.Sprintf("%s: stale read: %s was answered from the prefix %d, when %s had shown %d before it was asked", p, e.what, e.seq, known.what, known.seq)
+		return fmt.Sprintf("%s: stale read: %s was answered from the prefix %d, when %s had shown %d before it was asked", p, e.what(), e.seq, known.what(), known.seq)
 	})
 }
 
 // staleAcks: after somebody was answered in an epoch, nothing asked later is
 // answered in an older one.
-func staleAcks(h *history.History, p wire.PartitionID) []string {
-	return overtaken(events(h, p), func(e event) uint64 { return e.epoch }, func(e event, known event) string {
-		return fmt.Sprintf("%s: %s was answered out of epoch %d, when %s had been answered in epoch %d before it was asked", p, e.what, e.epoch, known.what, known.epoch)
+func staleAcks(h *history.History, p wire.PartitionID, w history.Span) []string {
+	return overtaken(events(h, p, w), func(e event) uint64 { return e.epoch }, func(e event, known event) string {
+		return fmt.Sprintf("%s: %s was answered out of epoch %d, when %s had been answered in epoch %d before it was asked", p, e.what(), e.epoch, known.what(), known.epoch)
 	})
 }
 
-func events(h *history.History, p wire.PartitionID) []event {
+func events(h *history.History, p wire.PartitionID, w history.Span) []event {
 	var out []event
-	for s := range h.Streams {
-		stream := &h.Streams[s]
-		if stream.Partition != p {
-			continue
+	ordersIn(h, p, w, func(s int, i int64) {
+		if o := &h.Streams[s].Orders[i]; o.Fate == load.Acked {
+			out = append(out, event{call: o.T2, ret: o.T3, seq: o.Seq, epoch: o.Epoch, index: i, stream: s})
 		}
-		for i := range stream.Orders {
-			if o := &stream.Orders[i]; o.Fate == load.Acked {
-				out = append(out, event{call: o.T2, ret: o.T3, seq: o.Seq, epoch: o.Epoch, what: fmt.Sprintf("order %d of stream %d", i, s)})
-			}
-		}
-	}
+	})
 	for i := range h.Reads {
-		if r := &h.Reads[i]; r.Partition == p {
-			out = append(out, event{call: r.Call, ret: r.Return, seq: r.CommitSeq, epoch: r.Epoch, read: true, what: fmt.Sprintf("read %d at %s", i, h.Nodes[r.Node].Pod)})
+		if r := &h.Reads[i]; r.Partition == p && within(w, r.Call, r.Return) {
+			out = append(out, event{call: r.Call, ret: r.Return, seq: r.CommitSeq, epoch: r.Epoch, read: true, index: int64(i), pod: h.Nodes[r.Node].Pod})
 		}
 	}
 	return out

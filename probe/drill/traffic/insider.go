@@ -71,10 +71,11 @@ const (
 func newInsider(t *Traffic, number int, n history.Node) *insider {
 	in := &insider{t: t, number: number, node: n, done: make(chan struct{}),
 		rng: rand.New(rand.NewPCG(t.cfg.Seed, uint64(number)))}
+	run := fixorder.NewRun()
 	for i, p := range t.cfg.Partitions {
-		id := fixorder.ID{Run: t.run, Probe: len(t.cfg.Partitions)*(number+1) + i}
+		id := fixorder.ID{Run: run, Probe: i}
 		in.streams = append(in.streams, &records{id: id, partition: p, node: number})
-		m, err := fixorder.NewMaker(fixorder.FIX42, id)
+		m, err := fixorder.NewMaker(t.cfg.fix(), id)
 		if err != nil {
 			panic(err) // Watch bounds the number
 		}
@@ -178,13 +179,18 @@ func (in *insider) send(ctx context.Context, l *insideLink, received <-chan stru
 }
 
 func (in *insider) appendRead(dst []byte, l *insideLink, p int) []byte {
-	index, ok := in.t.streams[p].pick(in.rng)
-	if !ok || len(l.reads) >= maxUnanswered {
+	stream := in.t.streamOf(in.streams[p].partition)
+	if stream < 0 || len(l.reads) >= maxUnanswered || in.t.cfg.MaxReads > 0 && in.t.reads.Load() >= in.t.cfg.MaxReads {
 		return dst
 	}
+	index, ok := in.t.streams[stream].pick(in.rng)
+	if !ok {
+		return dst
+	}
+	in.t.reads.Add(1)
 	l.reqID++
-	key := in.t.streams[p].id.ClOrdID(index)
-	l.reads[l.reqID] = history.Read{Call: clock.Now(), Partition: in.streams[p].partition, Stream: p, Index: index, Node: in.number}
+	key := in.t.streams[stream].id.ClOrdID(index)
+	l.reads[l.reqID] = history.Read{Call: clock.Now(), Partition: in.streams[p].partition, Stream: stream, Index: index, Node: in.number}
 	return wire.AppendGet(dst, in.streams[p].partition, &wire.Get{ReqID: l.reqID, By: wire.ByClOrdID, Mode: wire.ModeConfirmed, Key: []byte(key)})
 }
 

@@ -9,10 +9,12 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +37,26 @@ type Config struct {
 	Reads      int // confirmed reads per second at every node
 	Orders     int // orders per second at every node, beside Rate
 	Seed       uint64
+	// Probes are the partitions of the streams of orders, one a stream; empty: one
+	// stream for each of Partitions. Rate is that of all of them.
+	Probes []wire.PartitionID
+	FIX    fixorder.Version // "": 4.2
+	// MaxOrders and MaxReads bound the record; 0: not. The traffic ends with the last
+	// order there is room for.
+	MaxOrders, MaxReads int64
+	// Giving is how long Stop waits for orders that were never sent for want of room in
+	// their session's window; 0: as long as its context.
+	Giving time.Duration
 }
+
+func (c *Config) probes() []wire.PartitionID {
+	if len(c.Probes) > 0 {
+		return c.Probes
+	}
+	return c.Partitions
+}
+
+func (c *Config) fix() fixorder.Version { return cmp.Or(c.FIX, fixorder.FIX42) }
 
 // Traffic that is under way.
 type Traffic struct {
@@ -46,6 +67,7 @@ type Traffic struct {
 	tally   tally
 	ticker  *ticker
 
+	reads   atomic.Int64 // asked by insiders
 	stopped atomic.Bool
 	created chan struct{} // closed when the creator has ended
 	err     error         // of the creator
@@ -61,13 +83,13 @@ type Traffic struct {
 // Start opens the sessions and begins to create orders.
 func Start(ctx context.Context, cfg Config) (*Traffic, error) {
 	t := &Traffic{cfg: cfg, run: fixorder.NewRun(), created: make(chan struct{}), insiders: map[string]*insider{}}
-	for i, p := range cfg.Partitions {
+	for i, p := range cfg.probes() {
 		r := &records{id: fixorder.ID{Run: t.run, Probe: i}, partition: p, node: -1, sessions: cfg.Sessions}
 		t.streams = append(t.streams, r)
 		for n := range cfg.Sessions {
 			w := &writer{rec: r, thread: uint8(n), tally: &t.tally, wake: make(chan struct{}, 1)}
 			var err error
-			if w.maker, err = fixorder.NewMaker(fixorder.FIX42, r.id); err != nil {
+			if w.maker, err = fixorder.NewMaker(cfg.fix(), r.id); err != nil {
 				return nil, err
 			}
 			if w.s, err = cfg.Client.OpenSession(ctx, p); err != nil {
@@ -98,7 +120,7 @@ func (t *Traffic) create(steady pacer.Schedule) {
 	if t.err = clock.Thread(); t.err != nil {
 		return
 	}
-	const forever = 1 << 60
+	forever := cmp.Or(t.cfg.MaxOrders, 1<<60)
 	parts := int64(len(t.streams))
 	pacer.Run(steady, clock.Now(), forever, &t.stopped, func(i, t1 int64) {
 		p := i % parts
@@ -109,13 +131,17 @@ func (t *Traffic) create(steady pacer.Schedule) {
 	})
 }
 
+// maxInsideStreams bounds what the judges have to look at: each of them makes one
+// more pass over its partition's log.
+const maxInsideStreams = 256
+
 // Watch makes sure that there is an insider at each of the nodes. Insiders at
 // nodes that are not named any more stay.
 func (t *Traffic) Watch(nodes ...history.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range nodes {
-		if t.insiders[n.Address] != nil || n.Address == "" || len(t.cfg.Partitions)+len(t.extra)+len(t.cfg.Partitions) > fixorder.MaxProbes {
+		if t.insiders[n.Address] != nil || n.Address == "" || len(t.extra) >= maxInsideStreams {
 			continue
 		}
 		number := len(t.nodes)
@@ -125,6 +151,11 @@ func (t *Traffic) Watch(nodes ...history.Node) {
 		t.extra = append(t.extra, in.streams...)
 		in.start()
 	}
+}
+
+// streamOf is the first stream of a partition, by its place; -1: it has none.
+func (t *Traffic) streamOf(p wire.PartitionID) int {
+	return slices.IndexFunc(t.streams, func(r *records) bool { return r.partition == p })
 }
 
 // Served is the creation time of the youngest order that the slowest session of
@@ -161,13 +192,27 @@ func (t *Traffic) each(partitions []wire.PartitionID, f func(*writer)) {
 	}
 }
 
-// Counts are outcomes so far.
-type Counts struct{ Created, Acked, Rejected, Unknown int64 }
+// Counts are outcomes so far. OneCopy are those acknowledged whose receipt named
+// one copy.
+type Counts struct{ Created, Acked, Rejected, Unknown, OneCopy int64 }
 
 // Counts of the sessions; insiders not included.
 func (t *Traffic) Counts() Counts {
-	return Counts{t.tally.created.Load(), t.tally.acked.Load(), t.tally.rejected.Load(), t.tally.unknown.Load()}
+	return Counts{t.tally.created.Load(), t.tally.acked.Load(), t.tally.rejected.Load(), t.tally.unknown.Load(), t.tally.oneCopy.Load()}
 }
+
+// Ended says that no more orders are created, for want of room.
+func (t *Traffic) Ended() bool {
+	select {
+	case <-t.created:
+		return !t.stopped.Load()
+	default:
+		return false
+	}
+}
+
+// Latencies of the orders acknowledged so far, from their creation on.
+func (t *Traffic) Latencies() Latencies { return t.tally.latency.read() }
 
 // Stop ends creation, waits for the answers and puts the record into h.
 func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
@@ -176,10 +221,14 @@ func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
 	err := t.err
 	// What waits in a backlog goes out as answers make room; an order has the
 	// client's RequestTimeout from there.
+	give := time.Now().Add(cmp.Or(t.cfg.Giving, 24*time.Hour))
 	for _, w := range t.writers {
-		for w.waiting.Load() > 0 && ctx.Err() == nil {
+		for w.waiting.Load() > 0 && ctx.Err() == nil && time.Now().Before(give) {
 			time.Sleep(time.Millisecond)
 		}
+		w.giveUp()
+	}
+	for _, w := range t.writers {
 		if e := w.s.Drain(ctx); e != nil {
 			err = errors.Join(err, fmt.Errorf("drain %s: %w", w.rec.partition, e))
 		}

@@ -37,9 +37,10 @@ type writer struct {
 
 // tally counts outcomes of all writers while the traffic runs.
 type tally struct {
-	created, acked, rejected, unknown atomic.Int64
-	mu                                sync.Mutex
-	example                           error
+	created, acked, rejected, unknown, oneCopy atomic.Int64
+	latency                                    latencies
+	mu                                         sync.Mutex
+	example                                    error
 }
 
 func (t *tally) fail(err error) {
@@ -87,6 +88,10 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 		o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, load.Acked
 		w.rec.noteAcked(index)
 		w.tally.acked.Add(1)
+		w.tally.latency.observe(now - o.T1)
+		if r.Copies == 1 {
+			w.tally.oneCopy.Add(1)
+		}
 		if last := w.lastAck.Swap(now); last != 0 && now-last > w.gap.Load() {
 			w.gap.Store(now - last)
 		}
@@ -108,6 +113,14 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 		default:
 		}
 	}
+}
+
+// giveUp forgets what waits: those orders were never sent.
+func (w *writer) giveUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.backlog = nil
+	w.waiting.Store(0)
 }
 
 // drain sends what waits whenever answers have made room, until ctx ends.

@@ -22,13 +22,24 @@ func (r *Result) partition(h *history.History, p wire.PartitionID) Partition {
 			continue
 		}
 		if l.Error != "" {
-			r.Unread = append(r.Unread, fmt.Sprintf("%s: log of %s: %s", p, l.Where, l.Error))
+			if !h.NoHolder(p) { // that it is gone is known
+				r.Unread = append(r.Unread, fmt.Sprintf("%s: log of %s: %s", p, l.Where, l.Error))
+			}
 			continue
+		}
+		if l.Short != "" && l.InSync {
+			r.say(fmt.Sprintf("%s: log of %s: %s", p, l.Where, l.Short))
 		}
 		out.Copies++
 		if longest == nil || len(l.Entries) > len(longest.Entries) {
 			longest = l
 		}
+	}
+	if longest == nil && h.NoHolder(p) {
+		longest = &history.Log{Partition: p, Where: "nobody", InSync: true}
+		r.say(fmt.Sprintf("%s: no process of the grid holds its log: %s", p, h.Drill.NoHolder[p.String()]))
+		c := r.ledger(h, p, longest.Where, nil, true)
+		out.Lost = c.Lost
 	}
 	if longest == nil {
 		r.Unread = append(r.Unread, fmt.Sprintf("%s: no copy of its log could be read", p))
@@ -63,13 +74,13 @@ type counts struct {
 // ledger holds one copy against what was acknowledged, stream by stream. A copy
 // that is not in sync may end early: it is held against the log only.
 func (r *Result) ledger(h *history.History, p wire.PartitionID, where string, entries []history.Entry, whole bool) counts {
-	sum := counts{control: true}
+	sum, base := counts{control: true}, h.Base(p)
 	for s := range h.Streams {
 		stream := &h.Streams[s]
 		if stream.Partition != p {
 			continue
 		}
-		v := ledger.NewVerifier(stream.ID, 0, 0, false)
+		v := ledger.NewVerifier(stream.ID, base.Seq, base.Hash, base.Known && base.Seq > 0)
 		v.Begin(0, stream.Orders, nil)
 		maker, err := fixorder.NewMaker(fixorder.FIX42, stream.ID)
 		if err != nil {

@@ -29,6 +29,8 @@ type Outage struct {
 	// were not acknowledged.
 	Failed                int64
 	Before, During, After Latency
+	// Gap is what Worst is the length of.
+	Gap history.Span `json:"-"`
 }
 
 // Disturbed says that the recording process was itself kept from running for a
@@ -71,7 +73,7 @@ func NewTimeline(h *history.History) *Timeline {
 			slices.Sort(acks)
 		}
 		slices.Sort(t.all[s.Partition])
-		t.sessions[s.Partition] = per
+		t.sessions[s.Partition] = append(t.sessions[s.Partition], per...)
 		t.orders = append(t.orders, s.Orders)
 	}
 	return t
@@ -109,7 +111,7 @@ func (t *Timeline) Outage(rep *history.Rep) Outage {
 	end := cmp.Or(rep.Redundant, rep.Served, rep.To)
 	fault := history.Span{From: rep.From, To: min(end, max(rep.Served, rep.To)+settle)}
 	worst := t.Worst(rep.Partitions, fault)
-	o := Outage{Worst: length(worst), Stall: t.stall(worst)}
+	o := Outage{Worst: length(worst), Stall: t.stall(worst), Gap: worst}
 	for _, p := range rep.Partitions {
 		o.First = max(o.First, length(gap(t.all[p], fault)))
 	}

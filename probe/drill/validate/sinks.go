@@ -12,8 +12,8 @@ import (
 // pod that was primary has a file; around a failover two files have the same
 // entries.
 func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log, out *Partition) {
-	merged := make([]history.Entry, len(log.Entries))
-	files := 0
+	merged, base := make([]history.Entry, len(log.Entries)), h.Base(p).Seq
+	files, gone := 0, h.NoHolder(p) // with no log left there is nothing to be ahead of
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
 		if f.Partition != p {
@@ -24,13 +24,17 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 			r.Unread = append(r.Unread, fmt.Sprintf("%s: sink %s: %s", p, f.Where, f.Error))
 		}
 		r.say(ordered(p, f)...)
-		var wrong []string
+		var wrong findings
 		for _, e := range f.Entries {
-			switch at := e.Seq - 1; {
-			case e.Seq == 0 || at >= uint64(len(merged)):
-				wrong = append(wrong, fmt.Sprintf("%s: sink %s has entry %d, the log ends at %d", p, f.Where, e.Seq, len(merged)))
+			switch at := e.Seq - 1 - base; {
+			case e.Seq <= base || at >= uint64(len(merged)):
+				wrong.add(!gone, func() string {
+					return fmt.Sprintf("%s: sink %s has entry %d, the log ends at %d", p, f.Where, e.Seq, base+uint64(len(merged)))
+				})
 			case e.Hash != log.Entries[at].Hash:
-				wrong = append(wrong, fmt.Sprintf("%s: sink %s: entry %d has hash %016x, the log's has %016x", p, f.Where, e.Seq, e.Hash, log.Entries[at].Hash))
+				wrong.add(true, func() string {
+					return fmt.Sprintf("%s: sink %s: entry %d has hash %016x, the log's has %016x", p, f.Where, e.Seq, e.Hash, log.Entries[at].Hash)
+				})
 			case merged[at].Seq != 0:
 				out.Repeats++
 			default:
@@ -40,7 +44,10 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 				}
 			}
 		}
-		r.say(wrong...)
+		r.found(wrong)
+	}
+	if gone {
+		return // Accounts has what is downstream only
 	}
 	if files == 0 {
 		if len(h.Sinks) > 0 {
@@ -55,7 +62,7 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 		}
 	}
 	for i := range dense { // lines carry no previous hash; the log's chain was checked
-		dense[i].Prev = 0
+		dense[i].Prev = h.Base(p).Hash
 		if i > 0 {
 			dense[i].Prev = dense[i-1].Hash
 		}

@@ -69,6 +69,29 @@ func Check(h *history.History) *Result {
 	return r
 }
 
+// findings of one kind: the first in words, however many a broken grid makes.
+type findings struct {
+	words []string
+	more  int
+}
+
+func (f *findings) add(is bool, words func() string) {
+	switch {
+	case !is:
+	case len(f.words) < maxPerKind:
+		f.words = append(f.words, words())
+	default:
+		f.more++
+	}
+}
+
+func (r *Result) found(f findings) {
+	r.Violations = append(r.Violations, f.words...)
+	if f.more > 0 {
+		r.Violations = append(r.Violations, fmt.Sprintf("and %d more of this kind", f.more))
+	}
+}
+
 func (r *Result) say(violations ...string) {
 	r.Violations = append(r.Violations, violations[:min(len(violations), maxPerKind)]...)
 	if more := len(violations) - maxPerKind; more > 0 {

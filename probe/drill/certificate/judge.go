@@ -1,0 +1,231 @@
+package certificate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/validate"
+)
+
+// judge comes to the verdict.
+type judge struct {
+	h      *history.History
+	c      *Certificate
+	lost   []validate.Order
+	warned map[validate.Order]bool
+	said   *[]reason
+}
+
+type reason struct {
+	verdict Verdict
+	text    string
+}
+
+func rank(v Verdict) int { return slices.Index([]Verdict{Pass, Missed, Invalid, Violated}, v) }
+
+func (j judge) say(v Verdict, format string, args ...any) {
+	*j.said = append(*j.said, reason{v, fmt.Sprintf(format, args...)})
+}
+
+func (j judge) run() {
+	j.said = &[]reason{}
+	j.losses()
+	j.proof()
+	j.course()
+	for i := range j.c.Steps {
+		j.step(i)
+	}
+	slices.SortStableFunc(*j.said, func(a, b reason) int { return cmp.Compare(rank(b.verdict), rank(a.verdict)) })
+	j.c.Verdict = Pass
+	for _, r := range *j.said {
+		j.c.Verdict = max2(j.c.Verdict, r.verdict)
+		j.c.Reasons = append(j.c.Reasons, r.text)
+	}
+}
+
+func max2(a, b Verdict) Verdict {
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+// losses: what is there, and what is not.
+func (j judge) losses() {
+	l := &j.c.Ledger
+	excused := j.excused()
+	if n := l.Lost - excused; n > 0 {
+		j.say(Violated, "%d acknowledged orders are lost: in no copy in sync, and not downstream%s", n, j.because(excused))
+	}
+	onlyExcused := l.Lost == excused && excused > 0
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{
+		{l.Duplicated, "orders are there twice"},
+		{l.OutOfOrder, "entries are out of order"},
+		{l.RejectedFound, "orders were refused or never sent, and are there"},
+		{l.Misplaced, "orders are not where their receipts say"},
+		{l.Corrupt, "orders are not what was sent"},
+		{l.RepeatedReceipts, "receipts name the place of another order"},
+	} {
+		if x.n > 0 {
+			j.say(Violated, "%d %s", x.n, x.what)
+		}
+	}
+	if n := j.c.Linear.Violations; n > 0 {
+		j.say(Violated, "%d answers to clients cannot be explained by one log, see VIOLATIONS", n)
+	}
+	// With every copy of a partition gone, what is downstream is in no copy, and the
+	// logs cannot be explained as one: that is what the excuse is for.
+	if onlyExcused && l.MissingDownstream == 0 {
+		return
+	}
+	if l.MissingInCopies > 0 {
+		j.say(Violated, "%d acknowledged orders are not in every copy in sync", l.MissingInCopies)
+	}
+	if l.MissingDownstream > 0 {
+		j.say(Violated, "%d acknowledged orders are not downstream", l.MissingDownstream)
+	}
+	if l.Gaps > 0 {
+		j.say(Violated, "%d sequence numbers are missing", l.Gaps)
+	}
+	if n := len(j.c.Violations); n > 0 {
+		j.say(Violated, "%d promises about orders were broken, see VIOLATIONS", n)
+	}
+}
+
+// because adds, to losses, what would have excused them.
+func (j judge) because(excused int64) string {
+	switch {
+	case j.c.Replicas < 2:
+		return "; the grid is made with one copy of every order, so that any process lost is data lost"
+	case excused > 0:
+		return fmt.Sprintf("; %d more are lost that the grid had warned of", excused)
+	case j.c.Ledger.LostWarned > 0:
+		return fmt.Sprintf("; of %d the grid had warned, and the drill does not allow it (expect.loss)", j.c.Ledger.LostWarned)
+	}
+	return ""
+}
+
+// excused counts the lost orders that the grid had warned of, and that the drill, or
+// the fault that came next, allows to be lost then.
+func (j judge) excused() (n int64) {
+	for _, at := range j.lost {
+		if !j.warned[at] {
+			continue
+		}
+		o := &j.h.Streams[at.Stream].Orders[at.Index]
+		next := sort.Search(len(j.h.Reps), func(i int) bool { return j.h.Reps[i].From > o.T3 })
+		allowed := j.h.Drill.Context.Expect.Loss
+		for i := max(0, next-1); i <= next && i < len(j.h.Reps); i++ { // the fault it was acknowledged in, or the one after
+			if j.h.Drill.Faults[i].Step.Expect.Loss == api.LossWarned {
+				allowed = api.LossWarned
+			}
+		}
+		if allowed == api.LossWarned {
+			n++
+		}
+	}
+	return n
+}
+
+// proof: does the certificate prove anything.
+func (j judge) proof() {
+	c := j.c
+	if len(c.Unread) > 0 {
+		j.say(Invalid, "not everything could be read: %s", c.Unread[0])
+	}
+	if c.Ledger.Unjudged > 0 {
+		j.say(Invalid, "%d acknowledged orders are of partitions of which no copy in sync could be read", c.Ledger.Unjudged)
+	}
+	if c.Control.Result != ControlPassed {
+		k := c.Control
+		j.say(Invalid, "the negative control failed: %d orders were taken out and %d found lost, %d were put in twice and %d found duplicated", k.Dropped, k.Lost, k.Repeated, k.Duplicated)
+	}
+	if c.Orders.Acknowledged == 0 {
+		j.say(Invalid, "no order was acknowledged")
+	}
+}
+
+// course: did the drill go as it was meant to.
+func (j judge) course() {
+	d := j.h.Drill
+	if d.Full {
+		j.say(Invalid, "ledger full: the traffic ended with %d orders, which is what the recorder has memory for (--max-orders); give it more memory, or the drill a lower rate or fewer repetitions", d.MaxOrders)
+	}
+	if d.Aborted != "" {
+		j.say(Invalid, "the drill was ended early: %s", d.Aborted)
+	}
+	switch done := len(j.c.Steps); {
+	case done == 0:
+		j.say(Invalid, "no fault was injected")
+	case done < d.Context.StepsAsked:
+		j.say(Invalid, "%d of %d faults were begun", done, d.Context.StepsAsked)
+	}
+}
+
+// step holds a fault against what is expected of it.
+func (j judge) step(i int) {
+	rep, f, s := &j.h.Reps[i], &j.h.Drill.Faults[i], &j.c.Steps[i]
+	e := expected(j.h.Drill.Context.Expect, f.Step.Expect)
+	say := func(v Verdict, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		j.say(v, "step %d (%s): %s", s.Index, cmp.Or(s.Fault, s.Type), text)
+		s.Reasons = append(s.Reasons, text)
+		switch {
+		case v == Invalid:
+			s.Outcome = StepInvalid
+		case s.Outcome == StepPassed:
+			s.Outcome = StepMissed
+		}
+	}
+	if s.Witness.State != api.Seen {
+		say(Invalid, "the fault was not shown to have hit (witness %s: %s)", s.Witness.State, cmp.Or(s.Witness.Message, "nothing was said"))
+	}
+	if rep.Failed != "" {
+		say(Missed, "%s", rep.Failed)
+	} else if rep.Served == 0 {
+		say(Missed, "service was not back")
+	}
+	if rep.Failed == "" && rep.Redundant == 0 {
+		say(Missed, "redundancy was not back")
+	}
+	excuse := func(limit time.Duration) string {
+		return validate.Excuse{Disturbed: count(s.Disturbed), Of: 1, Busy: j.c.Host.Busy, Noise: j.c.Noise.P99, Limit: limit}.String()
+	}
+	late := func(what string, got, limit time.Duration, why string) {
+		switch {
+		case limit == 0 || got <= limit:
+		case why != "":
+			say(Invalid, "%s %s ms, wanted at most %s ms; but %s", what, validate.Millis(got), validate.Millis(limit), why)
+		default:
+			say(Missed, "%s %s ms, wanted at most %s ms", what, validate.Millis(got), validate.Millis(limit))
+		}
+	}
+	late("outage", s.Outage, e.Outage, excuse(e.Outage))
+	busy := validate.Excuse{Of: 1, Busy: j.c.Host.Busy}.String()
+	late("p99 of orders during the fault", s.During.P99, e.P99, busy)
+	late("redundant after", s.RedundantAfter, e.RedundantWithin, "")
+	if e.FailedOrders == api.FailedOrdersNone && s.FailedOrders > 0 {
+		say(Missed, "%d orders were not acknowledged, allowed: none", s.FailedOrders)
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// expected is what the fault asks for, and otherwise what the drill does.
+func expected(drill, fault api.Expect) api.Expect {
+	return api.Expect{Outage: cmp.Or(fault.Outage, drill.Outage), P99: cmp.Or(fault.P99, drill.P99), RedundantWithin: cmp.Or(fault.RedundantWithin, drill.RedundantWithin),
+		FailedOrders: cmp.Or(fault.FailedOrders, drill.FailedOrders), Loss: cmp.Or(fault.Loss, drill.Loss)}
+}

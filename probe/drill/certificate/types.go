@@ -1,0 +1,192 @@
+package certificate
+
+import (
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/validate"
+)
+
+// Schema of the JSON below. A field may be added to a version, never changed.
+const Schema = "ordergrid.dev/loss-certificate/v1"
+
+// Verdict of a drill.
+type Verdict string
+
+// Verdicts, the worse the later.
+const (
+	Pass     Verdict = "Pass"     // every fault hit, no promise was broken, the steady state was kept
+	Missed   Verdict = "Missed"   // nothing was broken, but it took longer, or more orders failed, than the drill allows
+	Invalid  Verdict = "Invalid"  // nothing is proved: a fault did not hit, something could not be read, the machine was disturbed
+	Violated Verdict = "Violated" // an acknowledged order was lost, or something else happened that must never happen
+)
+
+// Certificate of one drill. Durations are nanoseconds.
+type Certificate struct {
+	Schema  string   `json:"schema"`
+	Verdict Verdict  `json:"verdict"`
+	Reasons []string `json:"reasons"` // why it is not Pass; the first is the weightiest
+
+	Drill         string        `json:"drill,omitempty"` // namespace/name
+	UID           string        `json:"uid,omitempty"`
+	Grid          string        `json:"grid,omitempty"`
+	Suite         string        `json:"suite,omitempty"`
+	Seed          int64         `json:"seed"`
+	Started       time.Time     `json:"started"`
+	Judged        time.Time     `json:"judged"` // when everything had been read
+	Took          time.Duration `json:"tookNanoseconds"`
+	Replicas      int           `json:"replicas"` // copies of every order that the grid is to hold
+	Rate          int           `json:"ordersPerSecond"`
+	HistorySHA256 string        `json:"historySHA256"` // of history.gz, hex
+
+	Orders  Orders  `json:"orders"`
+	Ledger  Ledger  `json:"ledger"`
+	Control Control `json:"negativeControl"`
+	Linear  Linear  `json:"linearizability"`
+	Steps   []Step  `json:"steps"`
+
+	Outage      validate.Spread `json:"outage"`      // worst session, per step
+	FirstServed validate.Spread `json:"firstServed"` // the partition as a whole, per step
+	Redundant   validate.Spread `json:"redundant"`   // from the end of the fault, per step
+	P99Before   validate.Spread `json:"p99Before"`
+	P99During   validate.Spread `json:"p99During"`
+	P99After    validate.Spread `json:"p99After"`
+	Noise       validate.Spread `json:"noise"`  // longest gap in calm times, per step
+	Stalls      validate.Spread `json:"stalls"` // of the recorder itself
+
+	Violations []string             `json:"violations"`
+	Unread     []string             `json:"unread"`
+	Partitions []validate.Partition `json:"partitions"`
+	Host       history.Host         `json:"host"` // where the recorder ran
+	Context    api.Context          `json:"context"`
+	Recorder   map[string]string    `json:"recorder"`
+	Notes      []string             `json:"notes"`
+}
+
+// Orders by what their sender was told.
+type Orders struct {
+	Created      int64 `json:"created"`
+	Acknowledged int64 `json:"acknowledged"`
+	Rejected     int64 `json:"rejected"` // refused: must not be there
+	Unknown      int64 `json:"unknown"`  // no answer in time: may be there
+	Unsent       int64 `json:"unsent"`   // never left the recorder
+	OneCopy      int64 `json:"oneCopy"`  // acknowledged with a receipt of one copy: the grid warned
+	Insiders     int64 `json:"insiders"` // more, sent to one node each
+}
+
+// Ledger is where the orders are. All counts are orders but for Gaps.
+type Ledger struct {
+	Copies     int    `json:"copies"` // copies of logs that were compared
+	Sink       string `json:"sink"`   // what was compared downstream, or why nothing was
+	Downstream int64  `json:"downstream"`
+	Lost       int64  `json:"lost"` // acknowledged, in no copy in sync, and not downstream
+	// LostWarned of these were acknowledged with a receipt of one copy, when the grid had
+	// said that it is not redundant, before the next fault (docs/drills.md).
+	LostWarned        int64  `json:"lostWarned"`
+	MissingInCopies   int64  `json:"missingInCopies"`   // not lost, but not in every copy in sync
+	MissingDownstream int64  `json:"missingDownstream"` // not lost, and not downstream
+	Duplicated        int64  `json:"duplicated"`
+	Gaps              int64  `json:"gaps"` // sequence numbers
+	OutOfOrder        int64  `json:"outOfOrder"`
+	UnknownFound      int64  `json:"unknownFound"` // no answer, and there
+	UnknownAbsent     int64  `json:"unknownAbsent"`
+	RejectedFound     int64  `json:"rejectedFound"`
+	Misplaced         int64  `json:"misplaced"`
+	Corrupt           int64  `json:"corrupt"`
+	RepeatedReceipts  int64  `json:"repeatedReceipts"`
+	Unjudged          int64  `json:"unjudged"` // of partitions that could not be read
+	LostExamples      []Lost `json:"lostExamples,omitempty"`
+}
+
+// Lost is an order that was acknowledged and is nowhere.
+type Lost struct {
+	ClOrdID   string        `json:"clOrdID"`
+	Partition string        `json:"partition"`
+	Seq       uint64        `json:"seq"` // by its receipt
+	Epoch     uint64        `json:"epoch"`
+	Copies    uint8         `json:"copies"`                  // by its receipt
+	At        time.Duration `json:"acknowledgedNanoseconds"` // after the start
+	Warned    bool          `json:"warned"`
+}
+
+// Control is the negative control: the same judge on the same logs, with orders taken
+// out and others put in twice.
+type Control struct {
+	Result     string `json:"result"` // Passed, Failed
+	Dropped    int64  `json:"dropped"`
+	Lost       int64  `json:"lost"` // found on top; must be Dropped
+	Repeated   int64  `json:"repeated"`
+	Duplicated int64  `json:"duplicated"` // found on top; must be Repeated
+	Gaps       int64  `json:"gaps"`       // found on top; must be Dropped
+	Seed       uint64 `json:"seed"`       // that chose them
+}
+
+// Values of Control.Result.
+const (
+	ControlPassed = "Passed"
+	ControlFailed = "Failed"
+)
+
+// Linear is what Porcupine and the rules across orders made of the faults' times.
+type Linear struct {
+	Windows    int    `json:"windows"` // times that were looked at
+	Orders     int    `json:"orders"`
+	Reads      int    `json:"reads"`   // confirmed reads
+	Refused    int64  `json:"refused"` // confirmed reads refused by nodes that are not primary
+	Result     string `json:"result"`  // Linearizable, Violated
+	Violations int    `json:"violations"`
+}
+
+// Values of Linear.Result.
+const (
+	Linearizable  = "Linearizable"
+	NotExplicable = "Violated"
+)
+
+// Outcome of a step.
+type Outcome string
+
+// Outcomes.
+const (
+	StepPassed  Outcome = "Passed"
+	StepMissed  Outcome = "Missed"
+	StepInvalid Outcome = "Invalid"
+)
+
+// Step is one fault and what followed.
+type Step struct {
+	Index      int         `json:"index"`
+	Repetition int         `json:"repetition"`
+	Fault      string      `json:"fault"`
+	Type       string      `json:"type"`
+	Provider   string      `json:"provider"`
+	What       string      `json:"what"`
+	Targets    []string    `json:"targets"`
+	Partitions []string    `json:"partitions"`
+	At         time.Time   `json:"at"` // when the step began to inject
+	Witness    api.Witness `json:"witness"`
+	Outcome    Outcome     `json:"outcome"`
+	Reasons    []string    `json:"reasons,omitempty"`
+	Message    string      `json:"message,omitempty"`
+
+	Outage         time.Duration    `json:"outageNanoseconds"` // the longest time a session was without an acknowledgement
+	FirstServed    time.Duration    `json:"firstServedNanoseconds"`
+	Lasted         time.Duration    `json:"lastedNanoseconds"`         // from injected to recovered; 0: it is over at once
+	RedundantAfter time.Duration    `json:"redundantAfterNanoseconds"` // from the end of the fault
+	Stall          time.Duration    `json:"stallNanoseconds"`          // longest sleep of the recorder itself in the outage
+	Disturbed      bool             `json:"disturbed"`                 // the outage is not the grid's alone
+	FailedOrders   int64            `json:"failedOrders"`
+	Before         validate.Latency `json:"before"`
+	During         validate.Latency `json:"during"`
+	After          validate.Latency `json:"after"`
+	Timeline       []Moment         `json:"timeline"`
+}
+
+// Moment of a step's timeline.
+type Moment struct {
+	At        time.Duration `json:"atNanoseconds"` // after the last acknowledgement before the outage, or else after the step began
+	What      string        `json:"what"`
+	Partition string        `json:"partition,omitempty"`
+	Who       string        `json:"who,omitempty"` // member, or "recorder"
+}

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+)
+
+// afterwards is how long after a fault is over the window of it goes on.
+const afterwards = int64(time.Second)
+
+// Windows are the times that are looked at: all, but of a drill only those from the
+// calm time before each fault until a second after redundancy was back.
+func Windows(h *history.History) []history.Span {
+	everything := []history.Span{{From: math.MinInt64, To: math.MaxInt64}}
+	if h.Drill == nil || len(h.Reps) == 0 {
+		return everything
+	}
+	var out []history.Span
+	for i := range h.Reps {
+		r := &h.Reps[i]
+		w := history.Span{From: min(cmp.Or(r.Ready, r.From), r.From), To: max(r.From, r.To, r.Healed, r.Served, r.Redundant) + afterwards}
+		if r.Failed != "" || r.Served == 0 || r.Redundant == 0 { // it was never over
+			w.To = math.MaxInt64
+		}
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
+	merged := out[:1]
+	for _, w := range out[1:] {
+		if last := &merged[len(merged)-1]; w.From <= last.To {
+			last.To = max(last.To, w.To)
+		} else {
+			merged = append(merged, w)
+		}
+	}
+	return merged
+}
+
+func within(w history.Span, from, to int64) bool { return from <= w.To && to >= w.From }
+
+// longest is how long before a window an order may have been created that is
+// answered in it: more than any request may take.
+const longest = int64(2 * time.Minute)
+
+// ordersIn calls f for the orders of a partition that were under way in w.
+func ordersIn(h *history.History, p wire.PartitionID, w history.Span, f func(stream int, index int64)) {
+	for s := range h.Streams {
+		orders := h.Streams[s].Orders
+		if h.Streams[s].Partition != p {
+			continue
+		}
+		first := 0
+		if w.From > math.MinInt64+longest { // they stand in the order of their creation
+			first = sort.Search(len(orders), func(i int) bool { return orders[i].T1 >= w.From-longest })
+		}
+		for i := first; i < len(orders) && orders[i].T1 <= w.To; i++ {
+			if o := &orders[i]; o.T3 == 0 || o.T3 >= w.From {
+				f(s, int64(i))
+			}
+		}
+	}
+}
+
+// epochNotes makes the note of an order once for each epoch: there are millions of
+// orders and a handful of epochs.
+type epochNotes struct {
+	epoch uint64
+	text  string
+}
+
+func (n *epochNotes) of(epoch uint64) string {
+	if n.text == "" || n.epoch != epoch {
+		n.epoch, n.text = epoch, fmt.Sprintf("epoch %d", epoch)
+	}
+	return n.text
+}

@@ -1,0 +1,104 @@
+// Package recorder is the independent witness of a drill: one process with one
+// clock that puts orders on a grid, keeps a ledger of what it was told of each,
+// sees when service and redundancy are gone and back, and at the end reads the
+// whole grid over the network and judges. It injects nothing; whoever does tells it
+// by HTTP when (package probe/drill/api).
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/drill/collect"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+)
+
+// Config of a recorder.
+type Config struct {
+	Endpoints []string // host:port of grid nodes, or of the grid's client service
+	Grid      string   // its name; "" takes the one that answers
+	Replicas  int      // copies of every order that the grid is to hold
+	Probes    int      // streams of orders, each bound to a partition, in turn
+	Rate      int      // orders per second of each probe
+	Sessions  int      // client sessions of each probe
+	Reads     int      // confirmed reads per second at every node
+	Orders    int      // orders per second at every node, beside the probes
+	FIX       fixorder.Version
+	Timeout   time.Duration // of an order, all retries included; then its outcome is unknown
+	Seed      uint64
+
+	// Patience is how long connecting, copies and sinks may take.
+	Patience time.Duration
+	// GapLimit is the longest time a session may be without an acknowledgement in a calm
+	// time.
+	GapLimit time.Duration
+	// MaxOrders bounds the ledger; 0: what the memory limit allows.
+	MaxOrders int64
+
+	// Sinks are what is compared downstream; nil: nothing, for the reason NoSink.
+	Sinks  collect.Sinks
+	NoSink string
+
+	Token string // that /v1 asks for
+	// NodePort is the HTTP port of grid nodes, where they tell of changes of their
+	// configuration; NodeHTTP are addresses (host:port) instead, where each has its own.
+	NodePort int
+	NodeHTTP []string
+	// Dir is where history and certificate are kept.
+	Dir string
+	// TTL is how long they are served after the end.
+	TTL time.Duration
+	// Say prints progress.
+	Say func(format string, args ...any)
+}
+
+// Bounds of Config.
+const (
+	maxProbes   = fixorder.MaxProbes
+	maxSessions = 64
+	maxRate     = 1_000_000
+)
+
+// Check says what is wrong with a configuration, by the flags of order-probe drill.
+func (c *Config) Check() error {
+	if len(c.Endpoints) == 0 {
+		return errors.New("--endpoint: name the grid's client service, such as trades-client:7400")
+	}
+	for _, b := range []struct {
+		flag          string
+		got, low, top int
+	}{
+		{"replicas", c.Replicas, 1, 3}, {"probes", c.Probes, 1, maxProbes}, {"rate", c.Rate, 1, maxRate}, {"sessions", c.Sessions, 1, maxSessions},
+		{"reads", c.Reads, 0, maxRate}, {"insider-orders", c.Orders, 0, maxRate}, {"node-port", c.NodePort, 0, 65535},
+	} {
+		if b.got < b.low || b.got > b.top {
+			return fmt.Errorf("--%s %d: must be %d to %d", b.flag, b.got, b.low, b.top)
+		}
+	}
+	for _, b := range []struct {
+		flag      string
+		got       time.Duration
+		low, high time.Duration
+	}{
+		{"timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute}, {"patience", c.Patience, time.Second, time.Hour},
+		{"gap-limit", c.GapLimit, 10 * time.Millisecond, time.Hour}, {"ttl", c.TTL, 0, 30 * 24 * time.Hour},
+	} {
+		if b.got < b.low || b.got > b.high {
+			return fmt.Errorf("--%s %s: must be %s to %s", b.flag, b.got, b.low, b.high)
+		}
+	}
+	if c.FIX != fixorder.FIX42 && c.FIX != fixorder.FIX44 {
+		return fmt.Errorf("--fix %q: there are %s and %s", c.FIX, fixorder.FIX42, fixorder.FIX44)
+	}
+	if c.MaxOrders < 0 {
+		return fmt.Errorf("--max-orders %d: must be more than 0; leave it out for what the memory limit allows", c.MaxOrders)
+	}
+	for _, a := range c.NodeHTTP {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			return fmt.Errorf("--node-http %q: must be host:port: %w", a, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package validate
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// Accounts say, order by order, where everything is that was sent. They are worked
+// out from the entries alone, by other means than the ledger of Check, so that
+// the two can be held against each other.
+type Accounts struct {
+	Places int // copies that were compared, all partitions together
+	// Unjudged orders were acknowledged in a partition of which no copy in sync could be
+	// read, and it is not known that there is none.
+	Unjudged int64
+	Sinks    int // partitions of which something downstream was compared
+
+	Downstream int64 // orders of ours downstream
+	// Lost orders were acknowledged and are in no copy that is in sync, and not
+	// downstream.
+	Lost []Order
+	// MissingInCopies were acknowledged and are not lost, but not in every copy that
+	// is in sync; MissingDownstream are in a copy and not downstream, though something
+	// downstream could be read.
+	MissingInCopies, MissingDownstream int64
+	// Duplicated orders are at two places of one copy, or of what is downstream.
+	Duplicated int64
+	// Gaps are sequence numbers that nothing has though higher ones are there, in
+	// the copy, or downstream, that has most of them.
+	Gaps int64
+	// OutOfOrder counts orders of a session that stand before one the session sent
+	// earlier, and entries whose epoch is lower than that of the one before.
+	OutOfOrder int64
+	// UnknownFound had no answer and are there; UnknownAbsent are not.
+	UnknownFound, UnknownAbsent int64
+	// RefusedFound were refused, or never sent, and are there; Misplaced are not where
+	// their receipt says; Corrupt are not what was sent; Repeated receipts named the
+	// place of another order.
+	RefusedFound, Misplaced, Corrupt, RepeatedReceipts int64
+}
+
+// Order of a history.
+type Order struct {
+	Stream int
+	Index  int64
+}
+
+// edit changes the logs before they are looked at, for the negative control.
+type edit struct {
+	drop, repeat map[Order]bool
+}
+
+// Take works out the accounts of h.
+func Take(h *history.History) *Accounts { return take(h, edit{}) }
+
+// take works them out of logs that were changed by e: orders of drop are left out of
+// every copy and every sink, orders of repeat are there once more at the end.
+func take(h *history.History, e edit) *Accounts {
+	a := &Accounts{}
+	for _, p := range h.Partitions {
+		a.partition(h, p, e)
+	}
+	return a
+}
+
+// where an order of a stream was seen.
+const (
+	inSome    = 1 << iota // in a copy that is in sync
+	lacking               // not in every one of these
+	sunk                  // downstream
+	doubled               // at two places
+	here                  // in the copy in hand
+	wrong                 // misplaced or corrupt somewhere: counted
+	elsewhere             // in a copy that is not in sync: there, but not to be relied on
+)
+
+// marks of the streams of one partition, by stream and index.
+type marks map[int][]uint8
+
+func (a *Accounts) partition(h *history.History, p wire.PartitionID, e edit) {
+	m := marks{}
+	for s := range h.Streams {
+		if h.Streams[s].Partition == p {
+			m[s] = make([]uint8, len(h.Streams[s].Orders))
+		}
+	}
+	gaps, copies := int64(0), 0
+	for i := range h.Logs {
+		l := &h.Logs[i]
+		if l.Partition != p || l.Error != "" {
+			continue
+		}
+		gaps = max(gaps, a.copy(h, l, m, e))
+		a.Places++
+		if l.InSync {
+			copies++
+		}
+	}
+	g, files := a.downstream(h, p, m, e)
+	a.Gaps += max(gaps, g)
+	if files > 0 {
+		a.Sinks++
+	}
+	if copies == 0 && !h.NoHolder(p) {
+		a.unjudged(h, m)
+		return
+	}
+	a.settle(h, m, copies > 0, files > 0)
+}
+
+func (a *Accounts) unjudged(h *history.History, m marks) {
+	for s := range m {
+		for i := range h.Streams[s].Orders {
+			if h.Streams[s].Orders[i].Fate == load.Acked {
+				a.Unjudged++
+			}
+		}
+	}
+}
+
+// copy goes through one copy of a log and returns the gaps in it.
+func (a *Accounts) copy(h *history.History, l *history.Log, m marks, e edit) (gaps int64) {
+	next, epoch := h.Base(l.Partition).Seq+1, uint64(0)
+	order := newSequence(h, m)
+	see := func(x *history.Entry) {
+		if x.Seq > next {
+			gaps += int64(x.Seq - next)
+		}
+		if x.Epoch < epoch {
+			a.OutOfOrder++
+		}
+		next, epoch = max(next, x.Seq+1), max(epoch, x.Epoch)
+		if own(h, m, x) {
+			a.OutOfOrder += order.see(x)
+			a.mark(h, m, x, here)
+		} else if x.Stream >= 0 && m[x.Stream] != nil {
+			a.RefusedFound++ // of a stream of ours, and never created
+		}
+	}
+	e.each(l.Entries, see)
+	for s, of := range m {
+		for i := range of {
+			a.left(h, s, i, &of[i], l.InSync)
+		}
+	}
+	return gaps
+}
+
+// left takes down what the copy in hand had of an order.
+func (a *Accounts) left(h *history.History, s, i int, mark *uint8, inSync bool) {
+	was := *mark&here != 0
+	*mark &^= here
+	switch {
+	case was && inSync:
+		*mark |= inSome
+	case was:
+		*mark |= elsewhere
+	case inSync && h.Streams[s].Orders[i].Fate == load.Acked:
+		*mark |= lacking
+	}
+}
+
+// own says that an entry is an order of this partition's streams that was created.
+func own(_ *history.History, m marks, e *history.Entry) bool {
+	return e.Stream >= 0 && e.Index < int64(len(m[e.Stream]))
+}
+
+// mark notes an order that was found; bit is here or sunk.
+func (a *Accounts) mark(h *history.History, m marks, e *history.Entry, bit uint8) {
+	mark, o := &m[e.Stream][e.Index], &h.Streams[e.Stream].Orders[e.Index]
+	if *mark&bit != 0 {
+		*mark |= doubled
+		return
+	}
+	*mark |= bit
+	if *mark&wrong != 0 {
+		return
+	}
+	switch {
+	case e.Corrupt:
+		a.Corrupt++
+	case o.Fate == load.Acked && o.Seq != e.Seq:
+		a.Misplaced++
+	default:
+		return
+	}
+	*mark |= wrong
+}
+
+// each calls see for the entries as e leaves them.
+func (e edit) each(entries []history.Entry, see func(*history.Entry)) {
+	if len(e.drop)+len(e.repeat) == 0 {
+		for i := range entries {
+			see(&entries[i])
+		}
+		return
+	}
+	var again []history.Entry
+	for i := range entries {
+		o := Order{entries[i].Stream, entries[i].Index}
+		if e.drop[o] {
+			continue
+		}
+		if see(&entries[i]); e.repeat[o] {
+			again = append(again, entries[i])
+		}
+	}
+	for i := range again {
+		last := &entries[len(entries)-1]
+		again[i].Seq, again[i].Epoch = last.Seq+1+uint64(i), last.Epoch
+		see(&again[i])
+	}
+}
+
+// downstream puts the files of the sinks of a partition together. Equal entries at
+// one place are one: they were written again around a failover.
+func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e edit) (gaps int64, files int) {
+	base := h.Base(p).Seq
+	at := map[int][]uint64{} // of orders, where they are
+	for s := range m {
+		at[s] = make([]uint64, len(m[s]))
+	}
+	var there places
+	for i := range h.Sinks {
+		f := &h.Sinks[i]
+		if f.Partition != p {
+			continue
+		}
+		files++
+		last := uint64(0)
+		e.each(f.Entries, func(x *history.Entry) {
+			there.set(x.Seq - base - 1)
+			again := x.Seq <= last // a line that is there twice
+			last = x.Seq
+			if !own(h, m, x) {
+				return
+			}
+			if mark := &m[x.Stream][x.Index]; *mark&sunk != 0 && !again && at[x.Stream][x.Index] == x.Seq {
+				return
+			}
+			at[x.Stream][x.Index] = x.Seq
+			a.mark(h, m, x, sunk)
+		})
+	}
+	return there.holes(), files
+}
+
+// settle adds up what was seen.
+func (a *Accounts) settle(h *history.History, m marks, copies, files bool) {
+	for s := range h.Streams { // in the order of the history: results are the same every time
+		for i, mark := range m[s] {
+			found := mark&(inSome|sunk|elsewhere) != 0
+			if mark&sunk != 0 {
+				a.Downstream++
+			}
+			if mark&doubled != 0 {
+				a.Duplicated++
+			}
+			switch h.Streams[s].Orders[i].Fate {
+			case load.Acked:
+				a.acked(Order{s, int64(i)}, mark, copies, files)
+			case load.Unknown:
+				if found {
+					a.UnknownFound++
+				} else {
+					a.UnknownAbsent++
+				}
+			default:
+				if found {
+					a.RefusedFound++
+				}
+			}
+		}
+	}
+	a.RepeatedReceipts += repeatedReceipts(h, m)
+}
+
+func (a *Accounts) acked(o Order, mark uint8, copies, files bool) {
+	switch {
+	case mark&(inSome|sunk) == 0:
+		a.Lost = append(a.Lost, o)
+	case mark&lacking != 0 || !copies:
+		a.MissingInCopies++
+	case files && mark&sunk == 0:
+		a.MissingDownstream++
+	}
+}

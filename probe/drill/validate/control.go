@@ -1,0 +1,131 @@
+package validate
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/load"
+)
+
+// Control is the negative control of Accounts: the same logs and sinks, with
+// Dropped orders taken out of all of them and Repeated ones put in once more, are
+// judged the same way. A judge that does not find exactly these proves nothing.
+type Control struct {
+	Dropped, Repeated int64 // done to the logs
+	Lost, Duplicated  int64 // found on top of what is found without
+	Gaps              int64
+}
+
+// OK says that the judge saw what was done, and nothing else.
+func (c Control) OK() bool {
+	return c.Dropped > 0 && c.Lost == c.Dropped && c.Duplicated == c.Repeated && c.Gaps == c.Dropped
+}
+
+func (c Control) String() string {
+	return fmt.Sprintf("with %d orders taken out of every copy and sink and %d put in twice, %d more were found lost and %d duplicated", c.Dropped, c.Repeated, c.Lost, c.Duplicated)
+}
+
+// NegativeControl takes up to k orders out and repeats up to m others, chosen by the
+// seed among those acknowledged that are everywhere, once and at their place.
+func NegativeControl(h *history.History, real *Accounts, k, m int, seed uint64) Control {
+	chosen := candidates(h, k+m, rand.New(rand.NewPCG(seed, 0x6e656761)))
+	if len(chosen) < k+m { // a short history
+		k = (len(chosen) + 1) / 2
+	}
+	e := edit{drop: map[Order]bool{}, repeat: map[Order]bool{}}
+	for i, o := range chosen {
+		if i < k {
+			e.drop[o] = true
+		} else if i < k+m {
+			e.repeat[o] = true
+		}
+	}
+	got := take(h, e)
+	return Control{Dropped: int64(len(e.drop)), Repeated: int64(len(e.repeat)), Lost: int64(len(got.Lost) - len(real.Lost)),
+		Duplicated: got.Duplicated - real.Duplicated, Gaps: got.Gaps - real.Gaps}
+}
+
+// candidates draws n orders, fewer if there are not so many.
+func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
+	usable := everywhereOnce(h)
+	total := 0
+	for s := range usable {
+		for _, ok := range usable[s] {
+			if ok {
+				total++
+			}
+		}
+	}
+	// One pass, each order with the probability that fills what is left to fill.
+	left := min(n, total)
+	for s := range usable {
+		for i, ok := range usable[s] {
+			if !ok {
+				continue
+			}
+			if rng.IntN(total) < left {
+				out, left = append(out, Order{s, int64(i)}), left-1
+			}
+			total--
+		}
+	}
+	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// everywhereOnce marks the acknowledged orders that are at their place in every copy
+// that could be read, and downstream, and nowhere else. The first and the last
+// entry of a log are left alone, so that an order taken out leaves a gap.
+func everywhereOnce(h *history.History) [][]bool {
+	want, have := map[string]uint16{}, make([][]uint16, len(h.Streams))
+	for s := range h.Streams {
+		have[s] = make([]uint16, len(h.Streams[s].Orders))
+	}
+	look := func(entries []history.Entry) {
+		for i := range entries {
+			e := &entries[i]
+			if e.Stream >= 0 && e.Index < int64(len(have[e.Stream])) && !e.Corrupt && h.Streams[e.Stream].Orders[e.Index].Seq == e.Seq && i > 0 && i < len(entries)-1 {
+				have[e.Stream][e.Index]++
+			} else if e.Stream >= 0 && e.Index < int64(len(have[e.Stream])) {
+				have[e.Stream][e.Index] = 1 << 15 // never
+			}
+		}
+	}
+	for i := range h.Logs {
+		if l := &h.Logs[i]; l.Error == "" {
+			want[l.Partition.String()]++
+			look(l.Entries)
+		}
+	}
+	sunk := seen(h)
+	out := make([][]bool, len(h.Streams))
+	for s := range h.Streams {
+		stream := &h.Streams[s]
+		out[s] = make([]bool, len(stream.Orders))
+		for i := range stream.Orders {
+			n := want[stream.Partition.String()]
+			out[s][i] = stream.Orders[i].Fate == load.Acked && n > 0 && have[s][i] == n && (sunk[s] == nil || sunk[s][i])
+		}
+	}
+	return out
+}
+
+// seen marks what is downstream, of streams whose partition has something there.
+func seen(h *history.History) [][]bool {
+	out := make([][]bool, len(h.Streams))
+	for i := range h.Sinks {
+		f := &h.Sinks[i]
+		for s := range h.Streams {
+			if h.Streams[s].Partition == f.Partition && out[s] == nil {
+				out[s] = make([]bool, len(h.Streams[s].Orders))
+			}
+		}
+		for j := range f.Entries {
+			if e := &f.Entries[j]; e.Stream >= 0 && out[e.Stream] != nil && e.Index < int64(len(out[e.Stream])) {
+				out[e.Stream][e.Index] = true
+			}
+		}
+	}
+	return out
+}
