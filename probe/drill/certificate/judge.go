@@ -144,8 +144,11 @@ func (j judge) proof() {
 	if c.Ledger.Unjudged > 0 {
 		j.say(Invalid, "%d acknowledged orders are of partitions of which no copy in sync could be read", c.Ledger.Unjudged)
 	}
-	if c.Control.Result != ControlPassed {
-		k := c.Control
+	switch k := c.Control; k.Result {
+	case ControlPassed:
+	case ControlImpossible:
+		j.say(Invalid, "there is no negative control: no acknowledged order is in every copy and downstream, so none could be taken out")
+	default:
 		j.say(Invalid, "the negative control failed: %d orders were taken out and %d found lost, %d were put in twice and %d found duplicated", k.Dropped, k.Lost, k.Repeated, k.Duplicated)
 	}
 	if c.Orders.Acknowledged == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/drill/model"
@@ -38,8 +39,11 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 	seed := uint64(d.Context.Seed)
 	k := validate.NegativeControl(h, accounts, controlDropped, controlRepeated, seed)
 	c.Control = Control{Result: ControlFailed, Dropped: k.Dropped, Lost: k.Lost, Repeated: k.Repeated, Duplicated: k.Duplicated, Gaps: k.Gaps, Seed: seed}
-	if k.OK() {
+	switch {
+	case k.OK():
 		c.Control.Result = ControlPassed
+	case k.Dropped == 0:
+		c.Control.Result = ControlImpossible
 	}
 	c.Linear = Linear{Windows: len(model.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
 	if len(result.Model.Violations) > 0 {
@@ -131,6 +135,9 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 	return s
 }
 
+// newPrimary are the causes of a change that lead to another primary.
+var newPrimary = map[string]bool{nodestatus.CauseClaim: true, nodestatus.CauseTakeOver: true, nodestatus.CauseHandOver: true, nodestatus.CauseAcceptLoss: true}
+
 // timelineOf puts together what the recorder saw and what the nodes told.
 func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment {
 	zero := rep.From
@@ -159,8 +166,10 @@ func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment
 		add(ch.Suspected, "detected: "+how, ch.Partition, ch.By)
 		add(ch.Proposed, fmt.Sprintf("%s to epoch %d asked for (CAS)", ch.Cause, ch.Epoch), ch.Partition, ch.By)
 		add(ch.Accepted, fmt.Sprintf("%s to epoch %d accepted, %d in sync", ch.Cause, ch.Epoch, ch.InSync), ch.Partition, ch.By)
-		add(ch.Serving, "serving as primary", ch.Partition, ch.By)
-		add(ch.FirstOrder, "first order acknowledged", ch.Partition, ch.By)
+		if newPrimary[ch.Cause] {
+			add(ch.Serving, "serving as primary", ch.Partition, ch.By)
+			add(ch.FirstOrder, "first order acknowledged", ch.Partition, ch.By)
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	return out

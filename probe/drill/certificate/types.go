@@ -99,6 +99,9 @@ type Ledger struct {
 	LostExamples      []Lost `json:"lostExamples,omitempty"`
 }
 
+// Missing are the acknowledged orders that are not everywhere they should be.
+func (l *Ledger) Missing() int64 { return l.Lost + l.MissingInCopies + l.MissingDownstream }
+
 // Lost is an order that was acknowledged and is nowhere.
 type Lost struct {
 	ClOrdID   string        `json:"clOrdID"`
@@ -113,7 +116,7 @@ type Lost struct {
 // Control is the negative control: the same judge on the same logs, with orders taken
 // out and others put in twice.
 type Control struct {
-	Result     string `json:"result"` // Passed, Failed
+	Result     string `json:"result"` // Passed, Failed, Impossible
 	Dropped    int64  `json:"dropped"`
 	Lost       int64  `json:"lost"` // found on top; must be Dropped
 	Repeated   int64  `json:"repeated"`
@@ -126,6 +129,8 @@ type Control struct {
 const (
 	ControlPassed = "Passed"
 	ControlFailed = "Failed"
+	// ControlImpossible: no acknowledged order is everywhere it should be.
+	ControlImpossible = "Impossible"
 )
 
 // Linear is what Porcupine and the rules across orders made of the faults' times.

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"math"
 	"sort"
 	"time"
 
@@ -24,7 +23,8 @@ const noticed = int64(time.Second)
 //   - the grid itself said, in the table it gives to every client, that the partition has
 //     fewer copies than it is to have, in a time that the acknowledgement lies in or
 //     that began within a second after it;
-//   - it said so before the next fault began, so that whoever looks could have stopped.
+//   - it said so before the next fault began, so that whoever looks could have stopped;
+//     where none came after it, before the acknowledgement.
 func warnedLosses(h *history.History, lost []validate.Order) map[validate.Order]bool {
 	out := map[validate.Order]bool{}
 	if h.Replicas < 2 {
@@ -37,7 +37,7 @@ func warnedLosses(h *history.History, lost []validate.Order) map[validate.Order]
 	for _, at := range lost {
 		s := &h.Streams[at.Stream]
 		o := &s.Orders[at.Index]
-		next := int64(math.MaxInt64)
+		next := o.T3 + 1
 		if i := sort.Search(len(faults), func(i int) bool { return faults[i] > o.T3 }); i < len(faults) {
 			next = faults[i]
 		}

@@ -38,6 +38,7 @@ type Recorder struct {
 	h        *history.History
 	asked    *api.Finish
 	steps    []*step // in the order in which they began
+	open     []*step // of these, those under way
 	view     view
 	gaps     gaps
 	recent   recent

@@ -33,6 +33,7 @@ type step struct {
 // Bounds of what a step may say.
 const (
 	maxSteps = 1 << 16
+	maxOpen  = 16 // at once
 	maxText  = 4096
 	maxPods  = 4096
 	// longestCalm is how much of the calm time before a fault is compared with it.
@@ -45,19 +46,27 @@ var (
 	errConflict    = errors.New("conflict")
 )
 
-// each calls f for the step that is under way.
+// each calls f for the steps that are under way: one fault may begin while another
+// goes on.
 func (r *Recorder) each(f func(*step)) {
-	if n := len(r.steps); n > 0 && !r.steps[n-1].over {
-		f(r.steps[n-1])
+	still := r.open[:0]
+	for _, s := range r.open {
+		if !s.over {
+			f(s)
+		}
+		if !s.over {
+			still = append(still, s)
+		}
 	}
+	clear(r.open[len(still):])
+	r.open = still
 }
 
-// open is the step under way; nil: none.
-func (r *Recorder) open() (s *step) {
+// underWay says whether there is a step that is not over.
+func (r *Recorder) underWay() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.each(func(open *step) { s = open })
-	return s
+	return len(r.open) > 0
 }
 
 func (r *Recorder) find(index int) *step {
@@ -92,8 +101,11 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 	if len(r.steps) >= maxSteps {
 		return nil, fmt.Errorf("%w: %d steps were begun, and that is the limit", errConflict, maxSteps)
 	}
+	r.each(func(*step) {}) // drops those that are over
+	if len(r.open) >= maxOpen {
+		return nil, fmt.Errorf("%w: %d steps are under way, and that is the limit", errConflict, maxOpen)
+	}
 	now := clock.Now()
-	r.each(func(s *step) { s.abandon("the next step began before this one was over: "+s.waits(), now) })
 	s := &step{index: index, asked: asked, counts: r.traffic.Counts(), latency: r.traffic.Latencies(), changes: map[changeKey]history.Change{}}
 	ready := r.calmSince()
 	if ready == 0 {
@@ -107,9 +119,11 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 	if api.EndsProcess(asked.Type) {
 		s.gone = members(r.view.rows, asked.Pods)
 	}
-	r.h.Calm = append(r.h.Calm, history.Span{From: s.rep.Ready, To: now})
-	r.traffic.ResetGap()
-	r.steps = append(r.steps, s)
+	if len(r.open) == 0 {
+		r.h.Calm = append(r.h.Calm, history.Span{From: s.rep.Ready, To: now})
+		r.traffic.ResetGap()
+	}
+	r.steps, r.open = append(r.steps, s), append(r.open, s)
 	r.cfg.Say("step %d begins: %s", index, s.rep.What)
 	return r.record(s), nil
 }
@@ -117,10 +131,13 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 // lastOver is when the step before was over: its after is not this one's before.
 func (r *Recorder) lastOver() int64 {
 	if n := len(r.steps); n > 0 {
-		return max(r.steps[n-1].rep.Redundant, r.steps[n-1].rep.Served, r.steps[n-1].rep.To)
+		return r.steps[n-1].end()
 	}
 	return 0
 }
+
+// end is when the last thing that a step waits for came.
+func (s *step) end() int64 { return max(s.rep.Redundant, s.rep.Served, s.rep.Healed, s.rep.To) }
 
 func checkStep(index int, s *api.Step) error {
 	switch {

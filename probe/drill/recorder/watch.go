@@ -46,7 +46,7 @@ func (r *Recorder) watchTable(ctx context.Context) {
 			}
 		}
 		pause := pollCalm
-		if r.open() != nil {
+		if r.underWay() {
 			pause = pollStep
 		}
 		_ = sleep(ctx, pause)

@@ -44,8 +44,8 @@ type Config struct {
 	// MaxOrders and MaxReads bound the record; 0: not. The traffic ends with the last
 	// order there is room for.
 	MaxOrders, MaxReads int64
-	// Giving is how long Stop waits for orders that were never sent for want of room in
-	// their session's window; 0: as long as its context.
+	// Giving is how long Stop waits, first for orders that were never sent for want of
+	// room in their session's window, then for answers; 0: as long as its context.
 	Giving time.Duration
 }
 
@@ -228,8 +228,15 @@ func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
 		}
 		w.giveUp()
 	}
+	// A session whose partition has nobody left waits for ever; its orders have had
+	// their time.
+	draining, cancel := ctx, context.CancelFunc(func() {})
+	if t.cfg.Giving > 0 {
+		draining, cancel = context.WithTimeout(ctx, t.cfg.Giving)
+	}
+	defer cancel()
 	for _, w := range t.writers {
-		if e := w.s.Drain(ctx); e != nil {
+		if e := w.s.Drain(draining); e != nil {
 			err = errors.Join(err, fmt.Errorf("drain %s: %w", w.rec.partition, e))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -99,13 +100,22 @@ func everywhereOnce(h *history.History) [][]bool {
 		}
 	}
 	sunk := seen(h)
+	highest := map[wire.PartitionID]uint64{} // downstream; the last one leaves no gap
+	for i := range h.Sinks {
+		f := &h.Sinks[i]
+		for j := range f.Entries {
+			highest[f.Partition] = max(highest[f.Partition], f.Entries[j].Seq)
+		}
+	}
 	out := make([][]bool, len(h.Streams))
 	for s := range h.Streams {
 		stream := &h.Streams[s]
 		out[s] = make([]bool, len(stream.Orders))
 		for i := range stream.Orders {
-			n := want[stream.Partition.String()]
-			out[s][i] = stream.Orders[i].Fate == load.Acked && n > 0 && have[s][i] == n && (sunk[s] == nil || sunk[s][i])
+			n, o := want[stream.Partition.String()], &stream.Orders[i]
+			// Where nobody holds the log any more, what is downstream is all there is.
+			anywhere := n > 0 || h.NoHolder(stream.Partition) && sunk[s] != nil
+			out[s][i] = o.Fate == load.Acked && anywhere && have[s][i] == n && (sunk[s] == nil || sunk[s][i] && o.Seq < highest[stream.Partition])
 		}
 	}
 	return out

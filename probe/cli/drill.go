@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/recorder"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+)
+
+type drillFlags struct {
+	cfg  recorder.Config
+	fix  string
+	http string
+}
+
+func drillCommand() *cobra.Command {
+	f := drillFlags{}
+	cmd := &cobra.Command{
+		Use:   "drill --endpoint HOST:PORT --replicas N",
+		Short: "Be the recorder of a FailoverDrill: orders, ledger, certificate (started by the operator)",
+		Long: `Be the recorder of a FailoverDrill. Puts orders on a grid, keeps a ledger of what
+it was told of each, sees when service and redundancy are gone and back, and is
+told by HTTP (see docs/drills.md) when a fault begins and ends. When told to finish,
+or stopped by SIGTERM or Ctrl-C, it reads every copy of every log and the sinks,
+judges, and keeps history and certificate in --dir. It injects nothing.
+
+The HTTP interface asks for the token in $` + api.TokenVariable + `.
+
+Exit codes: 0 there is a certificate, whatever its verdict (order-probe certify tells
+it), 2 wrong command line, 4 there is none.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	set, c := cmd.Flags(), &f.cfg
+	set.StringSliceVar(&c.Endpoints, "endpoint", nil, "host:port of the grid's client service, or of one or more nodes")
+	set.StringVar(&c.Grid, "grid", "", "name of the grid; empty takes the one that answers")
+	set.IntVar(&c.Replicas, "replicas", 2, "copies of every order that the grid is to hold")
+	set.IntVar(&c.Probes, "probes", 2, "probes, each bound to a partition, in turn")
+	set.IntVar(&c.Rate, "rate", 1000, "orders per second of each probe")
+	set.IntVar(&c.Sessions, "sessions", 4, "client sessions of each probe")
+	set.IntVar(&c.Reads, "reads", 100, "confirmed reads per second at every node")
+	set.IntVar(&c.Orders, "insider-orders", 20, "orders per second at every node, beside the probes")
+	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
+	set.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
+	set.Uint64Var(&c.Seed, "seed", 0, "of what the recorder itself chooses; 0 draws one")
+	set.DurationVar(&c.Patience, "patience", time.Minute, "how long connecting, and reading a copy or sink at the end, may take")
+	set.DurationVar(&c.GapLimit, "gap-limit", 250*time.Millisecond, "longest time a session may be without an acknowledgement in a calm time")
+	set.Int64Var(&c.MaxOrders, "max-orders", 0, "orders the ledger has room for (default: what the memory limit allows)")
+	set.IntVar(&c.NodePort, "node-port", 9400, "HTTP port of grid nodes, which tell of changes of their configuration there; 0: not asked")
+	set.StringSliceVar(&c.NodeHTTP, "node-http", nil, "host:port of the nodes' HTTP ports, where each has its own")
+	set.StringVar(&c.Dir, "dir", "drill", "directory for history and certificate")
+	set.DurationVar(&c.TTL, "ttl", time.Hour, "how long to serve them after the end")
+	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", api.Port), "address to serve at")
+	return cmd
+}
+
+func (f *drillFlags) run(cmd *cobra.Command) error {
+	c := &f.cfg
+	c.FIX, c.Token = fixorder.Version(f.fix), os.Getenv(api.TokenVariable)
+	if c.Token == "" {
+		return usage(fmt.Errorf("$%s is empty: set the token that whoever drives the drill sends", api.TokenVariable))
+	}
+	for c.Seed == 0 {
+		c.Seed = drawSeed()
+	}
+	out := &lines{w: cmd.OutOrStdout()}
+	c.Say = out.say
+	c.NoSink = "no sink: this recorder cannot read one over the network"
+	r, err := recorder.New(*c)
+	if err != nil {
+		return usage(err)
+	}
+	l, err := net.Listen("tcp", f.http)
+	if err != nil {
+		return usage(fmt.Errorf("--http %s: %w; allowed: a free ip:port", f.http, err))
+	}
+	server := r.Server()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			out.say("http: %v", err)
+		}
+	}()
+	defer func() { _ = server.Close(); <-served }()
+	out.say("listening at %s", l.Addr())
+	if err := r.Run(cmd.Context()); err != nil {
+		f.linger(cmd.Context(), failedTTL) // so that whoever asks is told why
+		return err
+	}
+	out.say("verdict %s; history and certificate are in %s and served for %s", r.State().Verdict, c.Dir, c.TTL)
+	f.linger(cmd.Context(), c.TTL)
+	return nil
+}
+
+// failedTTL is how long a recorder that has no certificate says so.
+const failedTTL = time.Minute
+
+// linger waits, unless the process is told to stop.
+func (f *drillFlags) linger(ctx context.Context, ttl time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(min(ttl, max(f.cfg.TTL, 0))):
+	}
+}
+
+func drawSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	n := uint64(0)
+	for _, c := range b {
+		n = n<<8 | uint64(c)
+	}
+	return n
+}
+
+// lines prints progress, one line at a time, with the time of day.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) say(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, "%s  %s\n", time.Now().UTC().Format("15:04:05.000"), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,126 @@
+package recorder
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
+)
+
+// Each process is killed once, while orders flow, and nothing is lost.
+func TestKilledProcesses(t *testing.T) {
+	d := start(t, setup{replicas: 2})
+	for i := range 2 {
+		d.calm()
+		d.kill(i, i)
+		if r := d.over(i); r.Failed != "" || r.Served.Before(r.Injected) || r.Redundant.Before(r.Injected) || r.Counts.Created == 0 {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+	}
+	time.Sleep(1500 * time.Millisecond) // what comes after
+	c := d.finish(api.Finish{Context: api.Context{Drill: "ns/x", Seed: 42, StepsAsked: 2, Versions: map[string]string{"operator": "test"}}})
+	if c.Verdict != certificate.Pass || len(c.Reasons) > 0 {
+		t.Fatalf("%s: %q\n%q", c.Verdict, c.Reasons, c.Violations)
+	}
+	if c.Orders.Acknowledged < 500 || c.Ledger.Downstream < c.Orders.Acknowledged || c.Ledger.Copies != 4 || c.Ledger.Lost+c.Ledger.Duplicated+c.Ledger.Gaps+c.Ledger.OutOfOrder != 0 {
+		t.Errorf("%+v %+v", c.Orders, c.Ledger)
+	}
+	if c.Control.Result != certificate.ControlPassed || c.Control.Dropped != 64 || c.Control.Lost != 64 || c.Control.Repeated != 16 || c.Control.Duplicated != 16 {
+		t.Errorf("%+v", c.Control)
+	}
+	if c.Linear.Reads == 0 || c.Linear.Windows == 0 || c.Linear.Result != certificate.Linearizable {
+		t.Errorf("%+v", c.Linear)
+	}
+	for _, s := range c.Steps {
+		if s.Outcome != certificate.StepPassed || s.Outage <= 0 || s.RedundantAfter <= 0 || s.Before.N == 0 || s.During.N == 0 || s.After.N == 0 || s.Witness.State != api.Seen {
+			t.Errorf("%+v", s)
+		}
+		var told []string
+		for _, m := range s.Timeline {
+			told = append(told, m.What)
+		}
+		line := strings.Join(told, "; ")
+		for _, want := range []string{"last acknowledgement before", "first acknowledgement after", "provider says: injected", "accepted", "redundant again"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("the timeline of step %d lacks %q: %s", s.Index, want, line)
+			}
+		}
+	}
+}
+
+// A grid that throws acknowledged orders away is found out, to the order: the nodes
+// of this build count what they throw away.
+func TestThrownAway(t *testing.T) {
+	d := start(t, setup{replicas: 2, tags: "faulty", args: []string{"--faulty-drop-every", "97"}})
+	d.calm()
+	c := d.finish(api.Finish{})
+	if c.Verdict != certificate.Violated || c.Ledger.Lost == 0 || c.Ledger.MissingInCopies+c.Ledger.MissingDownstream+c.Ledger.Unjudged != 0 {
+		t.Fatalf("%s: %+v", c.Verdict, c.Ledger)
+	}
+	dropped := int64(0)
+	for _, u := range d.grid.HTTP {
+		var status struct {
+			Faulty struct{ Dropped int64 }
+		}
+		resp, err := http.Get(u + "/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&status)
+		_ = resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped += status.Faulty.Dropped
+	}
+	if c.Ledger.Lost != dropped {
+		t.Errorf("lost %d, the nodes threw away %d", c.Ledger.Lost, dropped)
+	}
+	if c.Control.Result != certificate.ControlPassed {
+		t.Errorf("%+v", c.Control)
+	}
+}
+
+// A grid with one copy of every order loses what its process held, and the
+// certificate says so.
+func TestOneCopyIsLost(t *testing.T) {
+	d := start(t, setup{replicas: 1, noSink: true, change: func(c *Config) { c.Patience, c.Timeout = 3*time.Second, 3*time.Second }})
+	d.calm()
+	d.kill(0, 0)
+	time.Sleep(2 * time.Second)
+	if _, err := d.api.Tell(t.Context(), 0, api.Abandoned, api.Note{Message: "no service within 2s"}); err != nil {
+		t.Fatal(err)
+	}
+	c := d.finish(api.Finish{Context: api.Context{StepsAsked: 1}})
+	if c.Verdict != certificate.Violated || c.Ledger.Lost < c.Orders.Acknowledged || c.Orders.Acknowledged == 0 || c.Ledger.LostWarned != 0 {
+		t.Fatalf("%s: %+v of %+v", c.Verdict, c.Ledger, c.Orders)
+	}
+	if !strings.Contains(c.Reasons[0], "made with one copy") {
+		t.Errorf("%q", c.Reasons)
+	}
+}
+
+// What a signal interrupts is judged all the same, as a drill that was ended early.
+func TestStopped(t *testing.T) {
+	d := start(t, setup{replicas: 2})
+	d.calm()
+	d.stop()
+	c := d.certificate()
+	if c.Verdict != certificate.Invalid || !strings.Contains(strings.Join(c.Reasons, "\n"), "SIGTERM") || c.Ledger.Lost != 0 || c.Orders.Acknowledged == 0 {
+		t.Fatalf("%s %q %+v", c.Verdict, c.Reasons, c.Ledger)
+	}
+}
+
+// The traffic ends with the last order there is room for, and the verdict says so.
+func TestFull(t *testing.T) {
+	d := start(t, setup{replicas: 2, noSink: true, change: func(c *Config) { c.MaxOrders = 1500 }})
+	d.until("the ledger is full", func() bool { s := d.state(); return s.Full && s.Counts.Created == 1500 })
+	c := d.finish(api.Finish{})
+	if c.Verdict != certificate.Invalid || !strings.Contains(strings.Join(c.Reasons, "\n"), "ledger full") || c.Orders.Created != 1500 || c.Ledger.Sink != "no sink: the grid has none" {
+		t.Fatalf("%s %q %+v", c.Verdict, c.Reasons, c.Orders)
+	}
+}

@@ -1,0 +1,255 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
+	"github.com/ordergrid/ordergrid/probe/drill/collect"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+)
+
+// gridNode builds the real program, once for each set of tags.
+var gridNode = func() func(tags string) (string, error) {
+	var mu sync.Mutex
+	built := map[string]string{}
+	return func(tags string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p := built[tags]; p != "" {
+			return p, nil
+		}
+		program := filepath.Join(scratch, "grid-node"+tags)
+		out, err := exec.Command("go", "build", "-tags", tags, "-o", program, "../../../cmd/grid-node").CombinedOutput()
+		if err != nil {
+			return "", errors.Join(err, errors.New(string(out)))
+		}
+		built[tags] = program
+		return program, nil
+	}
+}()
+
+var scratch string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "drill-recorder-test-")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// drill is a real grid of processes with a recorder that is driven over HTTP.
+type drill struct {
+	t     *testing.T
+	grid  *devgrid.Grid
+	rec   *Recorder
+	api   *api.Client
+	dir   string
+	ended chan error
+	stop  context.CancelFunc
+}
+
+type setup struct {
+	replicas int
+	tags     string
+	args     []string // of the nodes
+	noSink   bool
+	change   func(*Config)
+}
+
+func start(t *testing.T, s setup) *drill {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a grid")
+	}
+	program, err := gridNode(s.tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &drill{t: t, dir: t.TempDir(), ended: make(chan error, 1)}
+	sinks := t.TempDir()
+	args := []string{}
+	if !s.noSink {
+		args = append(args, "--sink", "file", "--dir", sinks)
+	}
+	d.grid, err = devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: s.replicas, MemoryMiB: 256, Args: append(append(args, "--"), s.args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(d.grid.Log())
+		}
+		_ = d.grid.Stop()
+	})
+	c := Config{Endpoints: d.grid.Endpoints, Replicas: s.replicas, Probes: 2, Rate: 300, Sessions: 2, Reads: 50, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
+		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf, NoSink: "no sink: the grid has none"}
+	for _, u := range d.grid.HTTP {
+		c.NodeHTTP = append(c.NodeHTTP, strings.TrimPrefix(u, "http://"))
+	}
+	if !s.noSink {
+		c.NoSink, c.Sinks = "", collect.Files(func(context.Context) (map[string]string, error) {
+			out := map[string]string{}
+			paths, err := filepath.Glob(filepath.Join(sinks, "*", "*.log*"))
+			for _, p := range paths {
+				out[p[len(sinks)+1:]] = p
+			}
+			return out, err
+		})
+	}
+	if s.change != nil {
+		s.change(&c)
+	}
+	if d.rec, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := d.rec.Server()
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	d.api = api.NewClient("http://"+l.Addr().String(), "secret")
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	t.Cleanup(stop)
+	go func() { d.ended <- d.rec.Run(ctx) }()
+	return d
+}
+
+// until polls; the limit only turns a hang into a failure.
+func (d *drill) until(what string, done func() bool) {
+	d.t.Helper()
+	for range 1200 {
+		if done() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.t.Fatalf("a minute passed and still not: %s; state %+v", what, d.state())
+}
+
+func (d *drill) state() *api.State {
+	d.t.Helper()
+	s, err := d.api.State(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *drill) calm() {
+	d.t.Helper()
+	d.until("calm for a second", func() bool { s := d.state(); return s.Phase == api.Running && s.Calm > time.Second })
+}
+
+// killed is a step in which the process of a pod is killed, or all of them.
+func (d *drill) kill(index int, pods ...int) {
+	d.t.Helper()
+	s := api.Step{Repetition: index + 1, Fault: "kill", Type: "PodKill", Provider: "test", What: "kill -9"}
+	for _, p := range pods {
+		s.Pods = append(s.Pods, "dev-s0-"+string(rune('0'+p)))
+	}
+	for range 2 { // whoever drives it may start anew and say it again
+		if _, err := d.api.Begin(d.t.Context(), index, s); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	for _, p := range pods {
+		if err := syscall.Kill(d.grid.PIDs[p], syscall.SIGKILL); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	for _, e := range []api.Event{api.Injected, api.Recovered} {
+		if _, err := d.api.Tell(d.t.Context(), index, e, api.Note{}); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	d.seen(index)
+}
+
+func (d *drill) seen(index int) {
+	d.t.Helper()
+	if _, err := d.api.Tell(d.t.Context(), index, api.Recovered, api.Note{Witness: api.Witness{State: api.Seen, Message: "the process is gone"}}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *drill) over(index int) *api.Record {
+	d.t.Helper()
+	var rec *api.Record
+	d.until("the step is over", func() bool {
+		var err error
+		if rec, err = d.api.Step(d.t.Context(), index); err != nil {
+			d.t.Fatal(err)
+		}
+		return rec.Over
+	})
+	return rec
+}
+
+// finish returns the certificate as it came over the network.
+func (d *drill) finish(f api.Finish) *certificate.Certificate {
+	d.t.Helper()
+	for range 2 {
+		if err := d.api.Finish(d.t.Context(), f); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	return d.certificate()
+}
+
+func (d *drill) certificate() *certificate.Certificate {
+	d.t.Helper()
+	select {
+	case err := <-d.ended:
+		if err != nil {
+			d.t.Fatal(err)
+		}
+	case <-time.After(3 * time.Minute):
+		d.t.Fatal("no end after three minutes")
+	}
+	b, err := d.api.Certificate(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	text, err := d.api.Text(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Logf("%s", text)
+	sums, err := d.api.Digests(d.t.Context())
+	if err != nil || sums.Certificate != certificate.Sum(b) {
+		d.t.Fatalf("%v, sha256 %s, the bytes have %s", err, sums.Certificate, certificate.Sum(b))
+	}
+	var history bytes.Buffer
+	if _, err := d.api.History(d.t.Context(), &history, 64<<20); err != nil || certificate.Sum(history.Bytes()) != sums.History {
+		d.t.Fatalf("history: %v, sha256 %s, the bytes have %s", err, sums.History, certificate.Sum(history.Bytes()))
+	}
+	c := &certificate.Certificate{}
+	if err := json.Unmarshal(b, c); err != nil {
+		d.t.Fatal(err)
+	}
+	if k, err := certificate.Verify(d.dir); err != nil || len(k.Trouble) > 0 {
+		d.t.Errorf("judged again: %v, %q", err, k.Trouble)
+	}
+	return c
+}

@@ -1,0 +1,70 @@
+package recorder
+
+import (
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
+)
+
+// State tells how the recorder is.
+func (r *Recorder) State() api.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := clock.Now()
+	s := api.State{Phase: r.phase, Error: r.failure, Progress: r.progress, Now: wall(now), Started: wall(r.started), Partitions: []string{}, GapLimit: r.cfg.GapLimit, MaxOrders: r.maxOrders,
+		Verdict: string(r.out.verdict)}
+	for _, p := range r.parts {
+		s.Partitions = append(s.Partitions, p.String())
+	}
+	if r.traffic == nil {
+		return s
+	}
+	s.Counts, s.Full = countsOf(r.traffic.Counts(), traffic.Counts{}), r.traffic.Ended()
+	s.Redundant, s.RedundantSince, s.Missing = r.view.since != 0, wall(r.view.since), r.view.missing
+	if s.WorstGap, s.P99 = r.gaps.worst(), r.recent.p99(); r.phase == api.Running {
+		s.WorstGap = max(s.WorstGap, r.traffic.Gap(r.parts))
+	}
+	if calm := r.calmSince(); calm != 0 && r.phase == api.Running {
+		s.Calm = time.Duration(now - calm)
+	}
+	return s
+}
+
+// calmSince is since when the grid has been redundant and no session without an
+// acknowledgement for long; 0: it is not so.
+func (r *Recorder) calmSince() int64 {
+	if r.view.since == 0 || r.gaps.last == 0 || r.traffic.Gap(r.parts) > r.cfg.GapLimit {
+		return 0
+	}
+	return max(r.view.since, r.gaps.last)
+}
+
+func countsOf(c, before traffic.Counts) api.Counts {
+	out := api.Counts{Created: c.Created - before.Created, Acknowledged: c.Acked - before.Acked, Rejected: c.Rejected - before.Rejected, Unknown: c.Unknown - before.Unknown, OneCopy: c.OneCopy - before.OneCopy}
+	out.Waiting = max(0, c.Created-c.Acked-c.Rejected-c.Unknown)
+	return out
+}
+
+// record is what is known of a step.
+func (r *Recorder) record(s *step) *api.Record {
+	now := clock.Now()
+	latencies := r.traffic.Latencies()
+	since := latencies.Since(&s.latency)
+	out := &api.Record{Index: s.index, Step: s.asked, Now: wall(now), Ready: wall(s.rep.Ready), From: wall(s.rep.From), Injected: wall(s.rep.To), Recovered: wall(s.rep.Healed),
+		Served: wall(s.rep.Served), Redundant: wall(s.rep.Redundant), Missing: s.missing, Over: s.over, Failed: s.rep.Failed, WorstGap: s.worst,
+		P99: since.Quantile(0.99), Counts: countsOf(r.traffic.Counts(), s.counts), Witness: s.fault.Witness}
+	if !s.over {
+		out.WorstGap = max(out.WorstGap, r.traffic.Gap(s.rep.Partitions))
+	}
+	return out
+}
+
+// wall is a time of the recorder's clock as one of the wall; 0 is none.
+func wall(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return clock.Wall(ns).UTC()
+}
