@@ -34,11 +34,10 @@ type linkSight struct {
 // seeLinks asks both ends: of a fault in one direction only one of them may show something, and one may be out of reach.
 func (o *Observer) seeLinks(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now(), Boots: map[string]string{}}
-	ends := ends(f)
-	if len(ends) == len(f.Pods) {
+	if len(pairs(f)) == 0 {
 		return s, nil // the other end is no grid node: only the executor's figures can show something
 	}
-	people, err := o.people(ctx, ends)
+	people, err := o.people(ctx, ends(f))
 	if err != nil && before == nil {
 		return nil, err
 	}
