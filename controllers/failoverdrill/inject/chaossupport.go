@@ -24,6 +24,10 @@ const (
 	componentManager = "controller-manager"
 )
 
+// annotationLacks is on daemons whose image lacks what some kinds need, as the one built for a local cluster does: a list
+// of kinds with commas between them.
+const annotationLacks = "ordergrid.dev/chaos-mesh-lacks"
+
 // kinds of Chaos Mesh by type of fault, with the action that decides what a node needs for it.
 var kinds = map[api.DrillFaultType]nodefeatures.Fault{
 	api.FaultPodKill:            {Kind: kindPod, Action: "pod-kill"},
@@ -104,6 +108,7 @@ type chaosPods struct {
 	unknown  bool            // the operator may not look
 	managers int             // that are ready
 	daemons  map[string]bool // by node: ready
+	lacks    []string        // kinds that some daemon lacks the programs for
 }
 
 // parts looks for the pods of Chaos Mesh, wherever it is installed. An operator whose rights end at some namespaces cannot.
@@ -118,6 +123,7 @@ func (c *ChaosMesh) parts(ctx context.Context) (*chaosPods, error) {
 		return nil, fmt.Errorf("look for Chaos Mesh's daemons: %w", err)
 	}
 	for i := range daemons.Items {
+		p.lacks = append(p.lacks, strings.Split(daemons.Items[i].Annotations[annotationLacks], ",")...)
 		p.daemons[daemons.Items[i].Spec.NodeName] = p.daemons[daemons.Items[i].Spec.NodeName] || ready(&daemons.Items[i])
 	}
 	if len(daemons.Items) == 0 {
@@ -172,6 +178,8 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 		return Answer{No, fmt.Sprintf("Chaos Mesh's CRDs are there, and no pod with the label %s=%s runs: it is not installed, or being removed; %s%s", labelComponent, componentDaemon, installIt, orAnExecutor)}, nil
 	case p.managers == 0:
 		return Answer{No, "no pod of Chaos Mesh's controller manager is ready: what is injected would not be taken back; look at Deployment chaos-controller-manager"}, nil
+	case slices.Contains(p.lacks, n.Kind):
+		return Answer{No, fmt.Sprintf("the image of Chaos Mesh's daemon lacks the programs for %s, says its annotation %s; use the image of a release%s", n.Kind, annotationLacks, orAnExecutor)}, nil
 	case n.Action == "pod-kill" || n.Action == "pod-failure":
 		return Answer{Verdict: Yes}, nil // the API server does it
 	}

@@ -17,7 +17,7 @@ import (
 
 // chaosPod is a ready pod of Chaos Mesh. The tests of a package share an API server, and Chaos Mesh is looked for in all
 // namespaces, so that it goes with its test.
-func (b *bench) chaosPod(component, node string) {
+func (b *bench) chaosPod(component, node string) *corev1.Pod {
 	b.t.Helper()
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-", Labels: map[string]string{labelComponent: component}},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "chaos"}}}}
@@ -31,6 +31,15 @@ func (b *bench) chaosPod(component, node string) {
 			b.t.Error(err)
 		}
 	})
+	return &p
+}
+
+func (b *bench) lack(daemon *corev1.Pod, kinds string) {
+	b.t.Helper()
+	daemon.Annotations = map[string]string{annotationLacks: kinds}
+	if err := b.client.Update(b.t.Context(), daemon); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func (b *bench) scope(faults ...api.DrillFault) *Scope {
@@ -63,11 +72,15 @@ func TestSupportsWithoutChaosMesh(t *testing.T) {
 	if !got[api.FaultPodKill].is(No, "Chaos Mesh's CRDs are there, and no pod") || !got[api.FaultNodePowerOff].is(No, "no fault of type NodePowerOff") {
 		t.Errorf("%+v", got)
 	}
-	b.chaosPod(componentDaemon, "node-a")
+	daemon := b.chaosPod(componentDaemon, "node-a")
 	if got := mustSupport(t, c, b.scope(kill)); !got[api.FaultPodKill].is(No, "controller manager is ready") {
 		t.Errorf("%+v", got)
 	}
 	b.chaosPod(componentManager, "node-a")
+	b.lack(daemon, "DNSChaos,TimeChaos")
+	if got := mustSupport(t, c, b.scope(api.DrillFault{Type: api.FaultClockSkew, Clock: &api.ClockFault{Offset: *lasts(1e9)}})); !got[api.FaultClockSkew].is(No, "lacks the programs for TimeChaos") {
+		t.Errorf("%+v", got)
+	}
 	got = mustSupport(t, c, b.scope(kill, restart, partition))
 	if !got[api.FaultPodKill].is(Yes, "") || !got[api.FaultContainerKill].is(No, "no chaos-daemon is ready on node-b") || !got[api.FaultNetworkPartition].is(No, "node-b") {
 		t.Errorf("%+v", got)
