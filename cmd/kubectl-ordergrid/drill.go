@@ -45,7 +45,7 @@ What a certificate says and what is safe in production: docs/drills.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(drillRunCommand(k), drillFollowCommand(k), drillListCommand(k), drillStatusCommand(k), drillAbortCommand(k),
-		drillCertificateCommand(k), drillHistoryCommand(k), drillSuitesCommand())
+		drillCertificateCommand(k), drillHistoryCommand(k), drillValidateCommand(), drillSuitesCommand())
 	return cmd
 }
 

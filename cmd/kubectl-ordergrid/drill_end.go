@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
 type drillAbortFlags struct {
@@ -92,6 +93,9 @@ func recoveredText(d *api.FailoverDrill) string {
 	return "the operator says nothing; is it running?"
 }
 
+// forms of a certificate, by the value of --output: the names of its files and keys.
+var forms = map[string]string{"text": certificate.TextFile, "json": certificate.JSONFile, "html": certificate.PageFile}
+
 func drillCertificateCommand(k *kubeFlags) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -103,7 +107,7 @@ The page comes from the recorder, which is kept for spec.ttl after the end.`,
   kubectl ordergrid drill certificate pull-the-plug-x7c2d -o html > certificate.html`,
 		Args: oneDrill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, ok := map[string]string{"text": formText, "json": formJSON, "html": formPage}[output]
+			form, ok := forms[output]
 			if !ok {
 				return usageError{fmt.Errorf("--output: value %q, allowed: text, json, html", output)}
 			}
@@ -133,7 +137,7 @@ certificate's. "kubectl ordergrid drill validate" judges it again, without a clu
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := out
 			if to == "" {
-				to = args[0] + "-" + fileHistory
+				to = args[0] + "-" + certificate.HistoryFile
 			}
 			return withDrill(cmd, k, args[0], func(d *api.FailoverDrill, l *recorderLink) error {
 				if d.Status.Certificate == nil {
@@ -161,7 +165,7 @@ func withDrill(cmd *cobra.Command, k *kubeFlags, name string, do func(*api.Failo
 	if err != nil {
 		return err
 	}
-	l := newRecorderLink(cluster, name)
+	l := newRecorderLink(cluster)
 	defer l.close()
 	return do(d, l)
 }

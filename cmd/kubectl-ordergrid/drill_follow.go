@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
 const (
@@ -85,7 +86,7 @@ type follower struct {
 }
 
 func (f *followFlags) follower(c *cluster, name string, out, notes io.Writer) *follower {
-	return &follower{followFlags: *f, cluster: c, name: name, out: out, notes: notes, recorder: newRecorderLink(c, name), now: time.Now,
+	return &follower{followFlags: *f, cluster: c, name: name, out: out, notes: notes, recorder: newRecorderLink(c), now: time.Now,
 		last: &api.FailoverDrill{}}
 }
 
@@ -240,7 +241,7 @@ func (w *follower) interrupted() error {
 func (w *follower) finish(ctx context.Context, drill *api.FailoverDrill) error {
 	var failed error
 	if drill.Status.Certificate != nil {
-		text, err := w.recorder.certificate(ctx, drill, formText)
+		text, err := w.recorder.certificate(ctx, drill, certificate.TextFile)
 		if err == nil {
 			_, err = fmt.Fprintf(w.out, "\n%s\n", text)
 		}

@@ -17,17 +17,11 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
-// Forms of a certificate, and the names of its files and keys.
-const (
-	formText = "certificate.txt"
-	formJSON = "certificate.json"
-	formPage = "certificate.html"
-
-	fileHistory = "history.gz"
-	fileDrill   = "drill.yaml"
-)
+// fileDrill is beside the files of a certificate.
+const fileDrill = "drill.yaml"
 
 // Bounds of what is taken from a recorder.
 const (
@@ -40,24 +34,32 @@ const (
 // recorderLink reaches the recorder of a drill through the API server.
 type recorderLink struct {
 	cluster *cluster
-	drill   string
+	// open returns the local end of a tunnel to a pod, and what ends it.
+	open func(ctx context.Context, pod string) (address string, end func(), err error)
 
-	tunnels *forwarder
-	client  *recorder.Client
-	pod     string
-	retry   time.Time // no use to try before
+	end    func() // of the tunnel there is
+	client *recorder.Client
+	pod    string
+	retry  time.Time // no use to try before
 }
 
-func newRecorderLink(c *cluster, drill string) *recorderLink {
-	return &recorderLink{cluster: c, drill: drill}
+func newRecorderLink(c *cluster) *recorderLink {
+	return &recorderLink{cluster: c, open: func(ctx context.Context, pod string) (string, func(), error) {
+		tunnels := newForwarder(c, "")
+		local, err := tunnels.open(ctx, pod, strconv.Itoa(api.RecorderPort))
+		if err != nil {
+			tunnels.close()
+		}
+		return local, tunnels.close, err
+	}}
 }
 
 // close ends the tunnel.
 func (l *recorderLink) close() {
-	if l.tunnels != nil {
-		l.tunnels.close()
+	if l.end != nil {
+		l.end()
 	}
-	l.tunnels, l.client = nil, nil
+	l.end, l.client = nil, nil
 }
 
 // dial opens a tunnel to the recorder's pod, unless there is one.
@@ -74,13 +76,11 @@ func (l *recorderLink) dial(ctx context.Context, d *api.FailoverDrill) (*recorde
 	if err := l.cluster.core.Get().Namespace(l.cluster.namespace).Resource("secrets").Name(api.RecorderName(d.Name)).Do(ctx).Into(&secret); err != nil {
 		return nil, fmt.Errorf("token of the recorder: %w", err)
 	}
-	tunnels := newForwarder(l.cluster, d.Spec.GridRef.Name)
-	local, err := tunnels.open(ctx, run.Pod, strconv.Itoa(api.RecorderPort))
+	local, end, err := l.open(ctx, run.Pod)
 	if err != nil {
-		tunnels.close()
 		return nil, fmt.Errorf("port-forward to the recorder's pod %s: %w; it is kept for spec.ttl (%s) after the end", run.Pod, err, d.Spec.TTL.Duration)
 	}
-	l.tunnels, l.pod, l.client = tunnels, run.Pod, recorder.NewClient("http://"+local, string(secret.Data["token"]))
+	l.end, l.pod, l.client = end, run.Pod, recorder.NewClient("http://"+local, string(secret.Data["token"]))
 	return l.client, nil
 }
 
@@ -128,17 +128,12 @@ func (l *recorderLink) certificate(ctx context.Context, d *api.FailoverDrill, fo
 	if err != nil {
 		return nil, fmt.Errorf("certificate of %s: %w", d.Name, err)
 	}
-	if form == formJSON {
-		if got := digest(data); c.SHA256 != "" && got != c.SHA256 {
+	if form == certificate.JSONFile {
+		if got := certificate.Sum(data); c.SHA256 != "" && got != c.SHA256 {
 			return nil, fmt.Errorf("certificate of %s was changed: its sha256 is %s, status.certificate.sha256 says %s", d.Name, got, c.SHA256)
 		}
 	}
 	return data, nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // fromConfigMap returns nothing where there is no such key: what was too large is not there.
@@ -162,9 +157,9 @@ func (l *recorderLink) fromRecorder(ctx context.Context, d *api.FailoverDrill, f
 		return nil, err
 	}
 	switch form {
-	case formText:
+	case certificate.TextFile:
 		return client.Text(ctx)
-	case formPage:
+	case certificate.PageFile:
 		return client.Page(ctx)
 	}
 	return client.Certificate(ctx)
@@ -209,12 +204,16 @@ func (l *recorderLink) save(ctx context.Context, d *api.FailoverDrill, folder st
 	if d.Status.Certificate == nil {
 		return err
 	}
-	for _, form := range []string{formText, formJSON, formPage} {
+	for _, form := range []string{certificate.TextFile, certificate.JSONFile, certificate.PageFile} {
 		data, e := l.certificate(ctx, d, form)
 		if e == nil {
 			e = os.WriteFile(filepath.Join(folder, form), data, 0o644)
 		}
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, l.history(ctx, d, filepath.Join(folder, fileHistory)))
+	if e := l.history(ctx, d, filepath.Join(folder, certificate.HistoryFile)); err != nil || e != nil {
+		return errors.Join(err, e)
+	}
+	sums := fmt.Sprintf("%s  %s\n%s  %s\n", d.Status.Certificate.HistorySHA256, certificate.HistoryFile, d.Status.Certificate.SHA256, certificate.JSONFile)
+	return os.WriteFile(filepath.Join(folder, certificate.SumsFile), []byte(sums), 0o644)
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
 // lockedBuffer is written by the command and read by the test.
@@ -174,10 +175,10 @@ func (s *stage) certify(d *api.FailoverDrill, verdict api.DrillVerdict, lost int
 	s.t.Helper()
 	const json = `{"verdict":"x"}`
 	s.must(s.cl.Create(s.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: api.CertificateName(d.Name), Namespace: s.ns},
-		Data: map[string]string{formText: "LOSS CERTIFICATE\n", formJSON: json}}))
+		Data: map[string]string{certificate.TextFile: "LOSS CERTIFICATE\n", certificate.JSONFile: json}}))
 	s.operate(d, func(st *api.FailoverDrillStatus) {
 		stands(st, api.ConditionComplete, "StepsDone", "all 1 steps are done")
-		st.Certificate = &api.DrillCertificate{Verdict: verdict, Reason: "because", Acknowledged: 1000, Lost: lost, SHA256: digest([]byte(json)), ConfigMap: api.CertificateName(d.Name),
+		st.Certificate = &api.DrillCertificate{Verdict: verdict, Reason: "because", Acknowledged: 1000, Lost: lost, SHA256: certificate.Sum([]byte(json)), ConfigMap: api.CertificateName(d.Name),
 			OutageP50: dur(40 * time.Millisecond), OutageP99: dur(61234 * time.Microsecond), OutageMax: dur(61234 * time.Microsecond)}
 	})
 }
@@ -369,7 +370,7 @@ func TestDrillCertificate(t *testing.T) {
 	}
 	m := &corev1.ConfigMap{}
 	s.must(s.cl.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: api.CertificateName("net")}, m))
-	m.Data[formJSON] = `{"verdict":"y"}`
+	m.Data[certificate.JSONFile] = `{"verdict":"y"}`
 	s.must(s.cl.Update(t.Context(), m))
 	if _, err := run(append([]string{"drill", "certificate", "net", "-o", "json"}, s.args...)...); err == nil || !strings.Contains(err.Error(), "certificate of net was changed: its sha256 is") {
 		t.Errorf("a changed certificate: %v", err)
