@@ -195,6 +195,9 @@ type Finish struct {
 	// DataLoss names the partitions of which the grid itself suspects that no process
 	// holds their log (GridPartition, condition DataLossSuspected).
 	DataLoss []string `json:"dataLoss,omitempty"`
+	// Nodes are the data ports (host:port) of all pods that the grid has now: one that took
+	// the place of another may have its sink's files.
+	Nodes []string `json:"nodes,omitempty"`
 	// Context stands in the certificate as it is: versions, images, seed, spec.
 	Context Context `json:"context"`
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,29 +139,31 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 
 // readSinks waits until the files hold everything acknowledged.
 func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64, patience time.Duration) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	deadline := time.Now().Add(patience)
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		files, err := sinks.List(ctx)
 		if err != nil {
 			return fmt.Errorf("sinks: %w", err)
 		}
 		h.Sinks = nil
-		reached := map[wire.PartitionID]uint64{}
-		for where, open := range files {
-			l, err := readSink(ctx, where, open, streams, h)
+		reached, unread := map[wire.PartitionID]uint64{}, false
+		for _, where := range slices.Sorted(maps.Keys(files)) {
+			l, err := readSink(ctx, where, files[where], streams, h)
 			if err != nil {
-				l.Error = err.Error()
+				l.Error, unread = err.Error(), true
 			}
 			if n := len(l.Entries); n > 0 {
 				reached[l.Partition] = max(reached[l.Partition], l.Entries[n-1].Seq)
 			}
 			h.Sinks = append(h.Sinks, l)
 		}
-		short := false
+		short := unread
 		for p, end := range acked {
 			short = short || reached[p] < end
 		}
 		if !short || time.Now().After(deadline) || ctx.Err() != nil {
 			return ctx.Err() // what is missing is a finding, not an error
 		}
+		time.Sleep(pause) // a file may be gigabytes, and is read from its beginning
 	}
 }

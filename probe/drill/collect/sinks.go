@@ -33,7 +33,7 @@ func (f Files) List(ctx context.Context) (map[string]Open, error) {
 // readSink reads one file of a file sink (package grid-node/writebehind). A last
 // line without its end is being written and not there yet.
 func readSink(ctx context.Context, where string, open Open, streams map[fixorder.ID]int, h *history.History) (history.Log, error) {
-	l := history.Log{Where: where}
+	l := history.Log{Where: where, Partition: partitionOf(where)}
 	f, err := open(ctx)
 	if err != nil {
 		return l, err

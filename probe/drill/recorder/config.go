@@ -11,7 +11,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -37,8 +36,8 @@ type Config struct {
 	// MaxOrders bounds the ledger; 0: what the memory limit allows.
 	MaxOrders int64
 
-	// Sinks are what is compared downstream; nil: nothing, for the reason NoSink.
-	Sinks  collect.Sinks
+	// NoSink says why nothing downstream is compared, such as that its files go with
+	// their pods; "": the nodes are asked for the files of their sinks.
 	NoSink string
 
 	Token string // that /v1 asks for

@@ -31,8 +31,8 @@ type output struct {
 
 // Finish asks for the end.
 func (r *Recorder) Finish(f api.Finish) error {
-	if len(f.Aborted) > maxText || len(f.DataLoss) > maxPods {
-		return fmt.Errorf("aborted: %d bytes, dataLoss: %d names, must be at most %d", len(f.Aborted), len(f.DataLoss), maxText)
+	if len(f.Aborted) > maxText || len(f.DataLoss) > maxPods || len(f.Nodes) > maxPods {
+		return fmt.Errorf("aborted: %d bytes, dataLoss: %d names, nodes: %d, must be at most %d", len(f.Aborted), len(f.DataLoss), len(f.Nodes), maxText)
 	}
 	if e := f.Context.Expect; e.Loss != "" && e.Loss != api.LossNever && e.Loss != api.LossWarned {
 		return fmt.Errorf("context.expect.loss %.40q: must be %s or %s", e.Loss, api.LossNever, api.LossWarned)
@@ -76,7 +76,7 @@ func (r *Recorder) end(ctx context.Context, stopWatching func()) error {
 	}
 	r.say("wait for answers")
 	h := r.h
-	d := &history.Drill{Context: asked.Context, Recorder: recorderFacts(), Aborted: asked.Aborted, Full: r.traffic.Ended(), NoSink: r.cfg.NoSink, MaxOrders: r.maxOrders}
+	d := &history.Drill{Context: asked.Context, Recorder: recorderFacts(), Aborted: asked.Aborted, Full: r.traffic.Ended(), MaxOrders: r.maxOrders}
 	use, err := host.Take(nil)
 	if err != nil {
 		return err
@@ -142,11 +142,26 @@ func (r *Recorder) read(ctx context.Context, asked api.Finish, patience time.Dur
 	if !answered {
 		r.h.Notes = append(r.h.Notes, "at the end nobody says who is what; the copies are looked for where they were: "+err.Error())
 	}
-	if err := collect.Read(ctx, r.watch, r.cfg.Sinks, r.h, patience); err != nil {
+	sinks := r.sinks(ctx, asked.Nodes)
+	if err := collect.Read(ctx, r.watch, sinks, r.h, patience); err != nil {
 		r.h.Notes = append(r.h.Notes, "reading ended early: "+err.Error())
 	}
 	r.h.Drill.NoHolder = noHolder(r.h, asked.DataLoss, answered)
 	return ctx.Err()
+}
+
+// sinks are what can be compared downstream; nil: nothing, and the history says why.
+func (r *Recorder) sinks(ctx context.Context, nodes []string) collect.Sinks {
+	if r.cfg.NoSink != "" {
+		r.h.Drill.NoSink = "no sink: " + r.cfg.NoSink
+		return nil
+	}
+	s := &collect.NodeSinks{Client: r.watch, More: nodes}
+	if _, err := s.List(ctx); errors.Is(err, collect.ErrNoSink) {
+		r.h.Drill.NoSink = err.Error()
+		return nil
+	}
+	return s
 }
 
 // noHolder are the partitions of which it is known that no process holds the log:

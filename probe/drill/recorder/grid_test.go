@@ -18,7 +18,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
-	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -100,19 +99,9 @@ func start(t *testing.T, s setup) *drill {
 		_ = d.grid.Stop()
 	})
 	c := Config{Endpoints: d.grid.Endpoints, Replicas: s.replicas, Probes: 2, Rate: 300, Sessions: 2, Reads: 50, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
-		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf, NoSink: "no sink: the grid has none"}
+		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf}
 	for _, u := range d.grid.HTTP {
 		c.NodeHTTP = append(c.NodeHTTP, strings.TrimPrefix(u, "http://"))
-	}
-	if !s.noSink {
-		c.NoSink, c.Sinks = "", collect.Files(func(context.Context) (map[string]string, error) {
-			out := map[string]string{}
-			paths, err := filepath.Glob(filepath.Join(sinks, "*", "*.log*"))
-			for _, p := range paths {
-				out[p[len(sinks)+1:]] = p
-			}
-			return out, err
-		})
 	}
 	if s.change != nil {
 		s.change(&c)

@@ -1,0 +1,87 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// NodeSinks are sinks that the nodes themselves show over their data port.
+type NodeSinks struct {
+	Client *client.Client
+	// More are data ports of nodes (host:port) to ask beside the members of the
+	// partitions: a pod that took the place of one that is gone may have its files.
+	More []string
+}
+
+// ErrNoSink means that the grid has nothing downstream that could be read; the error
+// says why.
+var ErrNoSink = errors.New("no sink")
+
+// List implements Sinks. A node that cannot be asked is a file that cannot be opened.
+func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
+	out := map[string]Open{}
+	var none error
+	sinks := 0
+	for _, row := range s.Client.Table() {
+		for _, at := range s.nodes(row) {
+			files, err := s.Client.SinkFiles(ctx, row.ID, at)
+			switch {
+			case errors.Is(err, client.ErrSinkUnreadable), errors.Is(err, client.ErrUnsupported):
+				none = err
+				continue
+			case err != nil && s.member(row, at):
+				out[fmt.Sprintf("of %s at %s", row.ID, at)] = func(context.Context) (io.ReadCloser, error) { return nil, err }
+				continue
+			case err != nil:
+				continue // nobody said that it has to be there
+			}
+			sinks++
+			for _, f := range files {
+				if f.SetAside {
+					continue // of another history than the log's
+				}
+				out[fmt.Sprintf("%s at %s", f.Name, at)] = func(ctx context.Context) (io.ReadCloser, error) {
+					return io.NopCloser(s.Client.OpenSink(ctx, f, 0)), nil
+				}
+			}
+		}
+	}
+	if sinks == 0 && none != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoSink, none)
+	}
+	return out, nil
+}
+
+// nodes to ask about a partition, each once.
+func (s *NodeSinks) nodes(row client.PartitionInfo) (out []string) {
+	for _, m := range row.Members {
+		out = append(out, m.Address)
+	}
+	for _, a := range s.More {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (s *NodeSinks) member(row client.PartitionInfo, address string) bool {
+	return slices.ContainsFunc(row.Members, func(m client.Member) bool { return m.Address == address })
+}
+
+var _ Sinks = (*NodeSinks)(nil)
+
+// partitionOf the name that List gave, for a file that could not be opened.
+func partitionOf(where string) (p wire.PartitionID) {
+	var name string
+	if n, _ := fmt.Sscanf(where, "of %s at", &name); n == 1 {
+		p, _ = wire.ParsePartitionID(name)
+	}
+	return p
+}
