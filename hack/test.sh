@@ -40,6 +40,9 @@ promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
 step "tests with the race detector"
 go test -race -timeout 20m "${pkgs[@]}"
 
+step "helpers of Chaos Mesh's daemon, a module of its own"
+(cd e2e/chaosmesh/binaries && go vet ./cmd/... && go test ./cmd/...)
+
 # What one replica can check of its whole log costs too much for production.
 step "protocol core and simulator with the costly invariants"
 go test -count=1 -tags invariants ./grid-node/replica ./grid-node/sim

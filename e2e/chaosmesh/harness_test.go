@@ -248,11 +248,10 @@ func (w *ward) inject(ctx context.Context, name string) (end func()) {
 			w.Fatal(err)
 		}
 		w.eventually(name+" is taken back", func() error {
-			err := w.mesh.api.Get(ctx, key, fault)
-			if client.IgnoreNotFound(err) == nil && err != nil {
-				return nil
+			if err := w.mesh.api.Get(ctx, key, fault); err != nil {
+				return client.IgnoreNotFound(err)
 			}
-			return errors.Join(err, errors.New("the object is still there"))
+			return errors.New("the object is still there")
 		})
 		w.eventually("the patients are well again", func() error { return w.well(ctx) })
 	}
