@@ -148,6 +148,9 @@ func (t DrillFaultType) Momentary() bool {
 // GridWide says whether a fault of this type has no target, because it concerns the whole grid.
 func (t DrillFaultType) GridWide() bool { return t == FaultRollingUpdate || t == FaultAPIServerOutage }
 
+// OfMachine says whether a fault of this type hits a machine, with every pod on it, whomever it was aimed at.
+func (t DrillFaultType) OfMachine() bool { return t == FaultNodePowerOff || t == FaultNodeLinkDown }
+
 // DrillTarget is whom something is done to, by role: who that is shows only when the fault is injected.
 type DrillTarget struct {
 	// role is Primary, Backup (one in-sync copy that is not the primary), Backups (all of them), Shard (every pod of the

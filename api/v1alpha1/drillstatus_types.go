@@ -179,7 +179,8 @@ type DrillCertificate struct {
 	// downstream is the orders found in the files of the sink, each counted once. Absent without a sink.
 	// +optional
 	Downstream *int64 `json:"downstream,omitempty"`
-	// lost is acknowledged orders that are missing from a copy or downstream.
+	// lost is acknowledged orders that are in no in-sync copy, not in every one, or not downstream; the certificate says
+	// how many of which.
 	// +required
 	Lost int64 `json:"lost"`
 	// duplicated is orders that are there twice.

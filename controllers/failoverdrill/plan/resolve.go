@@ -56,7 +56,7 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 		return nil, err
 	}
 	t.Nodes = nodesOf(t.Pods)
-	if concernsMachine(s.Fault.Type) {
+	if s.Fault.Type.OfMachine() {
 		t.Pods = on(now.Pods, t.Nodes)
 	}
 	shards := shardsOf(t.Pods)

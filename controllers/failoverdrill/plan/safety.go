@@ -9,21 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // endsProcesses says whether a fault ends the processes it hits, and with them the copies in their memory. Replacing
 // all pods is left out: the operator does that one at a time, and waits for the copies.
 func endsProcesses(t api.DrillFaultType) bool {
-	switch t {
-	case api.FaultPodKill, api.FaultPodFailure, api.FaultContainerKill, api.FaultPodDelete, api.FaultNodePowerOff:
-		return true
-	}
-	return false
-}
-
-// concernsMachine says whether a fault hits every pod of a machine, whomever it was aimed at.
-func concernsMachine(t api.DrillFaultType) bool {
-	return t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
+	return recorder.EndsProcess(string(t)) && !t.GridWide()
 }
 
 // keepLastCopy refuses a step after which no process would hold all acknowledged orders of some partition. A member
