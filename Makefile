@@ -142,6 +142,10 @@ dashboards-check: ## Every query of every dashboard against a real Prometheus th
 robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
+.PHONY: skew
+skew: ## A rolling update, its rollback and kills in the middle, under load, between nodes of this protocol version and the one before: a compatible build, and the real programs of the last commit that spoke it
+	@ORDERGRID_SKEW_HISTORY=1 $(GO) test -count 1 -v ./e2e/skew
+
 .PHONY: alerts-check
 alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=regexp of names)
 	@$(GO) run ./e2e/cluster/cmd/cluster binaries

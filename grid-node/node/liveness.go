@@ -49,7 +49,7 @@ type liveness struct {
 type pulse struct {
 	addr    string          // data port of the other node
 	member  string          // of the other process, once known
-	version uint16          // of the protocol, of one that was accepted
+	version uint16          // of the protocol that both speak
 	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
 	helloBy int64
@@ -223,7 +223,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 		if err := checkVersion(&m); err != nil {
 			return err
 		}
-		p.state, p.heardAt, p.member = ready, now.Mono, string(m.Member)
+		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
 		l.links.Add(1)
 		return nil
 	case t == wire.TypeBeacon, t == wire.TypeBeaconAck:

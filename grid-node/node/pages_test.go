@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // page reads a page of a node.
@@ -64,7 +65,7 @@ func TestPeersPage(t *testing.T) {
 
 func checkConnection(t *testing.T, c *nodestatus.Connection, other *running) {
 	t.Helper()
-	if c.Member != other.self || !strings.HasPrefix(c.Local, "127.0.0.1:") || !strings.HasPrefix(c.Remote, "127.0.0.1:") || c.Interface == "" || c.Error != "" {
+	if c.Member != other.self || c.Version != wire.Version || !strings.HasPrefix(c.Local, "127.0.0.1:") || !strings.HasPrefix(c.Remote, "127.0.0.1:") || c.Interface == "" || c.Error != "" {
 		t.Errorf("%+v", c)
 	}
 	if runtime.GOOS == "linux" && (c.TCP == nil || c.TCP.State != "ESTABLISHED" || c.TCP.RTTNs <= 0) {

@@ -63,7 +63,7 @@ func (n *Node) dataConnections() (out []nodestatus.Connection) {
 	add := func(kind, address string, l *link, written bool) {
 		if l != nil && l.state == ready && l.conn.Open() && len(out) < maxPageConns {
 			c := describe(l.conn)
-			c.Kind, c.Member, c.Address, c.Written = kind, l.name, address, written
+			c.Kind, c.Member, c.Address, c.Written, c.Version = kind, l.name, address, written, int(l.version)
 			c.Pod, _, _ = strings.Cut(l.name, "/")
 			out = append(out, c)
 		}
@@ -88,7 +88,7 @@ func (l *liveness) connections() (out []nodestatus.Connection) {
 			return
 		}
 		d := describe(c)
-		d.Kind, d.Member, d.Address, d.Written = nodestatus.KindLiveness, p.member, p.addr, c.Dialled()
+		d.Kind, d.Member, d.Address, d.Written, d.Version = nodestatus.KindLiveness, p.member, p.addr, c.Dialled(), int(p.version)
 		d.Pod, _, _ = strings.Cut(p.member, "/")
 		if p.heardAt != 0 {
 			d.HeardAgoNs = max(1, now-p.heardAt)

@@ -34,6 +34,7 @@ type Connection struct {
 	Member  string `json:"member"`            // "<pod>/<bootID>" of the other process
 	Pod     string `json:"pod"`               // of Member
 	Address string `json:"address,omitempty"` // data port the other process is reached at: "ip:port"
+	Version int    `json:"version,omitempty"` // of the protocol that both ends speak
 	Dialled bool   `json:"dialled,omitempty"` // by this node
 	// Written is false for one that only brings something: both nodes may dial, and then one of the two connections is
 	// about to be closed; a liveness or bulk connection that was accepted is only answered on, or read.
