@@ -100,6 +100,11 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m"}
 	UpdateStrategy UpdateStrategySpec `json:"updateStrategy,omitempty,omitzero"`
 
+	// nodeFailure says what becomes of a pod whose Kubernetes node has been lost.
+	// +optional
+	// +kubebuilder:default={policy: "ReplacePods", podReplaceAfter: "30s"}
+	NodeFailure NodeFailureSpec `json:"nodeFailure,omitempty,omitzero"`
+
 	// image of the grid node. Default: the one the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -94,8 +94,8 @@ func judgeRedundant(o *observation) judgement {
 		}
 	}
 	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
-		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s",
-			n, o.wantPartitions(), some(missing), o.podTrouble())}
+		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s%s",
+			n, o.wantPartitions(), some(missing), o.lost.sentence(), o.podTrouble())}
 	}
 	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), o.grid.Spec.Replicas)}
 }

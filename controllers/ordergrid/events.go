@@ -15,6 +15,7 @@ const (
 	eventPrimaryChanged = "PrimaryChanged"
 	eventNewLineage     = "NewLineage"
 	eventPodReplaced    = "ReplacingPod"
+	eventPodLost        = "ReplacingLostPod"
 
 	// About a GridPartition, in answer to an annotation.
 	eventAcceptingLoss       = "AcceptingDataLoss"

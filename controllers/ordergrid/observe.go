@@ -20,6 +20,7 @@ type observation struct {
 	stall        *stall
 	findings     map[string]*finding // by partition
 	roll         *rollPlan           // nil while the operator has no pod to replace
+	lost         *lostPlan           // nil while no pod is on a lost node
 
 	nodesRead      bool     // the Kubernetes nodes were looked at
 	shortage       shortage // why they do not do; empty: they do

@@ -133,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
-	observed.stall, observed.findings, observed.roll = stalled, found.partitions, run.roll
+	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
 	observed.nodesRead, observed.shortage = run.nodesRead, run.shortage
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	if err := r.writeStatus(ctx, observed); err != nil {

@@ -53,11 +53,7 @@ func (r *run) rollPods(ctx context.Context) error {
 
 // replace evicts a pod; its StatefulSet makes the next one from the present template.
 func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) error {
-	eviction := &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
-	}
-	err := r.Client.SubResource("eviction").Create(ctx, pod, eviction)
+	err := r.evict(ctx, pod, nil)
 	switch {
 	case apierrors.IsTooManyRequests(err):
 		plan.waiting = append(plan.waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
@@ -73,6 +69,17 @@ func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) erro
 	plan.waiting = append(plan.waiting, pod.Name+" is being replaced")
 	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeNormal, eventPodReplaced, "Update", "replacing pod %s by one of the present template, %d of %d pods run it already", pod.Name, plan.pods-plan.outdated, plan.pods)
 	return nil
+}
+
+// evict asks for a pod's end if it is still what was decided about. A grace of nil is the pod's own.
+func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64) error {
+	return r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{
+			GracePeriodSeconds: grace,
+			Preconditions:      &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
+		},
+	})
 }
 
 // rollPlan is what is to be done about pods of an older template, and why not more.

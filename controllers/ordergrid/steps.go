@@ -21,6 +21,7 @@ type run struct {
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
 	roll      *rollPlan                // nil while no pod has to be replaced
+	lost      *lostPlan                // nil while no pod is on a lost node
 	nodesRead bool                     // the Kubernetes nodes were looked at
 	shortage  shortage                 // why they do not do
 }
@@ -34,6 +35,7 @@ func (r *run) steps(ctx context.Context) error {
 		r.applyPartitions,
 		r.applyIdentity,
 		r.applyShards,
+		r.replaceLost,
 		r.rollPods,
 	} {
 		if err := step(ctx); err != nil {

@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func (b *bench) addNode(name string, labels map[string]string) {
 	if err := b.client.Create(b.t.Context(), node); err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { _ = b.client.Delete(b.t.Context(), node) })
+	b.t.Cleanup(func() { _ = b.client.Delete(context.Background(), node) }) // the test's own context has ended by then
 	// A new node is tainted until its network is there, if this API server's admission has it so.
 	node.Spec.Taints = nil
 	if err := b.client.Update(b.t.Context(), node); err != nil {

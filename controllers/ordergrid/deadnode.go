@@ -1,0 +1,243 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// A pod on a node that is lost stays, Terminating, until the node is back: a StatefulSet never has two pods of one name,
+// and nobody can say whether the old one runs. A grid need not wait for that. Its members are processes, not names: the
+// next pod of the name is another member, and what the old process may still say carries an old epoch. So the operator
+// evicts the pod without waiting for the node, once two witnesses agree: Kubernetes that the node is unreachable, and
+// the records, which the pod's own peers write, that it holds no copy any more. A pod whose node only lost the API
+// server is still in the records, serves, and is left alone.
+
+// replaceLost gives up pods on lost nodes, as spec.nodeFailure says.
+func (r *run) replaceLost(ctx context.Context) error {
+	if r.KubeNodes == nil || r.grid.Spec.NodeFailure.Policy == api.NodeFailureWait || r.grid.Spec.Replicas == 1 {
+		return nil
+	}
+	cached, err := r.pods(ctx, r.Client, r.grid)
+	if err != nil {
+		return err
+	}
+	if suspects, err := r.lostNodes(ctx, r.cachedNode, cached); err != nil || len(suspects) == 0 {
+		return err
+	}
+	live, err := r.look(ctx, r.Live, r.grid)
+	if err != nil {
+		return err
+	}
+	live.findings = r.found.partitions
+	nodes, err := r.lostNodes(ctx, r.liveNode, live.pods)
+	if err != nil || len(nodes) == 0 {
+		return err
+	}
+	plan := planLost(live, nodes, r.Clock.Now())
+	if r.shortage != "" && len(plan.giveUp) > 0 { // nothing would be won: the pod that comes would have no place
+		plan.waiting, plan.giveUp = append(plan.waiting, "no other Kubernetes node fits, see condition Schedulable"), nil
+	}
+	r.lost = plan
+	r.found.lookWithin(plan.again)
+	for _, pod := range plan.giveUp {
+		if err := r.giveUp(ctx, pod, nodes[pod.Spec.NodeName]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostNode is a Kubernetes node that nobody hears of.
+type lostNode struct {
+	name  string
+	since time.Time
+	final bool // a person has said that it is switched off
+}
+
+func (r *run) cachedNode(ctx context.Context, name string) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	err := r.KubeNodes.Get(ctx, client.ObjectKey{Name: name}, node)
+	return node, client.IgnoreNotFound(err)
+}
+
+// liveNode asks the API server, by the right to list that the operator has anyway.
+func (r *run) liveNode(ctx context.Context, name string) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := r.Live.List(ctx, &nodes, client.MatchingFields{metav1.ObjectNameField: name}); err != nil || len(nodes.Items) == 0 {
+		return &corev1.Node{}, err
+	}
+	return &nodes.Items[0], nil
+}
+
+// lostNodes are those of the nodes of pods that are lost, by name. Of a node that is deleted Kubernetes deletes the pods.
+func (r *run) lostNodes(ctx context.Context, read func(context.Context, string) (*corev1.Node, error), pods []corev1.Pod) (map[string]lostNode, error) {
+	lost := map[string]lostNode{}
+	for i := range pods {
+		name := pods[i].Spec.NodeName
+		if _, known := lost[name]; name == "" || known || podReady(&pods[i]) {
+			continue
+		}
+		node, err := read(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("read Kubernetes node %s: %w", name, err)
+		}
+		if l, is := judgeNode(node); is {
+			lost[name] = l
+		} else {
+			// It may only not be marked yet; that wakes nobody.
+			r.found.lookWithin(max(r.grid.Spec.NodeFailure.PodReplaceAfter.Duration, leavingRetry))
+		}
+	}
+	return lost, nil
+}
+
+// judgeNode goes by the taints the node controller sets. A node that is not ready but reports ends its pods itself.
+func judgeNode(node *corev1.Node) (l lostNode, lost bool) {
+	l.name = node.Name
+	for _, taint := range node.Spec.Taints {
+		switch {
+		case taint.Key == corev1.TaintNodeOutOfService:
+			return lostNode{name: node.Name, final: true}, true
+		case taint.Key == corev1.TaintNodeUnreachable && taint.TimeAdded != nil:
+			if !lost || taint.TimeAdded.Time.Before(l.since) {
+				l.since = taint.TimeAdded.Time
+			}
+			lost = true
+		}
+	}
+	return l, lost
+}
+
+// lostPlan is what is to be done about pods on lost nodes, and why not more.
+type lostPlan struct {
+	giveUp  []*corev1.Pod
+	waiting []string
+	again   time.Duration
+}
+
+// planLost decides, from what the API server says at one moment.
+func planLost(o *observation, nodes map[string]lostNode, now time.Time) *lostPlan {
+	plan := &lostPlan{}
+	for shard := range o.grid.Spec.Shards {
+		if pod := o.giveUpIn(shard, nodes, plan, now); pod != nil {
+			plan.giveUp = append(plan.giveUp, pod)
+		}
+	}
+	return plan
+}
+
+// giveUpIn chooses at most one pod of a shard, and puts into the plan what speaks against others.
+func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *lostPlan, now time.Time) *corev1.Pod {
+	var lost []*corev1.Pod
+	coming := "" // a pod that is on its way: one at a time
+	for ordinal := range o.grid.Spec.Replicas {
+		name := api.PodName(o.grid.Name, shard, ordinal)
+		pod := podNamed(o.pods, name)
+		switch {
+		case pod == nil:
+			coming = name
+		case nodes[pod.Spec.NodeName].name != "" && !podReady(pod):
+			lost = append(lost, pod)
+		case !podReady(pod):
+			coming = name
+		}
+	}
+	for _, pod := range lost {
+		if why := o.needed(pod, shard, lost); why != "" {
+			plan.waiting = append(plan.waiting, fmt.Sprintf("%s is on %s, which is lost, and is not replaced: %s", pod.Name, pod.Spec.NodeName, why))
+			continue
+		}
+		if coming != "" {
+			plan.waiting = append(plan.waiting, fmt.Sprintf("%s is on %s, which is lost, and is replaced once %s is in sync", pod.Name, pod.Spec.NodeName, coming))
+			continue
+		}
+		after := o.grid.Spec.NodeFailure.PodReplaceAfter.Duration
+		if left := after - now.Sub(nodes[pod.Spec.NodeName].since); left > 0 && !nodes[pod.Spec.NodeName].final {
+			plan.waiting = append(plan.waiting, fmt.Sprintf("%s is on %s, which is lost, and is replaced %v after that", pod.Name, pod.Spec.NodeName, after))
+			if plan.again == 0 || left < plan.again {
+				plan.again = left
+			}
+			continue
+		}
+		return pod
+	}
+	return nil
+}
+
+// needed says why a pod on a lost node must not be given up, or nothing: every partition of its shard has a record that
+// can be believed, is without the pod, and names a pod that holds all orders, is ready, and is elsewhere.
+func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) string {
+	count := 0
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if p.Spec.Shard != shard {
+			continue
+		}
+		count++
+		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
+			return fmt.Sprintf("%s waits for a person, %s", p.Name, problem)
+		}
+		if p.Status.Epoch == 0 && p.Status.Primary == nil {
+			continue // nobody has held anything
+		}
+		elsewhere := false
+		for _, m := range p.Status.InSync {
+			if m.PodName == pod.Name {
+				return fmt.Sprintf("the others still count on its copy of %s", p.Name)
+			}
+			away := slices.ContainsFunc(lost, func(l *corev1.Pod) bool { return l.Name == m.PodName })
+			elsewhere = elsewhere || !away && o.ready(m.PodName)
+		}
+		if !elsewhere {
+			return fmt.Sprintf("no pod that is ready has all orders of %s", p.Name)
+		}
+	}
+	if count < int(o.grid.Spec.Replicas) {
+		return "a partition of its shard has no record"
+	}
+	return ""
+}
+
+// giveUp evicts a pod with no grace: nobody is there to take it. A budget is not in the way of a pod that is Terminating
+// or not ready, as long as the others are. The version that was decided about is part of the request.
+func (r *run) giveUp(ctx context.Context, pod *corev1.Pod, node lostNode) error {
+	err := r.evict(ctx, pod, ptr.To[int64](0))
+	switch {
+	case apierrors.IsTooManyRequests(err):
+		r.lost.waiting = append(r.lost.waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
+		r.found.lookWithin(leavingRetry)
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
+		r.found.lookWithin(leavingRetry)
+		return nil
+	case err != nil:
+		return fmt.Errorf("give up pod %s on lost node %s: %w", pod.Name, node.name, err)
+	}
+	writesTotal.WithLabelValues("Pod", "evicted").Inc()
+	r.lost.waiting = append(r.lost.waiting, pod.Name+" is being replaced")
+	how := fmt.Sprintf("unreachable for %v", r.Clock.Now().Sub(node.since).Round(time.Second))
+	if node.final {
+		how = "out of service"
+	}
+	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeWarning, eventPodLost, "Replace",
+		"gave up pod %s: its node %s is %s, and the other pods of the shard hold all its orders; the next one is made on another node", pod.Name, node.name, how)
+	return nil
+}
+
+// sentence is the plan in a condition's message; of no plan it is empty.
+func (p *lostPlan) sentence() string {
+	if p == nil || len(p.waiting) == 0 {
+		return ""
+	}
+	return ". " + sentences(p.waiting)
+}
