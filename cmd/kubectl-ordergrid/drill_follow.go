@@ -22,6 +22,8 @@ import (
 const (
 	// followEvery is how often a drill is looked at.
 	followEvery = 500 * time.Millisecond
+	// answerLimit is how long an answer is waited for: the connection to an API server without power stays open.
+	answerLimit = 10 * time.Second
 	// standing is for how long a drill may be impossible before it is given up: what was just created is seen later.
 	standing = 15 * time.Second
 	// abortLimit is how long the end of an aborted drill is waited for.
@@ -109,7 +111,7 @@ func (w *follower) follow(ctx context.Context) (*api.FailoverDrill, error) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		drill, err := w.cluster.drill(ctx, w.name)
+		drill, err := w.look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -136,6 +138,12 @@ func (w *follower) follow(ctx context.Context) (*api.FailoverDrill, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+func (w *follower) look(ctx context.Context) (*api.FailoverDrill, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return w.cluster.drill(ctx, w.name)
 }
 
 // gone and back tell once of an API server that does not answer, which may be the drill's own doing.

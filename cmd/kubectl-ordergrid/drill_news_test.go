@@ -2,14 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
@@ -149,5 +155,38 @@ func TestRounded(t *testing.T) {
 		if got := fmt.Sprint(rounded(d)); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// TestMayPass: an API server that is away is waited for, a refusal is not.
+func TestMayPass(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
+		{context.DeadlineExceeded, true},
+		{apierrors.NewServiceUnavailable("etcd is away"), true},
+		{apierrors.NewInternalError(errors.New("etcdserver: no leader")), true},
+		{apierrors.NewTooManyRequestsError("later"), true},
+		{apierrors.NewForbidden(schema.GroupResource{}, "net", errors.New("no")), false},
+		{apierrors.NewUnauthorized("who?"), false},
+		{apierrors.NewNotFound(schema.GroupResource{}, "net"), false},
+	} {
+		if got := mayPass(tc.err); got != tc.want {
+			t.Errorf("%v: %v", tc.err, got)
+		}
+	}
+	// It is told once, and once again when it is over.
+	var out bytes.Buffer
+	w := &follower{out: &out, now: time.Now}
+	w.back()
+	for range 3 {
+		w.gone(errors.New("connection refused"))
+	}
+	w.back()
+	w.back()
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "does not answer (connection refused); the drill goes on") || !strings.Contains(got, "answers again") {
+		t.Errorf("said %s", got)
 	}
 }
