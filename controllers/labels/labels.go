@@ -13,6 +13,7 @@ const (
 const (
 	GridNode = "grid-node"
 	Probe    = "probe"
+	Drill    = "drill"
 )
 
 // Common returns the labels of one instance of a component, as a map of the caller's own.

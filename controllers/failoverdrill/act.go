@@ -1,0 +1,335 @@
+package failoverdrill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+)
+
+// maxSteps is how many steps status has.
+const maxSteps = 256
+
+// act does what the decision says. It may change the decision, when what it found out does.
+func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error {
+	switch d.do {
+	case doNothing:
+		return nil
+	case doGuard:
+		return r.guard(ctx, o)
+	case doRelease:
+		return r.release(ctx, o)
+	case doClaim:
+		return r.claimGrid(ctx, o, d)
+	case doLaunch:
+		return r.launch(ctx, o)
+	case doBegin:
+		begin(o)
+		return nil
+	case doPrepare:
+		return r.prepare(ctx, o, d)
+	case doInject:
+		return r.inject(ctx, o)
+	case doInjected, doRecovered, doAbandon:
+		return r.tell(ctx, o, d)
+	case doRecover:
+		return r.recover(ctx, o)
+	case doRecoverAll:
+		return r.recoverAll(ctx, o)
+	case doFinish:
+		return r.finish(ctx, o)
+	case doCollect:
+		return r.collect(ctx, o, d)
+	case doStop:
+		return r.stop(ctx, o)
+	}
+	return nil
+}
+
+// guard puts the finalizer on, before there is anything to take back, and draws the seed.
+func (r *Reconciler) guard(ctx context.Context, o *observation) error {
+	before := o.drill.DeepCopy()
+	after := o.drill.DeepCopy()
+	controllerutil.AddFinalizer(after, api.FinalizerFaults)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
+		return fmt.Errorf("add the finalizer: %w", err)
+	}
+	o.drill.ResourceVersion, o.drill.Finalizers = after.ResourceVersion, after.Finalizers
+	if o.drill.Status.Seed == 0 {
+		o.drill.Status.Seed = plan.Seed()
+		if s := o.drill.Spec.Seed; s != nil {
+			o.drill.Status.Seed = *s
+		}
+	}
+	return nil
+}
+
+// release lets a deleted drill go.
+func (r *Reconciler) release(ctx context.Context, o *observation) error {
+	after := o.drill.DeepCopy()
+	controllerutil.RemoveFinalizer(after, api.FinalizerFaults)
+	patch := client.MergeFromWithOptions(o.drill, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(apply.FieldOwner))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer: %w", err)
+	}
+	return nil
+}
+
+// claimGrid looks for other drills once more; the lock is held until status is written.
+func (r *Reconciler) claimGrid(ctx context.Context, o *observation, d *decision) error {
+	other, err := r.otherDrill(ctx, o.drill)
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		o.other = other
+		*d = waitsFor(o)
+		return nil
+	}
+	o.drill.Status.Providers = o.check.providers
+	o.drill.Status.PlannedSteps = int32(len(o.plan))
+	return nil
+}
+
+// launch creates what the recorder needs, its Job last.
+func (r *Reconciler) launch(ctx context.Context, o *observation) error {
+	key, err := r.Keys.Key(ctx)
+	if err != nil {
+		return err
+	}
+	s := secret(o.drill, key)
+	if err := r.Client.Create(ctx, s); err == nil {
+		countWrite("Secret", apply.Created)
+	} else if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create Secret %s: %w", client.ObjectKeyFromObject(s), err)
+	}
+	_, err = r.applier().Apply(ctx, o.drill, recorderJob(o.drill, o.grid, o.plan, r.Defaults))
+	return err
+}
+
+// begin adds the next step to status.
+func begin(o *observation) {
+	s := &o.drill.Status
+	p := &o.plan[next(o.drill)]
+	now := metav1.NewMicroTime(o.now)
+	if s.StartTime == nil {
+		started := metav1.NewTime(o.now.Truncate(1e9))
+		s.StartTime = &started
+	}
+	if o.pod != nil && recorderOf(o.drill).PodUID == "" {
+		s.Recorder = &api.DrillRecorder{Job: recorderName(o.drill), Pod: o.pod.Name, PodUID: string(o.pod.UID), Address: fmt.Sprintf("%s:%d", o.pod.Status.PodIP, recorder.Port)}
+	}
+	s.Steps = append(s.Steps, api.DrillStep{
+		Index: int32(p.Index), Repetition: int32(p.Repetition), Fault: p.Fault.Name, Type: p.Fault.Type,
+		Partition: p.PartitionName(o.drill.Spec.GridRef.Name), Provider: providerOf(o.drill, p.Fault.Type),
+		State: api.StepWaiting, StateTime: &now, Witness: &api.DrillWitness{State: api.WitnessPending},
+	})
+	if n := len(s.Steps); n > maxSteps {
+		s.Steps = s.Steps[n-maxSteps:]
+	}
+}
+
+// prepare finds out whom the step hits and what is to be seen of them before; status has it all before the fault is
+// asked for.
+func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) error {
+	s := current(o.drill)
+	p := &o.plan[s.Index]
+	now, err := r.situation(ctx, o)
+	if err != nil {
+		return err
+	}
+	target, err := plan.Resolve(p, now)
+	notYet := (*plan.NotYetError)(nil)
+	switch {
+	case errors.As(err, &notYet):
+		d.do, d.step, d.again = doNothing, nil, pollStep
+		d.message = fmt.Sprintf("step %d of %d: %s waits: %v", p.Index+1, len(o.plan), p.Fault.Name, err)
+		return nil
+	case plan.IsRefused(err):
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepRefused, message: "refused: " + err.Error()}
+		return nil
+	case err != nil:
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: err.Error()}
+		return nil
+	case refusalExpected(p):
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety has nothing against this fault, and expect.injection is Refused; it is not injected"}
+		return nil
+	}
+	s.Targets, s.Peers, s.Nodes = limited(targetsOf(target.Pods)), limited(targetsOf(target.Peers)), nil
+	if role(p) == api.RoleNode || breaksMachine(p.Fault.Type) {
+		s.Nodes = target.Nodes
+	}
+	f := faultOf(o, s)
+	f.Pods, f.Peers = target.Pods, target.Peers
+	before, err := r.Witness.Baseline(ctx, f)
+	if err != nil {
+		if inject.IsPermanent(err) {
+			d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: "nothing could show that the fault has hit: " + err.Error()}
+			return nil
+		}
+		return fmt.Errorf("look at %s before the fault: %w", names(s.Targets), err)
+	}
+	s.Baseline = string(before)
+	if o.recorder != nil && o.recorder.P99 > 0 {
+		s.P99Before = &metav1.Duration{Duration: o.recorder.P99}
+	}
+	return nil
+}
+
+// limited to what status holds. Injectors look up the pods of the whole grid themselves.
+func limited(list []api.DrillTargetPod) []api.DrillTargetPod { return list[:min(len(list), 64)] }
+
+// inject tells the recorder, then asks for the fault. Both may be repeated.
+func (r *Reconciler) inject(ctx context.Context, o *observation) error {
+	s := current(o.drill)
+	p := &o.plan[s.Index]
+	c, err := r.recorder(ctx, o)
+	if err != nil {
+		return err
+	}
+	now, err := r.situation(ctx, o)
+	if err != nil {
+		return err
+	}
+	step := recorder.Step{
+		Repetition: p.Repetition, Fault: p.Fault.Name, Type: string(p.Fault.Type), Provider: s.Provider,
+		What: what(s, p), Expect: expectOf(o, p),
+	}
+	if !p.Fault.Type.GridWide() {
+		for _, t := range s.Targets {
+			step.Pods = append(step.Pods, t.Name)
+		}
+		step.Partitions = served(now, partitionsOn(now, s.Targets))
+	}
+	if _, err := c.Begin(ctx, p.Index, step); err != nil {
+		return err
+	}
+	in, err := r.injector(s.Provider)
+	if err != nil {
+		return err
+	}
+	s.Attempts++
+	if err := in.Inject(ctx, faultOf(o, s)); err != nil {
+		if inject.IsPermanent(err) {
+			change(s, failed("the fault could not be injected: "+err.Error()), o.now)
+			return nil
+		}
+		return fmt.Errorf("step %d (%s): %s: %w", s.Index, s.Fault, s.Provider, err)
+	}
+	return nil
+}
+
+// partitionsOn are the records of the shards of pods.
+func partitionsOn(now *plan.Situation, pods []api.DrillTargetPod) (list []string) {
+	shards := map[string]bool{}
+	for i := range now.Pods {
+		for _, t := range pods {
+			if now.Pods[i].Name == t.Name {
+				shards[now.Pods[i].Labels[api.LabelShard]] = true
+			}
+		}
+	}
+	for i := range now.Partitions {
+		if p := &now.Partitions[i]; shards[fmt.Sprint(p.Spec.Shard)] {
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
+
+// what a step does, for people.
+func what(s *api.DrillStep, p *plan.Step) string {
+	if p.Fault.Type.GridWide() || len(s.Targets) == 0 {
+		return string(s.Type) + " of the whole grid"
+	}
+	text := fmt.Sprintf("%s %s (%s of %s)", s.Type, names(s.Targets), role(p), s.Partition)
+	if len(s.Peers) > 0 {
+		text += ", other end " + names(s.Peers)
+	}
+	return text
+}
+
+// tell reports an event of the step to the recorder, with what the witness has seen so far.
+func (r *Reconciler) tell(ctx context.Context, o *observation, d *decision) error {
+	s := current(o.drill)
+	event := map[action]recorder.Event{doInjected: recorder.Injected, doRecovered: recorder.Recovered, doAbandon: recorder.Abandoned}[d.do]
+	if d.do == doAbandon && s.Attempts == 0 {
+		return nil // the recorder was never told of it
+	}
+	c, err := r.recorder(ctx, o)
+	if err != nil {
+		return err
+	}
+	rec, err := c.Tell(ctx, int(s.Index), event, note(s, o.step.fault.Message))
+	if d.do == doAbandon && recorder.IsNotFound(err) {
+		return nil
+	}
+	o.step.record = rec
+	return err
+}
+
+// note of a step, for the recorder.
+func note(s *api.DrillStep, message string) recorder.Note {
+	n := recorder.Note{Message: message}
+	if s.Message != "" {
+		n.Message = s.Message
+	}
+	if w := s.Witness; w != nil {
+		n.Witness = recorder.Witness{State: recorder.WitnessState(w.State), Message: w.Message}
+	}
+	return n
+}
+
+// recover asks to take the step's fault back.
+func (r *Reconciler) recover(ctx context.Context, o *observation) error {
+	s := current(o.drill)
+	in, err := r.injector(s.Provider)
+	if err != nil {
+		o.step.faultErr = err
+		return nil // the condition Recovered says so
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	defer cancel()
+	if err := in.Recover(ctx, faultOf(o, s)); err != nil {
+		o.step.faultErr = err
+	}
+	return nil
+}
+
+// recoverAll asks everybody concerned to take back everything of the drill. What did not work stands in the condition
+// Recovered, and is tried again.
+func (r *Reconciler) recoverAll(ctx context.Context, o *observation) error {
+	list, _ := r.concerned(o.drill)
+	for _, in := range list {
+		ask, cancel := context.WithTimeout(ctx, 2*askLimit)
+		err := in.RecoverAll(ask, drillOf(o.drill))
+		cancel()
+		if err != nil && o.left.unknown == "" {
+			o.left.unknown = fmt.Sprintf("%s: %v", in.Provider(), err)
+		}
+	}
+	return nil
+}
+
+// stop ends a recorder that has nothing to show. Its Job stays, to be looked at.
+func (r *Reconciler) stop(ctx context.Context, o *observation) error {
+	if o.job == nil || o.job.Status.CompletionTime != nil || jobFailed(o.job) || o.job.Spec.Suspend != nil && *o.job.Spec.Suspend {
+		return nil
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: o.job.Namespace, Name: o.job.Name}}, patch, client.FieldOwner(apply.FieldOwner)))
+}

@@ -1,0 +1,41 @@
+package failoverdrill
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+)
+
+// expectDrill is what the drill as a whole is held against.
+func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
+	s := &spec.SteadyState
+	e := recorder.Expect{RedundantWithin: s.RedundantWithin.Duration, FailedOrders: string(s.FailedOrders), Loss: recorder.LossNever}
+	replace(&e, s.Outage, nil)
+	if spec.Safety.LastCopy == api.LastCopyTake {
+		e.Loss = recorder.LossWarned // the drill takes a last copy on purpose, and the grid has to say so before
+	}
+	return e
+}
+
+// expectOf is what a step is held against: the drill's, with what its fault has of its own.
+func expectOf(o *observation, p *plan.Step) recorder.Expect {
+	e := expectDrill(&o.drill.Spec)
+	if own := p.Fault.Expect; own != nil {
+		replace(&e, own.Outage, own.P99)
+		if own.FailedOrders != "" {
+			e.FailedOrders = string(own.FailedOrders)
+		}
+	}
+	return e
+}
+
+func replace(e *recorder.Expect, outage, p99 *metav1.Duration) {
+	if outage != nil {
+		e.Outage = outage.Duration
+	}
+	if p99 != nil {
+		e.P99 = p99.Duration
+	}
+}

@@ -1,0 +1,296 @@
+package failoverdrill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+)
+
+// askLimit bounds one call to a recorder, an injector or a witness, so that one that hangs holds up nothing else.
+const askLimit = 5 * time.Second
+
+// guarded: the finalizer is on.
+func guarded(d *api.FailoverDrill) bool {
+	return controllerutil.ContainsFinalizer(d, api.FinalizerFaults)
+}
+
+// observe reads what the phase needs. It replaces spec by the one in which the suite is filled in.
+func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observation, error) {
+	o := &observation{drill: d, now: r.Clock.Now()}
+	var err error
+	if o.grid, err = get(ctx, r.Client, d.Namespace, d.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+		return nil, err
+	}
+	r.addPlan(o)
+	at := phaseOf(&d.Status)
+	if d.Status.Ending != nil || d.DeletionTimestamp != nil || at >= phaseStarting {
+		return o, r.observeRun(ctx, o, at)
+	}
+	if o.grid == nil || d.Spec.State == api.DrillAbort || !guarded(d) {
+		return o, nil
+	}
+	if o.other, err = r.otherDrill(ctx, d); err != nil || o.other != "" || o.planErr != nil {
+		return o, err
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, inGrid(d)...); err != nil {
+		return nil, err
+	}
+	checkGrid(&o.check, o, pods.Items, r.Defaults.Namespaces)
+	if !slices.ContainsFunc(o.check.problems, func(p problem) bool { return p.reason == reasonNamespaceNotAllowed }) {
+		checkProviders(ctx, &o.check, o, pods.Items, r.Injectors) // may try something on the nodes
+	}
+	return o, nil
+}
+
+// addPlan fills in what the suite decides, and plans. Without a grid there is only what is under way to take back.
+func (r *Reconciler) addPlan(o *observation) {
+	d := o.drill
+	key := planKey{seed: d.Status.Seed}
+	if o.grid != nil {
+		key.shards, key.replicas = o.grid.Spec.Shards, o.grid.Spec.Replicas
+	}
+	k, there := r.plans.get(d.UID, key)
+	if !there {
+		k = known{from: key}
+		if k.spec, o.planErr = suites.Resolve(&d.Spec); o.planErr != nil {
+			return
+		}
+		if o.grid != nil {
+			if k.steps, o.planErr = plan.Steps(k.spec, plan.ShapeOf(o.grid), d.Status.Seed); o.planErr != nil {
+				return
+			}
+		}
+		r.plans.put(d.UID, k)
+	}
+	state := d.Spec.State
+	d.Spec, o.plan = *k.spec.DeepCopy(), k.steps
+	d.Spec.State = state // the one field that changes
+}
+
+// observeRun reads what there is of a drill that has begun.
+func (r *Reconciler) observeRun(ctx context.Context, o *observation, at phase) error {
+	d := o.drill
+	var err error
+	if o.job, err = get(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+		return err
+	}
+	if o.job == nil { // a cache may not know yet of what was just created
+		if o.job, err = get(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+			return err
+		}
+	}
+	if o.job != nil && !metav1.IsControlledBy(o.job, d) {
+		o.job = nil
+	}
+	if o.pod, err = r.recorderPod(ctx, o); err != nil {
+		return err
+	}
+	if d.DeletionTimestamp == nil {
+		r.askRecorder(ctx, o)
+	}
+	if d.Status.Ending != nil || d.DeletionTimestamp != nil {
+		o.left = r.leftovers(ctx, o)
+		return nil
+	}
+	if at == phaseBaseline || at == phaseStep {
+		r.look(ctx, o)
+	}
+	return nil
+}
+
+// recorderPod is the pod of the recorder's Job, the one in status if it is there.
+func (r *Reconciler) recorderPod(ctx context.Context, o *observation) (*corev1.Pod, error) {
+	if o.job == nil {
+		return nil, nil
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(o.drill.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(o.job.UID)}); err != nil {
+		return nil, err
+	}
+	known := recorderOf(o.drill).PodUID
+	for i := range pods.Items {
+		if p := &pods.Items[i]; known == "" || string(p.UID) == known {
+			return p, nil
+		}
+	}
+	return nil, nil
+}
+
+// askRecorder asks the recorder how it is, if it can answer.
+func (r *Reconciler) askRecorder(ctx context.Context, o *observation) {
+	c, err := r.recorder(ctx, o)
+	if err == nil {
+		ask, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		var s *recorder.State
+		if s, err = c.State(ask); err == nil {
+			o.recorder = s
+			r.heard.now(o.drill.UID, o.now)
+			return
+		}
+	}
+	o.silent = r.heard.silent(o.drill.UID, o.now)
+}
+
+// recorder is a client of the drill's recorder.
+func (r *Reconciler) recorder(ctx context.Context, o *observation) (*recorder.Client, error) {
+	if o.pod == nil || podEnded(o.pod) || o.pod.Status.PodIP == "" {
+		return nil, fmt.Errorf("the recorder of FailoverDrill %s has no running pod", client.ObjectKeyFromObject(o.drill))
+	}
+	key, err := r.Keys.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return recorder.NewClient(r.recorderURL(o.pod), token(key, o.drill)), nil
+}
+
+func (r *Reconciler) recorderURL(pod *corev1.Pod) string {
+	if r.RecorderURL != nil {
+		return r.RecorderURL(pod)
+	}
+	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(recorder.Port))
+}
+
+// look at the fault of the step under way, as far as its state needs it.
+func (r *Reconciler) look(ctx context.Context, o *observation) {
+	s := current(o.drill)
+	if s == nil || int(s.Index) >= len(o.plan) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	defer cancel()
+	f := faultOf(o, s)
+	switch s.State {
+	case api.StepInjecting, api.StepWitnessing, api.StepHolding, api.StepRecovering:
+		in, err := r.injector(s.Provider)
+		if err == nil {
+			o.step.fault, err = in.State(ctx, f)
+		}
+		o.step.faultErr = err
+	}
+	switch s.State {
+	case api.StepWitnessing:
+		o.step.look, o.step.lookErr = r.Witness.Look(ctx, f, json.RawMessage(s.Baseline))
+		o.step.record = r.recordOf(ctx, o, s)
+	case api.StepHolding, api.StepSettling:
+		o.step.record = r.recordOf(ctx, o, s)
+	}
+}
+
+// recordOf is what the recorder knows of a step; nil if it does not answer.
+func (r *Reconciler) recordOf(ctx context.Context, o *observation, s *api.DrillStep) *recorder.Record {
+	if o.recorder == nil {
+		return nil
+	}
+	c, err := r.recorder(ctx, o)
+	if err != nil {
+		return nil
+	}
+	rec, err := c.Step(ctx, int(s.Index))
+	if err != nil {
+		return nil
+	}
+	return rec
+}
+
+func (r *Reconciler) injector(provider string) (inject.Injector, error) {
+	for _, in := range r.Injectors {
+		if string(in.Provider()) == provider {
+			return in, nil
+		}
+	}
+	return nil, fmt.Errorf("provider %s is not configured any more; start the operator with it again (chart value drills.executors)", provider)
+}
+
+// providerOf is who was chosen for a type.
+func providerOf(d *api.FailoverDrill, t api.DrillFaultType) string {
+	for _, p := range d.Status.Providers {
+		if p.Type == t {
+			return p.Provider
+		}
+	}
+	return ""
+}
+
+// concerned are the injectors that may hold something of the drill: those it chose, and those inside the cluster, which
+// may have tried something on the nodes. An executor that was never used need not answer for a drill to end.
+func (r *Reconciler) concerned(d *api.FailoverDrill) (list []inject.Injector, missing []string) {
+	used := map[string]bool{}
+	for _, p := range d.Status.Providers {
+		used[p.Provider] = true
+		if _, err := r.injector(p.Provider); err != nil && !slices.Contains(missing, err.Error()) {
+			missing = append(missing, err.Error())
+		}
+	}
+	for _, in := range r.Injectors {
+		if p := string(in.Provider()); used[p] || !strings.HasPrefix(p, string(inject.ProviderExecutor)) {
+			list = append(list, in)
+		}
+	}
+	return list, missing
+}
+
+// leftovers asks everybody concerned what is left of the drill.
+func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
+	l := leftovers{asked: true}
+	list, unknown := r.concerned(o.drill)
+	for _, in := range list {
+		ask, cancel := context.WithTimeout(ctx, askLimit)
+		found, err := in.Leftovers(ask, drillOf(o.drill))
+		cancel()
+		if err != nil {
+			unknown = append(unknown, fmt.Sprintf("%s: %v", in.Provider(), err))
+		}
+		l.names = append(l.names, found...)
+	}
+	l.unknown = strings.Join(unknown, "; ")
+	return l
+}
+
+// otherDrill is the drill that has the grid of d now, or empties it of faults; empty if there is none.
+func (r *Reconciler) otherDrill(ctx context.Context, d *api.FailoverDrill) (string, error) {
+	var drills api.FailoverDrillList
+	if err := r.Live.List(ctx, &drills, client.InNamespace(d.Namespace)); err != nil {
+		return "", fmt.Errorf("list FailoverDrills: %w", err)
+	}
+	for i := range drills.Items {
+		other := &drills.Items[i]
+		if other.UID == d.UID || other.Spec.GridRef.Name != d.Spec.GridRef.Name {
+			continue
+		}
+		if at := phaseOf(&other.Status); at >= phaseStarting && at < phaseComplete {
+			return other.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// get reads an object; nil if there is none.
+func get[T client.Object](ctx context.Context, c client.Reader, namespace, name string, into T) (T, error) {
+	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		var none T
+		return none, nil
+	}
+	return into, err
+}

@@ -1,0 +1,103 @@
+package failoverdrill
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Reasons of the conditions of a FailoverDrill.
+const (
+	reasonGridNotFound     = "GridNotFound"
+	reasonOtherDrill       = "OtherDrill"
+	reasonPlanInvalid      = "PlanInvalid"
+	reasonChecking         = "Checking"
+	reasonPassed           = "Passed"
+	reasonStarting         = "Starting"
+	reasonNameTaken        = "NameTaken"
+	reasonBaseline         = "Baseline"
+	reasonStep             = "Step"
+	reasonStepsDone        = "StepsDone"
+	reasonAborted          = "Aborted"
+	reasonNotRedundant     = "NotRedundant"
+	reasonNotCalm          = "NotCalm"
+	reasonInjectionFailed  = "InjectionFailed"
+	reasonServiceNotBack   = "ServiceNotBack"
+	reasonRecorderFailed   = "RecorderFailed"
+	reasonRecorderLost     = "RecorderLost"
+	reasonGridGone         = "GridGone"
+	reasonNotJudged        = "NotJudged"
+	reasonRefused          = "Refused"
+	reasonRecovering       = "Recovering"
+	reasonFinishing        = "Finishing"
+	reasonNoFault          = "NoFault"
+	reasonFaultActive      = "FaultActive"
+	reasonFaultsRemain     = "FaultsRemain"
+	reasonFaultsUnknown    = "FaultsUnknown"
+)
+
+// How long the drill waits for what normally takes seconds. Each is long enough for a machine that is busy with
+// something else, and is the end of a drill that would otherwise stand still.
+const (
+	startLimit   = 15 * time.Minute // the recorder's pod: schedule, pull, connect
+	calmLimit    = 15 * time.Minute // redundancy and a calm time before a step
+	stale        = 15 * time.Second // a fault that was resolved and not asked for since is resolved anew
+	injectLimit  = 2 * time.Minute  // from asking for a fault to the provider's word that it is there
+	recoverWarn  = 30 * time.Second // from asking to take it back to the condition that says so
+	settleLimit  = 15 * time.Minute // service and redundancy after a fault
+	silenceLimit = time.Minute      // a recorder that does not answer
+	finishLimit  = 30 * time.Minute // reading all logs, judging
+)
+
+// How soon the drill is looked at again.
+const (
+	pollFast      = 250 * time.Millisecond // while a fault comes or goes
+	pollStep      = time.Second
+	pollPreflight = 10 * time.Second
+	pollTrial     = time.Second
+	pollLongest   = time.Minute
+)
+
+// phase of a drill: what the reason of its condition Running says.
+type phase int
+
+const (
+	phasePending    phase = iota // the grid is not there, or another drill has it
+	phasePreflight               // something stands in the way
+	phaseStarting                // the recorder does not run yet
+	phaseBaseline                // the first step waits for a calm time
+	phaseStep                    // a step is under way, or the next is due
+	phaseRecovering              // it has ended; its faults are taken back
+	phaseFinishing               // the recorder judges
+	phaseComplete
+	phaseFailed
+)
+
+// phaseOf reads the phase back from status.
+func phaseOf(s *api.FailoverDrillStatus) phase {
+	switch {
+	case meta.IsStatusConditionTrue(s.Conditions, api.ConditionComplete):
+		return phaseComplete
+	case meta.IsStatusConditionTrue(s.Conditions, api.ConditionFailed):
+		return phaseFailed
+	}
+	running := meta.FindStatusCondition(s.Conditions, api.ConditionRunning)
+	if running == nil {
+		return phasePending
+	}
+	switch running.Reason {
+	case reasonStarting:
+		return phaseStarting
+	case reasonBaseline:
+		return phaseBaseline
+	case reasonStep:
+		return phaseStep
+	case reasonRecovering:
+		return phaseRecovering
+	case reasonFinishing:
+		return phaseFinishing
+	}
+	return phasePending
+}

@@ -1,0 +1,196 @@
+// Package failoverdrill reconciles FailoverDrills: it lets a recorder send orders to a grid, breaks the grid on purpose
+// step by step, takes back what it broke whatever happens, and puts what the recorder certifies into status.
+//
+// Nothing about a drill is kept in the operator. Status says of every step how far it is, and is written before a fault
+// is asked for, so that no fault is ever made that an operator that starts anew would not know of.
+package failoverdrill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
+	"github.com/ordergrid/ordergrid/controllers/queue"
+)
+
+// conflictRetry is when to look again after somebody else has written.
+const conflictRetry = 200 * time.Millisecond
+
+// Defaults are what a FailoverDrill gets that does not say otherwise; the operator's command line sets them.
+type Defaults struct {
+	// Image of the recorder, which is the probe's.
+	Image string
+	// ImagePullPolicy of the recorder; empty leaves it to Kubernetes.
+	ImagePullPolicy corev1.PullPolicy
+	// Namespaces in which drills may run; none: nowhere, AllNamespaces: everywhere.
+	Namespaces []string
+}
+
+// Reconciler carries out FailoverDrills.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server. While a drill is under way everything that decides about a fault is read from it.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock for times in status.
+	Clock clock.PassiveClock
+	// Injectors make the faults, in order of preference.
+	Injectors []inject.Injector
+	// Witness shows that they have hit.
+	Witness witness.Witness
+	// Keys makes the tokens of recorders.
+	Keys Keys
+	// RecorderURL says where the recorder in a pod answers; nil: at the pod's address.
+	RecorderURL func(pod *corev1.Pod) string
+	// Versions of what takes part, for the certificate.
+	Versions func(ctx context.Context) map[string]string
+	// Defaults for fields left out.
+	Defaults Defaults
+
+	claim sync.Mutex // held from looking for other drills on a grid until status says that this one has it
+	heard heard
+	plans plans
+}
+
+// SetupWithManager registers the controller and what wakes it. Kinds of Chaos Mesh are not watched: they may not be there.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("failoverdrill").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		For(&api.FailoverDrill{}).
+		Owns(&batchv1.Job{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(drillOfPod)).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.drillsOfGrid)).
+		Complete(r)
+}
+
+func drillOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[api.LabelDrill]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// drillsOfGrid wakes the drills of a grid that are not over.
+func (r *Reconciler) drillsOfGrid(ctx context.Context, grid client.Object) (requests []reconcile.Request) {
+	var drills api.FailoverDrillList
+	if err := r.Client.List(ctx, &drills, client.InNamespace(grid.GetNamespace())); err != nil {
+		return nil // the cache is gone: the operator is stopping
+	}
+	for i := range drills.Items {
+		if d := &drills.Items[i]; d.Spec.GridRef.Name == grid.GetName() && !over(d) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+		}
+	}
+	return requests
+}
+
+// over: nothing is done any more.
+func over(d *api.FailoverDrill) bool {
+	at := phaseOf(&d.Status)
+	return at == phaseComplete || at == phaseFailed
+}
+
+// Reconcile observes the drill, decides what comes next, does that, and writes status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	d := &api.FailoverDrill{}
+	// Not from the cache: a status that is behind would have a step done twice.
+	if err := r.Live.Get(ctx, req.NamespacedName, d); err != nil {
+		if apierrors.IsNotFound(err) {
+			forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if over(d) && d.DeletionTimestamp == nil {
+		r.dismiss(d)
+		record(d)
+		return ctrl.Result{}, nil
+	}
+	o, err := r.observe(ctx, d)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	next := decide(o)
+	before := d.DeepCopy()
+	if next.do == doClaim {
+		r.claim.Lock()
+		defer r.claim.Unlock()
+	}
+	actErr := r.act(ctx, o, &next)
+	var foreign *apply.ForeignError
+	if errors.As(actErr, &foreign) {
+		next.message = foreign.Error()
+	}
+	if next.do == doRelease && actErr == nil {
+		r.dismiss(d)
+		forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if actErr != nil {
+		next.step, next.ending = nil, nil // it is tried again
+		if next.phase == phaseComplete || next.phase == phaseFailed {
+			next.phase, next.reason = phaseFinishing, reasonFinishing
+		}
+	}
+	r.apply(o, &next)
+	if err := r.writeStatus(ctx, before, d); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return ctrl.Result{RequeueAfter: conflictRetry}, nil
+		}
+		return ctrl.Result{}, errors.Join(actErr, err)
+	}
+	record(d)
+	if actErr != nil {
+		return ctrl.Result{}, actErr
+	}
+	return ctrl.Result{RequeueAfter: next.again}, nil
+}
+
+// dismiss forgets what is kept of a drill that is over.
+func (r *Reconciler) dismiss(d *api.FailoverDrill) {
+	r.heard.forget(d.UID)
+	r.plans.forget(d.UID)
+}
+
+func (r *Reconciler) applier() *apply.Applier {
+	return &apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
+}
+
+// writeStatus writes status if it has changed, and tells of what people wait for.
+func (r *Reconciler) writeStatus(ctx context.Context, before, d *api.FailoverDrill) error {
+	if equality.Semantic.DeepEqual(before.Status, d.Status) {
+		return nil
+	}
+	after := d.DeepCopy() // what the patch answers has spec as it is stored, without the suite's part
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, d, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	countSteps(before, after)
+	for _, e := range eventsOf(before, after) {
+		r.Recorder.Eventf(d, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package failoverdrill
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/labels"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+)
+
+const (
+	containerName = "order-probe"
+	portMetrics   = "metrics"
+	dataVolume    = "history"
+	dataMount     = "/history"
+
+	// nonRoot is the user and group of every container, as in images/.
+	nonRoot int64 = 65532
+
+	// recorderMemory is what a recorder asks for that does not say otherwise: its ledger has 64 bytes and more an order.
+	recorderMemory = "512Mi"
+)
+
+// recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
+func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) *batchv1.Job {
+	one := ptr.To[int32](1)
+	return &batchv1.Job{
+		ObjectMeta: drillMeta(d, recorderName(d)),
+		Spec: batchv1.JobSpec{
+			Completions:  one,
+			Parallelism:  one,
+			BackoffLimit: ptr.To[int32](0),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels:      drillLabels(d),
+					Annotations: map[string]string{"kubectl.kubernetes.io/default-container": containerName},
+				},
+				Spec: recorderPod(d, grid, steps, defaults),
+			},
+		},
+	}
+}
+
+func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.PodSpec {
+	spec := corev1.PodSpec{
+		AutomountServiceAccountToken: ptr.To(false), // it never talks to the API server
+		EnableServiceLinks:           ptr.To(false),
+		RestartPolicy:                corev1.RestartPolicyNever,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(nonRoot),
+			RunAsGroup:     ptr.To(nonRoot),
+			FSGroup:        ptr.To(nonRoot),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Affinity:   awayFromGrid(d, steps),
+		Containers: []corev1.Container{recorderContainer(d, grid, defaults)},
+		Volumes:    []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+	}
+	if p := d.Spec.Traffic.Placement; p != nil {
+		spec.NodeSelector, spec.Tolerations = p.NodeSelector, p.Tolerations
+	}
+	return spec
+}
+
+// awayFromGrid keeps the recorder from the machines of the grid where there is room; always, when the drill breaks
+// machines: the ledger has to outlive them.
+func awayFromGrid(d *api.FailoverDrill, steps []plan.Step) *corev1.Affinity {
+	term := corev1.PodAffinityTerm{
+		TopologyKey:   corev1.LabelHostname,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: d.Spec.GridRef.Name}},
+	}
+	if slices.ContainsFunc(steps, func(p plan.Step) bool { return breaksMachine(p.Fault.Type) }) {
+		return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: term}},
+	}}
+}
+
+func breaksMachine(t api.DrillFaultType) bool {
+	return t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
+}
+
+func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, defaults Defaults) corev1.Container {
+	t := &d.Spec.Traffic
+	c := corev1.Container{
+		Name:            containerName,
+		Image:           t.Image,
+		ImagePullPolicy: t.ImagePullPolicy,
+		Args:            recorderArgs(d, grid),
+		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: recorder.Port, Protocol: corev1.ProtocolTCP}},
+		Env: []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
+		}}}},
+		VolumeMounts: []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}},
+		// The end of the log of a pod that failed is what status quotes.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+	if c.Image == "" {
+		c.Image = defaults.Image
+	}
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = defaults.ImagePullPolicy
+	}
+	if t.Resources != nil {
+		c.Resources = *t.Resources
+	} else {
+		c.Resources = corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse(recorderMemory)},
+		}
+	}
+	return c
+}
+
+// recorderArgs is the command line of the recorder.
+func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid) []string {
+	t := &d.Spec.Traffic
+	number := func(n int32) string { return strconv.Itoa(int(n)) }
+	return []string{
+		"drill",
+		"--endpoint", fmt.Sprintf("%s.%s.svc:%d", api.ClientServiceName(grid.Name), d.Namespace, api.DataPort),
+		"--grid", grid.Name,
+		"--replicas", number(grid.Spec.Replicas),
+		"--probes", number(t.Probes),
+		"--rate", number(ptr.Deref(t.RatePerProbe, 0)),
+		"--sessions", number(t.Sessions),
+		"--orders", strings.ToLower(string(t.Orders)),
+		"--reads", number(ptr.Deref(t.Reads, 0)),
+		"--timeout", t.RequestTimeout.Duration.String(),
+		"--seed", strconv.FormatInt(d.Status.Seed, 10),
+		"--patience", (settleLimit + time.Minute).String(),
+		"--http", ":" + strconv.Itoa(recorder.Port),
+		"--http-port", strconv.Itoa(api.HTTPPort),
+		"--dir", dataMount,
+		"--ttl", d.Spec.TTL.Duration.String(),
+	}
+}
