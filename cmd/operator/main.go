@@ -1,4 +1,5 @@
-// Command operator is OrderGrid's Kubernetes operator: it makes OrderGrids run and OrderProbes measure them.
+// Command operator is OrderGrid's Kubernetes operator: it makes OrderGrids run, OrderProbes measure them and
+// FailoverDrills break them on purpose.
 package main
 
 import (
@@ -32,7 +33,7 @@ func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "OrderGrid's Kubernetes operator",
-		Long: "operator watches OrderGrids and OrderProbes and makes them real.\n\n" +
+		Long: "operator watches OrderGrids, OrderProbes and FailoverDrills and makes them real.\n\n" +
 			"It talks to the cluster it runs in, or to the one $KUBECONFIG names. It is not on the path\n" +
 			"of an order: a grid serves on while the operator is stopped.",
 		Version:       version.String(),
@@ -45,6 +46,7 @@ func command() *cobra.Command {
 			}
 			o.Grid.ImagePullPolicy = corev1.PullPolicy(pullPolicy)
 			o.Probe.ImagePullPolicy = o.Grid.ImagePullPolicy
+			o.Drill.Image, o.Drill.ImagePullPolicy = o.Probe.Image, o.Grid.ImagePullPolicy
 			if err := o.Check(); err != nil {
 				return err
 			}
@@ -67,6 +69,9 @@ func command() *cobra.Command {
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease (default: the operator's own)")
 	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
 	f.BoolVar(&o.Preflight, "preflight", false, "look at Kubernetes nodes, which takes the right to list and watch them, and say which node lacks what a grid's pods need")
+	f.StringSliceVar(&o.Drill.Namespaces, "drill-namespaces", nil, `namespaces in which FailoverDrills may run, separated by commas; "*" is all (default: none)`)
+	f.StringArrayVar(&o.DrillExecutors, "drill-executor", nil, "NAME=URL of a service that makes faults Kubernetes has no means for; may be repeated")
+	f.StringArrayVar(&o.DrillExecutorTokens, "drill-executor-token", nil, "NAME=FILE with the token of such a service; may be repeated")
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")

@@ -27,6 +27,12 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	switch d.do {
 	case doNothing:
 		return nil
+	case doDraw:
+		o.drill.Status.Seed = plan.Seed()
+		if own := o.drill.Spec.Seed; own != nil {
+			o.drill.Status.Seed = *own
+		}
+		return nil
 	case doGuard:
 		return r.guard(ctx, o)
 	case doRelease:
@@ -58,7 +64,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	return nil
 }
 
-// guard puts the finalizer on, before there is anything to take back, and draws the seed.
+// guard puts the finalizer on.
 func (r *Reconciler) guard(ctx context.Context, o *observation) error {
 	before := o.drill.DeepCopy()
 	after := o.drill.DeepCopy()
@@ -68,12 +74,6 @@ func (r *Reconciler) guard(ctx context.Context, o *observation) error {
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
 	o.drill.ResourceVersion, o.drill.Finalizers = after.ResourceVersion, after.Finalizers
-	if o.drill.Status.Seed == 0 {
-		o.drill.Status.Seed = plan.Seed()
-		if s := o.drill.Spec.Seed; s != nil {
-			o.drill.Status.Seed = *s
-		}
-	}
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (r *Reconciler) claimGrid(ctx context.Context, o *observation, d *decision)
 		*d = waitsFor(o)
 		return nil
 	}
-	o.drill.Status.Providers = o.check.providers
+	o.drill.Status.Providers, o.drill.Status.Skipped = o.check.providers, o.check.skipped
 	o.drill.Status.PlannedSteps = int32(len(o.plan))
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -86,7 +87,7 @@ func (b *bench) start() {
 	b.rec = &Reconciler{
 		Client: observed, Live: observed, Recorder: recorder, Clock: b.clock, Defaults: testDefaults,
 		Injectors:   []inject.Injector{&inject.ChaosMesh{Client: observed, ProbeImage: testDefaults.Image}, &inject.Grid{Client: observed}},
-		Witness:     podWitness{observed},
+		Witness:     &witness.Observer{Client: observed, Nodes: nodestatus.NewClient(time.Second, nil)},
 		Keys:        StoredKey{Client: observed, Live: observed, Namespace: b.namespace},
 		RecorderURL: func(*corev1.Pod) string { return b.recorder.url },
 	}
@@ -218,27 +219,4 @@ func (b *bench) wantEvent(prefix string) {
 			return
 		}
 	}
-}
-
-// podWitness goes by the pods themselves.
-type podWitness struct{ client.Reader }
-
-func (w podWitness) Baseline(ctx context.Context, f *inject.Fault) (witness.Before, error) {
-	return witness.Before(`"` + string(f.Pods[0].UID) + `"`), nil
-}
-
-func (w podWitness) Look(ctx context.Context, f *inject.Fault, before witness.Before) (witness.Result, error) {
-	p := &corev1.Pod{}
-	err := w.Get(ctx, client.ObjectKeyFromObject(&f.Pods[0]), p)
-	switch {
-	case apierrors.IsNotFound(err):
-		return witness.Result{Seen: true, Message: "the pod is gone"}, nil
-	case err != nil:
-		return witness.Result{}, err
-	case `"`+string(p.UID)+`"` != string(before):
-		return witness.Result{Seen: true, Message: "another pod of the name is there"}, nil
-	case p.Spec.Containers[0].Image == pauseImage:
-		return witness.Result{Seen: true, Message: "the image was exchanged"}, nil
-	}
-	return witness.Result{Message: "the pod is as it was"}, nil
 }

@@ -70,6 +70,9 @@ func (r *Reconciler) contextOf(ctx context.Context, o *observation) recorder.Con
 			}
 		}
 	}
+	for _, k := range d.Status.Skipped {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("not shown: %s (%s), which was skipped: %s", k.Fault, k.Type, k.Message))
+	}
 	for _, p := range d.Status.Providers {
 		out.Providers[string(p.Type)] = p.Provider
 	}

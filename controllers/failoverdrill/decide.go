@@ -58,6 +58,7 @@ type action int
 
 const (
 	doNothing    action = iota
+	doDraw              // draw the seed
 	doGuard             // put the finalizer on
 	doRelease           // take the finalizer off
 	doClaim             // take the grid, unless another drill was faster
@@ -112,8 +113,8 @@ func decide(o *observation) decision {
 		return decideEnding(o)
 	case d.Spec.State == api.DrillAbort:
 		return end(o, api.OutcomeAborted, reasonAborted, "spec.state is Abort")
-	case !guarded(d):
-		return decision{do: doGuard, phase: phasePending, reason: reasonChecking, message: "not looked at yet", again: pollFast}
+	case s.Seed == 0:
+		return decision{do: doDraw, phase: phasePending, reason: reasonChecking, message: "not looked at yet", again: pollFast}
 	}
 	switch at {
 	case phaseStarting, phaseBaseline, phaseStep:
@@ -143,6 +144,9 @@ func decideBeforeStart(o *observation) decision {
 		return decision{phase: phasePreflight, reason: o.check.reason(), message: o.check.message(), again: pollPreflight}
 	case o.check.asking != "":
 		return decision{phase: phasePreflight, reason: reasonChecking, message: o.check.asking, again: pollTrial}
+	}
+	if !guarded(o.drill) { // before there is anything to take back, and only where that may be done
+		return decision{do: doGuard, phase: phasePreflight, reason: reasonChecking, message: "everything is there", again: pollFast}
 	}
 	return decision{do: doClaim, phase: phaseStarting, reason: reasonStarting, message: "starting the recorder", again: pollFast}
 }

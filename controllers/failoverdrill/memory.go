@@ -59,9 +59,10 @@ type known struct {
 	steps []plan.Step
 }
 
-// planKey is what a plan depends on that can change: spec cannot.
+// planKey is what a plan depends on that can change: spec cannot, and what is skipped is decided once.
 type planKey struct {
 	seed             int64
+	skipped          int
 	shards, replicas int32
 }
 

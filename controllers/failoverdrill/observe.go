@@ -45,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observ
 	if d.Status.Ending != nil || d.DeletionTimestamp != nil || at >= phaseStarting {
 		return o, r.observeRun(ctx, o, at)
 	}
-	if o.grid == nil || d.Spec.State == api.DrillAbort || !guarded(d) {
+	if o.grid == nil || d.Spec.State == api.DrillAbort || d.Status.Seed == 0 {
 		return o, nil
 	}
 	if o.other, err = r.otherDrill(ctx, d); err != nil || o.other != "" || o.planErr != nil {
@@ -55,17 +55,14 @@ func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observ
 	if err := r.Client.List(ctx, &pods, inGrid(d)...); err != nil {
 		return nil, err
 	}
-	checkGrid(&o.check, o, pods.Items, r.Defaults.Namespaces)
-	if !slices.ContainsFunc(o.check.problems, func(p problem) bool { return p.reason == reasonNamespaceNotAllowed }) {
-		checkProviders(ctx, &o.check, o, pods.Items, r.Injectors) // may try something on the nodes
-	}
+	o.check = check(ctx, o, pods.Items, r.Defaults.Namespaces, r.Injectors)
 	return o, nil
 }
 
 // addPlan fills in what the suite decides, and plans. Without a grid there is only what is under way to take back.
 func (r *Reconciler) addPlan(o *observation) {
 	d := o.drill
-	key := planKey{seed: d.Status.Seed}
+	key := planKey{seed: d.Status.Seed, skipped: len(d.Status.Skipped)}
 	if o.grid != nil {
 		key.shards, key.replicas = o.grid.Spec.Shards, o.grid.Spec.Replicas
 	}
@@ -79,6 +76,7 @@ func (r *Reconciler) addPlan(o *observation) {
 			if k.steps, o.planErr = plan.Steps(k.spec, plan.ShapeOf(o.grid), d.Status.Seed); o.planErr != nil {
 				return
 			}
+			k.steps = plan.Without(k.steps, d.Status.Skipped)
 		}
 		r.plans.put(d.UID, k)
 	}
@@ -190,6 +188,7 @@ func (r *Reconciler) look(ctx context.Context, o *observation) {
 	}
 	switch s.State {
 	case api.StepWitnessing:
+		f.Said = o.step.fault
 		o.step.look, o.step.lookErr = r.Witness.Look(ctx, f, json.RawMessage(s.Baseline))
 		o.step.record = r.recordOf(ctx, o, s)
 	case api.StepHolding, api.StepSettling:
@@ -253,6 +252,9 @@ func (r *Reconciler) concerned(d *api.FailoverDrill) (list []inject.Injector, mi
 // leftovers asks everybody concerned what is left of the drill.
 func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
 	l := leftovers{asked: true}
+	if !guarded(o.drill) {
+		return l // nothing was ever injected
+	}
 	list, unknown := r.concerned(o.drill)
 	for _, in := range list {
 		ask, cancel := context.WithTimeout(ctx, askLimit)

@@ -37,6 +37,8 @@ type preflight struct {
 	// asking says what is still being found out.
 	asking    string
 	providers []api.DrillProvider
+	// skipped are the faults that are left out, because nobody here can make them and the drill allows that.
+	skipped []api.DrillSkipped
 }
 
 func (c *preflight) add(reason, format string, args ...any) {
@@ -58,32 +60,44 @@ func (c *preflight) message() string {
 	return strings.Join(list, ". ")
 }
 
-// checkGrid holds the drill against the grid as it is. It changes nothing.
-func checkGrid(c *preflight, o *observation, pods []corev1.Pod, namespaces []string) {
-	d, grid := o.drill, o.grid
-	if !slices.Contains(namespaces, d.Namespace) && !slices.Contains(namespaces, AllNamespaces) {
-		c.add(reasonNamespaceNotAllowed, "the operator runs no drills in namespace %s; add it to the chart's value drills.namespaces (now: %s), or run the drill on a grid in one of these",
-			d.Namespace, strings.Join(append([]string{"["}, namespaces...), " ")+" ]")
+// check looks for everything that stands in the way. Whether a fault can be made may have to be tried on the nodes, which
+// is not done where no drill may run.
+func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []string, injectors []inject.Injector) (c preflight) {
+	if d := o.drill; !slices.Contains(namespaces, d.Namespace) && !slices.Contains(namespaces, AllNamespaces) {
+		c.add(reasonNamespaceNotAllowed, "the operator runs no drills in namespace %s; add it to the chart's value drills.namespaces (now: [%s]), or run the drill on a grid in one of these",
+			d.Namespace, strings.Join(namespaces, " "))
+		return c
 	}
-	checkConditions(c, d, grid)
+	var possible preflight
+	possible.checkProviders(ctx, o, pods, injectors)
+	if len(possible.skipped) > 0 {
+		o.plan = plan.Without(o.plan, possible.skipped)
+	}
+	c.checkConditions(o.drill, o.grid)
+	c.checkFaults(o.drill, o.grid, o.plan)
+	c.checkNodes(o.drill, o.plan, pods)
+	possible.problems = append(c.problems, possible.problems...)
+	return possible
+}
+
+// checkFaults holds each fault against the grid as it is.
+func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) {
 	done := map[string]bool{}
-	for i := range o.plan {
-		p := &o.plan[i]
-		if done[p.Fault.Name] {
-			continue
+	for i := range steps {
+		if p := &steps[i]; !done[p.Fault.Name] {
+			done[p.Fault.Name] = true
+			c.checkFault(d, grid, p)
 		}
-		done[p.Fault.Name] = true
-		checkFault(c, d, grid, p)
 	}
-	checkNodes(c, d, o.plan, pods)
 }
 
 // checkConditions: a grid in trouble is not broken further.
-func checkConditions(c *preflight, d *api.FailoverDrill, grid *api.OrderGrid) {
-	for kind, want := range map[string]metav1.ConditionStatus{
-		api.ConditionAvailable: metav1.ConditionTrue, api.ConditionRedundant: metav1.ConditionTrue,
-		api.ConditionDataLossSuspected: metav1.ConditionFalse, api.ConditionConfigurationRegressed: metav1.ConditionFalse,
-	} {
+func (c *preflight) checkConditions(d *api.FailoverDrill, grid *api.OrderGrid) {
+	for _, kind := range []string{api.ConditionAvailable, api.ConditionRedundant, api.ConditionDataLossSuspected, api.ConditionConfigurationRegressed} {
+		want := metav1.ConditionTrue
+		if kind == api.ConditionDataLossSuspected || kind == api.ConditionConfigurationRegressed {
+			want = metav1.ConditionFalse
+		}
 		if kind == api.ConditionRedundant && d.Spec.Safety.WhenNotRedundant == api.NotRedundantAllow {
 			continue
 		}
@@ -97,19 +111,10 @@ func checkConditions(c *preflight, d *api.FailoverDrill, grid *api.OrderGrid) {
 		}
 		c.add(reasonGridNotReady, "condition %s of OrderGrid %s is not %s: %s", kind, grid.Name, want, text)
 	}
-	slices.SortStableFunc(c.problems, func(a, b problem) int { return strings.Compare(orderOf(a), orderOf(b)) })
-}
-
-// orderOf keeps the message the same however a map is walked through.
-func orderOf(p problem) string {
-	if p.reason == reasonNamespaceNotAllowed {
-		return ""
-	}
-	return p.message
 }
 
 // checkFault: whether the grid is one the fault means something for.
-func checkFault(c *preflight, d *api.FailoverDrill, grid *api.OrderGrid, p *plan.Step) {
+func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *plan.Step) {
 	f := &p.Fault
 	switch {
 	case grid.Spec.Replicas < 2 && needsBackup(p):
@@ -136,7 +141,7 @@ func needsBackup(p *plan.Step) bool {
 }
 
 // checkNodes: a fault of a machine concerns every shard with a pod on it.
-func checkNodes(c *preflight, d *api.FailoverDrill, steps []plan.Step, pods []corev1.Pod) {
+func (c *preflight) checkNodes(d *api.FailoverDrill, steps []plan.Step, pods []corev1.Pod) {
 	limit := max(d.Spec.Safety.MaxShards, 1)
 	shards := map[string]map[string]bool{}
 	for i := range pods {
@@ -160,9 +165,10 @@ func checkNodes(c *preflight, d *api.FailoverDrill, steps []plan.Step, pods []co
 }
 
 // checkProviders chooses who makes each type of fault: the first injector that can on every node concerned.
-func checkProviders(ctx context.Context, c *preflight, o *observation, pods []corev1.Pod, injectors []inject.Injector) {
-	scope := &inject.Scope{Drill: drillOf(o.drill), Grid: o.grid, Nodes: nodesOf(pods), Faults: o.drill.Spec.Faults}
-	types := typesOf(o.drill.Spec.Faults)
+func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []corev1.Pod, injectors []inject.Injector) {
+	spec := &o.drill.Spec
+	scope := &inject.Scope{Drill: drillOf(o.drill), Grid: o.grid, Nodes: nodesOf(pods), Faults: spec.Faults}
+	types := typesOf(spec.Faults)
 	answers := make([]map[api.DrillFaultType]inject.Answer, len(injectors))
 	for i, in := range injectors {
 		ask, cancel := context.WithTimeout(ctx, 2*askLimit)
@@ -176,8 +182,27 @@ func checkProviders(ctx context.Context, c *preflight, o *observation, pods []co
 			}
 		}
 	}
+	unsupported := map[string]string{}
 	for _, t := range types {
-		c.choose(t, injectors, answers)
+		why := c.choose(t, injectors, answers)
+		switch {
+		case why == "":
+		case spec.UnsupportedFaults == api.UnsupportedSkip:
+			for i := range spec.Faults {
+				if spec.Faults[i].Type == t {
+					unsupported[spec.Faults[i].Name] = truncate(why, maxMessage)
+				}
+			}
+		default:
+			c.add(reasonFaultNotPossible, "faults of type %s cannot be made: %s; mend that, or leave them out with spec.unsupportedFaults: Skip", t, why)
+		}
+	}
+	if c.asking != "" || len(unsupported) == 0 {
+		return
+	}
+	c.skipped = plan.Skip(spec, unsupported)
+	if len(plan.Without(o.plan, c.skipped)) == 0 {
+		c.add(reasonFaultNotPossible, "none of the faults can be made: %s", c.skipped[0].Message)
 	}
 }
 
@@ -191,17 +216,18 @@ func typesOf(faults []api.DrillFault) (types []api.DrillFaultType) {
 	return types
 }
 
-// choose takes the first injector that says yes; while one before it is being asked, nothing is chosen.
-func (c *preflight) choose(t api.DrillFaultType, injectors []inject.Injector, answers []map[api.DrillFaultType]inject.Answer) {
+// choose takes the first injector that says yes; while one before it is being asked, nothing is chosen. It
+// says why no one can.
+func (c *preflight) choose(t api.DrillFaultType, injectors []inject.Injector, answers []map[api.DrillFaultType]inject.Answer) string {
 	var why []string
 	for i, in := range injectors {
 		switch a := answers[i][t]; a.Verdict {
 		case inject.Yes:
 			c.providers = append(c.providers, api.DrillProvider{Type: t, Provider: string(in.Provider())})
-			return
+			return ""
 		case inject.Asking:
 			c.asking = fmt.Sprintf("%s for %s: %s", in.Provider(), t, a.Message)
-			return
+			return ""
 		default:
 			if a.Message != "" {
 				why = append(why, fmt.Sprintf("%s: %s", in.Provider(), a.Message))
@@ -209,9 +235,9 @@ func (c *preflight) choose(t api.DrillFaultType, injectors []inject.Injector, an
 		}
 	}
 	if len(why) == 0 {
-		why = []string{"no provider knows it; start the operator with an executor that offers it (chart value drills.executors)"}
+		return "no provider knows it; start the operator with an executor that offers it (chart value drills.executors)"
 	}
-	c.add(reasonFaultNotPossible, "faults of type %s cannot be made: %s", t, strings.Join(why, "; "))
+	return strings.Join(why, "; ")
 }
 
 func nodesOf(pods []corev1.Pod) (nodes []string) {

@@ -50,6 +50,11 @@ func (f *fakeRecorder) set(change func()) {
 	change()
 }
 
+// again is another recorder, for another drill.
+func (f *fakeRecorder) again() {
+	f.token, f.phase, f.steps, f.told, f.finish = "", recorder.Running, map[int]*recorder.Record{}, nil, nil
+}
+
 const comesBack = time.Second
 
 func (f *fakeRecorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {

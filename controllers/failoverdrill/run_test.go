@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
 // TestRun follows a drill from the wait for its grid to its certificate.
@@ -70,5 +69,3 @@ func (b *bench) wantNoWrites(d *api.FailoverDrill, when string) {
 		b.t.Errorf("%s, yet %d writes: %v", when, len(writes), writes)
 	}
 }
-
-var _ = certificate.Pass

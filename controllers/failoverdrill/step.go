@@ -194,7 +194,9 @@ func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case waited > injectLimit:
 		return going(o, p, doNothing, failed(fmt.Sprintf("the fault is not in place after %s: %s", injectLimit, f.Message)), "could not be injected")
 	}
-	return going(o, p, doNothing, nil, "is being injected")
+	d := going(o, p, doNothing, nil, "is being injected")
+	d.again = min(backOff(waited), pollStep)
+	return d
 }
 
 // decideWitnessing: the fault has to be seen, by other means than the provider's word, while it is there. One that

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
@@ -44,6 +45,11 @@ type Options struct {
 	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
 	Grid  ordergrid.Defaults
 	Probe orderprobe.Defaults
+	// Drill has where drills may run, and the defaults for what a FailoverDrill leaves out.
+	Drill failoverdrill.Defaults
+	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens, NAME=FILE each, say
+	// where their tokens are.
+	DrillExecutors, DrillExecutorTokens []string
 }
 
 // Check names the option that cannot be right.
@@ -55,6 +61,9 @@ func (o Options) Check() error {
 		return errors.New(`--order-probe-image: empty; name the image that OrderProbes without spec.image run, such as ordergrid.dev/order-probe:dev`)
 	case o.Workers < 1:
 		return fmt.Errorf("--workers: %d is out of range; give at least 1", o.Workers)
+	}
+	if err := o.checkDrills(); err != nil {
+		return err
 	}
 	switch o.Grid.ImagePullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
@@ -108,7 +117,12 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
 		Clock: clock.RealClock{}, Defaults: o.Probe,
 	}
+	drills, err := drills(mgr, o)
+	if err != nil {
+		return nil, err
+	}
 	return mgr, errors.Join(
+		drills.SetupWithManager(mgr, o.Workers),
 		grids.SetupWithManager(mgr, o.Workers),
 		probes.SetupWithManager(mgr, o.Workers),
 		mgr.AddHealthzCheck("ping", healthz.Ping),

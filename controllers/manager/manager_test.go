@@ -6,12 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
 
 func TestCheck(t *testing.T) {
-	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}}
+	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}, Drill: failoverdrill.Defaults{Image: "p"}}
 	if err := good.Check(); err != nil {
 		t.Errorf("refused: %v", err)
 	}
@@ -21,6 +22,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(o *Options) { o.Grid.Image = "" }, "--grid-node-image: empty; name the image"},
 		{func(o *Options) { o.Probe.Image = "" }, "--order-probe-image: empty; name the image"},
+		{func(o *Options) { o.Drill.Namespaces = []string{"a", ""} }, `--drill-namespaces: an empty name; give names of namespaces, or "*"`},
 		{func(o *Options) { o.Workers = 0 }, "--workers: 0 is out of range; give at least 1"},
 		{func(o *Options) { o.Grid.ImagePullPolicy = "Sometimes" }, `--image-pull-policy: "Sometimes" is not a pull policy; allowed are Always, IfNotPresent, Never`},
 	} {

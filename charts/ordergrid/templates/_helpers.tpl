@@ -43,14 +43,14 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 */}}
 {{- define "ordergrid.rules" -}}
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids, orderprobes]
+  resources: [ordergrids, orderprobes, failoverdrills]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/status, orderprobes/status]
+  resources: [ordergrids/status, orderprobes/status, failoverdrills/status]
   verbs: [patch]
 # Where the API server enforces it, only this allows to name a grid as an owner that blocks its own deletion.
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/finalizers, orderprobes/finalizers]
+  resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers]
   verbs: [update]
 - apiGroups: [ordergrid.dev]
   resources: [gridpartitions]
@@ -92,6 +92,46 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 {{/* preflight gives "yes" when the operator is to look at Kubernetes nodes; auto is where it has rights in the whole cluster anyway. */}}
 {{- define "ordergrid.preflight" -}}
 {{- if or (eq .Values.preflight "always") (and (eq .Values.preflight "auto") (not .Values.watchNamespaces)) -}}yes{{- end -}}
+{{- end -}}
+
+{{/*
+drillRules are what drills need beyond that, in the namespaces of drills.namespaces and nowhere else.
+*/}}
+{{- define "ordergrid.drillRules" -}}
+# The finalizer that keeps a drill until nothing of it is in place.
+- apiGroups: [ordergrid.dev]
+  resources: [failoverdrills]
+  verbs: [patch]
+# RollingUpdate: an annotation in spec.podTemplate, which replaces every pod as any change of it does. (HandOver patches a
+# GridPartition, which the operator may anyway.)
+- apiGroups: [ordergrid.dev]
+  resources: [ordergrids]
+  verbs: [patch]
+# PodDelete: the planned end of a pod, without the disruption budget that an eviction asks.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
+# The token of a recorder. It is never read: the operator makes it anew from its own key.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+# The Jobs that find out what a node's kernel can do are removed once they have.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [delete]
+# Faults: made, looked at, found again by their labels, taken back.
+- apiGroups: [chaos-mesh.org]
+  resources: [podchaos, networkchaos, stresschaos, timechaos, iochaos]
+  verbs: [get, list, create, delete]
+# A fault that a kernel cannot do would keep Chaos Mesh trying for ever: its part is taken out of the work list of the pod.
+- apiGroups: [chaos-mesh.org]
+  resources: [podnetworkchaos, podiochaos]
+  verbs: [get, update]
+{{- end -}}
+
+{{/* drillEverywhere is "yes" when drills may run in every namespace of the cluster. */}}
+{{- define "ordergrid.drillEverywhere" -}}
+{{- if and (has "*" .Values.drills.namespaces) (not .Values.watchNamespaces) -}}yes{{- end -}}
 {{- end -}}
 
 {{/*

@@ -1,0 +1,86 @@
+package charts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// TestDrillsNowhere: without a namespace there is no right that could break anything, and the operator is told of none.
+func TestDrillsNowhere(t *testing.T) {
+	objects := render(t)
+	for key := range objects {
+		if strings.Contains(key, "drills") && !strings.HasPrefix(key, "CustomResourceDefinition/") {
+			t.Errorf("%s is rendered, and drills may run nowhere", key)
+		}
+	}
+	for _, arg := range as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args {
+		if strings.Contains(arg, "drill") {
+			t.Errorf("argument %s", arg)
+		}
+	}
+}
+
+// TestDrillRights: what breaks things is granted in the namespaces that are named and nowhere else; no Secret is read but
+// the operator's own.
+func TestDrillRights(t *testing.T) {
+	objects := render(t, "drills.namespaces={staging,lab}")
+	if objects["ClusterRole/og-ordergrid-drills"] != nil {
+		t.Error("rights in the whole cluster although two namespaces are named")
+	}
+	for _, ns := range []string{"staging", "lab"} {
+		role := as[rbacv1.Role](t, objects, "Role/"+ns+"/og-ordergrid-drills")
+		binding := as[rbacv1.RoleBinding](t, objects, "RoleBinding/"+ns+"/og-ordergrid-drills")
+		if binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != "og-ordergrid" || binding.Subjects[0].Namespace != "og-system" {
+			t.Errorf("%+v", binding)
+		}
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
+				t.Errorf("Secrets of grids: %v", rule.Verbs)
+			}
+			for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+				if slices.Contains(list, "*") || slices.Contains(list, "deletecollection") {
+					t.Errorf("too much: %+v", rule)
+				}
+			}
+		}
+	}
+	key := as[rbacv1.Role](t, objects, "Role/og-ordergrid-drills-key")
+	if len(key.Rules) != 2 || !slices.Equal(key.Rules[1].ResourceNames, []string{"ordergrid-drill-key"}) || slices.Contains(key.Rules[0].Verbs, "get") {
+		t.Errorf("%+v", key.Rules)
+	}
+	args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--drill-namespaces=staging,lab") {
+		t.Errorf("args %v", args)
+	}
+
+	everywhere := render(t, "drills.namespaces={*}")
+	if everywhere["ClusterRole/og-ordergrid-drills"] == nil || everywhere["ClusterRoleBinding/og-ordergrid-drills"] == nil {
+		t.Error("no rights in the cluster")
+	}
+	watched := render(t, "drills.namespaces={*}", "watchNamespaces={emea}")
+	if watched["ClusterRole/og-ordergrid-drills"] != nil || watched["Role/emea/og-ordergrid-drills"] == nil {
+		t.Error("* is the namespaces that are watched")
+	}
+}
+
+// TestDrillExecutors: an executor's token comes from its Secret, as a file.
+func TestDrillExecutors(t *testing.T) {
+	pod := as[appsv1.Deployment](t, render(t, "drills.executors[0].name=lab", "drills.executors[0].url=https://executor.example:9443", "drills.executors[0].tokenSecret=lab-token"),
+		"Deployment/og-ordergrid").Spec.Template.Spec
+	c := pod.Containers[0]
+	if !slices.Contains(c.Args, "--drill-executor=lab=https://executor.example:9443") || !slices.Contains(c.Args, "--drill-executor-token=lab=/etc/ordergrid/executors/lab/token") {
+		t.Errorf("args %v", c.Args)
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "lab-token" || c.VolumeMounts[0].MountPath != "/etc/ordergrid/executors/lab" || c.VolumeMounts[0].Name != pod.Volumes[0].Name {
+		t.Errorf("volumes %+v, mounts %+v", pod.Volumes, c.VolumeMounts)
+	}
+	for _, wrong := range []string{"drills.namespaces={Prod}", "drills.executors[0].name=x", "drills.executors[0].url=ftp://x"} {
+		if out, err := helm(t, "template", "og", "ordergrid", "--set", wrong); err == nil || !strings.Contains(out, "drills") {
+			t.Errorf("%s: %v\n%s", wrong, err, out)
+		}
+	}
+}
