@@ -147,7 +147,7 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 	if d.phase == phaseFailed {
 		return nil // why it failed weighs more than what was certified until then
 	}
-	d.reason, d.message = string(s.Verdict), truncate(s.Reason, maxMessage)
+	d.message = fmt.Sprintf("%s: %s", s.Verdict, truncate(s.Reason, maxMessage))
 	return nil
 }
 

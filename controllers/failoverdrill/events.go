@@ -39,7 +39,7 @@ func eventsOf(before, after *api.FailoverDrill) (events []event) {
 		case c.Type == api.ConditionFailed && c.Status == metav1.ConditionTrue:
 			warn(c.Reason, "Run", "%s", c.Message)
 		case c.Type == api.ConditionComplete && c.Status == metav1.ConditionTrue:
-			normal(c.Reason, "Run", "%s%s", c.Message, verdictText(after))
+			normal(c.Reason, "Run", "%s", c.Message+figuresOf(after.Status.Certificate))
 		case c.Type == api.ConditionRunning && c.Status == metav1.ConditionTrue && c.Reason != reasonStep:
 			normal(c.Reason, "Run", "%s", c.Message)
 		}
@@ -82,10 +82,9 @@ func figures(s *api.DrillStep) string {
 	return text
 }
 
-func verdictText(d *api.FailoverDrill) string {
-	c := d.Status.Certificate
+func figuresOf(c *api.DrillCertificate) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf(". %s: lost %d, duplicated %d, gaps %d of %d acknowledged. %s", c.Verdict, c.Lost, c.Duplicated, c.Gaps, c.Acknowledged, c.Reason)
+	return fmt.Sprintf(" (lost %d, duplicated %d, gaps %d, of %d acknowledged)", c.Lost, c.Duplicated, c.Gaps, c.Acknowledged)
 }

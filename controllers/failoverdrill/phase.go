@@ -88,7 +88,7 @@ func phaseOf(s *api.FailoverDrillStatus) phase {
 		return phasePending
 	}
 	switch running.Reason {
-	case reasonStarting:
+	case reasonStarting, reasonNameTaken:
 		return phaseStarting
 	case reasonBaseline:
 		return phaseBaseline

@@ -141,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	actErr := r.act(ctx, o, &next)
 	var foreign *apply.ForeignError
 	if errors.As(actErr, &foreign) {
-		next.message = foreign.Error()
+		next.reason, next.message = reasonNameTaken, foreign.Error()
 	}
 	if next.do == doRelease && actErr == nil {
 		r.dismiss(d)

@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	b.untilStep(d, 1, api.StepHolding)
 	b.want(d, api.ConditionRunning, metav1.ConditionTrue, "Step", "step 2 of 2: fail is in place")
 	b.untilOver(d)
-	b.want(d, api.ConditionComplete, metav1.ConditionTrue, "Pass", "nothing was lost")
+	b.want(d, api.ConditionComplete, metav1.ConditionTrue, "StepsDone", "Pass: nothing was lost")
 	b.want(d, api.ConditionRecovered, metav1.ConditionTrue, "NoFault", "")
 	for _, s := range d.Status.Steps {
 		if s.State != api.StepDone || s.Outcome != api.StepPassed || s.Witness.State != api.WitnessSeen || s.InjectedTime == nil || s.RecoveredTime == nil || s.Outage.Duration != 251*time.Millisecond || s.Baseline != "" {
@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("objects are left: %v", b.mesh.objects())
 	}
 	b.wantNoWrites(d, "it is over")
-	for _, want := range []string{"Warning GridNotFound", "Normal FaultInjecting step 0: PodKill rtd-s0-", "Normal StepPassed step 0", "Normal Pass "} {
+	for _, want := range []string{"Warning GridNotFound", "Normal FaultInjecting step 0: PodKill rtd-s0-", "Normal StepPassed step 0", "Normal StepsDone Pass: "} {
 		b.wantEvent(want)
 	}
 }

@@ -31,7 +31,7 @@ func TestOperatorStartsAnewAnywhere(t *testing.T) {
 		b.start()
 		return over(d)
 	})
-	b.want(d, api.ConditionComplete, metav1.ConditionTrue, "Pass", "")
+	b.want(d, api.ConditionComplete, metav1.ConditionTrue, "StepsDone", "Pass: ")
 	if len(b.mesh.done) != 4 || len(b.mesh.objects()) != 0 {
 		t.Errorf("faults made: %v; left: %v", b.mesh.done, b.mesh.objects())
 	}
@@ -296,7 +296,7 @@ func TestTwoDrills(t *testing.T) {
 	b.untilOver(first)
 	b.recorder.set(func() { b.recorder.again() })
 	b.untilOver(second)
-	b.want(second, api.ConditionComplete, metav1.ConditionTrue, "Pass", "")
+	b.want(second, api.ConditionComplete, metav1.ConditionTrue, "StepsDone", "Pass: ")
 	if !slices.Equal(b.mesh.done, []string{b.mesh.done[0], b.mesh.done[1]}) || !strings.HasPrefix(b.mesh.done[0], "first-0 ") || !strings.HasPrefix(b.mesh.done[1], "second-0 ") {
 		t.Errorf("faults %v", b.mesh.done)
 	}

@@ -20,7 +20,7 @@ func operatorBoard() (board, error) {
 			choice("namespace", "Namespace", "ordergrid_operator_grid_condition"),
 			choice("grid", "Grid", `ordergrid_operator_grid_condition{namespace=~"$namespace"}`),
 		},
-		annotations: marks()[1:],
+		annotations: drillMarks(`namespace=~"$namespace"`),
 		sections: []section{
 			{"Grids as the operator sees them", gridsSeen()},
 			{"Work", work()},

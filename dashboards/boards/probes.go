@@ -19,7 +19,7 @@ func probes() (board, error) {
 			choice("orderprobe", "OrderProbe", verdicts+`{namespace=~"$namespace"}`),
 			choice("scenario", "Scenario", `{__name__=~"`+verdicts+`|ordergrid_probe_step",namespace=~"$namespace"}`),
 		},
-		annotations: marks()[1:],
+		annotations: drillMarks(`namespace=~"$namespace"`),
 		sections: []section{
 			{"Published against here", results()},
 			{"The run under way", underWay()},

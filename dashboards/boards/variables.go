@@ -34,13 +34,19 @@ func gridVariables() []grafana.Variable {
 
 // marks are the annotations of every dashboard about grids: what a reader has to know of a moment to understand the lines.
 func marks() []grafana.Annotation {
-	grafanas := grafana.Datasource{Type: "grafana", UID: "-- Grafana --"}
-	return []grafana.Annotation{
+	return append([]grafana.Annotation{
 		{Name: "Take-overs and other changes of a configuration", Datasource: dataSource, Enable: true, IconColor: "orange", Step: "5s",
 			Expr:        "sum by (namespace, grid, partition) (changes(" + node("partition_epoch") + "[$__interval])) > 0",
 			TitleFormat: "New epoch of {{partition}}", TextFormat: "{{namespace}}/{{grid}}", TagKeys: "grid,partition"},
-		{Name: "Drills", Datasource: grafanas, Enable: true, IconColor: "purple", Type: "tags",
-			Target: &grafana.AnnotationTarget{Limit: 100, MatchAny: true, Tags: []string{"ordergrid-drill"}, Type: "tags"}},
-		{Name: "Annotations of this dashboard", Datasource: grafanas, Enable: true, IconColor: "blue", Type: "dashboard", BuiltIn: 1},
+	}, drillMarks(`namespace=~"$namespace",grid=~"$grid"`)...)
+}
+
+// drillMarks are the annotations of a dashboard that is not about single grids.
+func drillMarks(selector string) []grafana.Annotation {
+	return []grafana.Annotation{
+		{Name: "Faults of drills", Datasource: dataSource, Enable: true, IconColor: "purple", Step: "5s",
+			Expr:        "ordergrid_drill_fault_active{" + selector + "} > 0",
+			TitleFormat: "{{fault}} ({{type}})", TextFormat: "FailoverDrill {{namespace}}/{{drill}}", TagKeys: "grid,type"},
+		{Name: "Annotations of this dashboard", Datasource: grafana.Datasource{Type: "grafana", UID: "-- Grafana --"}, Enable: true, IconColor: "blue", Type: "dashboard", BuiltIn: 1},
 	}
 }

@@ -91,25 +91,16 @@ type Annotations struct {
 
 // Annotation is one kind of mark: from a query of Prometheus (Expr), or those posted to Grafana with Tags.
 type Annotation struct {
-	Name        string            `json:"name"`
-	Datasource  Datasource        `json:"datasource"`
-	Enable      bool              `json:"enable"`
-	Hide        bool              `json:"hide"`
-	IconColor   string            `json:"iconColor"`
-	Type        string            `json:"type,omitempty"`
-	BuiltIn     int               `json:"builtIn,omitempty"`
-	Expr        string            `json:"expr,omitempty"`
-	Step        string            `json:"step,omitempty"`
-	TitleFormat string            `json:"titleFormat,omitempty"`
-	TextFormat  string            `json:"textFormat,omitempty"`
-	TagKeys     string            `json:"tagKeys,omitempty"`
-	Target      *AnnotationTarget `json:"target,omitempty"`
-}
-
-// AnnotationTarget selects annotations that were posted to Grafana.
-type AnnotationTarget struct {
-	Limit    int      `json:"limit"`
-	MatchAny bool     `json:"matchAny"`
-	Tags     []string `json:"tags"`
-	Type     string   `json:"type"`
+	Name        string     `json:"name"`
+	Datasource  Datasource `json:"datasource"`
+	Enable      bool       `json:"enable"`
+	Hide        bool       `json:"hide"`
+	IconColor   string     `json:"iconColor"`
+	Type        string     `json:"type,omitempty"`
+	BuiltIn     int        `json:"builtIn,omitempty"`
+	Expr        string     `json:"expr,omitempty"`
+	Step        string     `json:"step,omitempty"`
+	TitleFormat string     `json:"titleFormat,omitempty"`
+	TextFormat  string     `json:"textFormat,omitempty"`
+	TagKeys     string     `json:"tagKeys,omitempty"`
 }

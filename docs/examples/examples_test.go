@@ -86,6 +86,7 @@ func TestManifestsInTheDocs(t *testing.T) {
 func TestSpecPagesAreComplete(t *testing.T) {
 	for kind, sources := range map[string]string{
 		"ordergrid": "../../controllers/ordergrid/*.go", "gridpartition": "../../grid-node/replica/action.go", "orderprobe": "../../controllers/orderprobe/*.go",
+		"failoverdrill": "../../controllers/failoverdrill/*.go",
 	} {
 		page, err := os.ReadFile("../spec/" + kind + ".md")
 		if err != nil {
