@@ -152,18 +152,18 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 	if err != nil {
 		return err
 	}
-	target, err := plan.Resolve(p, now)
+	target, problem := plan.Resolve(p, now)
 	notYet := (*plan.NotYetError)(nil)
 	switch {
-	case errors.As(err, &notYet):
+	case errors.As(problem, &notYet):
 		d.do, d.step, d.again = doNothing, nil, pollStep
-		d.message = fmt.Sprintf("step %d of %d: %s waits: %v", p.Index+1, len(o.plan), p.Fault.Name, err)
+		d.message = fmt.Sprintf("step %d of %d: %s waits: %v", p.Index+1, len(o.plan), p.Fault.Name, problem)
 		return nil
-	case plan.IsRefused(err):
-		d.step = &stepChange{state: api.StepDone, outcome: api.StepRefused, message: "refused: " + err.Error()}
+	case plan.IsRefused(problem):
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepRefused, message: "refused: " + problem.Error()}
 		return nil
-	case err != nil:
-		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: err.Error()}
+	case problem != nil:
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: problem.Error()}
 		return nil
 	case refusalExpected(p):
 		d.step = &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety has nothing against this fault, and expect.injection is Refused; it is not injected"}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,10 +46,31 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 	}
 	f := recorder.Finish{Context: r.contextOf(ctx, o)}
 	f.Context.StepsAsked -= refused
+	if f.DataLoss, err = r.dataLoss(ctx, o); err != nil {
+		return err
+	}
 	if e := o.drill.Status.Ending; e.Outcome != api.OutcomeComplete {
 		f.Aborted = e.Reason + ": " + e.Message
 	}
 	return c.Finish(ctx, f)
+}
+
+// dataLoss are the partitions of which the grid itself suspects that no process holds their log.
+func (r *Reconciler) dataLoss(ctx context.Context, o *observation) (list []string, err error) {
+	if o.grid == nil {
+		return nil, nil
+	}
+	now, err := r.situation(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var records []string
+	for _, p := range o.grid.Status.Partitions {
+		if p.Problem == api.ConditionDataLossSuspected {
+			records = append(records, p.Name)
+		}
+	}
+	return served(now, records), nil
 }
 
 // contextOf a drill is what stands in its certificate beside what the recorder has seen.
@@ -177,14 +199,14 @@ func certificateMap(d *api.FailoverDrill, text, table []byte) *corev1.ConfigMap 
 func fill(s *api.FailoverDrillStatus, c *certificate.Certificate) {
 	out := &api.DrillCertificate{
 		Verdict: api.DrillVerdict(c.Verdict), Created: c.Orders.Created, Acknowledged: c.Orders.Acknowledged, Rejected: c.Orders.Rejected, Unknown: c.Orders.Unknown,
-		Lost: c.Ledger.Lost, Duplicated: c.Ledger.Duplicated, Gaps: c.Ledger.Gaps, OutOfOrder: c.Ledger.OutOfOrder,
+		Lost: c.Ledger.Missing(), Duplicated: c.Ledger.Duplicated, Gaps: c.Ledger.Gaps, OutOfOrder: c.Ledger.OutOfOrder,
 		NegativeControl: controlText(&c.Control),
 	}
 	out.Reason = fmt.Sprintf("nothing was lost, repeated or out of order in %d steps, and everything expected held", len(c.Steps))
 	if len(c.Reasons) > 0 {
 		out.Reason = truncate(c.Reasons[0], maxMessage)
 	}
-	if c.Ledger.Downstream > 0 {
+	if !strings.HasPrefix(c.Ledger.Sink, "no sink") {
 		out.Downstream = &c.Ledger.Downstream
 	}
 	if c.Outage.N > 0 {

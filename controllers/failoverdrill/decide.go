@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
@@ -180,6 +181,9 @@ func broken(o *observation, at phase) (reason, message string) {
 	switch {
 	case o.grid == nil:
 		return reasonGridGone, fmt.Sprintf("OrderGrid %s was deleted during the drill", o.drill.Spec.GridRef.Name)
+	case meta.IsStatusConditionTrue(o.grid.Status.Conditions, api.ConditionDataLossSuspected):
+		c := meta.FindStatusCondition(o.grid.Status.Conditions, api.ConditionDataLossSuspected)
+		return reasonDataLoss, fmt.Sprintf("OrderGrid %s waits for a person, because orders may be lost: %s", o.grid.Name, c.Message)
 	case o.planErr != nil:
 		return reasonPlanInvalid, o.planErr.Error()
 	case o.job == nil && at != phaseStarting:

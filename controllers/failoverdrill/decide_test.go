@@ -236,7 +236,10 @@ func TestNothingGoesOnWithout(t *testing.T) {
 	}{
 		"aborted":          {func(o *observation) { o.drill.Spec.State = api.DrillAbort }, reasonAborted},
 		"the grid is gone": {func(o *observation) { o.grid = nil }, reasonGridGone},
-		"the Job is gone":  {func(o *observation) { o.job = nil }, reasonRecorderLost},
+		"orders are lost": {func(o *observation) {
+			o.grid.Status.Conditions = []metav1.Condition{{Type: api.ConditionDataLossSuspected, Status: metav1.ConditionTrue}}
+		}, reasonDataLoss},
+		"the Job is gone": {func(o *observation) { o.job = nil }, reasonRecorderLost},
 		"the Job failed": {func(o *observation) {
 			o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 		}, reasonRecorderFailed},

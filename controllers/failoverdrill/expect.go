@@ -13,15 +13,15 @@ func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
 	s := &spec.SteadyState
 	e := recorder.Expect{RedundantWithin: s.RedundantWithin.Duration, FailedOrders: string(s.FailedOrders), Loss: recorder.LossNever}
 	replace(&e, s.Outage, nil)
-	if spec.Safety.LastCopy == api.LastCopyTake {
-		e.Loss = recorder.LossWarned // the drill takes a last copy on purpose, and the grid has to say so before
-	}
 	return e
 }
 
 // expectOf is what a step is held against: the drill's, with what its fault has of its own.
 func expectOf(o *observation, p *plan.Step) recorder.Expect {
 	e := expectDrill(&o.drill.Spec)
+	if o.drill.Spec.Safety.LastCopy == api.LastCopyTake && takesCopies(p.Fault.Type) {
+		e.Loss = recorder.LossWarned // it may take a last copy on purpose, and the grid has to say so before
+	}
 	if own := p.Fault.Expect; own != nil {
 		replace(&e, own.Outage, own.P99)
 		if own.FailedOrders != "" {

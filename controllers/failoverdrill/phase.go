@@ -27,6 +27,7 @@ const (
 	reasonServiceNotBack  = "ServiceNotBack"
 	reasonRecorderFailed  = "RecorderFailed"
 	reasonRecorderLost    = "RecorderLost"
+	reasonDataLoss        = "DataLossSuspected"
 	reasonGridGone        = "GridGone"
 	reasonNotJudged       = "NotJudged"
 	reasonRefused         = "Refused"

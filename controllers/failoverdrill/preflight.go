@@ -22,6 +22,7 @@ const (
 	reasonGridNotReady        = "GridNotReady"
 	reasonGridMismatch        = "GridMismatch"
 	reasonTooManyShards       = "TooManyShards"
+	reasonNotSupported        = "NotSupported"
 	reasonFaultNotPossible    = "FaultNotPossible"
 )
 
@@ -73,6 +74,7 @@ func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []
 	if len(possible.skipped) > 0 {
 		o.plan = plan.Without(o.plan, possible.skipped)
 	}
+	c.checkSpec(&o.drill.Spec)
 	c.checkConditions(o.drill, o.grid)
 	c.checkFaults(o.drill, o.grid, o.plan)
 	c.checkNodes(o.drill, o.plan, pods)
@@ -88,6 +90,13 @@ func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps
 			done[p.Fault.Name] = true
 			c.checkFault(d, grid, p)
 		}
+	}
+}
+
+// checkSpec: what the API has, and the recorder of this version does not do yet, is refused and not left out in silence.
+func (c *preflight) checkSpec(spec *api.FailoverDrillSpec) {
+	if spec.Traffic.Orders != "" && spec.Traffic.Orders != api.OrdersUniform {
+		c.add(reasonNotSupported, "spec.traffic.orders: %s; the recorder of this version sends Uniform orders only; leave it out", spec.Traffic.Orders)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -141,13 +140,12 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid) []string {
 		"--probes", number(t.Probes),
 		"--rate", number(ptr.Deref(t.RatePerProbe, 0)),
 		"--sessions", number(t.Sessions),
-		"--orders", strings.ToLower(string(t.Orders)),
 		"--reads", number(ptr.Deref(t.Reads, 0)),
 		"--timeout", t.RequestTimeout.Duration.String(),
 		"--seed", strconv.FormatInt(d.Status.Seed, 10),
 		"--patience", (settleLimit + time.Minute).String(),
 		"--http", ":" + strconv.Itoa(recorder.Port),
-		"--http-port", strconv.Itoa(api.HTTPPort),
+		"--node-port", strconv.Itoa(api.HTTPPort),
 		"--dir", dataMount,
 		"--ttl", d.Spec.TTL.Duration.String(),
 	}

@@ -50,7 +50,7 @@ func (k StoredKey) Key(ctx context.Context) ([]byte, error) {
 		err := k.Live.Get(ctx, name, s)
 		if err == nil {
 			if len(s.Data[tokenKey]) < keyBytes {
-				return nil, fmt.Errorf("Secret %s has no key %q of %d bytes; delete the Secret, and the operator creates it anew", name, tokenKey, keyBytes)
+				return nil, fmt.Errorf("the Secret %s has no key %q of %d bytes; delete the Secret, and the operator creates it anew", name, tokenKey, keyBytes)
 			}
 			return s.Data[tokenKey], nil
 		}
@@ -67,7 +67,7 @@ func (k StoredKey) Key(ctx context.Context) ([]byte, error) {
 			return nil, fmt.Errorf("create Secret %s: %w", name, err)
 		}
 	}
-	return nil, fmt.Errorf("Secret %s comes and goes", name)
+	return nil, fmt.Errorf("the Secret %s comes and goes", name)
 }
 
 // token of a drill's recorder.

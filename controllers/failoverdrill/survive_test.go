@@ -103,11 +103,7 @@ func TestDeletedInMidFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.until(d, "the drill is gone", func() bool {
-				err := b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
-				if apierrors.IsNotFound(err) {
-					return true
-				}
-				return false
+				return apierrors.IsNotFound(b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 			})
 			if left := b.mesh.objects(); len(left) != 0 {
 				t.Errorf("left: %v", left)
