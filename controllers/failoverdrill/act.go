@@ -153,20 +153,12 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 		return err
 	}
 	target, problem := plan.Resolve(p, now)
-	notYet := (*plan.NotYetError)(nil)
-	switch {
-	case errors.As(problem, &notYet):
+	if c, wait := unresolved(problem, p); wait != "" {
 		d.do, d.step, d.again = doNothing, nil, pollStep
-		d.message = fmt.Sprintf("step %d of %d: %s waits: %v", p.Index+1, len(o.plan), p.Fault.Name, problem)
+		d.message = fmt.Sprintf("step %d of %d: %s waits: %s", p.Index+1, len(o.plan), p.Fault.Name, wait)
 		return nil
-	case plan.IsRefused(problem):
-		d.step = &stepChange{state: api.StepDone, outcome: api.StepRefused, message: "refused: " + problem.Error()}
-		return nil
-	case problem != nil:
-		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: problem.Error()}
-		return nil
-	case refusalExpected(p):
-		d.step = &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety has nothing against this fault, and expect.injection is Refused; it is not injected"}
+	} else if c != nil {
+		d.step = c
 		return nil
 	}
 	s.Targets, s.Peers, s.Nodes = limited(targetsOf(target.Pods)), limited(targetsOf(target.Peers)), nil
@@ -188,6 +180,22 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 		s.P99Before = &metav1.Duration{Duration: o.recorder.P99}
 	}
 	return nil
+}
+
+// unresolved says what becomes of a step whose targets could not be told, or that is not to be injected: it ends, or waits.
+func unresolved(problem error, p *plan.Step) (c *stepChange, wait string) {
+	notYet := (*plan.NotYetError)(nil)
+	switch {
+	case errors.As(problem, &notYet):
+		return nil, problem.Error()
+	case plan.IsRefused(problem):
+		return &stepChange{state: api.StepDone, outcome: api.StepRefused, message: "refused: " + problem.Error()}, ""
+	case problem != nil:
+		return &stepChange{state: api.StepDone, outcome: api.StepFailed, message: problem.Error()}, ""
+	case refusalExpected(p):
+		return &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety has nothing against this fault, and expect.injection is Refused; it is not injected"}, ""
+	}
+	return nil, ""
 }
 
 // limited to what status holds. Injectors look up the pods of the whole grid themselves.
