@@ -9,6 +9,10 @@ if [ ! -d "e2e/$suite" ] || ! grep -qs 'go:build e2e' "e2e/$suite"/*_test.go; th
 	exit 2
 fi
 go run ./e2e/cluster/cmd/cluster up
+if [ "$suite" = fabric ]; then
+	# On another cluster than the local one Multus and the network have to be there.
+	go run ./e2e/cluster/cmd/cluster fabric || printf 'the suite goes on with the networks of this cluster\n' >&2
+fi
 go run ./e2e/cluster/cmd/cluster image build --all --out out/images
 go run ./e2e/cluster/cmd/cluster load out/images/*.tar
 KUBECONFIG=$(go run ./e2e/cluster/cmd/cluster kubeconfig)

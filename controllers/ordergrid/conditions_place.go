@@ -85,7 +85,8 @@ func judgeFabric(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonNotAttached, fmt.Sprintf("%d of %d pods have no address on %s and do not start. %s. Is Multus on their Kubernetes nodes, and does the network give addresses?",
 			len(detached), all, network, sentences(detached))}
 	case len(starting) > 0:
-		return judgement{metav1.ConditionUnknown, reasonPodsStarting, fmt.Sprintf("%d of %d pods are not on %s yet%s", len(starting), all, network, some(starting))}
+		return judgement{metav1.ConditionUnknown, reasonPodsStarting, fmt.Sprintf("%d of %d pods are not on %s yet%s; if that lasts, `kubectl describe pod -n %s %s` shows what Multus says",
+			len(starting), all, network, some(starting), o.grid.Namespace, starting[0])}
 	}
 	return judgement{metav1.ConditionTrue, reasonOnFabric, fmt.Sprintf("the data port of every pod is on %s, interface %s", network, device)}
 }

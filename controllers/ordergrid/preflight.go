@@ -119,11 +119,16 @@ func (n *needs) lackedBy(node *corev1.Node) string {
 	if lack := lackedTerms(n.terms, node); lack != "" {
 		lacks = append(lacks, lack)
 	}
-	if node.Spec.Unschedulable {
+	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	if node.Spec.Unschedulable && !n.tolerates(&cordon) {
 		lacks = append(lacks, "cordoned")
 	}
 	for i := range node.Spec.Taints {
-		if t := &node.Spec.Taints[i]; !n.tolerates(t) && !(node.Spec.Unschedulable && t.Key == corev1.TaintNodeUnschedulable) {
+		t := &node.Spec.Taints[i]
+		if node.Spec.Unschedulable && t.Key == cordon.Key {
+			continue // said already
+		}
+		if !n.tolerates(t) {
 			lacks = append(lacks, "taint "+t.ToString())
 		}
 	}

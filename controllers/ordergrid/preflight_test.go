@@ -73,6 +73,9 @@ func TestPreflight(t *testing.T) {
 		}, []corev1.Node{kubeNode("a", taint("desk", corev1.TaintEffectNoExecute)), kubeNode("b", taint("desk", corev1.TaintEffectNoSchedule))}, ""},
 		{"one is cordoned", pool, []corev1.Node{kubeNode("a"), kubeNode("b", taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), func(n *corev1.Node) { n.Spec.Unschedulable = true })},
 			asked + "1 (a). b: cordoned"},
+		{"one is cordoned, and that is tolerated", func(s *api.OrderGridSpec) {
+			s.Placement.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+		}, []corev1.Node{kubeNode("a"), kubeNode("b", taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), func(n *corev1.Node) { n.Spec.Unschedulable = true })}, ""},
 		{"one is not reachable", pool, []corev1.Node{kubeNode("a"), kubeNode("b", taint("node.kubernetes.io/unreachable", corev1.TaintEffectNoSchedule))},
 			"b: taint node.kubernetes.io/unreachable=true:NoSchedule"},
 		{"everything at once", pool, []corev1.Node{kubeNode("a"), kubeNode("b", without(api.LabelRDMA), taint("desk", corev1.TaintEffectNoSchedule), allocatable(corev1.ResourceMemory, "1Gi"))},

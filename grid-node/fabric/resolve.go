@@ -27,7 +27,7 @@ type Options struct {
 	Fallback netip.Addr
 }
 
-// ErrNoAddress: the pod is not on the network that it has to be on.
+// ErrNoAddress means that the pod is not on the network that it has to be on.
 var ErrNoAddress = errors.New("no address on the fabric")
 
 // Check names the option that cannot be right.
@@ -57,17 +57,17 @@ func (o *Options) resolve(ctx context.Context, log *slog.Logger, has func(device
 	if err := o.Check(); err != nil {
 		return netip.Addr{}, false, err
 	}
-	deadline := time.Now().Add(o.Wait)
+	begun := time.Now()
 	for {
 		addr, err := o.look()
 		if err == nil {
 			err = has(o.Interface, addr)
 		}
 		if err == nil {
-			log.Info("the data port is on the fabric", "network", o.Network, "interface", o.Interface, "address", addr)
+			log.Info("the data port is on the fabric", "network", o.Network, "interface", o.Interface, "address", addr, "waited", time.Since(begun).Round(time.Millisecond))
 			return addr, true, nil
 		}
-		if time.Now().Before(deadline) && errors.Is(err, ErrNotAttached) {
+		if time.Since(begun) < o.Wait && errors.Is(err, ErrNotAttached) {
 			select {
 			case <-ctx.Done():
 				return netip.Addr{}, false, ctx.Err()
@@ -100,7 +100,9 @@ func (o *Options) look() (netip.Addr, error) {
 }
 
 // interfaceHas is nil if the interface of this name space has the address: who may
-// write annotations must not be able to make a node register somebody else's.
+// write annotations must not be able to make a node register somebody else's. And a
+// pod whose Kubernetes node lost power comes back with another address, while its
+// annotation still has the one of before: that is worth waiting.
 func interfaceHas(device string, addr netip.Addr) error {
 	i, err := net.InterfaceByName(device)
 	if err != nil {
@@ -115,5 +117,5 @@ func interfaceHas(device string, addr netip.Addr) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("interface %s has %v, not the address %s of the annotation", device, addresses, addr)
+	return fmt.Errorf("%w: interface %s has %v, not the address %s of the annotation", ErrNotAttached, device, addresses, addr)
 }

@@ -96,7 +96,7 @@ func plain(s string, limit int) bool {
 	return len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// ErrNotAttached: the annotation does not tell of the network, or not yet.
+// ErrNotAttached means that the annotation does not tell of the network, or not yet.
 var ErrNotAttached = errors.New("not attached")
 
 // Find returns the address on the network, namespace/name, at the named interface.

@@ -38,6 +38,7 @@ func (p *Plan) fabricAddr(n Node, last int) string {
 // fabricSettings are what the templates of the fabric use.
 type fabricSettings struct {
 	Network, First, Last, CNIBin, User string
+	PodNetwork                         string // the CNI configuration of the pod network
 }
 
 // FabricUp adds the fabric to a cluster that is up. It may be repeated.
@@ -114,7 +115,7 @@ func (p *Plan) joinFabric(ctx context.Context, n Node) error {
 	}
 	// containerd looks for plugins in one directory, which is the host's: only this node sees Multus in it.
 	pid := p.machinePID(n.Name)
-	if _, err := runIn(ctx, pid, nil, "test", "-e", filepath.Join(facts.cniBin, multus.Program)); err != nil {
+	if !hasMultus(ctx, pid, facts) {
 		if _, err := runIn(ctx, pid, nil, "mount", "-t", "overlay", "overlay", "-o", "ro,lowerdir="+p.Multus+":"+facts.cniBin, facts.cniBin); err != nil {
 			return fmt.Errorf("adding Multus to %s: %w", facts.cniBin, err)
 		}
@@ -128,10 +129,33 @@ func (p *Plan) joinFabric(ctx context.Context, n Node) error {
 	return w.err
 }
 
+func hasMultus(ctx context.Context, pid int, facts hostFacts) bool {
+	_, err := runIn(ctx, pid, nil, "test", "-e", filepath.Join(facts.cniBin, multus.Program))
+	return err == nil
+}
+
+// rejoinFabric puts a machine that was switched on back on the fabric, if there is one and it is a node.
+func (p *Plan) rejoinFabric(ctx context.Context, machine string) error {
+	for _, n := range p.Nodes {
+		if p.Multus == "" || n.Name != machine {
+			continue
+		}
+		if err := waitContainerd(ctx, p, n); err != nil { // its mounts are made by then
+			return err
+		}
+		return p.joinFabric(ctx, n)
+	}
+	return nil
+}
+
 // fabric writes what Multus reads; last the file by which containerd begins to call it.
 func (w *fileWriter) fabric(n Node, facts hostFacts) {
 	first, last := w.plan.fabricPods(n)
-	s := fabricSettings{Network: w.plan.fabricNetwork().String(), First: first, Last: last, CNIBin: facts.cniBin}
+	// Multus 4.2 would also read the file of the pod network by itself, but has lost its ranges of addresses when a pod ends,
+	// which then never does.
+	pods, err := render("cni.conflist", nodeSettings{Pods: w.plan.nodePods(n).String()})
+	s := fabricSettings{Network: w.plan.fabricNetwork().String(), First: first, Last: last, CNIBin: facts.cniBin, PodNetwork: string(pods)}
+	w.err = errors.Join(w.err, err)
 	w.kubeconfig("multus", pki.Identity{User: multusUser})
 	for _, file := range []struct{ template, name string }{
 		{"fabric.conf", filepath.Join("networks", "fabric.conf")},
@@ -186,10 +210,9 @@ func (p *Plan) leaveFabric(ctx context.Context, n Node) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runIn(ctx, pid, nil, "test", "-e", filepath.Join(facts.cniBin, multus.Program)); err != nil {
-		return nil
+	if hasMultus(ctx, pid, facts) {
+		_, err = runIn(ctx, pid, nil, "umount", "-l", facts.cniBin) // pods may be in the making
 	}
-	_, err = runIn(ctx, pid, nil, "umount", "-l", facts.cniBin) // pods may be in the making
 	return err
 }
 

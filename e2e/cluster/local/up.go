@@ -121,14 +121,7 @@ func (c *Cluster) switchOn(ctx context.Context, plan *Plan, names []string) erro
 			if _, err := plan.startMachine(ctx, name, plan.machinePID(switchName)); err != nil {
 				return err
 			}
-			node, err := plan.node(name)
-			if plan.Multus == "" || err != nil { // no fabric, or a machine that is no node
-				return nil
-			}
-			if err := waitContainerd(ctx, plan, node); err != nil { // its mounts are made by then
-				return err
-			}
-			return plan.joinFabric(ctx, node)
+			return plan.rejoinFabric(ctx, name)
 		})
 		if err != nil {
 			return err
