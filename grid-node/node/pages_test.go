@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -75,7 +76,9 @@ func checkConnection(t *testing.T, c *nodestatus.Connection, other *running) {
 
 // What became of a failure, step by step, on the nodes that took part.
 func TestTakeoversPage(t *testing.T) {
-	g := newGrid(t, 2, 1).up()
+	g := newGrid(t, 2, 1)
+	g.base.Lease, g.base.Grace = 5*time.Second, 10*time.Second // a slow machine is not the cause
+	g.up()
 	c := g.client()
 	submit(t, c, "before", 3)
 	old := g.nodes[0].self
@@ -182,8 +185,8 @@ func TestArbiterPage(t *testing.T) {
 	if !strings.Contains(a.Error, errAway.Error()) || a.ContactAgoNs <= a.AskedAgoNs {
 		t.Errorf("%+v", a)
 	}
-	again := page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath)
-	if again.AskedAgoNs <= a.AskedAgoNs || again.TookNs != a.TookNs {
-		t.Errorf("it was asked again at once: %+v, before %+v", again, a)
-	}
+	g.until(func() bool { // unless the machine stands still for half a second each time
+		first, second := page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath), page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath)
+		return second.AskedAgoNs > first.AskedAgoNs && second.TookNs == first.TookNs
+	}, "it is asked again at once, each time")
 }
