@@ -9,6 +9,7 @@ func replication() (board, error) {
 			{"Roles", rolesNow()},
 			{"Copies", copiesPanels()},
 			{"What a failover does to orders", failover()},
+			{"The way between nodes", between()},
 			{"Downstream", downstream()},
 			{"Signs of life and trouble", trouble()},
 		},
@@ -64,6 +65,22 @@ func copiesPanels() []*panel {
 		lines(8, 7, "Catching up", "Bytes of the log sent to members that catch up, per sending pod.").
 			ask("{{pod}}", sumBy("pod", rate(node("learner_sent_bytes_total")))).
 			unit("Bps").fromZero().empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
+	}
+}
+
+// between is what the kernel knows of the connections that carry the log.
+func between() []*panel {
+	const page = "metrics.md#the-way-between-two-nodes"
+	return []*panel{
+		lines(8, 7, "Round trip of the network", "Smoothed, as the kernel of each pod measures it, without the time that a node takes to answer.").
+			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_rtt_seconds"))).
+			unit("s").logarithmic().empty(noGrid).docs("The way between two nodes", page),
+		lines(8, 7, "Segments sent again", "Lost on the way, or thought to be: an order waits for each of them.").
+			ask("{{pod}} to {{peer}}", sumBy("pod, peer", rate(node("peer_retransmits_total")))).
+			fromZero().empty(noGrid).docs("The way between two nodes", page),
+		lines(8, 7, "Sent and not acknowledged", "Segments on the way to another node: more than a few, for longer than a moment, is a way that is cut or full.").
+			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_unacknowledged_segments"))).
+			decimals(0).fromZero().empty(noGrid).docs("The way between two nodes", page),
 	}
 }
 
