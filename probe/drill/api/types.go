@@ -98,6 +98,7 @@ type Step struct {
 type Expect struct {
 	Outage          time.Duration `json:"outageNanoseconds,omitempty"`          // longest time a session may be without an acknowledgement
 	P99             time.Duration `json:"p99Nanoseconds,omitempty"`             // of the orders created during the step that were acknowledged
+	SteadyP99       time.Duration `json:"steadyP99Nanoseconds,omitempty"`       // of the orders created in the calm before the step, and in the time after it
 	RedundantWithin time.Duration `json:"redundantWithinNanoseconds,omitempty"` // from the end of the fault
 	// FailedOrders is None or Allowed; "" is Allowed.
 	FailedOrders string `json:"failedOrders,omitempty"`

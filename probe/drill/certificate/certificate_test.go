@@ -130,9 +130,12 @@ func TestVerdict(t *testing.T) {
 			slow(h, 50*time.Millisecond)
 			h.Stalls = []history.Stall{{At: 410 * ms1, Len: 60 * ms1}}
 		}, Invalid, "the recording process itself was kept from running"},
-		"slow, machine busy": {func(h *history.History) { slow(h, 50*time.Millisecond); h.Host.Busy = 99 }, Invalid, "99 % busy"},
-		"slow orders":        {func(h *history.History) { slow(h, 0); h.Drill.Context.Expect.P99 = time.Millisecond }, Missed, "p99 of orders during the fault"},
-		"redundant late":     {func(h *history.History) { h.Drill.Context.Expect.RedundantWithin = 40 * time.Millisecond }, Missed, "redundant after 49.0 ms, wanted at most 40.0 ms"},
+		"slow, machine busy":   {func(h *history.History) { slow(h, 50*time.Millisecond); h.Host.Busy = 99 }, Invalid, "99 % busy"},
+		"slow orders":          {func(h *history.History) { slow(h, 0); h.Drill.Context.Expect.P99 = time.Millisecond }, Missed, "p99 of orders during the fault"},
+		"slow without a fault": {func(h *history.History) { h.Drill.Context.Expect.SteadyP99 = 400 * time.Microsecond }, Missed, "p99 of orders before the fault 0.50 ms, wanted at most 0.40 ms"},
+		"slow after the fault": {func(h *history.History) { h.Drill.Faults[0].Step.Expect.SteadyP99 = 400 * time.Microsecond }, Missed, "p99 of orders after the fault 0.50 ms, wanted at most 0.40 ms"},
+		"fast without a fault": {func(h *history.History) { slow(h, 0); h.Drill.Context.Expect.SteadyP99 = 500 * time.Microsecond }, Pass, ""},
+		"redundant late":       {func(h *history.History) { h.Drill.Context.Expect.RedundantWithin = 40 * time.Millisecond }, Missed, "redundant after 49.0 ms, wanted at most 40.0 ms"},
 		"redundant, counted from the end of a fault that lasts": {func(h *history.History) {
 			h.Drill.Faults[0].Lasts, h.Reps[0].Healed = true, 440*ms1
 			h.Drill.Context.Expect.RedundantWithin = 40 * time.Millisecond

@@ -213,7 +213,9 @@ func (j judge) step(i int) {
 	}
 	late("outage", s.Outage, e.Outage, excuse(e.Outage))
 	busy := validate.Excuse{Of: 1, Busy: j.c.Host.Busy}.String()
+	late("p99 of orders before the fault", s.Before.P99, e.SteadyP99, busy)
 	late("p99 of orders during the fault", s.During.P99, e.P99, busy)
+	late("p99 of orders after the fault", s.After.P99, e.SteadyP99, busy)
 	late("redundant after", s.RedundantAfter, e.RedundantWithin, "")
 	if e.FailedOrders == api.FailedOrdersNone && s.FailedOrders > 0 {
 		say(Missed, "%d orders were not acknowledged, allowed: none", s.FailedOrders)
@@ -229,6 +231,6 @@ func count(b bool) int {
 
 // expected is what the fault asks for, and otherwise what the drill does.
 func expected(drill, fault api.Expect) api.Expect {
-	return api.Expect{Outage: cmp.Or(fault.Outage, drill.Outage), P99: cmp.Or(fault.P99, drill.P99), RedundantWithin: cmp.Or(fault.RedundantWithin, drill.RedundantWithin),
+	return api.Expect{Outage: cmp.Or(fault.Outage, drill.Outage), P99: cmp.Or(fault.P99, drill.P99), SteadyP99: cmp.Or(fault.SteadyP99, drill.SteadyP99), RedundantWithin: cmp.Or(fault.RedundantWithin, drill.RedundantWithin),
 		FailedOrders: cmp.Or(fault.FailedOrders, drill.FailedOrders), Loss: cmp.Or(fault.Loss, drill.Loss)}
 }
