@@ -40,7 +40,34 @@ func Windows(h *history.History) []history.Span {
 			merged = append(merged, w)
 		}
 	}
-	return merged
+	return pieces(merged, lastCreated(h))
+}
+
+// piece is the longest window: what is under way in one is in memory at once. Each
+// begins a little before the one before it ends.
+const (
+	piece   = int64(time.Minute)
+	overlap = int64(time.Second)
+)
+
+// pieces cuts windows up; end is that of the history.
+func pieces(windows []history.Span, end int64) (out []history.Span) {
+	for _, w := range windows {
+		for to := min(w.To, max(end, w.From)); to-w.From > piece; w.From += piece - overlap {
+			out = append(out, history.Span{From: w.From, To: w.From + piece})
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func lastCreated(h *history.History) (last int64) {
+	for s := range h.Streams {
+		if n := len(h.Streams[s].Orders); n > 0 {
+			last = max(last, h.Streams[s].Orders[n-1].T1)
+		}
+	}
+	return last
 }
 
 func within(w history.Span, from, to int64) bool { return from <= w.To && to >= w.From }
