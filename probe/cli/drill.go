@@ -60,7 +60,7 @@ it), 2 wrong command line, 4 there is none.`,
 	set.Int64Var(&c.MaxOrders, "max-orders", 0, "orders the ledger has room for (default: what the memory limit allows)")
 	set.IntVar(&c.NodePort, "node-port", 9400, "HTTP port of grid nodes, which tell of changes of their configuration there; 0: not asked")
 	set.StringSliceVar(&c.NodeHTTP, "node-http", nil, "host:port of the nodes' HTTP ports, where each has its own")
-	set.StringVar(&c.NoSink, "no-sink", "", "why nothing downstream is to be compared, such as \"the sink's files go with their pods\" (default: the nodes are asked for the files of their sinks)")
+	set.StringVar(&c.NoSink, "no-sink", "", "why nothing downstream is to be compared, for the certificate (default: the nodes are asked for the files of their sinks)")
 	set.StringVar(&c.Dir, "dir", "drill", "directory for history and certificate")
 	set.DurationVar(&c.TTL, "ttl", time.Hour, "how long to serve them after the end")
 	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", api.Port), "address to serve at")

@@ -137,9 +137,11 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 	}
 }
 
-// readSinks waits until the files hold everything acknowledged.
+// readSinks waits until the files hold everything acknowledged, as long as they grow
+// and for patience more: a pod that became primary writes on from where its own file
+// ends, which may be the beginning.
 func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
+	deadline, before := time.Now().Add(patience), uint64(0)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		files, err := sinks.List(ctx)
 		if err != nil {
@@ -157,9 +159,12 @@ func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map
 			}
 			h.Sinks = append(h.Sinks, l)
 		}
-		short := unread
+		short, sum := unread, uint64(0)
 		for p, end := range acked {
-			short = short || reached[p] < end
+			short, sum = short || reached[p] < end, sum+reached[p]
+		}
+		if sum > before {
+			deadline, before = time.Now().Add(patience), sum
 		}
 		if !short || time.Now().After(deadline) || ctx.Err() != nil {
 			return ctx.Err() // what is missing is a finding, not an error

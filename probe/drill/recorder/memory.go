@@ -33,7 +33,7 @@ func memoryLimit() (bytes int64, of string) {
 	if limit, file, ok := cgroup.MemoryLimit(); ok {
 		return limit, file
 	}
-	return int64(host.Manifest().MemoryMiB) << 20 / 2, "half of the machine's memory"
+	return host.Manifest().MemoryMiB << 20 / 2, "half of the machine's memory"
 }
 
 // limitMemory tells the runtime to collect rather than to go over the limit.
