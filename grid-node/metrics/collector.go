@@ -113,7 +113,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -228,6 +228,7 @@ func (e emitter) node(s *Snapshot) {
 	if f := &s.Fabric; f.Address != "" {
 		e.gauge(fabric, 1, f.Network, f.Interface, f.Address, f.Link, f.Transport)
 	}
+	e.cpus(s.Fabric.Interface)
 	e.gauge(connections, float64(s.Clients), "client")
 	e.gauge(connections, float64(s.Peers), "peer")
 	e.gauge(connections, float64(s.Liveness.Links), "liveness")
