@@ -153,7 +153,10 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 		return err
 	}
 	target, problem := plan.Resolve(p, now)
-	if c, wait := unresolved(problem, p); wait != "" {
+	if c, wait := unresolved(problem, p); wait != "" && age(o, s.StateTime) > calmLimit+p.After {
+		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: fmt.Sprintf("for %s: %s", calmLimit, wait)}
+		return nil
+	} else if wait != "" {
 		d.do, d.step, d.again = doNothing, nil, pollStep
 		d.message = fmt.Sprintf("step %d of %d: %s waits: %s", p.Index+1, len(o.plan), p.Fault.Name, wait)
 		return nil

@@ -45,17 +45,21 @@ type bench struct {
 	client    client.Client
 	namespace string
 	clock     *clocktesting.FakePassiveClock
-	rec       *Reconciler
-	recorder  *fakeRecorder
-	mesh      *meshPlayer
-	events    chan string
-	mu        sync.Mutex
-	writes    []string
+	gridName  string
+	// lasts is set where something real takes part: then time is what it is. killed is told of every pod that is killed.
+	lasts    bool
+	killed   func(pod string)
+	rec      *Reconciler
+	recorder *fakeRecorder
+	mesh     *meshPlayer
+	events   chan string
+	mu       sync.Mutex
+	writes   []string
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, client: mustClient(t, envtest.Config(t)), clock: clocktesting.NewFakePassiveClock(time.Now())}
+	b := &bench{t: t, client: mustClient(t, envtest.Config(t)), clock: clocktesting.NewFakePassiveClock(time.Now()), gridName: "rtd"}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "drill-"}}
 	if err := b.client.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
@@ -122,7 +126,12 @@ func (b *bench) run(d *api.FailoverDrill) []string {
 	writes := slices.Clone(b.writes)
 	b.mu.Unlock()
 	b.play()
-	b.clock.SetTime(b.clock.Now().Add(max(res.RequeueAfter, 10*time.Millisecond)))
+	if b.lasts {
+		time.Sleep(min(res.RequeueAfter, time.Second))
+		b.clock.SetTime(time.Now())
+	} else {
+		b.clock.SetTime(b.clock.Now().Add(max(res.RequeueAfter, 10*time.Millisecond)))
+	}
 	if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(d), d); err != nil && !apierrors.IsNotFound(err) {
 		b.t.Fatal(err)
 	}
@@ -174,7 +183,7 @@ func (b *bench) create(o client.Object) {
 func (b *bench) drill(name string, change func(*api.FailoverDrillSpec)) *api.FailoverDrill {
 	b.t.Helper()
 	d := &api.FailoverDrill{ObjectMeta: b.meta(name)}
-	d.Spec.GridRef.Name = "rtd"
+	d.Spec.GridRef.Name = b.gridName
 	d.Spec.SteadyState.Calm.Duration, d.Spec.SteadyState.Settle.Duration = 2*time.Second, time.Second
 	d.Spec.SteadyState.RedundantWithin.Duration = time.Minute
 	change(&d.Spec)

@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -46,8 +50,12 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 	}
 	f := recorder.Finish{Context: r.contextOf(ctx, o)}
 	f.Context.StepsAsked -= refused
-	if f.DataLoss, err = r.dataLoss(ctx, o); err != nil {
-		return err
+	if o.grid != nil {
+		now, err := r.situation(ctx, o)
+		if err != nil {
+			return err
+		}
+		f.DataLoss, f.Nodes = dataLoss(o.grid, now), dataPorts(now.Pods)
 	}
 	if e := o.drill.Status.Ending; e.Outcome != api.OutcomeComplete {
 		f.Aborted = e.Reason + ": " + e.Message
@@ -56,21 +64,25 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 }
 
 // dataLoss are the partitions of which the grid itself suspects that no process holds their log.
-func (r *Reconciler) dataLoss(ctx context.Context, o *observation) (list []string, err error) {
-	if o.grid == nil {
-		return nil, nil
-	}
-	now, err := r.situation(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+func dataLoss(grid *api.OrderGrid, now *plan.Situation) []string {
 	var records []string
-	for _, p := range o.grid.Status.Partitions {
+	for _, p := range grid.Status.Partitions {
 		if p.Problem == api.ConditionDataLossSuspected {
 			records = append(records, p.Name)
 		}
 	}
-	return served(now, records), nil
+	return served(now, records)
+}
+
+// dataPorts of all pods there are: one that took the place of another may have its sink's files.
+func dataPorts(pods []corev1.Pod) (list []string) {
+	for i := range pods {
+		if ip := pods[i].Status.PodIP; ip != "" {
+			list = append(list, net.JoinHostPort(ip, strconv.Itoa(api.DataPort)))
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // contextOf a drill is what stands in its certificate beside what the recorder has seen.

@@ -24,21 +24,21 @@ const pauseImage = "gcr.io/google-containers/pause:latest"
 // grid creates an OrderGrid of one shard that serves with all its copies.
 func (b *bench) grid(replicas int32) *api.OrderGrid {
 	b.t.Helper()
-	g := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Replicas: replicas, MinInSync: 1}}
+	g := &api.OrderGrid{ObjectMeta: b.meta(b.gridName), Spec: api.OrderGridSpec{Replicas: replicas, MinInSync: 1}}
 	b.create(g)
 	b.setGrid(g, api.ConditionRedundant, metav1.ConditionTrue)
 	b.setGrid(g, api.ConditionAvailable, metav1.ConditionTrue)
 	for i := range replicas {
-		b.gridPod(api.PodName("rtd", 0, i), fmt.Sprintf("node-%d", i))
+		b.gridPod(api.PodName(b.gridName, 0, i), fmt.Sprintf("node-%d", i))
 	}
 	for i := range replicas {
-		p := &api.GridPartition{ObjectMeta: b.meta(api.PartitionName("rtd", 0, i)),
-			Spec: api.GridPartitionSpec{Index: i, Replicas: replicas, MinInSync: 1, PreferredPod: api.PodName("rtd", 0, i)}}
-		p.Labels = map[string]string{api.LabelGrid: "rtd", api.LabelShard: "0"}
-		p.Spec.GridRef.Name = "rtd"
+		p := &api.GridPartition{ObjectMeta: b.meta(api.PartitionName(b.gridName, 0, i)),
+			Spec: api.GridPartitionSpec{Index: i, Replicas: replicas, MinInSync: 1, PreferredPod: api.PodName(b.gridName, 0, i)}}
+		p.Labels = map[string]string{api.LabelGrid: b.gridName, api.LabelShard: "0"}
+		p.Spec.GridRef.Name = b.gridName
 		b.create(p)
 		for j := range replicas {
-			name := api.PodName("rtd", 0, (i+j)%replicas)
+			name := api.PodName(b.gridName, 0, (i+j)%replicas)
 			m := api.Member{PodName: name, BootID: fmt.Sprintf("%016x", j+1), Address: fmt.Sprintf("10.0.0.%d:7400", (i+j)%replicas+1)}
 			m.ID = m.PodName + "/" + m.BootID
 			p.Status.InSync = append(p.Status.InSync, m)
@@ -73,8 +73,8 @@ func (b *bench) setGrid(g *api.OrderGrid, kind string, status metav1.ConditionSt
 func (b *bench) gridPod(name, node string) {
 	b.t.Helper()
 	p := &corev1.Pod{ObjectMeta: b.meta(name), Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "grid-node", Image: "grid-node:test"}}}}
-	p.Labels = labels.Common(labels.GridNode, "rtd")
-	p.Labels[api.LabelGrid], p.Labels[api.LabelShard] = "rtd", "0"
+	p.Labels = labels.Common(labels.GridNode, b.gridName)
+	p.Labels[api.LabelGrid], p.Labels[api.LabelShard] = b.gridName, "0"
 	b.create(p)
 	b.ready(p, true)
 }
@@ -133,6 +133,9 @@ func (b *bench) kill(name string) {
 	}
 	b.gridPod(name, node)
 	b.recorder.disturb()
+	if b.killed != nil {
+		b.killed(name)
+	}
 }
 
 // meshPlayer writes what Chaos Mesh's controller manager writes: finalizers, records and conditions as its

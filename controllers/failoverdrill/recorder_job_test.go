@@ -1,0 +1,63 @@
+package failoverdrill
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
+)
+
+// TestRecorderArguments: the program takes the command line it is given, word for word.
+func TestRecorderArguments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds order-probe")
+	}
+	program := filepath.Join(t.TempDir(), "order-probe")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/order-probe").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d := under("").drill
+	spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: api.SuitePullThePlug})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Spec.Traffic = spec.Traffic
+	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Replicas: 2}}
+	grid.Name = "rtd"
+	args := recorderArgs(d, grid)
+	if line := strings.Join(args, " "); !strings.Contains(line, "--endpoint rtd-client.trading.svc:7400 --grid rtd --replicas 2") || !strings.Contains(line, "--rate 3000") {
+		t.Errorf("arguments %s", line)
+	}
+	if out, err := exec.CommandContext(t.Context(), program, append(args, "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "Be the recorder") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestRecorderPod: it has no rights, is never replaced, and keeps away from machines that a drill breaks.
+func TestRecorderPod(t *testing.T) {
+	o := under("")
+	grid := &api.OrderGrid{}
+	grid.Name = "rtd"
+	job := recorderJob(o.drill, grid, o.plan, testDefaults)
+	pod := job.Spec.Template.Spec
+	c := pod.Containers[0]
+	if *job.Spec.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever || *pod.AutomountServiceAccountToken || c.Image != testDefaults.Image || !*c.SecurityContext.ReadOnlyRootFilesystem {
+		t.Errorf("%+v", job.Spec)
+	}
+	if e := c.Env[0]; e.Name != recorder.TokenVariable || e.ValueFrom.SecretKeyRef.Name != "nightly-recorder" {
+		t.Errorf("%+v", c.Env)
+	}
+	if pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		t.Error("it has to keep away although no machine is broken")
+	}
+	o.plan[0].Fault.Type = api.FaultNodePowerOff
+	if a := recorderJob(o.drill, grid, o.plan, testDefaults).Spec.Template.Spec.Affinity.PodAntiAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
+		t.Errorf("a machine is powered off, and the recorder may be on it: %+v", a)
+	}
+}
