@@ -151,14 +151,9 @@ func (p *Pods) namespace(ctx context.Context, pod *executor.Pod) (packets.Namesp
 }
 
 // Recover implements Hands. A pod that is gone took its network and all rules
-// with it.
+// with it. The rules go first: what comes then passes by the queue, and what
+// waits in it is let go.
 func (p *Pods) Recover(ctx context.Context, job *Job) error {
-	p.mu.Lock()
-	faults := p.active[job.ID]
-	p.mu.Unlock()
-	for _, fault := range faults {
-		_ = fault.Release() // the rules are removed below, which says what went wrong
-	}
 	for i := range job.Fault.Pods {
 		pod := &job.Fault.Pods[i]
 		pid, err := p.Of.PodProcess(ctx, pod.Node, pod.UID)
@@ -174,6 +169,9 @@ func (p *Pods) Recover(ctx context.Context, job *Job) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, fault := range p.active[job.ID] {
+		_ = fault.Release() // nothing comes any more: what fails here holds nobody up
+	}
 	delete(p.active, job.ID)
 	maps.DeleteFunc(p.queues, func(_ uint16, id string) bool { return id == job.ID })
 	return nil

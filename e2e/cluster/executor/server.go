@@ -18,7 +18,7 @@ import (
 // How long things may take.
 const (
 	injectWithin  = 2 * time.Minute
-	recoverWithin = 5 * time.Minute // one try: a node is waited for until it is ready
+	recoverWithin = 45 * time.Second // one try: a node is on by then, if not ready
 	retryAfter    = 2 * time.Second
 	lookEvery     = time.Second
 )
