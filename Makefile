@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules
 # What a person may set on the command line.
 CLUSTER  ?=
 DEMO     ?= full
-SUITE    ?= smoke
+SUITE    ?= all
 SEEDS    ?= 200
 SEED     ?=
 MODEL    ?=
@@ -152,7 +152,7 @@ alerts-check: ## Cause the conditions of the alert rules in real grids under a r
 	@$(GO) run -tags faulty ./e2e/alerts/cmd/alerts -only '$(ALERT)'
 
 .PHONY: e2e
-e2e: ## Run a suite against the real cluster (SUITE=smoke)
+e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill: SUITE=pull-the-plug
 	@hack/e2e.sh "$(SUITE)"
 
 ##@ Cluster

@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
-# e2e.sh SUITE: brings the cluster up if need be, loads the images, runs e2e/SUITE against it.
+# e2e.sh SUITE: brings the cluster up if need be, loads the images, and runs a suite against it: a folder of e2e/, a part of
+# e2e/drills such as pull-the-plug, or all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1
-if [ ! -d "e2e/$suite" ] || ! grep -qs 'go:build e2e' "e2e/$suite"/*_test.go; then
-	printf 'SUITE=%s: no such suite; there is: %s\n' "$suite" \
-		"$(grep -ls 'go:build e2e' e2e/*/*_test.go | xargs -n1 dirname | sort -u | xargs -n1 basename | tr '\n' ' ')" >&2
+mapfile -t folders < <(grep -ls 'go:build e2e' e2e/*/*_test.go | xargs -n1 dirname | sort -u | xargs -n1 basename)
+mapfile -t drills < <(sed -n 's/^\t\t{"\([a-z-]*\)", .*/\1/p' e2e/drills/drills_test.go)
+part=.
+if [ "$suite" = all ]; then
+	packages=("${folders[@]/#/./e2e/}")
+elif printf '%s\n' "${folders[@]}" | grep -qx -- "$suite"; then
+	packages=("./e2e/$suite")
+elif printf '%s\n' "${drills[@]}" | grep -qx -- "$suite"; then
+	packages=(./e2e/drills) part="^TestDrills\$/^$suite\$"
+else
+	printf 'SUITE=%s: no such suite; there are: all, %s, and of the drills: %s\n' "$suite" "${folders[*]}" "${drills[*]}" >&2
 	exit 2
 fi
 go run ./e2e/cluster/cmd/cluster up
@@ -21,4 +30,4 @@ export KUBECONFIG PATH
 # The local cluster keeps its API server's audit log beside the kubeconfig: with it, suites count who asked the API server for what.
 audit=$(dirname "$KUBECONFIG")/machines/control-plane/log/audit.log
 if [ -r "$audit" ]; then export ORDERGRID_AUDIT_LOG=$audit; fi
-exec go test -count=1 -v -timeout 30m -tags e2e "./e2e/$suite"
+exec go test -count=1 -p 1 -v -timeout 90m -tags e2e -run "$part" "${packages[@]}"

@@ -1,0 +1,112 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// shared is prepared once for all tests of the package.
+var shared *field
+
+// on lends the field to one test.
+func on(t *testing.T) (context.Context, *field) {
+	t.Helper()
+	if shared == nil {
+		t.Skip("run through TestDrills")
+	}
+	f := *shared
+	f.T = t
+	return t.Context(), &f
+}
+
+// TestDrills prepares the cluster once. Each part can be chosen with -run TestDrills/NAME.
+func TestDrills(t *testing.T) {
+	shared = prepare(t.Context(), t)
+	defer func() { shared = nil }()
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"pull-the-plug", pullThePlug},
+		{"network", suite(api.SuiteNetwork)},
+		{"node", suite(api.SuiteNode)},
+		{"clock-and-cpu", suite(api.SuiteClockAndCPU, "--skip-unsupported")}, // Chaos Mesh's helper for memory cannot be built here
+		{"rolling-upgrade-under-load", suite(api.SuiteRollingUpgrade)},
+		{"api-outage", suite(api.SuiteAPIOutage)},
+		{"cascade", suite(api.SuiteCascade)},
+		{"overnight", suite(api.SuiteOvernight, "--skip-unsupported", "--repetitions", "1", "--rate", "500")},
+		{"negative-control", negativeControl},
+		{"one-copy", oneCopy},
+		{"same-seed", sameSeed},
+		{"operator-killed", operatorKilled},
+		{"drill-deleted", drillDeleted},
+		{"chaos-mesh-killed", meshKilled},
+	} {
+		t.Run(part.name, part.run)
+	}
+}
+
+// suite runs one suite once against a fresh grid.
+func suite(name api.DrillSuite, args ...string) func(*testing.T) {
+	return func(t *testing.T) {
+		ctx, f := on(t)
+		f.grow(ctx)
+		d, _ := f.run(ctx, string(name), append([]string{string(name), "--repetitions", "1"}, args...)...)
+		f.sound(ctx, d)
+	}
+}
+
+// pullThePlug is the published test, ten times at 3,000 orders a second of each of two probes. REPETITIONS changes that.
+func pullThePlug(t *testing.T) {
+	ctx, f := on(t)
+	f.grow(ctx)
+	args := []string{"pull-the-plug"}
+	if n := os.Getenv("REPETITIONS"); n != "" {
+		args = append(args, "--repetitions", n)
+	}
+	d, _ := f.run(ctx, "pull-the-plug", args...)
+	f.sound(ctx, d)
+}
+
+// sameSeed runs one seed twice: the same faults at the same targets' roles in the same order.
+func sameSeed(t *testing.T) {
+	ctx, f := on(t)
+	f.grow(ctx)
+	var plans [2][]string
+	for i, name := range []string{"same-seed-a", "same-seed-b"} {
+		d := &api.FailoverDrill{}
+		d.Name = name
+		d.Spec.Seed, d.Spec.Order, d.Spec.Repetitions = new(int64(20071121)), api.OrderRandom, new(int32(2))
+		d.Spec.SteadyState.Calm.Duration = time.Second
+		d.Spec.Faults = []api.DrillFault{
+			{Name: "kill", Type: api.FaultContainerKill},
+			{Name: "delete", Type: api.FaultPodDelete, Target: &api.DrillTarget{Role: api.RoleBackup}},
+			{Name: "hand-over", Type: api.FaultHandOver},
+		}
+		f.create(ctx, d)
+		d = f.follow(ctx, name)
+		f.sound(ctx, d)
+		for _, s := range d.Status.Steps {
+			plans[i] = append(plans[i], s.Fault+" of "+s.Partition)
+		}
+	}
+	if len(plans[0]) != 6 || !equal(plans[0], plans[1]) {
+		t.Errorf("the same seed gave\n%v\n%v", plans[0], plans[1])
+	}
+	t.Logf("both times: %v", plans[0])
+}
+
+func equal(a, b []string) bool {
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}

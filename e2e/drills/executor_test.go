@@ -1,0 +1,76 @@
+//go:build e2e
+
+package drills
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const executorSecret = "drill-executor-local"
+
+// startExecutor runs the cluster's own executor of faults until the test ends, and returns the chart's values for it.
+func (f *field) startExecutor(ctx context.Context) (values []string) {
+	f.Helper()
+	program := filepath.Join(f.TempDir(), "cluster")
+	f.build("./e2e/cluster/cmd/cluster", program)
+	cmd := exec.Command(program, "executor", "serve")
+	cmd.Dir, cmd.Stderr = f.root, os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.stopExecutor(cmd, program) })
+	said := map[string]string{}
+	for lines := bufio.NewScanner(stdout); len(said) < 2; {
+		if !lines.Scan() {
+			f.Fatalf("the executor ended: %v", lines.Err())
+		}
+		if key, value, found := strings.Cut(lines.Text(), " "); found && (key == "URL" || key == "token") {
+			said[key] = strings.TrimSpace(value)
+		}
+	}
+	const system = "ordergrid-system"
+	f.must(f.kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+system+`"}}`)))
+	f.must(f.kube.Run(ctx, "delete", "secret", executorSecret, "-n", system, "--ignore-not-found"))
+	f.must(f.kube.Run(ctx, "create", "secret", "generic", executorSecret, "-n", system, "--from-file=token="+said["token"]))
+	const prefix = "drills.executors[0]."
+	return []string{prefix + "name=local", prefix + "url=" + said["URL"], prefix + "tokenSecret=" + executorSecret}
+}
+
+// stopExecutor ends it and looks that no fault of it is left.
+func (f *field) stopExecutor(cmd *exec.Cmd, program string) {
+	left := exec.Command(program, "executor", "faults")
+	left.Dir = f.root
+	if out, err := left.CombinedOutput(); err != nil || strings.Contains(string(out), "Injected") {
+		f.Errorf("faults of the executor at the end (%v):\n%s", err, out)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	_ = cmd.Wait() // it ends by the signal
+	clear := exec.Command(program, "executor", "clear")
+	clear.Dir = f.root
+	if out, err := clear.CombinedOutput(); err != nil {
+		f.Errorf("executor clear: %v\n%s", err, out)
+	}
+}
+
+// loadFaulty puts the image of a grid node that can be told to lose orders on the nodes.
+func (f *field) loadFaulty(ctx context.Context) {
+	f.Helper()
+	folder := f.TempDir()
+	for _, args := range [][]string{{"image", "build", "grid-node-faulty", "--out", folder}, {"load", filepath.Join(folder, "grid-node-faulty.tar")}} {
+		cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./e2e/cluster/cmd/cluster"}, args...)...)
+		cmd.Dir = f.root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			f.Fatalf("cluster %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
