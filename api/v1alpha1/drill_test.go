@@ -33,7 +33,7 @@ func TestDrillDefaults(t *testing.T) {
 	if y := s.SteadyState; y.RedundantWithin.Duration != 2*time.Minute || y.Calm.Duration != 5*time.Second || y.Settle.Duration != 3*time.Second || y.Outage != nil || y.P99 != nil {
 		t.Errorf("steadyState %+v", y)
 	}
-	if f := s.Traffic; f.Probes != 2 || f.Sessions != 2 || f.Orders != api.OrdersUniform || f.Reads == nil || *f.Reads != 50 || f.RequestTimeout.Duration != 30*time.Second || f.RatePerProbe != nil {
+	if f := s.Traffic; f.Probes != 2 || f.Sessions != 2 || f.Reads == nil || *f.Reads != 50 || f.RequestTimeout.Duration != 30*time.Second || f.RatePerProbe != nil {
 		t.Errorf("traffic %+v", f)
 	}
 	if s.Seed != nil || s.Repetitions != nil || s.Order != "" {

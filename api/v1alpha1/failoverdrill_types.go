@@ -170,13 +170,6 @@ type DrillTraffic struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'%s is out of range; allowed are 1 to 64'.format([self])"
 	Sessions int32 `json:"sessions,omitempty"`
 
-	// orders is Uniform (the 305-byte order of the published tests) or Varied (new, cancel and replace of many symbols,
-	// sizes and prices). Default Uniform.
-	// +optional
-	// +default="Uniform"
-	// +kubebuilder:default=Uniform
-	Orders OrderKind `json:"orders,omitempty"`
-
 	// reads is the confirmed reads a second sent to every grid node, primary or not: who wrongly believes to be primary
 	// answers one. 0 to 1000; default 50.
 	// +optional

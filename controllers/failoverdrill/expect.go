@@ -13,6 +13,9 @@ func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
 	s := &spec.SteadyState
 	e := recorder.Expect{RedundantWithin: s.RedundantWithin.Duration, FailedOrders: string(s.FailedOrders), Loss: recorder.LossNever}
 	replace(&e, s.Outage, nil)
+	if s.P99 != nil {
+		e.SteadyP99 = s.P99.Duration
+	}
 	return e
 }
 

@@ -22,7 +22,6 @@ const (
 	reasonGridNotReady        = "GridNotReady"
 	reasonGridMismatch        = "GridMismatch"
 	reasonTooManyShards       = "TooManyShards"
-	reasonNotSupported        = "NotSupported"
 	reasonFaultNotPossible    = "FaultNotPossible"
 )
 
@@ -74,7 +73,6 @@ func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []
 	if len(possible.skipped) > 0 {
 		o.plan = plan.Without(o.plan, possible.skipped)
 	}
-	c.checkSpec(&o.drill.Spec)
 	c.checkConditions(o.drill, o.grid)
 	c.checkFaults(o.drill, o.grid, o.plan)
 	c.checkNodes(o.drill, o.plan, pods)
@@ -90,13 +88,6 @@ func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps
 			done[p.Fault.Name] = true
 			c.checkFault(d, grid, p)
 		}
-	}
-}
-
-// checkSpec: what the API has, and the recorder of this version does not do yet, is refused and not left out in silence.
-func (c *preflight) checkSpec(spec *api.FailoverDrillSpec) {
-	if spec.Traffic.Orders != "" && spec.Traffic.Orders != api.OrdersUniform {
-		c.add(reasonNotSupported, "spec.traffic.orders: %s; the recorder of this version sends Uniform orders only; leave it out", spec.Traffic.Orders)
 	}
 }
 
@@ -130,7 +121,7 @@ func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *pla
 		c.add(reasonGridMismatch, "fault %s (%s) needs a backup, and OrderGrid %s has replicas: 1; name a grid with two copies or more, or leave the fault out", f.Name, f.Type, grid.Name)
 	case grid.Spec.Replicas < 2 && takesCopies(f.Type) && d.Spec.Safety.LastCopy != api.LastCopyTake && !refusalExpected(p):
 		c.add(reasonGridMismatch, "fault %s (%s) takes the only copy there is: OrderGrid %s has replicas: 1, and every order that was acknowledged would be lost; set spec.safety.lastCopy: Take to see that, or name a grid with two copies or more", f.Name, f.Type, grid.Name)
-	case f.Expect != nil && f.Expect.Grid == api.GridRefusesOrders && grid.Spec.MinInSync < 2:
+	case f.Expect != nil && f.Expect.Grid == api.GridRefusesOrders && grid.Spec.MinInSync < 2 && f.Start != api.StartHeld:
 		c.add(reasonGridMismatch, "fault %s expects that orders are refused when copies are missing, and OrderGrid %s has minInSync: %d, with which one copy is enough; set it to 2, or leave out expect.grid", f.Name, grid.Name, grid.Spec.MinInSync)
 	case (f.Type == api.FaultIODelay || f.Type == api.FaultIOError) && grid.Spec.WriteBehind.Sink != api.SinkFile:
 		c.add(reasonGridMismatch, "fault %s (%s) is about the files of the sink, and OrderGrid %s has writeBehind.sink: %s; name a grid with File", f.Name, f.Type, grid.Name, grid.Spec.WriteBehind.Sink)

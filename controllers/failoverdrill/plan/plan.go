@@ -32,18 +32,6 @@ type Step struct {
 	// Duration the fault stays and After, waited before it; 0 where there is none.
 	Duration, After time.Duration
 	Start           api.DrillStart
-	Expect          Expect
-}
-
-// Expect is what a step is held against, of the fault and of the whole drill. 0 is not judged.
-type Expect struct {
-	Outage          time.Duration
-	P99Steady       time.Duration // before and after the fault
-	P99             time.Duration // while it lasts
-	RedundantWithin time.Duration
-	FailedOrders    api.FailedOrders
-	Grid            api.GridExpectation
-	Injection       api.InjectionExpectation
 }
 
 // PartitionName names the GridPartition the step is about; "" where it is the whole grid.
@@ -80,7 +68,7 @@ func Steps(spec *api.FailoverDrillSpec, shape Shape, seed int64) ([]Step, error)
 		}
 		for _, g := range order {
 			for i, f := range groups[g] {
-				s := step(spec, f, shape, draw)
+				s := step(f, shape, draw)
 				if i > 0 {
 					follow(&s, &steps[len(steps)-1])
 				}
@@ -106,10 +94,9 @@ func group(faults []api.DrillFault) [][]api.DrillFault {
 }
 
 // step draws whatever may be drawn, needed or not, so that naming a shard in one fault changes no other step.
-func step(spec *api.FailoverDrillSpec, f api.DrillFault, shape Shape, draw *rand.Rand) Step {
+func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 	s := Step{
 		Fault: *f.DeepCopy(), Start: f.Start, Shard: draw.Int32N(shape.Shards), Partition: draw.Int32N(shape.Replicas), Pick: draw.Uint64(),
-		Expect: expect(&spec.SteadyState, f.Expect),
 	}
 	if f.Duration != nil {
 		s.Duration = f.Duration.Duration
@@ -141,33 +128,6 @@ func follow(s, before *Step) {
 	if s.Fault.Target.Partition == nil {
 		s.Partition = before.Partition
 	}
-}
-
-func expect(y *api.DrillSteadyState, e *api.DrillExpectation) Expect {
-	x := Expect{RedundantWithin: y.RedundantWithin.Duration, FailedOrders: y.FailedOrders, Injection: api.InjectionDone}
-	if y.Outage != nil {
-		x.Outage = y.Outage.Duration
-	}
-	if y.P99 != nil {
-		x.P99Steady = y.P99.Duration
-	}
-	if e == nil {
-		return x
-	}
-	if e.Outage != nil {
-		x.Outage = e.Outage.Duration
-	}
-	if e.P99 != nil {
-		x.P99 = e.P99.Duration
-	}
-	if e.FailedOrders != "" {
-		x.FailedOrders = e.FailedOrders
-	}
-	if e.Injection != "" {
-		x.Injection = e.Injection
-	}
-	x.Grid = e.Grid
-	return x
 }
 
 // check refuses what only the shape of the grid, or the order of faults, shows to be wrong.

@@ -108,26 +108,14 @@ func TestNamedTargets(t *testing.T) {
 	}
 }
 
-// TestExpectations: the fault's stand before the drill's.
-func TestExpectations(t *testing.T) {
+// TestTimes: what a fault says of time, and 0 where it says nothing.
+func TestTimes(t *testing.T) {
 	d := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
-	spec := api.FailoverDrillSpec{
-		SteadyState: api.DrillSteadyState{Outage: d(time.Second), P99: d(time.Millisecond), RedundantWithin: *d(time.Minute)},
-		Faults: []api.DrillFault{
-			{Name: "a", Type: api.FaultPodKill, After: d(3 * time.Second)},
-			{Name: "b", Type: api.FaultPodFailure, Duration: d(5 * time.Second), Expect: &api.DrillExpectation{
-				Outage: d(2 * time.Second), P99: d(4 * time.Second), FailedOrders: api.FailedOrdersAllowed, Grid: api.GridNotRedundant, Injection: api.InjectionRefused}},
-		},
-	}
-	s := steps(t, spec, 1)
-	want := plan.Expect{Outage: time.Second, P99Steady: time.Millisecond, RedundantWithin: time.Minute, FailedOrders: api.FailedOrdersNone, Injection: api.InjectionDone}
-	if s[0].Expect != want || s[0].After != 3*time.Second || s[0].Duration != 0 {
-		t.Errorf("step %+v", s[0])
-	}
-	want = plan.Expect{Outage: 2 * time.Second, P99Steady: time.Millisecond, P99: 4 * time.Second, RedundantWithin: time.Minute,
-		FailedOrders: api.FailedOrdersAllowed, Grid: api.GridNotRedundant, Injection: api.InjectionRefused}
-	if s[1].Expect != want || s[1].Duration != 5*time.Second {
-		t.Errorf("step %+v", s[1])
+	s := steps(t, api.FailoverDrillSpec{Faults: []api.DrillFault{
+		{Name: "a", Type: api.FaultPodKill, After: d(3 * time.Second)}, {Name: "b", Type: api.FaultPodFailure, Duration: d(5 * time.Second), Start: api.StartServed},
+	}}, 1)
+	if s[0].After != 3*time.Second || s[0].Duration != 0 || s[0].Start != api.StartRedundant || s[1].After != 0 || s[1].Duration != 5*time.Second || s[1].Start != api.StartServed {
+		t.Errorf("steps %+v", s)
 	}
 }
 
