@@ -168,10 +168,9 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	case err != nil:
 		return Answer{}, err
 	}
-	if err := shape(f); err != nil {
-		return Answer{No, err.Error()}, nil
-	}
-	switch {
+	switch wrong := shape(f); {
+	case wrong != "":
+		return Answer{No, wrong}, nil
 	case p.unknown:
 		return Answer{Verdict: Yes}, nil
 	case len(p.daemons) == 0:
@@ -195,8 +194,8 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	return Answer{Verdict: Yes}, nil
 }
 
-// shape builds the fault's objects for some pod, to find what Chaos Mesh cannot be asked for.
-func shape(f *api.DrillFault) error {
+// shape builds the fault's objects for some pod, and says what Chaos Mesh cannot be asked for.
+func shape(f *api.DrillFault) (wrong string) {
 	somewhere := Plane{Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})} // an address for documentation
 	some := Fault{Spec: *f, Pods: make([]corev1.Pod, 1), Grid: &api.OrderGrid{}}
 	some.Pods[0].Name = "pod"
@@ -205,8 +204,10 @@ func shape(f *api.DrillFault) error {
 		some.Peers = make([]corev1.Pod, 1)
 		some.Peers[0].Name = "peer"
 	}
-	_, err := chaosParts(&some, &around)
-	return err
+	if _, err := chaosParts(&some, &around); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // able says whether the kernels of all nodes can do a fault.

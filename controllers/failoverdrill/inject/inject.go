@@ -52,7 +52,7 @@ type Provider string
 const (
 	// ProviderChaosMesh makes faults with Chaos Mesh's objects.
 	ProviderChaosMesh Provider = "ChaosMesh"
-	// ProviderExecutor, with the name of one behind it, makes faults through a service outside Kubernetes.
+	// ProviderExecutor and the name of one behind it makes faults through a service outside Kubernetes.
 	ProviderExecutor Provider = "Executor/"
 	// ProviderGrid makes faults by what the grid offers: a hand-over, a rolling update, the deletion of a pod.
 	ProviderGrid Provider = "Grid"
@@ -107,11 +107,11 @@ type Scope struct {
 type Verdict string
 
 const (
-	// Yes: every node of the scope can.
+	// Yes says that every node of the scope can.
 	Yes Verdict = "Yes"
-	// No: the message says why and what to do about it.
+	// No says that one cannot; the message says why and what to do about it.
 	No Verdict = "No"
-	// Asking: it is being tried; ask again.
+	// Asking says that it is being tried; ask again.
 	Asking Verdict = "Asking"
 )
 
@@ -126,15 +126,15 @@ type Answer struct {
 type Phase string
 
 const (
-	// Pending: asked for, not there yet.
+	// Pending is asked for, not there yet.
 	Pending Phase = "Pending"
-	// Injected: in place everywhere. For what happens once (a kill), it has happened.
+	// Injected is in place everywhere. Of what happens once, a kill, it says that it has happened.
 	Injected Phase = "Injected"
-	// Recovering: being taken back.
+	// Recovering is being taken back.
 	Recovering Phase = "Recovering"
-	// Gone: there is nothing of it, because it was taken back or was never asked for.
+	// Gone says that there is nothing of it, because it was taken back or was never asked for.
 	Gone Phase = "Gone"
-	// Failed: it will not be there; the message says why. Recover it all the same: then it is Gone.
+	// Failed will not be there; the message says why. Recover it all the same: then it is Gone.
 	Failed Phase = "Failed"
 )
 
