@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
@@ -62,7 +63,6 @@ func (j judge) losses() {
 	if n := l.Lost - excused; n > 0 {
 		j.say(Violated, "%d acknowledged orders are lost: in no copy in sync, and not downstream%s", n, j.because(excused))
 	}
-	onlyExcused := l.Lost == excused && excused > 0
 	for _, x := range []struct {
 		n    int64
 		what string
@@ -81,23 +81,60 @@ func (j judge) losses() {
 	if n := j.c.Linear.Violations; n > 0 {
 		j.say(Violated, "%d answers to clients cannot be explained by one log, see VIOLATIONS", n)
 	}
-	// With every copy of a partition gone, what is downstream is in no copy, and the
-	// logs cannot be explained as one: that is what the excuse is for.
-	if onlyExcused && l.MissingDownstream == 0 {
-		return
+	missing, gaps, violations := l.MissingInCopies, l.Gaps, j.c.Violations
+	if l.Lost == excused && j.allowed() {
+		// What is downstream of a partition that nobody holds any more is in no copy, and
+		// its log cannot be held against anything: that is what the excuse is for.
+		missing, gaps, violations = j.beside(missing, gaps, violations)
 	}
-	if l.MissingInCopies > 0 {
-		j.say(Violated, "%d acknowledged orders are not in every copy in sync", l.MissingInCopies)
+	if missing > 0 {
+		j.say(Violated, "%d acknowledged orders are not in every copy in sync", missing)
 	}
 	if l.MissingDownstream > 0 {
 		j.say(Violated, "%d acknowledged orders are not downstream", l.MissingDownstream)
 	}
-	if l.Gaps > 0 {
-		j.say(Violated, "%d sequence numbers are missing", l.Gaps)
+	if gaps > 0 {
+		j.say(Violated, "%d sequence numbers are missing", gaps)
 	}
-	if n := len(j.c.Violations); n > 0 {
+	if n := len(violations); n > 0 {
 		j.say(Violated, "%d promises about orders were broken, see VIOLATIONS", n)
 	}
+}
+
+// allowed says whether the drill, or a fault of it, expects losses that were warned of.
+func (j judge) allowed() bool {
+	return j.h.Drill.Context.Expect.Loss == api.LossWarned || slices.ContainsFunc(j.h.Drill.Faults, func(f history.Fault) bool { return f.Step.Expect.Loss == api.LossWarned })
+}
+
+// beside leaves out what is about partitions that nobody holds any more.
+func (j judge) beside(missing, gaps int64, violations []string) (int64, int64, []string) {
+	rest := *j.h
+	rest.Partitions = slices.DeleteFunc(slices.Clone(j.h.Partitions), func(p wire.PartitionID) bool { return gone(j.h, p) })
+	if len(rest.Partitions) == len(j.h.Partitions) {
+		return missing, gaps, violations
+	}
+	r, a := validate.Check(&rest), validate.Take(&rest)
+	return a.MissingInCopies, a.Gaps, r.Violations
+}
+
+// gone says that nobody holds the log of a partition: no process does, or only new
+// ones that have nothing of it.
+func gone(h *history.History, p wire.PartitionID) bool {
+	if h.NoHolder(p) {
+		return true
+	}
+	empty := false
+	for i := range h.Logs {
+		l := &h.Logs[i]
+		switch {
+		case l.Partition != p || !l.InSync:
+		case l.Error != "" || len(l.Entries) > 0:
+			return false
+		default:
+			empty = l.Short != ""
+		}
+	}
+	return empty
 }
 
 // because adds, to losses, what would have excused them.

@@ -119,10 +119,13 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 	if s.Witness.State == "" {
 		s.Witness.State = api.NotSeen
 	}
+	if rep.Served == 0 {
+		s.unserved(h, i, t)
+	}
 	end := rep.To
 	if f.Lasts && rep.Healed > 0 {
 		// A fault that goes on may interrupt service at any time of it, and at its end.
-		s.Outage, s.Lasted, end = max(o.Worst, o.Rejoin), time.Duration(rep.Healed-rep.To), rep.Healed
+		s.Outage, s.Lasted, end = max(s.Outage, o.Rejoin), time.Duration(rep.Healed-rep.To), rep.Healed
 	}
 	if rep.Redundant > 0 {
 		s.RedundantAfter = max(0, time.Duration(rep.Redundant-end))
@@ -133,6 +136,18 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 	}
 	s.Timeline = timelineOf(rep, f, &o)
 	return s
+}
+
+// unserved takes the figures of a step after which service never came back, up to
+// the next step or the end: they are what it was at least.
+func (s *Step) unserved(h *history.History, i int, t *validate.Timeline) {
+	rep, until := &h.Reps[i], t.End()
+	if i+1 < len(h.Reps) {
+		until = min(until, h.Reps[i+1].From)
+	}
+	silence := t.Silence(rep.Partitions, until)
+	s.Outage, s.FirstServed = max(s.Outage, silence), max(s.FirstServed, silence)
+	s.During, s.FailedOrders = t.Latency(history.Span{From: rep.From, To: until + 1})
 }
 
 // newPrimary are the causes of a change that lead to another primary.

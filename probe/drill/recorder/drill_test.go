@@ -124,3 +124,48 @@ func TestFull(t *testing.T) {
 		t.Fatalf("%s %q %+v", c.Verdict, c.Reasons, c.Orders)
 	}
 }
+
+// Both processes of a pair at once: what the sinks had not taken yet is lost, and
+// receipts of two copies excuse nothing, though the drill allows warned losses.
+func TestBothCopiesAtOnce(t *testing.T) {
+	d := start(t, setup{replicas: 2, noSink: true, change: func(c *Config) { c.Patience, c.Timeout = 3*time.Second, 3*time.Second }})
+	d.calm()
+	d.kill(0, 0, 1)
+	time.Sleep(time.Second)
+	c := d.finish(api.Finish{DataLoss: []string{"s0p0", "s0p1"}, Context: api.Context{StepsAsked: 1, Expect: api.Expect{Loss: api.LossWarned}}})
+	if c.Verdict != certificate.Violated || c.Ledger.Lost < c.Orders.Acknowledged || c.Orders.Acknowledged == 0 || c.Ledger.LostWarned != 0 || c.Ledger.Unjudged != 0 {
+		t.Fatalf("%s: %+v of %+v", c.Verdict, c.Ledger, c.Orders)
+	}
+	if s := c.Steps[0]; s.Outcome == certificate.StepPassed || s.FailedOrders == 0 || s.Outage < time.Second {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A fault that begins while another goes on: both are recorded, and over by
+// themselves.
+func TestStepsOverlap(t *testing.T) {
+	d := start(t, setup{replicas: 2})
+	d.calm()
+	outer := api.Step{Fault: "away", Type: "APIServerPartition", Provider: "test", What: "nothing is away, in fact"}
+	if _, err := d.api.Begin(t.Context(), 0, outer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.api.Tell(t.Context(), 0, api.Injected, api.Note{Witness: api.Witness{State: api.Seen}}); err != nil {
+		t.Fatal(err)
+	}
+	d.kill(1, 1)
+	d.over(1)
+	if r, err := d.api.Step(t.Context(), 0); err != nil || r.Over || !r.Recovered.IsZero() {
+		t.Fatalf("the fault around it: %+v, %v", r, err)
+	}
+	if _, err := d.api.Tell(t.Context(), 0, api.Recovered, api.Note{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := d.over(0); r.Redundant.Before(r.Recovered) {
+		t.Errorf("redundant before the fault was taken back: %+v", r)
+	}
+	c := d.finish(api.Finish{Context: api.Context{StepsAsked: 2}})
+	if c.Verdict != certificate.Pass || len(c.Steps) != 2 || c.Steps[0].Lasted <= 0 || c.Steps[1].Lasted != 0 || c.Steps[0].Outage < c.Steps[1].Outage {
+		t.Fatalf("%s %q: %+v", c.Verdict, c.Reasons, c.Steps)
+	}
+}

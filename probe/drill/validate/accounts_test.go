@@ -145,7 +145,9 @@ func TestNegativeControl(t *testing.T) {
 				l.Entries = append(l.Entries[:50:50], l.Entries[60:]...)
 			}
 		},
-		"one copy is short": func(h *history.History) { h.Logs[1].Entries = h.Logs[1].Entries[:900] },
+		"one copy is empty":      func(h *history.History) { h.Logs[1].Entries = nil },
+		"only the sink has them": func(h *history.History) { h.Logs[0].Entries, h.Logs[1].Entries = nil, nil },
+		"one copy is short":      func(h *history.History) { h.Logs[1].Entries = h.Logs[1].Entries[:900] },
 	} {
 		for seed := range uint64(20) {
 			h := many(1000)
@@ -157,7 +159,7 @@ func TestNegativeControl(t *testing.T) {
 		}
 	}
 	h := many(1000)
-	h.Logs[0].Entries = nil
+	h.Logs[0].Entries, h.Logs[1].Entries, h.Sinks = nil, nil, nil
 	if c := NegativeControl(h, Take(h), 17, 5, 1); c.OK() {
 		t.Errorf("nothing to take out, and the control is content: %+v", c)
 	}

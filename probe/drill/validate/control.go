@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
@@ -76,7 +77,7 @@ func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
 }
 
 // everywhereOnce marks the acknowledged orders that are at their place in every copy
-// that could be read, and downstream, and nowhere else. The first and the last
+// that has anything, and downstream, and nowhere else. The first and the last
 // entry of a log are left alone, so that an order taken out leaves a gap.
 func everywhereOnce(h *history.History) [][]bool {
 	want, have := map[string]uint16{}, make([][]uint16, len(h.Streams))
@@ -94,12 +95,16 @@ func everywhereOnce(h *history.History) [][]bool {
 		}
 	}
 	for i := range h.Logs {
-		if l := &h.Logs[i]; l.Error == "" {
+		if l := &h.Logs[i]; l.Error == "" && len(l.Entries) > 0 {
 			want[l.Partition.String()]++
 			look(l.Entries)
 		}
 	}
 	sunk := seen(h)
+	judged := map[wire.PartitionID]bool{}
+	for _, p := range h.Partitions {
+		judged[p] = h.NoHolder(p) || slices.ContainsFunc(h.Logs, func(l history.Log) bool { return l.Partition == p && l.Error == "" && l.InSync })
+	}
 	highest := map[wire.PartitionID]uint64{} // downstream; the last one leaves no gap
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
@@ -113,8 +118,8 @@ func everywhereOnce(h *history.History) [][]bool {
 		out[s] = make([]bool, len(stream.Orders))
 		for i := range stream.Orders {
 			n, o := want[stream.Partition.String()], &stream.Orders[i]
-			// Where nobody holds the log any more, what is downstream is all there is.
-			anywhere := n > 0 || h.NoHolder(stream.Partition) && sunk[s] != nil
+			// Where nobody holds anything of the log any more, what is downstream is all there is.
+			anywhere := n > 0 || sunk[s] != nil && judged[stream.Partition]
 			out[s][i] = o.Fate == load.Acked && anywhere && have[s][i] == n && (sunk[s] == nil || sunk[s][i] && o.Seq < highest[stream.Partition])
 		}
 	}

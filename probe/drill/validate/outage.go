@@ -103,6 +103,29 @@ func (t *Timeline) Worst(partitions []wire.PartitionID, span history.Span) (wors
 	return worst
 }
 
+// Silence is the longest time that a session of the partitions has been without an
+// acknowledgement at a moment, for one that may never get another.
+func (t *Timeline) Silence(partitions []wire.PartitionID, at int64) (longest time.Duration) {
+	for _, p := range partitions {
+		for _, acks := range t.sessions[p] {
+			if i := sort.Search(len(acks), func(i int) bool { return acks[i] > at }); i > 0 {
+				longest = max(longest, time.Duration(at-acks[i-1]))
+			}
+		}
+	}
+	return longest
+}
+
+// End is when the last order was created.
+func (t *Timeline) End() (last int64) {
+	for _, orders := range t.orders {
+		if n := len(orders); n > 0 {
+			last = max(last, orders[n-1].T1)
+		}
+	}
+	return last
+}
+
 // settle is how long after service is back a gap still counts as the fault's.
 const settle = int64(50 * time.Millisecond)
 
