@@ -315,3 +315,30 @@ func TestWrongValues(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorOnALostNode: a second operator is elsewhere if it can, and none waits five minutes to be moved.
+func TestOperatorOnALostNode(t *testing.T) {
+	for _, test := range []struct {
+		set      []string
+		own      int // tolerations of the user's
+		affinity bool
+	}{
+		{[]string{"replicas=2"}, 0, true},
+		{[]string{"tolerations[0].key=desk", "tolerations[0].operator=Exists", "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1"}, 1, false},
+	} {
+		pod := as[appsv1.Deployment](t, render(t, test.set...), "Deployment/og-ordergrid").Spec.Template.Spec
+		seconds := map[string]int64{}
+		for _, toleration := range pod.Tolerations {
+			if toleration.TolerationSeconds != nil {
+				seconds[toleration.Key] = *toleration.TolerationSeconds
+			}
+		}
+		if len(pod.Tolerations) != 2+test.own || seconds["node.kubernetes.io/unreachable"] != 10 || seconds["node.kubernetes.io/not-ready"] != 10 {
+			t.Errorf("%v: tolerations %+v", test.set, pod.Tolerations)
+		}
+		apart := pod.Affinity.PodAntiAffinity != nil && pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.TopologyKey == "kubernetes.io/hostname"
+		if apart != test.affinity {
+			t.Errorf("%v: affinity %+v", test.set, pod.Affinity)
+		}
+	}
+}
