@@ -15,6 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/networks"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -34,7 +35,7 @@ const (
 // recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
 func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) *batchv1.Job {
 	one := ptr.To[int32](1)
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: drillMeta(d, recorderName(d)),
 		Spec: batchv1.JobSpec{
 			Completions:  one,
@@ -49,6 +50,8 @@ func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 			},
 		},
 	}
+	networks.Attach(&job.Spec.Template, grid)
+	return job
 }
 
 func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.PodSpec {

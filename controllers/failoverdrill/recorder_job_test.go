@@ -56,6 +56,10 @@ func TestRecorderPod(t *testing.T) {
 	if pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Error("it has to keep away although no machine is broken")
 	}
+	grid.Spec.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "ib"}, Interface: "fabric0"}
+	if recorderJob(o.drill, grid, o.plan, testDefaults).Spec.Template.Annotations[api.AnnotationNetworks] == "" {
+		t.Error("the recorder is not on the network of its grid, whose addresses it submits orders to")
+	}
 	o.plan[0].Fault.Type = api.FaultNodePowerOff
 	if a := recorderJob(o.drill, grid, o.plan, testDefaults).Spec.Template.Spec.Affinity.PodAntiAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
 		t.Errorf("a machine is powered off, and the recorder may be on it: %+v", a)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -18,15 +19,15 @@ import (
 
 var testDefaults = Defaults{Image: "ordergrid.dev/order-probe:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
-// TestOnFabric: probes of a grid with a fabric are on it, and of one without are as they were.
+// TestOnFabric: probes of a grid with a fabric are on it.
 func TestOnFabric(t *testing.T) {
 	probe := pairProbe()
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "trading"}, Spec: api.OrderGridSpec{Fabric: &api.FabricSpec{
 		Network: api.NetworkReference{Name: "ib", Namespace: "networks"}, Interface: "fabric0", ResourceName: "openshift.io/ib",
 	}}}
-	golden.YAML(t, filepath.Join("testdata", "fabric", "job.yaml"), onFabric(job(probe, plan(t, probe), testDefaults), grid))
-	grid.Spec.Fabric = nil
-	golden.YAML(t, filepath.Join("testdata", "pair", "job.yaml"), onFabric(job(probe, plan(t, probe), testDefaults), grid))
+	run := job(probe, plan(t, probe), testDefaults)
+	networks.Attach(&run.Spec.Template, grid)
+	golden.YAML(t, filepath.Join("testdata", "fabric", "job.yaml"), run)
 }
 
 func figures(t testing.TB) *published.Data {

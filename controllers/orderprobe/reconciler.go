@@ -27,6 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -183,7 +184,9 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	}
 	// A Job cannot be changed: an operator that was upgraded meanwhile leaves it as it is.
 	if o.job == nil {
-		objects = append(objects, onFabric(job(o.probe, o.plan, r.Defaults), o.grid))
+		run := job(o.probe, o.plan, r.Defaults)
+		networks.Attach(&run.Spec.Template, o.grid)
+		objects = append(objects, run)
 	}
 	for _, object := range objects {
 		if _, err := applier.Apply(ctx, o.probe, object); err != nil {
