@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/race"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -47,7 +48,7 @@ func ledger(n int) *history.History {
 // What an order takes at most, from the reading of the logs until the certificate is
 // there, is less than room is kept for.
 func TestMemoryOfALedger(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		t.Skip("half a gigabyte")
 	}
 	const orders = 600_000

@@ -76,51 +76,59 @@ func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
 	return out
 }
 
-// everywhereOnce marks the acknowledged orders that are at their place in every copy
-// that has anything, and downstream, and nowhere else. The first and the last
-// entry of a log are left alone, so that an order taken out leaves a gap.
-func everywhereOnce(h *history.History) [][]bool {
-	want, have := map[string]uint16{}, make([][]uint16, len(h.Streams))
+// once counts, for every order of the history, the copies that have it at its place;
+// never stands for an order that is twice somewhere, or at another place. The first
+// and the last entry of a log are left alone, so that an order taken out leaves a gap.
+const never = 1 << 15
+
+func once(h *history.History) (have [][]uint16, copies map[wire.PartitionID]uint16) {
+	copies, have = map[wire.PartitionID]uint16{}, make([][]uint16, len(h.Streams))
 	for s := range h.Streams {
 		have[s] = make([]uint16, len(h.Streams[s].Orders))
 	}
-	look := func(entries []history.Entry) {
-		for i := range entries {
-			e := &entries[i]
-			if e.Stream >= 0 && e.Index < int64(len(have[e.Stream])) && !e.Corrupt && h.Streams[e.Stream].Orders[e.Index].Seq == e.Seq && i > 0 && i < len(entries)-1 {
-				have[e.Stream][e.Index]++
-			} else if e.Stream >= 0 && e.Index < int64(len(have[e.Stream])) {
-				have[e.Stream][e.Index] = 1 << 15 // never
+	for i := range h.Logs {
+		l := &h.Logs[i]
+		if l.Error != "" || len(l.Entries) == 0 {
+			continue
+		}
+		copies[l.Partition]++
+		for k := range l.Entries {
+			e := &l.Entries[k]
+			if e.Stream < 0 || e.Index >= int64(len(have[e.Stream])) {
+				continue
+			}
+			if of := &have[e.Stream][e.Index]; e.Corrupt || h.Streams[e.Stream].Orders[e.Index].Seq != e.Seq || k == 0 || k == len(l.Entries)-1 {
+				*of = never
+			} else {
+				*of++
 			}
 		}
 	}
-	for i := range h.Logs {
-		if l := &h.Logs[i]; l.Error == "" && len(l.Entries) > 0 {
-			want[l.Partition.String()]++
-			look(l.Entries)
+	return have, copies
+}
+
+// everywhereOnce marks the acknowledged orders that are at their place in every copy
+// that has anything, and downstream, and nowhere else.
+func everywhereOnce(h *history.History) [][]bool {
+	have, copies := once(h)
+	sunk, highest, judged := seen(h), map[wire.PartitionID]uint64{}, map[wire.PartitionID]bool{}
+	for i := range h.Sinks {
+		for k := range h.Sinks[i].Entries {
+			highest[h.Sinks[i].Partition] = max(highest[h.Sinks[i].Partition], h.Sinks[i].Entries[k].Seq)
 		}
 	}
-	sunk := seen(h)
-	judged := map[wire.PartitionID]bool{}
 	for _, p := range h.Partitions {
 		judged[p] = h.NoHolder(p) || slices.ContainsFunc(h.Logs, func(l history.Log) bool { return l.Partition == p && l.Error == "" && l.InSync })
-	}
-	highest := map[wire.PartitionID]uint64{} // downstream; the last one leaves no gap
-	for i := range h.Sinks {
-		f := &h.Sinks[i]
-		for j := range f.Entries {
-			highest[f.Partition] = max(highest[f.Partition], f.Entries[j].Seq)
-		}
 	}
 	out := make([][]bool, len(h.Streams))
 	for s := range h.Streams {
 		stream := &h.Streams[s]
+		n, down := copies[stream.Partition], sunk[s] != nil
 		out[s] = make([]bool, len(stream.Orders))
 		for i := range stream.Orders {
-			n, o := want[stream.Partition.String()], &stream.Orders[i]
+			o := &stream.Orders[i]
 			// Where nobody holds anything of the log any more, what is downstream is all there is.
-			anywhere := n > 0 || sunk[s] != nil && judged[stream.Partition]
-			out[s][i] = o.Fate == load.Acked && anywhere && have[s][i] == n && (sunk[s] == nil || sunk[s][i] && o.Seq < highest[stream.Partition])
+			out[s][i] = o.Fate == load.Acked && judged[stream.Partition] && (n > 0 || down) && have[s][i] == n && (!down || sunk[s][i] && o.Seq < highest[stream.Partition])
 		}
 	}
 	return out
