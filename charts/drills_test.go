@@ -84,3 +84,20 @@ func TestDrillExecutors(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeFeaturesNamespace: the Jobs that look at nodes run where their pods are allowed to, and the operator has the
+// rights for it there.
+func TestNodeFeaturesNamespace(t *testing.T) {
+	objects := render(t, "drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools")
+	role := as[rbacv1.Role](t, objects, "Role/tools/og-ordergrid-drills-node-features")
+	if len(role.Rules) != 2 || !slices.Equal(role.Rules[0].Resources, []string{"jobs"}) || !slices.Equal(role.Rules[0].Verbs, []string{"get", "list", "create", "delete"}) || !slices.Equal(role.Rules[1].Verbs, []string{"list"}) {
+		t.Errorf("%+v", role.Rules)
+	}
+	if b := as[rbacv1.RoleBinding](t, objects, "RoleBinding/tools/og-ordergrid-drills-node-features"); b.RoleRef.Name != role.Name || b.Subjects[0].Namespace != "og-system" {
+		t.Errorf("%+v", b)
+	}
+	args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--drill-node-features-namespace=tools") {
+		t.Errorf("args %v", args)
+	}
+}

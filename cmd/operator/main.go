@@ -70,6 +70,7 @@ func command() *cobra.Command {
 	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
 	f.BoolVar(&o.Preflight, "preflight", false, "look at Kubernetes nodes, which takes the right to list and watch them, and say which node lacks what a grid's pods need")
 	f.StringSliceVar(&o.Drill.Namespaces, "drill-namespaces", nil, `namespaces in which FailoverDrills may run, separated by commas; "*" is all (default: none)`)
+	f.StringVar(&o.DrillNodeFeaturesNamespace, "drill-node-features-namespace", "", "namespace of the Jobs that find out which faults a node's kernel can be given; they need NET_ADMIN and SYS_ADMIN (default: the drill's)")
 	f.StringArrayVar(&o.DrillExecutors, "drill-executor", nil, "NAME=URL of a service that makes faults Kubernetes has no means for; may be repeated")
 	f.StringArrayVar(&o.DrillExecutorTokens, "drill-executor-token", nil, "NAME=FILE with the token of such a service; may be repeated")
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")

@@ -34,7 +34,7 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 		return nil, err
 	}
 	injectors := []inject.Injector{
-		&inject.ChaosMesh{Client: live, ProbeImage: o.Drill.Image, ProbePullPolicy: o.Drill.ImagePullPolicy},
+		&inject.ChaosMesh{Client: live, ProbeImage: o.Drill.Image, ProbePullPolicy: o.Drill.ImagePullPolicy, ProbeNamespace: o.DrillNodeFeaturesNamespace},
 		&inject.Grid{Client: live},
 	}
 	services, err := executors(o.DrillExecutors, o.DrillExecutorTokens)

@@ -50,6 +50,8 @@ type Options struct {
 	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens, NAME=FILE each, say
 	// where their tokens are.
 	DrillExecutors, DrillExecutorTokens []string
+	// DrillNodeFeaturesNamespace is where the Jobs run that find out what a node's kernel can do; empty means the drill's.
+	DrillNodeFeaturesNamespace string
 }
 
 // Check names the option that cannot be right.
