@@ -158,6 +158,22 @@ func TestKindCommandLines(t *testing.T) {
 	}
 }
 
+func TestKindIsInspected(t *testing.T) {
+	const name = "ordergrid-1a2b3c4d"
+	k, _ := recordedKind(t, map[string]string{"kind get nodes": name + "-worker " + name + "-control-plane " + name + "-worker2"})
+	if nodes, err := k.Nodes(t.Context()); err != nil || strings.Join(nodes, " ") != name+"-worker "+name+"-worker2" {
+		t.Errorf("nodes %v, %v", nodes, err)
+	}
+	for answer, want := range map[string]string{
+		"4711 2026-11-21T18:00:00Z\n": "process 4711, started 2026-11-21T18:00:00Z", "0 2026-11-21T18:00:00Z\n": "", "nonsense": "error",
+	} {
+		k, _ := recordedKind(t, map[string]string{"docker inspect --format": answer})
+		if boot, err := k.Boot(t.Context(), "w"); boot != want && (want != "error" || err == nil) {
+			t.Errorf("%q is boot %q, %v", answer, boot, err)
+		}
+	}
+}
+
 func TestKindErrorsNameTheNode(t *testing.T) {
 	k, _ := recordedKind(t, nil)
 	if err := k.KillNode(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), "kind get nodes --name ordergrid-1a2b3c4d") {

@@ -18,7 +18,7 @@ const (
 // The kinds of fault the protocol knows. An executor offers some of them.
 const (
 	// NodePowerOff cuts the power of nodes: no process of theirs ends in order.
-	// Taking it back switches them on and waits for nothing else.
+	// Taking it back switches them on.
 	NodePowerOff = "NodePowerOff"
 	// NodeLinkDown takes the network from nodes; all on them goes on running.
 	NodeLinkDown = "NodeLinkDown"

@@ -40,7 +40,7 @@ type Fault struct {
 	Peers      []Pod      `json:"peers,omitempty"`
 	Parameters Parameters `json:"parameters"`
 	// DeadlineSeconds is when the executor takes the fault back by itself,
-	// counted from its injection.
+	// counted from the request.
 	DeadlineSeconds int `json:"deadlineSeconds"`
 }
 

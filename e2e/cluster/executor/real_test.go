@@ -30,7 +30,7 @@ func (p processes) PodProcess(_ context.Context, _, uid string) (int, error) {
 }
 func (processes) OwnNetwork(context.Context, string, int) (bool, error) { return true, nil }
 
-// newPod is one, its address, and a socket's address on this side of the cable.
+// newPod is one, and the address at the other end of its cable.
 func newPod(t *testing.T) (pods processes, pod executor.Pod, peer string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,8 +48,7 @@ func newPod(t *testing.T) (pods processes, pod executor.Pod, peer string) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	pid := cmd.Process.Pid
-	// Both ends are in the namespace of the test's own network: this host's
-	// routes are left alone.
+	// The other end has a namespace as well: this host's routes are left alone.
 	peerCmd := exec.Command("sleep", "300")
 	peerCmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	if err := peerCmd.Start(); err != nil {
