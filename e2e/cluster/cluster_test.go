@@ -100,6 +100,7 @@ nodes:
 - role: control-plane
 - role: worker
   labels:
+    feature.node.kubernetes.io/cpu-cpuid.AVX512F: "true"
     feature.node.kubernetes.io/cpu-model.family: "6"
     feature.node.kubernetes.io/cpu-model.vendor_id: "Intel"
     feature.node.kubernetes.io/pci-0207_15b3.present: "true"
