@@ -178,7 +178,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 		}
 		return fmt.Errorf("look at %s before the fault: %w", names(s.Targets), err)
 	}
-	s.Baseline = string(before)
+	s.Baseline, s.Attempts = string(before), s.Attempts+1
 	if o.recorder != nil && o.recorder.P99 > 0 {
 		s.P99Before = &metav1.Duration{Duration: o.recorder.P99}
 	}
@@ -233,14 +233,30 @@ func (r *Reconciler) inject(ctx context.Context, o *observation) error {
 	if err != nil {
 		return err
 	}
-	s.Attempts++
-	if err := in.Inject(ctx, faultOf(o, s)); err != nil {
+	f := faultOf(o, s)
+	if err := in.Inject(ctx, f); err != nil {
 		if inject.IsPermanent(err) {
 			change(s, failed("the fault could not be injected: "+err.Error()), o.now)
 			return nil
 		}
 		return fmt.Errorf("step %d (%s): %s: %w", s.Index, s.Fault, s.Provider, err)
 	}
+	return r.injectedAtOnce(ctx, o, in, f)
+}
+
+// injectedAtOnce tells the recorder of a fault that is there already. That is not left to the next look: the fault may be
+// one without an API server to look at.
+func (r *Reconciler) injectedAtOnce(ctx context.Context, o *observation, in inject.Injector, f *inject.Fault) error {
+	state, err := in.State(ctx, f)
+	if err != nil || state.Phase != inject.Injected {
+		return nil //nolint:nilerr // the next look asks again
+	}
+	o.step.fault = state
+	d := &decision{do: doInjected, step: to(api.StepWitnessing)}
+	if err := r.tell(ctx, o, d); err != nil {
+		return err
+	}
+	enter(o, current(o.drill), d.step)
 	return nil
 }
 

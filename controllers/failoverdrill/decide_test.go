@@ -122,6 +122,11 @@ func TestDecideStep(t *testing.T) {
 		{"injecting, not asked for", under(api.StepInjecting, fault(inject.Gone), since1s), doInject, "", "", "", ""},
 		{"injecting, not asked for, recorder silent", under(api.StepInjecting, fault(inject.Gone), since1s, silent), doNothing, "", "", "", "waits for the recorder"},
 		{"injecting, never asked for, stale", under(api.StepInjecting, fault(inject.Gone)), doNothing, api.StepWaiting, "", "", "begins again"},
+		{"injecting, never asked for, for the third time", under(api.StepInjecting, fault(inject.Gone), func(o *observation) { current(o.drill).Attempts = 3 }), doNothing, api.StepRecovering, api.StepFailed, "", ""},
+		{"injecting, over already, and seen", under(api.StepInjecting, ended("the API server did not answer")), doInjected, api.StepWitnessing, "", "", ""},
+		{"injecting, over already, and not seen", under(api.StepInjecting, ended("")), doNothing, api.StepRecovering, api.StepFailed, "", ""},
+		{"witnessing, over already, and not seen", under(api.StepWitnessing, second(api.StepWitnessing, time.Second), ended("")), doNothing, api.StepHolding, api.StepFailed, "", ""},
+		{"holding, over a little early by this clock", under(api.StepHolding, second(api.StepHolding, 29*time.Second), held(api.StepDone), ended("")), doNothing, api.StepRecovering, "", "", ""},
 		{"injecting, pending", under(api.StepInjecting, fault(inject.Pending)), doNothing, "", "", "", ""},
 		{"injecting, pending for too long", under(api.StepInjecting, fault(inject.Pending), long), doNothing, api.StepRecovering, api.StepFailed, "", "could not be injected"},
 		{"injecting, there", under(api.StepInjecting, fault(inject.Injected)), doInjected, api.StepWitnessing, "", "", ""},
@@ -200,6 +205,11 @@ func TestDecideStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ended is a fault that its provider has taken back because its time was over.
+func ended(seen string) func(*observation) {
+	return func(o *observation) { o.step.fault = inject.State{Phase: inject.Gone, Ended: true, Seen: seen} }
 }
 
 func held(state api.DrillStepState) func(*observation) {

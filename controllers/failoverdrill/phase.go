@@ -52,6 +52,9 @@ const (
 	finishLimit  = 30 * time.Minute // reading all logs, judging
 )
 
+// maxAttempts is how often a step is begun that was interrupted before its fault.
+const maxAttempts = 3
+
 // How soon the drill is looked at again.
 const (
 	pollFast      = 250 * time.Millisecond // while a fault comes or goes

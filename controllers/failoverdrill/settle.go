@@ -29,7 +29,7 @@ func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case lasted < p.Duration && goneEarly(o, p):
 		return going(o, p, doNothing, &stepChange{state: api.StepRecovering, outcome: api.StepFailed,
 			message: fmt.Sprintf("the fault was over after %s, and not by this drill: %s", rounded(lasted), o.step.fault.Message)}, "is taken back")
-	case lasted < p.Duration:
+	case lasted < p.Duration && !timeOver(o):
 		d := going(o, p, doNothing, nil, "is in place")
 		d.again = min(pollStep, p.Duration-lasted)
 		return d

@@ -177,8 +177,12 @@ func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		return going(o, p, doNothing, failed(fmt.Sprintf("%s: %v", s.Provider, o.step.faultErr)), "could not be injected")
 	case o.step.faultErr != nil:
 		return still(o, p, "is being injected")
-	case f.Phase == inject.Gone && s.Attempts > 0 && f.Ended:
+	case f.Phase == inject.Gone && f.Ended && f.Seen != "": // it took the API server with it, or the operator
+		return going(o, p, doInjected, to(api.StepWitnessing), "was in place")
+	case f.Phase == inject.Gone && f.Ended:
 		return going(o, p, doNothing, failed("the fault was over before it was seen in place: "+f.Message), "could not be injected")
+	case f.Phase == inject.Gone && waited > stale && s.Attempts >= maxAttempts:
+		return going(o, p, doNothing, failed(fmt.Sprintf("it was interrupted %d times before its fault", s.Attempts)), "could not be injected")
 	case f.Phase == inject.Gone && waited > stale:
 		return going(o, p, doNothing, to(api.StepWaiting), "was interrupted before its fault and begins again")
 	case f.Phase == inject.Gone && o.recorder == nil:
@@ -206,7 +210,7 @@ func decideWitnessing(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	if o.step.look.Seen {
 		return going(o, p, doNothing, &stepChange{state: api.StepHolding, witness: api.WitnessSeen, seen: o.step.look.Message}, "is in place")
 	}
-	if lasted < max(p.Duration, witnessLimit(p.Fault.Type)) && !goneEarly(o, p) {
+	if lasted < max(p.Duration, witnessLimit(p.Fault.Type)) && !goneEarly(o, p) && !timeOver(o) {
 		return going(o, p, doNothing, nil, "is in place")
 	}
 	message := o.step.look.Message
@@ -217,9 +221,15 @@ func decideWitnessing(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		message: fmt.Sprintf("within %s nothing shows that the fault has hit: %s", rounded(lasted), message)}, "is in place")
 }
 
-// goneEarly: a fault that should last is not there any more.
+// goneEarly: a fault that should last is not there any more, and not because its time was over.
 func goneEarly(o *observation, p *plan.Step) bool {
-	return p.Duration > 0 && o.step.faultErr == nil && o.step.fault.Phase == inject.Gone
+	return p.Duration > 0 && o.step.faultErr == nil && o.step.fault.Phase == inject.Gone && !o.step.fault.Ended
+}
+
+// timeOver: the provider has taken the fault back by itself, because its time was over. By the operator's clock it may
+// not be, quite.
+func timeOver(o *observation) bool {
+	return o.step.faultErr == nil && o.step.fault.Phase == inject.Gone && o.step.fault.Ended
 }
 
 // witnessLimit is how long a type of fault may take to show itself.
