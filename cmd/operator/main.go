@@ -46,7 +46,6 @@ func command() *cobra.Command {
 			}
 			o.Grid.ImagePullPolicy = corev1.PullPolicy(pullPolicy)
 			o.Probe.ImagePullPolicy = o.Grid.ImagePullPolicy
-			o.Drill.Image, o.Drill.ImagePullPolicy = o.Probe.Image, o.Grid.ImagePullPolicy
 			if err := o.Check(); err != nil {
 				return err
 			}

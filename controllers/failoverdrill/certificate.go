@@ -55,7 +55,7 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 		if err != nil {
 			return err
 		}
-		f.DataLoss, f.Nodes = dataLoss(o.grid, now), dataPorts(now.Pods)
+		f.DataLoss, f.Nodes = dataLoss(o.grid, now), dataPorts(now)
 	}
 	if e := o.drill.Status.Ending; e.Outcome != api.OutcomeComplete {
 		f.Aborted = e.Reason + ": " + e.Message
@@ -74,15 +74,23 @@ func dataLoss(grid *api.OrderGrid, now *plan.Situation) []string {
 	return served(now, records)
 }
 
-// dataPorts of all pods there are: one that took the place of another may have its sink's files.
-func dataPorts(pods []corev1.Pod) (list []string) {
-	for i := range pods {
-		if ip := pods[i].Status.PodIP; ip != "" {
+// dataPorts of all pods there are: one that took the place of another may have its sink's files. A member's address is the
+// one on the grid's own network, where it has one; a pod that is no member of anything has its own.
+func dataPorts(now *plan.Situation) (list []string) {
+	known := map[string]bool{}
+	for i := range now.Partitions {
+		for _, m := range now.Partitions[i].Status.InSync {
+			known[m.PodName] = true
+			list = append(list, m.Address)
+		}
+	}
+	for i := range now.Pods {
+		if ip := now.Pods[i].Status.PodIP; ip != "" && !known[now.Pods[i].Name] {
 			list = append(list, net.JoinHostPort(ip, strconv.Itoa(api.DataPort)))
 		}
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
 }
 
 // contextOf a drill is what stands in its certificate beside what the recorder has seen.

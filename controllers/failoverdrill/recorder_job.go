@@ -28,6 +28,9 @@ const (
 	// nonRoot is the user and group of every container, as in images/.
 	nonRoot int64 = 65532
 
+	// patience with one copy or sink that does not answer at the end; finishLimit bounds all of them.
+	patience = 2 * time.Minute
+
 	// recorderMemory is what a recorder asks for that does not say otherwise: its ledger has 64 bytes and more an order.
 	recorderMemory = "512Mi"
 )
@@ -122,7 +125,7 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, defaults Defau
 		c.ImagePullPolicy = defaults.ImagePullPolicy
 	}
 	if t.Resources != nil {
-		c.Resources = *t.Resources
+		c.Resources = *t.Resources.DeepCopy()
 	} else {
 		c.Resources = corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse(recorderMemory)},
@@ -146,7 +149,7 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid) []string {
 		"--reads", number(ptr.Deref(t.Reads, 0)),
 		"--timeout", t.RequestTimeout.Duration.String(),
 		"--seed", strconv.FormatInt(d.Status.Seed, 10),
-		"--patience", (settleLimit + time.Minute).String(),
+		"--patience", patience.String(),
 		"--http", ":" + strconv.Itoa(recorder.Port),
 		"--node-port", strconv.Itoa(api.HTTPPort),
 		"--dir", dataMount,

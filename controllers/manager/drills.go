@@ -33,8 +33,10 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
+	defaults := o.Drill
+	defaults.Image, defaults.ImagePullPolicy = o.Probe.Image, o.Probe.ImagePullPolicy // the recorder is a command of the probe
 	injectors := []inject.Injector{
-		&inject.ChaosMesh{Client: live, ProbeImage: o.Drill.Image, ProbePullPolicy: o.Drill.ImagePullPolicy, ProbeNamespace: o.DrillNodeFeaturesNamespace},
+		&inject.ChaosMesh{Client: live, ProbeImage: defaults.Image, ProbePullPolicy: defaults.ImagePullPolicy, ProbeNamespace: o.DrillNodeFeaturesNamespace},
 		&inject.Grid{Client: live},
 	}
 	services, err := executors(o.DrillExecutors, o.DrillExecutorTokens)
@@ -50,7 +52,7 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 		Witness:   &witness.Observer{Client: live, Nodes: nodestatus.NewClient(3*time.Second, nil)},
 		Keys:      failoverdrill.StoredKey{Client: live, Live: live, Namespace: ownNamespace(o.LeaderElectionNamespace)},
 		Versions:  versions(mgr, live),
-		Defaults:  o.Drill,
+		Defaults:  defaults,
 	}, nil
 }
 
@@ -100,9 +102,6 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 
 // checkDrills names the option about drills that cannot be right.
 func (o Options) checkDrills() error {
-	if o.Drill.Image == "" {
-		return errors.New("--order-probe-image: empty; the recorder of drills runs it")
-	}
 	if slices.Contains(o.Drill.Namespaces, "") {
 		return errors.New(`--drill-namespaces: an empty name; give names of namespaces, or "*"`)
 	}

@@ -45,7 +45,7 @@ type Options struct {
 	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
 	Grid  ordergrid.Defaults
 	Probe orderprobe.Defaults
-	// Drill has where drills may run, and the defaults for what a FailoverDrill leaves out.
+	// Drill says where drills may run. Its images are the probe's.
 	Drill failoverdrill.Defaults
 	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens, NAME=FILE each, say
 	// where their tokens are.

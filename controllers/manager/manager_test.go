@@ -6,13 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
 
 func TestCheck(t *testing.T) {
-	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}, Drill: failoverdrill.Defaults{Image: "p"}}
+	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}}
 	if err := good.Check(); err != nil {
 		t.Errorf("refused: %v", err)
 	}

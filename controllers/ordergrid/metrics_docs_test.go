@@ -21,6 +21,6 @@ func TestMetricsAreOnThePage(t *testing.T) {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
 	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
-		return strings.HasPrefix(name, "ordergrid_operator_") && !strings.HasPrefix(name, "ordergrid_operator_probe_")
+		return strings.HasPrefix(name, "ordergrid_operator_") && !strings.HasPrefix(name, "ordergrid_operator_probe_") && !strings.HasPrefix(name, "ordergrid_operator_drill_")
 	})
 }
