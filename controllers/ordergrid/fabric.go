@@ -48,7 +48,12 @@ func fabricArgs(grid *api.OrderGrid) []string {
 // keepFabric: further networks may be added, the fabric must stay as spec.fabric has it.
 func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 	want, got := built.Annotations[api.AnnotationNetworks], result.Annotations[api.AnnotationNetworks]
-	if grid.Spec.Fabric == nil || got == want {
+	switch {
+	case grid.Spec.Fabric == nil:
+		return nil
+	case result.Spec.HostNetwork:
+		return &OverlayError{".spec.hostNetwork", "true leaves the pod on its host's network, where Multus adds none", "remove it, or spec.fabric"}
+	case got == want:
 		return nil
 	}
 	field := ".metadata.annotations[" + api.AnnotationNetworks + "]"

@@ -51,6 +51,7 @@ func TestOverlayOfAFabric(t *testing.T) {
 			`spec.podTemplate.metadata.annotations[k8s.v1.cni.cncf.io/networks]: [{"name":"market-data"}] is without the network of spec.fabric; add {"name":"ib-trading","namespace":"trading","interface":"ib1"} to it`},
 		{"another interface", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"[{\"name\":\"ib-trading\",\"namespace\":\"trading\",\"interface\":\"net1\"}]"}}}`, "is without the network of spec.fabric"},
 		{"the short form", `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/networks":"market-data"}}}`, `"market-data" is not a JSON list, in which the fabric could stand beside other networks; write it as`},
+		{"the host's network", `{"spec":{"hostNetwork":true}}`, "spec.podTemplate.spec.hostNetwork: true leaves the pod on its host's network, where Multus adds none; remove it, or spec.fabric"},
 		{"another volume", `{"spec":{"containers":[{"name":"grid-node","volumeMounts":[{"mountPath":"/etc/ordergrid/fabric","name":"mine"}]}]}}`, "would replace a volume that the grid node depends on"},
 		{"a sidecar without limits", `{"spec":{"containers":[{"name":"logs","image":"logs:1"}]}}`,
 			"spec.podTemplate.spec.containers[logs].resources.cpu: without a limit that is its request the pod is not Guaranteed"},

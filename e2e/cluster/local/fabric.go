@@ -76,7 +76,7 @@ func (c *Cluster) FabricUp(ctx context.Context) error {
 	return err
 }
 
-// FabricDown takes the fabric away. Pods that are on it lose it.
+// FabricDown takes the fabric away, with every NetworkAttachmentDefinition. Pods that are on it lose it.
 func (c *Cluster) FabricDown(ctx context.Context) error {
 	plan, unlock, err := c.loadLocked()
 	if err != nil {
@@ -91,6 +91,9 @@ func (c *Cluster) FabricDown(ctx context.Context) error {
 		if err := plan.leaveFabric(ctx, node); err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)
 		}
+	}
+	if err := plan.kubectl(ctx, "multus.yaml", fabricSettings{User: multusUser}, "delete", "--ignore-not-found"); err != nil {
+		return err
 	}
 	_ = ipBatch(ctx, plan.machinePID(switchName), []string{"link del " + fabricBridge}) // none
 	return nil
@@ -218,11 +221,16 @@ func (p *Plan) leaveFabric(ctx context.Context, n Node) error {
 
 // kubectlApply creates or corrects objects of the cluster's own.
 func (p *Plan) kubectlApply(ctx context.Context, template string, settings any) error {
+	return p.kubectl(ctx, template, settings, "apply", "--server-side", "--field-manager=ordergrid-cluster", "--force-conflicts")
+}
+
+// kubectl does something with the objects of a template.
+func (p *Plan) kubectl(ctx context.Context, template string, settings any, verb ...string) error {
 	manifest, err := render(template, settings)
 	if err != nil {
 		return err
 	}
-	_, err = run(ctx, bytes.NewReader(manifest), filepath.Join(p.Bin, "kubectl"), "--kubeconfig", p.kubeconfig(),
-		"apply", "--server-side", "--field-manager=ordergrid-cluster", "--force-conflicts", "-f", "-")
+	args := append(append([]string{"--kubeconfig", p.kubeconfig()}, verb...), "-f", "-")
+	_, err = run(ctx, bytes.NewReader(manifest), filepath.Join(p.Bin, "kubectl"), args...)
 	return err
 }
