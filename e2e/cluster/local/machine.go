@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +83,9 @@ func (p *Plan) spawn(name string) (*os.Process, *os.File, error) {
 		return nil, nil, err
 	}
 	defer read.Close()
+	if err := keepFiles(); err != nil {
+		return nil, nil, err
+	}
 	cmd := exec.Command(p.supervisor(), superviseCommand)
 	cmd.Dir, cmd.Env = "/", machineEnv()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = read, log, log
@@ -94,6 +98,15 @@ func (p *Plan) spawn(name string) (*os.Process, *os.File, error) {
 		return nil, nil, fmt.Errorf("creating the namespaces of %s: %w", name, err)
 	}
 	return cmd.Process, write, nil
+}
+
+// keepFiles has no child inherit what this process was itself given open: a
+// machine runs on for days, and with it a lock its starter's shell held.
+func keepFiles() error {
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keeping open files from a machine: %w", err)
+	}
+	return nil
 }
 
 // supervisor is the copy of this program the machines run; go run deletes its own.

@@ -5,10 +5,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseStartTime(t *testing.T) {
@@ -82,6 +87,29 @@ func TestHolds(t *testing.T) {
 	defer listener.Close()
 	if !holds(nil, "unix:"+socket) {
 		t.Error("a listening socket does not count as ready")
+	}
+}
+
+// TestMachinesInheritNothing: a lock of the shell that switched a machine on
+// was once held for as long as the machine ran.
+func TestMachinesInheritNothing(t *testing.T) {
+	given, err := unix.Open(t.TempDir(), unix.O_RDONLY, 0) // without O_CLOEXEC, as flock(1) passes its lock on
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(given)
+	if err := keepFiles(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("ls", "-1", "/proc/self/fd").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(strings.Fields(string(out)), strconv.Itoa(given)) && given > 3 { // 3 is what ls itself reads
+		t.Errorf("a child has file %d: %q", given, out)
+	}
+	if flags, err := unix.FcntlInt(uintptr(given), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v", flags, err)
 	}
 }
 
