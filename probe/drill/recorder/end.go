@@ -74,6 +74,9 @@ func (r *Recorder) end(ctx context.Context, stopWatching func()) error {
 		r.say("wait for redundancy")
 		r.awaitRedundancy(work, patience)
 	}
+	if asked.Context.Seed == 0 {
+		asked.Context.Seed = int64(r.cfg.Seed & (1<<63 - 1))
+	}
 	r.say("wait for answers")
 	h := r.h
 	d := &history.Drill{Context: asked.Context, Recorder: recorderFacts(), Aborted: asked.Aborted, Full: r.traffic.Ended(), MaxOrders: r.maxOrders}
