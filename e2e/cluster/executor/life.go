@@ -30,9 +30,14 @@ func (s *Server) run(hands Hands, e *entry) {
 // resume takes up a fault of an earlier process.
 func (s *Server) resume(e *entry) {
 	hands, _, err := s.handsFor(s.ctx, e.Fault.Type)
-	if err != nil {
-		s.keep(e, func(e *entry) { e.Status.Message = err.Error() })
-		return
+	for err != nil { // the cluster cannot be looked at: the fault is not forgotten for that
+		s.keep(e, func(e *entry) { e.Status.Message = "cannot be taken up yet: " + err.Error() })
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(retryAfter):
+		}
+		hands, _, err = s.handsFor(s.ctx, e.Fault.Type)
 	}
 	job := e.job()
 	switch e.Status.State {

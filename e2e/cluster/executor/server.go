@@ -76,6 +76,9 @@ func (s *Server) Close() {
 	}
 }
 
+// Active is how many faults are not over.
+func (s *Server) Active() int { return len(s.book.all(true)) }
+
 // handsFor finds who can do a kind of fault, and the offer.
 func (s *Server) handsFor(ctx context.Context, kind string) (Hands, executor.Offer, error) {
 	for _, h := range s.hands {

@@ -20,9 +20,16 @@ type clumsy struct {
 	recoverFailures int // tries that fail
 	recovered       int
 	adoptErr        error
+	offerFailures   int
 }
 
 func (c *clumsy) Offers(context.Context) ([]executor.Offer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.offerFailures > 0 {
+		c.offerFailures--
+		return nil, errors.New("nobody knows the nodes")
+	}
 	return []executor.Offer{{Type: executor.NodePowerOff, Nodes: []string{"n1", "n2"}, MaxDeadlineSeconds: 100}}, nil
 }
 
@@ -143,13 +150,15 @@ func TestRestarts(t *testing.T) {
 		name  string
 		died  executor.State
 		adopt error
+		blind int // times the cluster cannot be looked at
 		ends  executor.State
 	}{
-		{"while injecting", executor.Injecting, nil, executor.Failed},
-		{"injected", executor.Injected, nil, executor.Injected},
-		{"injected, and gone since", executor.Injected, errors.New("the pod is gone"), executor.Recovered},
-		{"while recovering", executor.Recovering, nil, executor.Recovered},
-		{"over", executor.Recovered, nil, executor.Recovered},
+		{"while injecting", executor.Injecting, nil, 0, executor.Failed},
+		{"injected", executor.Injected, nil, 0, executor.Injected},
+		{"injected, and gone since", executor.Injected, errors.New("the pod is gone"), 0, executor.Recovered},
+		{"while recovering", executor.Recovering, nil, 0, executor.Recovered},
+		{"while recovering, and the cluster cannot be seen", executor.Recovering, nil, 1, executor.Recovered},
+		{"over", executor.Recovered, nil, 0, executor.Recovered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -163,7 +172,7 @@ func TestRestarts(t *testing.T) {
 			if _, err := b.add("a", e); err != nil {
 				t.Fatal(err)
 			}
-			hands := &clumsy{adoptErr: c.adopt}
+			hands := &clumsy{adoptErr: c.adopt, offerFailures: c.blind}
 			_, client := serveClumsy(t, dir, hands)
 			wait(t, client, "a", c.ends)
 			if _, err := client.Delete(t.Context(), "a"); err != nil {

@@ -171,6 +171,9 @@ func (s *station) serve(ctx context.Context, listen string) error {
 	if err := front.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	if n := server.Active(); n > 0 {
+		fmt.Fprintf(os.Stderr, "%d faults stay; the next executor takes them up, or take them back with: cluster executor clear\n", n)
+	}
 	return nil
 }
 
