@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
+	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -70,6 +72,7 @@ type setup struct {
 	tags     string
 	args     []string // of the nodes
 	noSink   bool
+	before   int64 // orders in the grid before the recorder comes
 	change   func(*Config)
 }
 
@@ -98,6 +101,7 @@ func start(t *testing.T, s setup) *drill {
 		}
 		_ = d.grid.Stop()
 	})
+	d.fill(s.before)
 	c := Config{Endpoints: d.grid.Endpoints, Replicas: s.replicas, Probes: 2, Rate: 300, Sessions: 2, Reads: 50, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
 		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf}
 	for _, u := range d.grid.HTTP {
@@ -122,6 +126,24 @@ func start(t *testing.T, s setup) *drill {
 	t.Cleanup(stop)
 	go func() { d.ended <- d.rec.Run(ctx) }()
 	return d
+}
+
+// fill puts orders of somebody else into every partition.
+func (d *drill) fill(orders int64) {
+	d.t.Helper()
+	if orders == 0 {
+		return
+	}
+	c, err := client.Dial(d.t.Context(), client.Config{Endpoints: d.grid.Endpoints})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	for _, p := range c.Table() {
+		if err := traffic.Fill(d.t.Context(), c, p.ID, orders); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 // until polls; the limit only turns a hang into a failure.

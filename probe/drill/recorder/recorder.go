@@ -165,10 +165,13 @@ var errStop = errors.New("stop")
 // bases finds where each log ends before the first order.
 func (r *Recorder) bases(ctx context.Context) (out []history.Base, err error) {
 	for _, p := range r.parts {
-		at, err := r.watch.ReadLog(ctx, p, "", 1, func(client.LogEntry) error { return errStop })
-		if err != nil && !errors.Is(err, errStop) && !errors.Is(err, client.ErrSnapshotRequired) {
+		// The first chunk says where the log ends; nothing of it is looked at, and its
+		// beginning may be freed.
+		reader := r.watch.NewLogReader(p, "")
+		if _, err := reader.Next(ctx, func(client.LogEntry) error { return errStop }); err != nil && !errors.Is(err, errStop) {
 			return nil, fmt.Errorf("where the log of %s ends: %w", p, err)
 		}
+		at := reader.End()
 		b := history.Base{Partition: p, Seq: at.CommitSeq}
 		if at.CommitSeq > 0 && at.LastSeq == at.CommitSeq {
 			b.Hash, b.Known = at.LastHash, true
