@@ -1,12 +1,23 @@
 package charts
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
 // TestDrillsNowhere: without a namespace there is no right that could break anything, and the operator is told of none.
@@ -99,5 +110,48 @@ func TestNodeFeaturesNamespace(t *testing.T) {
 	args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--drill-node-features-namespace=tools") {
 		t.Errorf("args %v", args)
+	}
+}
+
+// drill is what the operator does with the chart's rights about FailoverDrills, without Chaos Mesh: it says that this is
+// missing; it starts the recorder of a drill that does not need it; and it lets both go.
+func drill(t *testing.T, cl client.Client) {
+	t.Helper()
+	create := func(name string, fault api.DrillFaultType) *api.FailoverDrill {
+		d := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+			Spec: api.FailoverDrillSpec{GridRef: api.GridReference{Name: "rtd"}, Faults: []api.DrillFault{{Name: "it", Type: fault}}}}
+		if err := cl.Create(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	kill := create("kill", api.FaultPodKill)
+	wait(t, "the operator, with the chart's rights, has missed Chaos Mesh", func(ctx context.Context) error {
+		if err := cl.Get(ctx, client.ObjectKeyFromObject(kill), kill); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(kill.Status.Conditions, api.ConditionPreflight)
+		if c == nil || c.Reason != "FaultNotPossible" || !strings.Contains(c.Message, "Chaos Mesh is not installed") {
+			return fmt.Errorf("condition %+v", c)
+		}
+		return nil
+	})
+	move := create("move", api.FaultHandOver)
+	wait(t, "the operator, with the chart's rights, has started a recorder", func(ctx context.Context) error {
+		if err := cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "move-recorder"}, &batchv1.Job{}); err != nil {
+			return errors.Join(err, cl.Get(ctx, client.ObjectKeyFromObject(move), move), fmt.Errorf("%+v", move.Status.Conditions))
+		}
+		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "move-recorder"}, &corev1.Secret{})
+	})
+	for _, d := range []*api.FailoverDrill{kill, move} {
+		if err := cl.Delete(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, "the operator, with the chart's rights, has let a drill go", func(ctx context.Context) error {
+			if err := cl.Get(ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is there: %w, %+v", err, d.Status.Conditions)
+			}
+			return nil
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/manager"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
@@ -28,7 +29,7 @@ import (
 // the operator, upgraded with a grid in place, uninstalled without taking the grid along.
 func TestRelease(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
-	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace")
+	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace", "--set", "drills.namespaces={default}")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -87,6 +88,7 @@ func TestRelease(t *testing.T) {
 		}
 		return nil
 	})
+	drill(t, cl)
 	stop()
 
 	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--set", "replicas=2"); err != nil {
@@ -114,7 +116,7 @@ func operate(t *testing.T) (stop func()) {
 	cfg.Impersonate.UserName = "system:serviceaccount:og-system:og-ordergrid"
 	mgr, err := manager.New(cfg, manager.Options{
 		MetricsAddress: "0", HealthAddress: "0", Workers: 1, LeaderElection: true, LeaderElectionNamespace: "og-system",
-		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"},
+		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{"default"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +177,7 @@ func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 
 func waitForCRDs(t *testing.T, cl client.Client) {
 	t.Helper()
-	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes"} {
+	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes", "failoverdrills"} {
 		waitForCRD(t, cl, name+".ordergrid.dev")
 	}
 }

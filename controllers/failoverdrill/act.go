@@ -306,7 +306,18 @@ func (r *Reconciler) tell(ctx context.Context, o *observation, d *decision) erro
 		return nil
 	}
 	o.step.record = rec
+	if err != nil || d.do != doInjected || !overAtOnce(s.Type) {
+		return err
+	}
+	// What is measured from the end of a kill begins now, and not when Chaos Mesh's object is gone. The witness comes with
+	// the second word.
+	_, err = c.Tell(ctx, int(s.Index), recorder.Recovered, note(s, "over at once"))
 	return err
+}
+
+// overAtOnce: there is nothing to take back, but what asked for it.
+func overAtOnce(t api.DrillFaultType) bool {
+	return t == api.FaultPodKill || t == api.FaultContainerKill || t == api.FaultPodDelete
 }
 
 // note of a step, for the recorder.

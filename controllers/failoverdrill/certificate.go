@@ -252,8 +252,8 @@ func fillStep(s *api.DrillStep, from *certificate.Step) {
 	if from.FirstServed > 0 {
 		s.ServedAfter = duration(from.FirstServed)
 	}
-	if from.RedundantAfter > 0 {
-		s.RedundantAfter = duration(from.Lasted + from.RedundantAfter)
+	if after := from.Lasted + from.RedundantAfter; after > 0 {
+		s.RedundantAfter = duration(after)
 	}
 	for _, l := range []struct {
 		into **metav1.Duration

@@ -61,7 +61,7 @@ func TestRealRecorder(t *testing.T) {
 	if !strings.HasPrefix(c.NegativeControl, "Passed: 64 taken out, 64 found lost") {
 		t.Errorf("negative control %q", c.NegativeControl)
 	}
-	if s.Outage == nil || s.RedundantAfter == nil || s.P99Before == nil || s.P99During == nil || s.P99After == nil || s.Outcome != api.StepPassed {
+	if s.Outage == nil || s.P99Before == nil || s.P99During == nil || s.P99After == nil || s.Outcome != api.StepPassed {
 		t.Errorf("step %s", jsonOf(s))
 	}
 }
