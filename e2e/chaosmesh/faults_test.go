@@ -31,12 +31,14 @@ func TestFaults(t *testing.T) {
 		{"pod-kill", w.podKill}, {"pod-failure", w.podFailure}, {"container-kill", w.containerKill},
 		{"partition", w.partition}, {"bandwidth", w.bandwidth}, {"delay", w.delay},
 		{"cpu", w.cpu}, {"memory", w.memory}, {"time", w.time},
+		{"partition without manager", w.managerKilled}, {"partition without daemon", w.daemonKilled}, {"cpu without daemon", w.stressorOrphaned},
 	} {
 		ok := t.Run(c.name, func(t *testing.T) {
 			w.T = t
-			spec := w.faults[c.name].Spec
+			name, _, _ := strings.Cut(c.name, " ")
+			spec := w.faults[name].Spec
 			action, _ := spec["action"].(string)
-			fault := nodefeatures.Fault{Kind: w.faults[c.name].Kind, Action: action, Peers: spec["target"] != nil}
+			fault := nodefeatures.Fault{Kind: w.faults[name].Kind, Action: action, Peers: spec["target"] != nil}
 			for i := range reports {
 				if lacks := reports[i].Lacks(fault); len(lacks) > 0 {
 					t.Skip(lacks)
@@ -240,4 +242,46 @@ func (w *ward) time(ctx context.Context) {
 	if after := behind("patient-0"); after.Abs() > time.Minute {
 		w.Errorf("patient-0 is %s behind after the fault", after)
 	}
+}
+
+// restart kills the pods of one of Chaos Mesh's parts and waits for new ones.
+func (w *ward) restart(ctx context.Context, component string) {
+	w.Helper()
+	if _, err := w.mesh.kube.Run(ctx, "-n", Namespace, "delete", "pod", "-l", "app.kubernetes.io/component="+component, "--grace-period=0", "--force"); err != nil {
+		w.Fatal(err)
+	}
+	w.eventually("another "+component, func() error { return w.mesh.wait(ctx) })
+}
+
+// managerKilled: a fault stays while the manager is away, and is taken back by the next one.
+func (w *ward) managerKilled(ctx context.Context) {
+	end := w.inject(ctx, "partition")
+	w.restart(ctx, "controller-manager")
+	if err := w.reaches(ctx, "patient-0", "patient-1"); err == nil {
+		w.Error("the fault went with the manager")
+	}
+	end()
+}
+
+// daemonKilled: what a daemon has put into a pod's network is taken back by the next one.
+func (w *ward) daemonKilled(ctx context.Context) {
+	end := w.inject(ctx, "partition")
+	w.restart(ctx, "chaos-daemon")
+	if err := w.reaches(ctx, "patient-0", "patient-1"); err == nil {
+		w.Error("the fault went with the daemon")
+	}
+	end()
+}
+
+// stressorOrphaned: a stressor ends with the daemon that has started it, and the
+// next daemon, which does not know of it, takes the fault for ended.
+func (w *ward) stressorOrphaned(ctx context.Context) {
+	end := w.inject(ctx, "cpu")
+	w.restart(ctx, "chaos-daemon")
+	before := w.cpuUsed(ctx)
+	time.Sleep(2 * time.Second)
+	if used := w.cpuUsed(ctx) - before; used > time.Second {
+		w.Errorf("%s of processor time in two seconds after the daemon's end", used)
+	}
+	end()
 }
