@@ -151,9 +151,13 @@ func (s *stage) show(ctx context.Context, by inject.Injector, spec api.DrillFaul
 	}
 	defer s.takeBack(ctx, by, f)
 	begin := time.Now()
-	if err := by.Inject(ctx, f); err != nil {
-		s.Fatal(err)
-	}
+	s.until(ctx, "is asked for", func() error {
+		err := by.Inject(ctx, f)
+		if inject.IsPermanent(err) {
+			s.Fatal(err)
+		}
+		return err
+	})
 	s.until(ctx, "is injected", func() (err error) {
 		if f.Said, err = by.State(ctx, f); err == nil && f.Said.Phase != inject.Injected {
 			err = fmt.Errorf("%s: %s", f.Said.Phase, f.Said.Message)

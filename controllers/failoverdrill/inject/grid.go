@@ -109,8 +109,8 @@ func (g *Grid) grid(ctx context.Context, f *Fault) (*api.OrderGrid, error) {
 // annotate changes annotations of an object, and more of it; nil as value removes.
 func (g *Grid) annotate(ctx context.Context, o client.Object, annotations map[string]any, more map[string]any) error {
 	metadata := map[string]any{"annotations": annotations}
-	if v := o.GetResourceVersion(); v != "" {
-		metadata["resourceVersion"] = v // not over what somebody has just changed
+	if _, theirs := annotations[api.AnnotationPreferredPod]; theirs {
+		metadata["resourceVersion"] = o.GetResourceVersion() // not over what a person has just asked for
 	}
 	patch := map[string]any{"metadata": metadata}
 	for k, v := range more {
