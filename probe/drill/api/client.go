@@ -15,9 +15,9 @@ import (
 
 // Bounds of what is read, in bytes.
 const (
-	MaxBody        = 1 << 20 // of a request
-	maxAnswer      = 1 << 20 // of a JSON answer
-	MaxCertificate = 8 << 20 // of a certificate in any form
+	MaxBody        = 1 << 20  // of a request
+	maxAnswer      = 1 << 20  // of a JSON answer
+	MaxCertificate = 64 << 20 // of a certificate in any form: some 2 KiB a step
 )
 
 // requestTimeout of everything but the history.

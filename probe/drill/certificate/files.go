@@ -78,7 +78,7 @@ type Check struct {
 }
 
 // maxSaved bounds what is read of a certificate, in bytes.
-const maxSaved = 8 << 20
+const maxSaved = 64 << 20
 
 // Verify judges the history at path, a file or a directory with HistoryFile in it,
 // and holds it against the certificate and the check sums beside it.

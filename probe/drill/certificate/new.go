@@ -187,5 +187,24 @@ func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
+	return shortened(out)
+}
+
+// maxMoments of a timeline stand in the certificate; the history has all changes.
+const maxMoments = 64
+
+// shortened keeps what the recorder saw and the first of what nodes told: a step that
+// hits a machine with many partitions makes hundreds.
+func shortened(all []Moment) []Moment {
+	more := len(all) - maxMoments
+	if more <= 0 {
+		return all
+	}
+	out := slices.Clone(all)
+	for i := len(out) - 1; i >= 0 && more > 0; i-- {
+		if out[i].Who != "recorder" {
+			out, more = slices.Delete(out, i, i+1), more-1
+		}
+	}
 	return out
 }

@@ -149,7 +149,7 @@ func TestClientIsBounded(t *testing.T) {
 			return
 		}
 		chunk := make([]byte, 1<<20)
-		for range 64 {
+		for range 70 {
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
@@ -160,7 +160,7 @@ func TestClientIsBounded(t *testing.T) {
 	if _, err := c.State(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL+api.PathState) {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Certificate(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 8388608 bytes") {
+	if _, err := c.Certificate(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
 		t.Errorf("%v", err)
 	}
 	if n, err := c.History(t.Context(), io.Discard, 1<<20); err == nil || n > 1<<20+1 || !strings.Contains(err.Error(), s.URL+api.PathHistory) {
