@@ -98,7 +98,7 @@ func (r *Reconciler) contextOf(ctx context.Context, o *observation) recorder.Con
 	d := o.drill
 	out := recorder.Context{
 		Drill: d.Namespace + "/" + d.Name, UID: string(d.UID), Grid: d.Namespace + "/" + d.Spec.GridRef.Name,
-		Suite: string(d.Spec.Suite), Seed: d.Status.Seed, StepsAsked: len(o.plan), Expect: expectDrill(&d.Spec),
+		Suite: string(d.Spec.Suite), Seed: d.Status.Seed, StepsAsked: int(d.Status.PlannedSteps), Expect: expectDrill(&d.Spec),
 		Spec: jsonOf(d.Spec), Providers: map[string]string{}, Images: map[string]string{}, Versions: map[string]string{},
 	}
 	if out.Suite == "" {
