@@ -23,6 +23,7 @@ type drillFlags struct {
 	cfg  recorder.Config
 	fix  string
 	http string
+	seed int64
 }
 
 func drillCommand() *cobra.Command {
@@ -54,9 +55,9 @@ it), 2 wrong command line, 4 there is none.`,
 	set.IntVar(&c.Orders, "insider-orders", 20, "orders per second at every node, beside the probes")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
 	set.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
-	set.Uint64Var(&c.Seed, "seed", 0, "of what the recorder itself chooses; 0 draws one")
+	set.Int64Var(&f.seed, "seed", 0, "of what the recorder itself chooses; 0 draws one")
 	set.DurationVar(&c.Patience, "patience", time.Minute, "how long connecting, and reading a copy or sink at the end, may take")
-	set.DurationVar(&c.GapLimit, "gap-limit", 250*time.Millisecond, "longest time a session may be without an acknowledgement in a calm time")
+	set.DurationVar(&c.GapLimit, "gap-limit", 250*time.Millisecond, "longest time a session may be without an acknowledgement in a calm time; at least four times that between two orders of a session")
 	set.Int64Var(&c.MaxOrders, "max-orders", 0, "orders the ledger has room for (default: what the memory limit allows)")
 	set.IntVar(&c.NodePort, "node-port", 9400, "HTTP port of grid nodes, which tell of changes of their configuration there; 0: not asked")
 	set.StringSliceVar(&c.NodeHTTP, "node-http", nil, "host:port of the nodes' HTTP ports, where each has its own")
@@ -73,7 +74,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	if c.Token == "" {
 		return usage(fmt.Errorf("$%s is empty: set the token that whoever drives the drill sends", api.TokenVariable))
 	}
-	for c.Seed == 0 {
+	for c.Seed = uint64(f.seed); c.Seed == 0; {
 		c.Seed = drawSeed()
 	}
 	out := &lines{w: cmd.OutOrStdout()}

@@ -195,6 +195,18 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// Where a session has an order every half second, a gap of that length is calm.
+func TestGapLimitOfALowRate(t *testing.T) {
+	for rate, want := range map[int]time.Duration{4: 2 * time.Second, 100: 250 * time.Millisecond} {
+		c := config()
+		c.Rate, c.GapLimit = rate, 250*time.Millisecond
+		r, err := New(c)
+		if err != nil || r.State().GapLimit != want {
+			t.Errorf("%d orders/s over %d sessions: %v, gap limit %s, want %s", rate, c.Sessions, err, r.State().GapLimit, want)
+		}
+	}
+}
+
 func TestRoomFor(t *testing.T) {
 	for _, c := range []struct {
 		limit    int64

@@ -53,6 +53,8 @@ func New(cfg Config) (*Recorder, error) {
 	if cfg.Say == nil {
 		cfg.Say = func(string, ...any) {}
 	}
+	// A session that has an order every second is not without service in between.
+	cfg.GapLimit = max(cfg.GapLimit, 4*time.Duration(cfg.Sessions)*time.Second/time.Duration(cfg.Rate))
 	r := &Recorder{cfg: cfg, maxOrders: cfg.MaxOrders, finish: make(chan struct{}), phase: api.Preparing, nodeHTTP: newNodes(cfg)}
 	limit, of := memoryLimit()
 	limitMemory(limit)
