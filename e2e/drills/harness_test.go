@@ -61,13 +61,14 @@ func prepare(ctx context.Context, t *testing.T) *field {
 		t.Cleanup(func() { f.removeMesh() })
 	}
 	executor := f.startExecutor(ctx)
+	// The operator's rights for drills are in this namespace, so it has to be there first.
+	t.Cleanup(func() { f.removeNamespace() })
+	f.must(f.kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+namespace+`"}}`)))
 	_, err = f.kube.Install(ctx, kube.Chart{Path: filepath.Join(root, "charts/ordergrid"), Release: "ordergrid", Namespace: "ordergrid-system",
 		Set: append([]string{"drills.namespaces={" + namespace + "}"}, executor...)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.removeNamespace() })
-	f.must(f.kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+namespace+`"}}`)))
 	return f
 }
 
