@@ -4,6 +4,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -81,6 +82,9 @@ type Repetition struct {
 
 // New judges a history.
 func New(h *history.History) (*Report, *validate.Result, error) {
+	if h.Drill != nil {
+		return nil, nil, errors.New("this is the history of a drill: order-probe certify judges it")
+	}
 	s, err := scenarios.Find(h.Scenario)
 	if err != nil {
 		return nil, nil, err

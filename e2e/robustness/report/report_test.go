@@ -134,7 +134,11 @@ func calmGap(h *history.History) {
 
 func TestUnknownScenario(t *testing.T) {
 	h := quick()
-	h.Scenario = "flood"
+	h.Drill = &history.Drill{}
+	if _, _, err := New(h); err == nil || !strings.Contains(err.Error(), "order-probe certify") {
+		t.Errorf("of a drill: %v", err)
+	}
+	h.Scenario, h.Drill = "flood", nil
 	if _, _, err := New(h); err == nil || !strings.Contains(err.Error(), "allowed: calm, kill-primary") {
 		t.Fatalf("got %v", err)
 	}

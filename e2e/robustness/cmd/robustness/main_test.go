@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		"no program":       {[]string{"run", "--grid-node", "/nowhere/grid-node", "--out", t.TempDir()}, 3, "/nowhere/grid-node"},
 		"validate nothing": {[]string{"validate"}, 2, "name the history.gz"},
 		"validate no file": {[]string{"validate", "/nowhere"}, 3, "/nowhere"},
-		"validate junk":    {[]string{"validate", junk}, 3, "allowed: a file that `robustness run` wrote"},
+		"validate junk":    {[]string{"validate", junk}, 3, "allowed: a history that a drill or `robustness run` wrote"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if code, text := call(t, c.args...); code != c.code || !strings.Contains(text, c.want) {
