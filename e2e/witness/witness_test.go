@@ -193,11 +193,14 @@ func (s *stage) takeBack(ctx context.Context, by inject.Injector, f *inject.Faul
 		}
 		return err
 	})
-	left, err := by.Leftovers(ctx, s.drill)
-	if err != nil || len(left) > 0 {
-		s.Errorf("left behind: %q, %v", left, err)
-	}
 	s.Logf("taken back after %s", time.Since(begin).Round(time.Millisecond))
+	s.until(ctx, "nothing is left behind", func() error {
+		left, err := by.Leftovers(ctx, s.drill)
+		if len(left) > 0 {
+			err = errors.Join(err, fmt.Errorf("%q", left))
+		}
+		return err
+	})
 }
 
 // fault resolves the roles: the primary of partition 0, and the others as its peers.

@@ -23,7 +23,7 @@ type Injector interface {
 
 	// Supports says for every type of the scope whether the provider can make it there. The answer may be Asking for
 	// the first calls: something has to be tried on the nodes first. Call again after a second, with the same scope.
-	// What it tried with is gone once no answer is Asking; RecoverAll removes it as well.
+	// What it tried with is being removed once no answer is Asking; RecoverAll removes it as well.
 	Supports(ctx context.Context, scope *Scope) (map[api.DrillFaultType]Answer, error)
 
 	// Inject asks for the fault, or finds that it was asked for. That it is asked for does not say that it is there:
