@@ -24,7 +24,7 @@ func everything() *Registry {
 	r.host.usage = func() (processUsage, bool) { return processUsage{1, 2, 3, 4}, true }
 	r.host.group = func() *cgroup.Group { return &cgroup.Group{} }
 	r.host.read = func(*cgroup.Group) cgroup.Stats {
-		return cgroup.Stats{CPUTime: 1, CPU: &cgroup.CPU{Periods: 10, Throttled: 1, ThrottledTime: 5e6}, Memory: &cgroup.Memory{Used: 1, Limit: 2, Events: map[string]uint64{"oom": 1}},
+		return cgroup.Stats{CPUTime: 1, CPU: &cgroup.CPU{Periods: 10, Throttled: 1, ThrottledTime: 5e6}, Memory: &cgroup.Memory{Used: 1, Anonymous: 1, Limit: 2, Events: map[string]uint64{"oom": 1}},
 			Waits: []cgroup.Wait{{Resource: "cpu", Kind: "some", Time: 1}}}
 	}
 	return r

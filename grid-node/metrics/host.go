@@ -41,13 +41,14 @@ var (
 	cgroupPeriods   = desc("cgroup_cpu_periods_total", "Accounting periods of the CPU quota of the control group.")
 	cgroupThrottles = desc("cgroup_cpu_throttled_periods_total", "Accounting periods in which the control group was stopped for having used its CPU quota.")
 	cgroupThrottled = desc("cgroup_cpu_throttled_seconds_total", "Time for which the control group was stopped for having used its CPU quota, all cores together.")
+	cgroupAnonymous = desc("cgroup_memory_anonymous_bytes", "Memory of the control group that is no page cache.")
 	cgroupMemory    = desc("cgroup_memory_used_bytes", "Memory of the control group, page cache included.")
 	cgroupLimit     = desc("cgroup_memory_limit_bytes", "Memory limit of the control group; absent without one.")
 	cgroupEvents    = desc("cgroup_memory_events_total", "What happened at the memory limits of the control group: low, high, max, oom, oom_kill.", "event")
 	cgroupWaits     = desc("cgroup_pressure_seconds_total", "Time in which some or all tasks of the control group stood still for want of a resource: cpu, memory, io.", "resource", "kind")
 )
 
-var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupLimit, cgroupEvents, cgroupWaits, ifaceBytes, ifacePackets}
+var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupAnonymous, cgroupLimit, cgroupEvents, cgroupWaits, ifaceBytes, ifacePackets}
 
 // Describe implements prometheus.Collector.
 func (h *host) Describe(ch chan<- *prometheus.Desc) {
@@ -83,6 +84,9 @@ func (e emitter) cgroup(s cgroup.Stats) {
 	}
 	if m := s.Memory; m != nil {
 		e.gauge(cgroupMemory, float64(m.Used))
+		if m.Anonymous > 0 {
+			e.gauge(cgroupAnonymous, float64(m.Anonymous))
+		}
 		if m.Limit > 0 {
 			e.gauge(cgroupLimit, float64(m.Limit))
 		}

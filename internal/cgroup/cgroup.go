@@ -20,6 +20,7 @@ import (
 type Group struct {
 	v2          string // directory in the unified hierarchy, "" if there is none
 	cpu, memory string // directories of the version 1 controllers, "" where v2 has them
+	cpuacct     string // another one, on most systems the same as cpu
 }
 
 // ErrNone means that the process is in no control group that can be read.
@@ -49,6 +50,9 @@ func find(proc, root string) (*Group, error) {
 	}
 	g := &Group{}
 	for _, c := range groups {
+		if c.HierarchyID != 0 && has(c.Controllers, "cpuacct") {
+			g.cpuacct = directory(mounts, "cgroup", "cpuacct", c.Path, root, "cpuacct.usage")
+		}
 		switch {
 		case c.HierarchyID == 0:
 			g.v2 = directory(mounts, "cgroup2", "", c.Path, root, "cgroup.controllers")

@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 			"sys/fs/cgroup/memory.events": "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\n",
 			"sys/fs/cgroup/cpu.pressure":  "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=2\n",
 		}, Stats{CPUTime: 5 * time.Microsecond, CPU: &CPU{10, 3, 1500 * time.Microsecond},
-			Memory: &Memory{1000, 4000, map[string]uint64{"low": 0, "high": 1, "max": 2, "oom": 3, "oom_kill": 4}},
+			Memory: &Memory{1000, 4000, map[string]uint64{"low": 0, "high": 1, "max": 2, "oom": 3, "oom_kill": 4}, 0},
 			Waits:  []Wait{{"cpu", "some", 7 * time.Microsecond}, {"cpu", "full", 2 * time.Microsecond}}}},
 		"version 2 on the host, no limits": {map[string]string{
 			"proc/17/cgroup": "0::/system.slice/grid.service\n", "proc/17/mountinfo": mountV2,
@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 			"sys/fs/cgroup/system.slice/grid.service/memory.current":     "9\n",
 			"sys/fs/cgroup/system.slice/grid.service/memory.max":         "max\n",
 			"sys/fs/cgroup/system.slice/grid.service/cpu.stat":           "usage_usec 5\n",
-		}, Stats{CPUTime: 5 * time.Microsecond, Memory: &Memory{9, 0, map[string]uint64{}}}},
+		}, Stats{CPUTime: 5 * time.Microsecond, Memory: &Memory{9, 0, map[string]uint64{}, 0}}},
 		"version 1": {map[string]string{
 			"proc/17/cgroup": "3:cpuacct,cpu:/a\n4:memory:/a\n0::/\n", "proc/17/mountinfo": mountV1,
 			"sys/fs/cgroup/cpu/a/cpuacct.usage":            "77\n",
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 			"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
 			"sys/fs/cgroup/memory/a/memory.failcnt":        "6\n",
 			"sys/fs/cgroup/memory/a/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
-		}, Stats{CPUTime: 77, CPU: &CPU{8, 2, 99}, Memory: &Memory{5, 0, map[string]uint64{"max": 6, "oom_kill": 1}}}},
+		}, Stats{CPUTime: 77, CPU: &CPU{8, 2, 99}, Memory: &Memory{5, 0, map[string]uint64{"max": 6, "oom_kill": 1}, 0}}},
 		"version 1, only the group is mounted": {map[string]string{
 			"proc/17/cgroup": "3:cpuacct,cpu:/docker/abc\n", "proc/17/mountinfo": mountV1Bound,
 			"sys/fs/cgroup/cpu/cpu.stat": "nr_periods 1\nnr_throttled 1\nthrottled_time 1\n",

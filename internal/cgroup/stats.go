@@ -34,6 +34,8 @@ type Memory struct {
 	// Events count what happened at the limits; the keys are those of memory.events:
 	// low, high, max, oom, oom_kill. Version 1 knows max and oom_kill.
 	Events map[string]uint64
+	// Anonymous is the part of Used that is no page cache; 0: not known.
+	Anonymous uint64
 }
 
 // Wait for one resource.
@@ -64,7 +66,7 @@ func (g *Group) readCPUTime() time.Duration {
 	if m := pairs(g.v2, "cpu.stat"); m["usage_usec"] != nil {
 		return duration(*m["usage_usec"], time.Microsecond)
 	}
-	n, _ := number(g.cpu, "cpuacct.usage") // on every system known the two controllers of version 1 are mounted as one
+	n, _ := number(g.cpuacct, "cpuacct.usage")
 	return duration(n, time.Nanosecond)
 }
 
@@ -82,6 +84,7 @@ func (g *Group) readMemory() *Memory {
 	if used, ok := number(g.v2, "memory.current"); ok {
 		m := &Memory{Used: used, Events: map[string]uint64{}}
 		m.limit(g.v2, "memory.max")
+		m.Anonymous = value(pairs(g.v2, "memory.stat"), "anon")
 		for name, n := range pairs(g.v2, "memory.events") {
 			m.Events[name] = *n
 		}
@@ -90,6 +93,7 @@ func (g *Group) readMemory() *Memory {
 	if used, ok := number(g.memory, "memory.usage_in_bytes"); ok {
 		m := &Memory{Used: used, Events: map[string]uint64{}}
 		m.limit(g.memory, "memory.limit_in_bytes")
+		m.Anonymous = value(pairs(g.memory, "memory.stat"), "total_rss")
 		if n, ok := number(g.memory, "memory.failcnt"); ok {
 			m.Events["max"] = n
 		}

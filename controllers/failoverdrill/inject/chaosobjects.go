@@ -149,7 +149,7 @@ func stressParts(f *Fault) ([]object, error) {
 		}
 		stressors["cpu"] = map[string]any{"workers": int64(*p.CPUWorkers), "load": load}
 	case f.Spec.Type == api.FaultMemoryStress && p != nil && p.Memory.Value() > 0:
-		stressors["memory"] = map[string]any{"workers": int64(1), "size": strconv.FormatInt(p.Memory.Value(), 10) + "B"}
+		stressors["memory"] = map[string]any{"workers": int64(1), "size": strconv.FormatInt((p.Memory.Value()+(1<<20)-1)>>20, 10) + "MB"}
 	default:
 		return nil, permanent("%s: neither stress.cpuWorkers nor stress.memory says how much; give cpuWorkers: 2 or memory: 256Mi", f.Spec.Type)
 	}

@@ -49,7 +49,9 @@ func (o *Observer) seeClocks(ctx context.Context, f *inject.Fault, before *sight
 
 // clockError is how far a shift may be from what was asked for: the two readings of one answer are some microseconds apart,
 // and a process that is held up between them adds to it.
-func clockError(asked time.Duration) time.Duration { return 5*time.Millisecond + asked.Abs()/10 }
+func clockError(asked time.Duration) time.Duration {
+	return 5*time.Millisecond + min(asked.Abs()/10, 100*time.Millisecond)
+}
 
 // judgeClocks: the clocks asked for moved by the offset asked for, in every process.
 func judgeClocks(f *inject.Fault, before, now *sight) Result {

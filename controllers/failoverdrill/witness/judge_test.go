@@ -83,6 +83,11 @@ func TestJudgeLinks(t *testing.T) {
 	loss, double := network(api.FaultNetworkLoss, nil), network(api.FaultNetworkDuplicate, nil)
 	narrow := network(api.FaultNetworkBandwidth, nil)
 	rtt := func(d time.Duration) func(*linkSight) { return func(l *linkSight) { l.RTT = int64(d) } }
+	slowed := func(d time.Duration) *sight { // at both ends
+		s := both(rtt(d))
+		s.Links[1].RTT = int64(d)
+		return s
+	}
 	resent := func(n uint64) func(*linkSight) { return func(l *linkSight) { l.Resent = n } }
 	ended := func(boots map[string]string, silent map[string]string) *sight {
 		return &sight{Boots: boots, Silent: silent}
@@ -100,10 +105,11 @@ func TestJudgeLinks(t *testing.T) {
 		"a second connection lives": {cut, both(nil), &sight{Boots: here, Links: []linkSight{link("g-s0-0", "g-s0-1", func(l *linkSight) { l.Quiet = int64(time.Second) }), link("g-s0-0", "g-s0-1", func(l *linkSight) { l.Kind = "liveness" })}},
 			false, "longest silence"},
 
-		"delayed":               {delay, both(nil), both(rtt(15 * time.Millisecond)), true, "15ms, before 200"},
-		"delayed by too little": {delay, both(nil), both(rtt(9 * time.Millisecond)), false, "seen when 10ms longer"},
-		"slow before":           {delay, both(rtt(15 * time.Millisecond)), both(rtt(16 * time.Millisecond)), false, "16ms"},
-		"no latency asked for":  {network(api.FaultNetworkDelay, nil), both(nil), both(rtt(time.Second)), false, "0s"},
+		"delayed":               {delay, both(nil), slowed(15 * time.Millisecond), true, "15ms, before 200"},
+		"delayed by too little": {delay, both(nil), slowed(9 * time.Millisecond), false, "seen when 10ms longer"},
+		"an answer held back":   {delay, both(nil), both(rtt(40 * time.Millisecond)), false, "200"},
+		"slow before":           {delay, slowed(15 * time.Millisecond), slowed(16 * time.Millisecond), false, "16ms"},
+		"no latency asked for":  {network(api.FaultNetworkDelay, nil), both(nil), slowed(time.Second), false, "0s"},
 
 		"lost":                 {loss, both(resent(40)), both(resent(43)), true, "3 segments"},
 		"none lost":            {loss, both(resent(40)), both(resent(42)), false, "2 segments"},
@@ -112,9 +118,9 @@ func TestJudgeLinks(t *testing.T) {
 		"doubled":              {double, both(nil), both(func(l *linkSight) { l.Doubled = 9 }), true, "9 segments came twice"},
 		"lost is not doubled":  {double, both(nil), both(resent(99)), false, "0 segments came twice"},
 
-		"narrow: it queues": {narrow, both(nil), both(rtt(8 * time.Millisecond)), true, "8ms"},
+		"narrow: it queues": {narrow, both(nil), slowed(8 * time.Millisecond), true, "8ms"},
 		"narrow: it drops":  {narrow, both(nil), both(resent(5)), true, "5 segments"},
-		"wide enough":       {narrow, both(nil), both(rtt(2 * time.Millisecond)), false, "5ms longer"},
+		"wide enough":       {narrow, both(nil), slowed(2 * time.Millisecond), false, "5ms longer"},
 
 		"a client at the other end": {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "recorder"), both(nil), both(resent(99)), false, "no grid node"},
 		"another shard":             {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "g-s1-0"), both(nil), both(resent(99)), false, "no grid node"},

@@ -117,13 +117,13 @@ func judgeDelay(f *inject.Fault, was, is []linkSight, way string) (bool, string)
 	if n := f.Spec.Network; n != nil && n.Latency != nil {
 		asked = n.Latency.Duration
 	}
-	before, now := longest(was), longest(is)
+	before, now := shortest(was), shortest(is)
 	what := fmt.Sprintf("between %s a round trip takes %s, before %s (seen when %s longer)", way, now.Round(10*time.Microsecond), before.Round(10*time.Microsecond), asked/delayPart)
 	return asked > 0 && now-before >= asked/delayPart, what
 }
 
 func judgeNarrow(was, is []linkSight, way string) (bool, string) {
-	before, now := longest(was), longest(is)
+	before, now := shortest(was), shortest(is)
 	resent, queued := risen(was, is, func(l linkSight) uint64 { return l.Resent }), int64(0)
 	for _, l := range is {
 		queued = max(queued, l.Queued)
@@ -133,10 +133,17 @@ func judgeNarrow(was, is []linkSight, way string) (bool, string) {
 	return now-before >= narrowRTT || resent >= segmentsMeant, what
 }
 
-// longest smoothed round trip of the connections that orders are copied over; the others carry too little to tell.
-func longest(links []linkSight) (rtt time.Duration) {
+// idle connections have no round trips of now.
+const idle = time.Second
+
+// shortest smoothed round trip of the connections of a pair on which something was sent just now. What takes longer may be
+// an acknowledgement that the other end's kernel held back to save a packet, up to 40 ms; what is on the way between the
+// two is added to every connection.
+func shortest(links []linkSight) (rtt time.Duration) {
 	for _, l := range links {
-		rtt = max(rtt, time.Duration(l.RTT))
+		if v := time.Duration(l.RTT); v > 0 && time.Duration(l.Idle) < idle && (rtt == 0 || v < rtt) {
+			rtt = v
+		}
 	}
 	return rtt
 }

@@ -29,6 +29,7 @@ type linkSight struct {
 	Doubled   uint64 `json:"d,omitempty"` // segments the other end got twice
 	Quiet     int64  `json:"q,omitempty"` // age of the last that came
 	Queued    int64  `json:"w,omitempty"` // bytes that wait here
+	Idle      int64  `json:"z,omitempty"` // age of the last that was sent: without any, the round trip is an old one
 }
 
 // seeLinks asks both ends: of a fault in one direction only one of them may show something, and one may be out of reach.
@@ -70,7 +71,7 @@ func (o *Observer) seeLinks(ctx context.Context, f *inject.Fault, before *sight)
 func lookAtLink(pod, boot string, c *nodestatus.Connection) linkSight {
 	l := linkSight{From: pod, Boot: boot, To: c.Pod, Kind: c.Kind, Ends: c.Local + ">" + c.Remote, Interface: c.Interface, Quiet: c.HeardAgoNs, Queued: c.Buffered}
 	if t := c.TCP; t != nil {
-		l.RTT, l.Resent, l.Doubled = t.RTTNs, t.Retransmits, t.DSACKDups
+		l.RTT, l.Resent, l.Doubled, l.Idle = t.RTTNs, t.Retransmits, t.DSACKDups, t.SentAgoNs
 		l.Queued += int64(t.NotSent)
 		if l.Quiet == 0 {
 			l.Quiet = t.ReceivedAgoNs

@@ -20,7 +20,7 @@ type loadSight struct {
 	Others float64 `json:"o"`
 	// Waiting is the part of the time for which a loop of the grid node was ready and had no core.
 	Waiting float64 `json:"w"`
-	Memory  float64 `json:"m"` // bytes
+	Memory  float64 `json:"m"` // bytes of others: of the container, without page cache and what the grid node has
 	Killed  float64 `json:"k"` // times the kernel killed something for want of memory
 }
 
@@ -67,7 +67,7 @@ func lookAtLoad(first, second *scrape.Reading) loadSight {
 	l := loadSight{
 		Others:  -1,
 		Waiting: rate(func(r *scrape.Reading) float64 { return r.Sum("loop_run_queue_seconds_total") }),
-		Memory:  second.Sum("cgroup_memory_used_bytes"),
+		Memory:  second.Sum("cgroup_memory_anonymous_bytes") - second.Total("process_resident_memory_bytes"),
 		Killed:  second.Sum("cgroup_memory_events_total", "event", "oom_kill"),
 	}
 	if second.Has("cgroup_cpu_seconds_total") {
@@ -106,8 +106,8 @@ func judgeCPU(f *inject.Fault, before, now *sight) Result {
 	})
 }
 
-// memoryPart is the part of the memory asked for by which the container's has to grow: the kernel gives some of its page
-// cache for it.
+// memoryPart is the part of the memory asked for by which that of others in the container has to grow. The grid node's own
+// grows with every order, the page cache with every line of the sink: neither counts.
 const memoryPart = 2 // one half
 
 func judgeMemory(f *inject.Fault, before, now *sight) Result {
@@ -117,13 +117,15 @@ func judgeMemory(f *inject.Fault, before, now *sight) Result {
 	}
 	return everyLoad(before, now, func(was, is loadSight) (bool, string) {
 		grown := is.Memory - was.Memory
-		what := fmt.Sprintf("the container of %s uses %.0f MiB more than before (seen from %.0f MiB)", was.Pod, grown/(1<<20), asked/memoryPart/(1<<20))
+		what := fmt.Sprintf("beside the grid node, %[2]s MiB more are used in the container of %[1]s than before (seen from %[3]s MiB)", was.Pod, mebi(grown), mebi(asked/memoryPart))
 		if is.Killed > was.Killed {
 			return true, what + fmt.Sprintf("; the kernel killed %.0f processes in it", is.Killed-was.Killed)
 		}
 		return asked > 0 && grown >= asked/memoryPart, what
 	})
 }
+
+func mebi(bytes float64) string { return strconv.FormatFloat(bytes/(1<<20), 'f', 0, 64) }
 
 func everyLoad(before, now *sight, judge func(was, is loadSight) (bool, string)) Result {
 	r := Result{Seen: len(before.Loads) > 0}

@@ -191,8 +191,10 @@ func TestSeeLinks(t *testing.T) {
 	}
 	w.peers("10.1.0.1", "g-s0-0", connection("g-s0-1", time.Millisecond, 200*time.Microsecond))
 	before := w.baseline(f)
-	// Only the other end shows it.
+	// A held back answer is no delay; that is at every connection.
 	w.peers("10.1.0.2", "g-s0-1", connection("g-s0-0", time.Millisecond, 12*time.Millisecond))
+	w.expect(f, before, false, "200")
+	w.peers("10.1.0.1", "g-s0-0", connection("g-s0-1", time.Millisecond, 12*time.Millisecond))
 	w.expect(f, before, true, "(net1) a round trip takes 12ms")
 
 	// Cut off from everything, the operator's questions included.
@@ -235,16 +237,16 @@ func TestSeeLoadAndSinks(t *testing.T) {
 ordergrid_node_cgroup_cpu_seconds_total 10
 # TYPE process_cpu_seconds_total counter
 process_cpu_seconds_total 9
-# TYPE ordergrid_node_cgroup_memory_used_bytes gauge
-ordergrid_node_cgroup_memory_used_bytes 1e8
+# TYPE ordergrid_node_cgroup_memory_anonymous_bytes gauge
+ordergrid_node_cgroup_memory_anonymous_bytes 1e8
 # TYPE ordergrid_node_write_behind_errors_total counter
 ordergrid_node_write_behind_errors_total 1
 `)
 	memory := w.fault(api.DrillFault{Type: api.FaultMemoryStress, Stress: &api.StressFault{Memory: "64Mi"}})
 	errors := w.fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Errno: ptr.To[int32](5)}})
 	beforeMemory, beforeErrors := w.baseline(memory), w.baseline(errors)
-	w.page("10.1.0.1", "/metrics", `# TYPE ordergrid_node_cgroup_memory_used_bytes gauge
-ordergrid_node_cgroup_memory_used_bytes 1.6e8
+	w.page("10.1.0.1", "/metrics", `# TYPE ordergrid_node_cgroup_memory_anonymous_bytes gauge
+ordergrid_node_cgroup_memory_anonymous_bytes 1.6e8
 # TYPE ordergrid_node_write_behind_errors_total counter
 ordergrid_node_write_behind_errors_total 4
 `)
