@@ -59,6 +59,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	t.Parallel() // most of the time goes into waiting for the API server
 	b := &bench{t: t, client: mustClient(t, envtest.Config(t)), clock: clocktesting.NewFakePassiveClock(time.Now()), gridName: "rtd"}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "drill-"}}
 	if err := b.client.Create(t.Context(), ns); err != nil {
