@@ -39,6 +39,8 @@ const (
 	gridName  = "seen"
 	// patience is what a fault may take to be injected, seen, or taken back.
 	patience = 90 * time.Second
+	// calm is for how long the grid has to be redundant before it is broken again: what a fault did may show only now.
+	calm = 5 * time.Second
 )
 
 // stage is the grid that is broken, and who breaks it.
@@ -91,6 +93,7 @@ func faults() []api.DrillFault {
 		{Name: "pod-delete", Type: api.FaultPodDelete},
 		{Name: "pod-failure", Type: api.FaultPodFailure, Duration: d(15 * time.Second)},
 		{Name: "hand-over", Type: api.FaultHandOver},
+		{Name: "rolling-update", Type: api.FaultRollingUpdate},
 		network("partition", api.FaultNetworkPartition, api.NetworkFault{}),
 		alone,
 		{Name: "api-server-partition", Type: api.FaultAPIServerPartition, Duration: d(15 * time.Second)},
@@ -104,7 +107,6 @@ func faults() []api.DrillFault {
 		{Name: "memory", Type: api.FaultMemoryStress, Duration: d(15 * time.Second), Stress: &api.StressFault{Memory: "64Mi"}},
 		{Name: "link-down", Type: api.FaultNodeLinkDown, Duration: d(15 * time.Second)},
 		{Name: "power-off", Type: api.FaultNodePowerOff, Duration: d(15 * time.Second)},
-		{Name: "rolling-update", Type: api.FaultRollingUpdate},
 	}
 }
 
@@ -242,13 +244,30 @@ func (s *stage) nodes(ctx context.Context) (names []string) {
 }
 
 func (s *stage) redundant(ctx context.Context) {
-	s.until(ctx, "grid is redundant", func() error {
+	since := time.Now()
+	s.until(ctx, "grid is redundant for a while", func() (err error) {
+		defer func() {
+			if err != nil {
+				since = time.Now()
+			} else if time.Since(since) < calm {
+				err = errors.New("only just")
+			}
+		}()
 		grid := &api.OrderGrid{}
 		if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: gridName}, grid); err != nil {
 			return err
 		}
 		if c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionRedundant); c == nil || c.Status != metav1.ConditionTrue {
 			return fmt.Errorf("%+v", c)
+		}
+		var records api.GridPartitionList
+		if err := s.client.List(ctx, &records, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for i := range records.Items {
+			if n := len(records.Items[i].Status.InSync); n != 2 {
+				return fmt.Errorf("%s has %d copies", records.Items[i].Name, n)
+			}
 		}
 		if n := grid.Status.Pods; n != 2 || grid.Status.ReadyShards != 1 {
 			return fmt.Errorf("%d pods, %d shards ready", n, grid.Status.ReadyShards)
