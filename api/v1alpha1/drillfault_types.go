@@ -92,11 +92,11 @@ type DrillFault struct {
 type DrillFaultType string
 
 const (
-	// FaultPodKill deletes a pod without any grace: its processes get SIGKILL.
+	// FaultPodKill deletes a pod without grace: the kubelet sends SIGTERM, and SIGKILL two seconds later.
 	FaultPodKill DrillFaultType = "PodKill"
 	// FaultPodFailure keeps a pod from running for a while.
 	FaultPodFailure DrillFaultType = "PodFailure"
-	// FaultContainerKill kills the process of a container; the pod stays, and its address with it.
+	// FaultContainerKill sends SIGKILL to the process of a container: the plug is pulled. The pod stays, with its address.
 	FaultContainerKill DrillFaultType = "ContainerKill"
 	// FaultPodDelete deletes a pod the ordinary way: SIGTERM, and it hands over.
 	FaultPodDelete DrillFaultType = "PodDelete"

@@ -90,8 +90,8 @@ func TestDrillSuites(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = run("drill", "suites", "cascade")
-	if err != nil || !strings.Contains(out, "lose-backups  PodFailure  Backups  20s       Redundant  outage at most 1m0s, the grid warns") ||
-		!strings.Contains(out, "one-too-many  PodKill     Primary  a moment  Held       is refused, outage at most 1m0s") {
+	if err != nil || !strings.Contains(out, "lose-backups  PodFailure     Backups  20s       Redundant  outage at most 1m0s, the grid warns") ||
+		!strings.Contains(out, "one-too-many  ContainerKill  Primary  a moment  Held       is refused, outage at most 1m0s") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

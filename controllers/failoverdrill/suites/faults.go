@@ -24,13 +24,14 @@ func warned(e *api.DrillExpectation) *api.DrillExpectation {
 
 // pullThePlug is the published test: "kill one server during the two-server test and inspect the downstream file for
 // gaps", at 3,000 orders a second of each of two probes. It shows that what was acknowledged is in the other server and
-// downstream, and how long clients wait. It needs nothing but Chaos Mesh, and replicas: 2.
+// downstream, and how long clients wait. It needs nothing but Chaos Mesh, and replicas: 2. The process gets SIGKILL: to
+// delete the pod, even without grace, is no plug pulled, because the kubelet sends SIGTERM first and the node hands over.
 func pullThePlug() Suite {
 	return Suite{
 		Name: api.SuitePullThePlug, RatePerProbe: 3000, Repetitions: 10, Order: api.OrderListed,
 		Shows:  "the published test: the server that is primary is killed under load; nothing acknowledged is lost, and clients go on at the other server",
 		Needs:  "Chaos Mesh; a grid with replicas: 2 or 3",
-		Faults: []api.DrillFault{{Name: "kill-primary", Type: api.FaultPodKill, Expect: within(killOutage)}},
+		Faults: []api.DrillFault{{Name: "kill-primary", Type: api.FaultContainerKill, Expect: within(killOutage)}},
 	}
 }
 
@@ -68,7 +69,7 @@ func node() Suite {
 		Shows: "a machine that loses its power, its cable, or every pod at once",
 		Needs: "an executor with NodePowerOff and NodeLinkDown, Chaos Mesh, one machine more than replicas",
 		Faults: []api.DrillFault{
-			{Name: "kill-machine-pods", Type: api.FaultPodKill, Target: role(api.RoleNode), Expect: within(silentOutage)},
+			{Name: "kill-machine-pods", Type: api.FaultContainerKill, Target: role(api.RoleNode), Expect: within(silentOutage)},
 			{Name: "pull-cable", Type: api.FaultNodeLinkDown, Target: role(api.RoleNode), Duration: lasting(20 * time.Second), Expect: warned(within(silentOutage))},
 			{Name: "power-off", Type: api.FaultNodePowerOff, Target: role(api.RoleNode), Duration: lasting(90 * time.Second), Expect: warned(within(silentOutage))},
 		},
@@ -143,7 +144,7 @@ func cascade() Suite {
 		Faults: []api.DrillFault{
 			{Name: "lose-backups", Type: api.FaultPodFailure, Target: role(api.RoleBackups), Duration: lasting(20 * time.Second),
 				Expect: &api.DrillExpectation{Outage: lasting(time.Minute), FailedOrders: api.FailedOrdersAllowed, Grid: api.GridNotRedundant}},
-			{Name: "one-too-many", Type: api.FaultPodKill, Start: api.StartHeld,
+			{Name: "one-too-many", Type: api.FaultContainerKill, Start: api.StartHeld,
 				Expect: &api.DrillExpectation{Outage: lasting(time.Minute), FailedOrders: api.FailedOrdersAllowed, Injection: api.InjectionRefused}},
 		},
 	}
