@@ -263,7 +263,7 @@ func decideDeleted(o *observation) decision {
 	if !guarded(o.drill) {
 		return decision{do: doNothing, phase: phaseOf(&o.drill.Status)}
 	}
-	if o.left.none() {
+	if over(o.drill) || o.left.none() { // it was not over before nothing was left
 		return decision{do: doRelease, phase: phaseOf(&o.drill.Status)}
 	}
 	return decision{do: doRecoverAll, phase: phaseRecovering, reason: reasonRecovering, message: "the FailoverDrill is being deleted",

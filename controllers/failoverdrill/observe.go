@@ -252,15 +252,19 @@ func (r *Reconciler) concerned(d *api.FailoverDrill) (list []inject.Injector, mi
 // leftovers asks everybody concerned what is left of the drill.
 func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
 	l := leftovers{asked: true}
-	if !guarded(o.drill) {
-		return l // nothing was ever injected
+	if !guarded(o.drill) || over(o.drill) {
+		return l // nothing was ever injected, or nothing is left since
 	}
 	list, unknown := r.concerned(o.drill)
 	for _, in := range list {
 		ask, cancel := context.WithTimeout(ctx, askLimit)
 		found, err := in.Leftovers(ask, drillOf(o.drill))
 		cancel()
-		if err != nil {
+		switch {
+		case err == nil:
+		case apierrors.IsForbidden(err) && o.drill.DeletionTimestamp != nil:
+			// The rights went first, with the namespace. What Kubernetes holds of the drill is owned by it, and goes with it.
+		default:
 			unknown = append(unknown, fmt.Sprintf("%s: %v", in.Provider(), err))
 		}
 		l.names = append(l.names, found...)

@@ -117,6 +117,45 @@ func TestDeletedInMidFault(t *testing.T) {
 	}
 }
 
+// TestDeletedWithItsNamespace: the rights of a drill may go before it does.
+func TestDeletedWithItsNamespace(t *testing.T) {
+	for _, state := range []api.DrillStepState{api.StepHolding, api.StepDone} {
+		t.Run(string(state), func(t *testing.T) {
+			b := newBench(t)
+			b.grid(2)
+			d := b.drill("evicted", faults(failing("fail", 3*time.Second)))
+			b.untilStep(d, 0, state)
+			if state == api.StepDone {
+				b.untilOver(d)
+			}
+			b.rec.Injectors = []inject.Injector{withoutRights{b.rec.Injectors[0]}}
+			if err := b.client.Delete(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			b.until(d, "the drill is gone", func() bool {
+				return apierrors.IsNotFound(b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+			})
+			for _, o := range b.mesh.objects() { // the garbage collector, which does not run here, deletes them
+				if refs := o.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != d.UID {
+					t.Errorf("%s stays: owners %v", o.GetName(), refs)
+				}
+			}
+		})
+	}
+}
+
+// withoutRights is an injector whose operator may not look any more.
+type withoutRights struct{ inject.Injector }
+
+func (withoutRights) Leftovers(context.Context, inject.Drill) ([]string, error) {
+	return nil, fmt.Errorf("list PodChaos: %w", apierrors.NewForbidden(corev1.Resource("podchaos"), "", nil))
+}
+
+func (w withoutRights) RecoverAll(ctx context.Context, d inject.Drill) error {
+	_, err := w.Leftovers(ctx, d)
+	return err
+}
+
 // wantMended: every pod of the grid is as it was.
 func (b *bench) wantMended(t *testing.T) {
 	t.Helper()

@@ -52,6 +52,11 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers]
   verbs: [update]
+# The finalizer that keeps a drill until nothing of it is in place. Not among the rights of drills: those may go first, with
+# their namespace.
+- apiGroups: [ordergrid.dev]
+  resources: [failoverdrills]
+  verbs: [patch]
 - apiGroups: [ordergrid.dev]
   resources: [gridpartitions]
   verbs: [get, list, watch, create, patch]
@@ -98,10 +103,6 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 drillRules are what drills need beyond that, in the namespaces of drills.namespaces and nowhere else.
 */}}
 {{- define "ordergrid.drillRules" -}}
-# The finalizer that keeps a drill until nothing of it is in place.
-- apiGroups: [ordergrid.dev]
-  resources: [failoverdrills]
-  verbs: [patch]
 # RollingUpdate: an annotation in spec.podTemplate, which replaces every pod as any change of it does. (HandOver patches a
 # GridPartition, which the operator may anyway.)
 - apiGroups: [ordergrid.dev]
