@@ -70,7 +70,7 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Affinity:   awayFromGrid(d, steps),
-		Containers: []corev1.Container{recorderContainer(d, grid, defaults)},
+		Containers: []corev1.Container{recorderContainer(d, grid, steps, defaults)},
 		Volumes:    []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}
 	if p := d.Spec.Traffic.Placement; p != nil {
@@ -98,13 +98,13 @@ func breaksMachine(t api.DrillFaultType) bool {
 	return t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
 }
 
-func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, defaults Defaults) corev1.Container {
+func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.Container {
 	t := &d.Spec.Traffic
 	c := corev1.Container{
 		Name:            containerName,
 		Image:           t.Image,
 		ImagePullPolicy: t.ImagePullPolicy,
-		Args:            recorderArgs(d, grid),
+		Args:            recorderArgs(d, grid, steps),
 		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: recorder.Port, Protocol: corev1.ProtocolTCP}},
 		Env: []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
@@ -135,10 +135,10 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, defaults Defau
 }
 
 // recorderArgs is the command line of the recorder.
-func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid) []string {
+func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) []string {
 	t := &d.Spec.Traffic
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
-	return []string{
+	args := []string{
 		"drill",
 		"--endpoint", fmt.Sprintf("%s.%s.svc:%d", api.ClientServiceName(grid.Name), d.Namespace, api.DataPort),
 		"--grid", grid.Name,
@@ -155,4 +155,26 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid) []string {
 		"--dir", dataMount,
 		"--ttl", d.Spec.TTL.Duration.String(),
 	}
+	if reason := noSink(grid, steps); reason != "" {
+		args = append(args, "--no-sink", reason)
+	}
+	return args
+}
+
+// noSink says why nothing downstream can be compared: an EmptyDir goes with its pod, and the pod that comes after it does
+// not write again what was in it.
+func noSink(grid *api.OrderGrid, steps []plan.Step) string {
+	w := grid.Spec.WriteBehind
+	if w.Sink != api.SinkFile || w.File == nil || w.File.Volume != api.SinkVolumeEmptyDir {
+		return ""
+	}
+	if i := slices.IndexFunc(steps, func(p plan.Step) bool { return replacesPods(p.Fault.Type) }); i >= 0 {
+		return fmt.Sprintf("its files are on EmptyDir volumes, which go with the pods that %s replaces; use a PersistentVolumeClaim", steps[i].Fault.Name)
+	}
+	return ""
+}
+
+// replacesPods are the faults after which another pod is there, not only another process.
+func replacesPods(t api.DrillFaultType) bool {
+	return t == api.FaultPodKill || t == api.FaultPodDelete || t == api.FaultRollingUpdate || t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
 }

@@ -92,9 +92,10 @@ func (f *field) removeMesh() {
 func (f *field) removeNamespace() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	if _, err := f.kube.Run(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait"); err != nil {
+	if _, err := f.kube.Run(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait", "--timeout=2m"); err != nil {
 		f.Error(err)
 	}
+	f.removeVolumes(ctx)
 }
 
 // must fails the test on an error and logs what kubectl said otherwise.
@@ -115,6 +116,7 @@ func (f *field) grow(ctx context.Context, change ...string) {
 	}
 	text := strings.NewReplacer(change...).Replace(string(manifest))
 	f.must(f.kube.Run(ctx, "delete", "ordergrid", grid, "-n", namespace, "--ignore-not-found", "--wait"))
+	f.layVolumes(ctx)
 	f.must(f.kube.Apply(ctx, []byte(text)))
 	condition := "Redundant"
 	if strings.Contains(text, "replicas: 1") {
