@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 // TestDrillsNowhere: without a namespace there is no right that could break anything, and the operator is told of none.
@@ -126,7 +127,7 @@ func drill(t *testing.T, cl client.Client) {
 		return d
 	}
 	kill := create("kill", api.FaultPodKill)
-	wait(t, "the operator, with the chart's rights, has missed Chaos Mesh", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has missed Chaos Mesh", func(ctx context.Context) error {
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(kill), kill); err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func drill(t *testing.T, cl client.Client) {
 		return nil
 	})
 	move := create("move", api.FaultHandOver)
-	wait(t, "the operator, with the chart's rights, has started a recorder", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has started a recorder", func(ctx context.Context) error {
 		if err := cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "move-recorder"}, &batchv1.Job{}); err != nil {
 			return errors.Join(err, cl.Get(ctx, client.ObjectKeyFromObject(move), move), fmt.Errorf("%+v", move.Status.Conditions))
 		}
@@ -147,7 +148,7 @@ func drill(t *testing.T, cl client.Client) {
 		if err := cl.Delete(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		wait(t, "the operator, with the chart's rights, has let a drill go", func(ctx context.Context) error {
+		envtest.Eventually(t, "the operator, with the chart's rights, has let a drill go", func(ctx context.Context) error {
 			if err := cl.Get(ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is there: %w, %+v", err, d.Status.Conditions)
 			}

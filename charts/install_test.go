@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -53,7 +52,7 @@ func TestRelease(t *testing.T) {
 	if err := cl.Create(t.Context(), grid); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the operator, with the chart's rights, has made the grid's StatefulSet", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has made the grid's StatefulSet", func(ctx context.Context) error {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "rtd-s0"}, &appsv1.StatefulSet{})
 	})
 	serve(t, cl, grid)
@@ -61,7 +60,7 @@ func TestRelease(t *testing.T) {
 	if err := cl.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"ordergrid.dev/preferred-pod":"nobody"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the operator, with the chart's rights, has answered an annotation", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has answered an annotation", func(ctx context.Context) error {
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
 			return err
 		}
@@ -75,10 +74,10 @@ func TestRelease(t *testing.T) {
 	if err := cl.Create(t.Context(), probe); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the operator, with the chart's rights, has made the probe's Job", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has made the probe's Job", func(ctx context.Context) error {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "pair"}, &batchv1.Job{})
 	})
-	wait(t, "the operator, with the chart's rights, has told of it", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has told of it", func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := cl.List(ctx, &events, client.InNamespace("default"), client.MatchingFields{"reason": "Serving"}); err != nil {
 			return err
@@ -132,39 +131,11 @@ func operate(t *testing.T) (stop func()) {
 	}
 }
 
-// serve makes a grid serve as its pods would: both claim and join, and are ready.
+// serve has the grid's pods do their part, and waits until the operator has seen it.
 func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
-	members := make([]api.Member, 2)
-	for i := range members {
-		name := api.PodName(grid.Name, 0, int32(i))
-		members[i] = api.Member{ID: name + "/0123456789abcdef", PodName: name, BootID: "0123456789abcdef", Address: "10.0.0.1:7400"}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: grid.Namespace, Labels: map[string]string{
-			"app.kubernetes.io/managed-by": "ordergrid-operator", "app.kubernetes.io/component": "grid-node", api.LabelGrid: grid.Name, api.LabelShard: "0"}},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-		if err := cl.Create(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		if err := cl.Status().Update(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for index := range int32(2) {
-		record := &api.GridPartition{}
-		key := client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, 0, index)}
-		for epoch := range 2 {
-			if err := cl.Get(t.Context(), key, record); err != nil {
-				t.Fatal(err)
-			}
-			inSync := []api.Member{members[index], members[1-index]}[:epoch+1]
-			record.Status = api.GridPartitionStatus{Epoch: int64(epoch + 1), Lineage: 1, ChangeID: string(rune('a' + epoch)), Primary: &inSync[0], InSync: inSync}
-			if err := cl.Status().Update(t.Context(), record); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	wait(t, "the operator, with the chart's rights, has written the grid's status", func(ctx context.Context) error {
+	envtest.Serve(t, cl, grid)
+	envtest.Eventually(t, "the operator, with the chart's rights, has written the grid's status", func(ctx context.Context) error {
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
 			return err
 		}
@@ -184,7 +155,7 @@ func waitForCRDs(t *testing.T, cl client.Client) {
 
 func waitForCRD(t *testing.T, cl client.Client, name string) {
 	t.Helper()
-	wait(t, "CRD "+name, func(ctx context.Context) error {
+	envtest.Eventually(t, "CRD "+name, func(ctx context.Context) error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := cl.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			return err
@@ -196,22 +167,4 @@ func waitForCRD(t *testing.T, cl client.Client, name string) {
 		}
 		return apierrors.NewNotFound(apiextensionsv1.Resource("customresourcedefinitions"), name)
 	})
-}
-
-// wait retries until there is no error.
-func wait(t *testing.T, what string, try func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for {
-		err := try(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not after 2 minutes: %v", what, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -52,6 +53,9 @@ type Options struct {
 	DrillExecutors, DrillExecutorTokens []string
 	// DrillNodeFeaturesNamespace is where the Jobs run that find out what a node's kernel can do; empty means the drill's.
 	DrillNodeFeaturesNamespace string
+
+	// shareProcess lets a test run two operators in one process, where names of controllers would be taken.
+	shareProcess bool
 }
 
 // Check names the option that cannot be right.
@@ -104,6 +108,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		RenewDeadline:                 new(20 * time.Second),
 		RetryPeriod:                   new(4 * time.Second),
 		GracefulShutdownTimeout:       new(10 * time.Second),
+		Controller:                    config.Controller{SkipNameValidation: new(o.shareProcess)},
 	})
 	if err != nil {
 		return nil, err

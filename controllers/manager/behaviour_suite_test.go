@@ -1,0 +1,264 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
+
+// bench runs whole operators, as main assembles them, on a real API server, and counts what they ask of it.
+type bench struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+
+	mu       sync.Mutex
+	requests []string // but for watches, which last
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	cl, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
+	if err := cl.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, client: cl, namespace: ns.Name}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// count keeps the requests of an operator.
+func (b *bench) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Query().Get("watch") == "" {
+			b.mu.Lock()
+			b.requests = append(b.requests, req.Method+" "+req.URL.Path)
+			b.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// operator runs one, without leader election, until stop is called.
+func (b *bench) operator() (stop func()) {
+	b.t.Helper()
+	cfg := envtest.Config(b.t)
+	cfg.Wrap(b.count)
+	mgr, err := New(cfg, Options{
+		MetricsAddress: "0", HealthAddress: "0", Workers: 4, Namespaces: []string{b.namespace}, LeaderElectionNamespace: b.namespace, shareProcess: true,
+		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{b.namespace}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("operator: %v", err)
+		}
+	})
+}
+
+// world is a grid that serves, a probe that has failed and a drill that was aborted: all steady, all with objects.
+type world struct {
+	grid  *api.OrderGrid
+	probe *api.OrderProbe
+	drill *api.FailoverDrill
+}
+
+// steady has the running operators bring a world about, and waits until they are quiet.
+func (b *bench) steady() *world {
+	b.t.Helper()
+	w := &world{
+		grid: &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Shards: 2}},
+		probe: &api.OrderProbe{ObjectMeta: b.meta("pair"), Spec: api.OrderProbeSpec{
+			GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}},
+		drill: &api.FailoverDrill{ObjectMeta: b.meta("move"), Spec: api.FailoverDrillSpec{
+			GridRef: api.GridReference{Name: "rtd"}, Faults: []api.DrillFault{{Name: "it", Type: api.FaultHandOver}}}},
+	}
+	b.create(w.grid)
+	b.until(w.grid, "the grid has its objects", func() bool { return w.grid.Status.Shards == 2 })
+	envtest.Serve(b.t, b.client, w.grid)
+	b.until(w.grid, "the grid serves", func() bool {
+		return w.grid.Status.ReadyShards == 2 && is(w.grid.Status.Conditions, api.ConditionRedundant) && !is(w.grid.Status.Conditions, api.ConditionProgressing)
+	})
+	b.create(w.probe)
+	b.create(w.drill)
+	channel := &corev1.ConfigMap{ObjectMeta: b.meta("pair-0")}
+	b.there("the probe has its Job", &batchv1.Job{ObjectMeta: b.meta("pair")})
+	b.there("the probe has its channel", channel)
+	b.patch(channel, `{"data":{"error":"no route to the grid"}}`)
+	b.until(w.probe, "the probe has failed", func() bool { return is(w.probe.Status.Conditions, api.ConditionFailed) })
+	b.there("the drill has its recorder", &batchv1.Job{ObjectMeta: b.meta("move-recorder")})
+	b.patch(w.drill, `{"spec":{"state":"Abort"}}`)
+	b.until(w.drill, "the drill is over", func() bool { return is(w.drill.Status.Conditions, api.ConditionFailed) })
+	b.quiet()
+	return w
+}
+
+func is(conditions []metav1.Condition, kind string) bool {
+	return meta.IsStatusConditionTrue(conditions, kind)
+}
+
+func (b *bench) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: b.namespace}
+}
+
+func (b *bench) create(o client.Object) {
+	b.t.Helper()
+	if err := b.client.Create(b.t.Context(), o); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) patch(o client.Object, data string) {
+	b.t.Helper()
+	if err := b.client.Patch(b.t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(data))); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) there(what string, o client.Object) {
+	b.t.Helper()
+	b.until(o, what, func() bool { return true })
+}
+
+// until reads an object until it is as wanted.
+func (b *bench) until(o client.Object, what string, ok func() bool) {
+	b.t.Helper()
+	envtest.Eventually(b.t, what, func(ctx context.Context) error {
+		if err := b.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if !ok() {
+			return fmt.Errorf("%+v", o)
+		}
+		return nil
+	})
+}
+
+// quiet waits until the operators have neither reconciled nor asked for anything for a while.
+func (b *bench) quiet() {
+	b.t.Helper()
+	before, calm := "", 0
+	envtest.Eventually(b.t, "the operators are quiet", func(context.Context) error {
+		now := fmt.Sprint(reconciles(b.t), len(b.asked()))
+		if calm++; now != before {
+			before, calm = now, 0
+		}
+		if calm < 20 {
+			return errors.New(now)
+		}
+		return nil
+	})
+}
+
+func (b *bench) asked() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.requests)
+}
+
+func (b *bench) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests = nil
+}
+
+// reconciles is how often each controller of this process has reconciled.
+func reconciles(t *testing.T) map[string]int {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, f := range families {
+		if f.GetName() != "controller_runtime_reconcile_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "controller" {
+					out[l.GetValue()] += int(m.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return out
+}
+
+// wake has each of the operators reconcile one object, and gives what they asked of the API server for it.
+func (b *bench) wake(controller string, operators int, wake func()) []string {
+	b.t.Helper()
+	before := reconciles(b.t)[controller]
+	b.forget()
+	wake()
+	envtest.Eventually(b.t, controller+" has reconciled", func(context.Context) error {
+		if n := reconciles(b.t)[controller] - before; n < operators {
+			return fmt.Errorf("%d times, of %d", n, operators)
+		}
+		return nil
+	})
+	time.Sleep(200 * time.Millisecond) // a request that should not be has no event to wait for
+	return b.asked()
+}
+
+// versions is the resourceVersion of everything in the namespace: a write of anything, were it only of a status or an
+// event, changes it.
+func (b *bench) versions() string {
+	b.t.Helper()
+	var out []string
+	for _, list := range []client.ObjectList{
+		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
+		&corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
+		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
+	} {
+		if err := b.client.List(b.t.Context(), list, client.InNamespace(b.namespace)); err != nil {
+			b.t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, item := range items {
+			o := item.(client.Object)
+			out = append(out, fmt.Sprintf("%T %s %s", o, o.GetName(), o.GetResourceVersion()))
+		}
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,121 @@
+package manager
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// noOps is what a reconcile that finds nothing to do may ask of the API server.
+//
+// A grid and a probe are read from the cache, which watches feed: nothing is asked. A drill is read from the API server,
+// once: a status that is behind would have a fault made twice, and nobody can know from the cache that it is not behind.
+var noOps = []struct {
+	controller string
+	wake       func(b *bench, w *world, n int)
+	want       []string
+}{
+	// Annotations of a grid wake nobody; its pods do.
+	{"ordergrid", func(b *bench, w *world, n int) { b.touch(&corev1.Pod{ObjectMeta: b.meta("rtd-s1-0")}, n) }, nil},
+	{"orderprobe", func(b *bench, w *world, n int) { b.touch(w.probe, n) }, nil},
+	{"failoverdrill", func(b *bench, w *world, n int) { b.touch(w.drill, n) }, []string{"GET /apis/ordergrid.dev/v1alpha1/namespaces/NS/failoverdrills/move"}},
+}
+
+// touch changes an object in a way that wakes the operator and means nothing to it.
+func (b *bench) touch(o client.Object, n int) {
+	b.t.Helper()
+	b.patch(o, fmt.Sprintf(`{"metadata":{"annotations":{"test.example/touched":"%d"}}}`, n))
+}
+
+// TestNoOp counts what the operator asks of the API server when it reconciles what is as it should be.
+func TestNoOp(t *testing.T) {
+	b := newBench(t)
+	defer b.operator()()
+	w := b.steady()
+	for _, test := range noOps {
+		for n := range 5 {
+			got := b.wake(test.controller, 1, func() { test.wake(b, w, n) })
+			if want := strings.ReplaceAll(strings.Join(test.want, "\n"), "NS", b.namespace); strings.Join(got, "\n") != want {
+				t.Errorf("%s, reconcile %d: %d requests\n%s\nwant %d\n%s", test.controller, n, len(got), strings.Join(got, "\n"), len(test.want), want)
+			}
+		}
+	}
+}
+
+// TestRestart: an operator that starts anew writes nothing; so no condition flaps and no lastTransitionTime moves.
+func TestRestart(t *testing.T) {
+	b := newBench(t)
+	stop := b.operator()
+	b.steady()
+	stop()
+	before, ran := b.versions(), reconciles(t)
+	b.forget()
+	defer b.operator()()
+	b.quiet()
+	for controller, n := range ran {
+		if reconciles(t)[controller] == n {
+			t.Errorf("%s has not reconciled since the restart", controller)
+		}
+	}
+	if after := b.versions(); after != before {
+		t.Errorf("objects before the restart\n%s\nand after it\n%s", before, after)
+	}
+	for _, request := range b.asked() {
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("the operator wrote after its restart: %s", request)
+		}
+	}
+}
+
+// TestTwoOperators: two work at once, as when a Lease is lost and not noticed. They make the same world as one, put right
+// together what somebody changes, and then neither writes.
+func TestTwoOperators(t *testing.T) {
+	b := newBench(t)
+	defer b.operator()()
+	defer b.operator()()
+	w := b.steady()
+	b.wantStill(w)
+
+	set := &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}
+	b.patch(set, `{"spec":{"replicas":7}}`)
+	service := &corev1.Service{ObjectMeta: b.meta("rtd-client")}
+	if err := b.client.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	b.until(set, "the number of replicas is put right", func() bool { return ptr.Deref(set.Spec.Replicas, 0) == w.grid.Spec.Replicas })
+	b.there("the Service is back", service)
+	b.quiet()
+	b.wantStill(w)
+
+	var pods corev1.PodList
+	if err := b.client.List(t.Context(), &pods, client.InNamespace(b.namespace)); err != nil || len(pods.Items) != 4 {
+		t.Errorf("%d pods, error %v; want the 4 of the grid: two operators evict none", len(pods.Items), err)
+	}
+}
+
+// wantStill: both operators reconcile everything, and nothing is written.
+func (b *bench) wantStill(w *world) {
+	b.t.Helper()
+	for n := range 3 {
+		for _, test := range noOps {
+			var before string
+			got := b.wake(test.controller, 2, func() {
+				test.wake(b, w, n)
+				before = b.versions()
+			})
+			for _, request := range got {
+				if !strings.HasPrefix(request, "GET ") {
+					b.t.Errorf("%s, %d: %s", test.controller, n, request)
+				}
+			}
+			if after := b.versions(); after != before {
+				b.t.Errorf("%s, %d: objects were\n%s\nand are\n%s", test.controller, n, before, after)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// patience is how long Eventually waits: a machine that compiles beside the tests is slow.
+const patience = 2 * time.Minute
+
+// Eventually retries until there is no error, and fails the test if there still is one after two minutes.
+func Eventually(t testing.TB, what string, try func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not after %s: %v", what, patience, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Serve does what kubelets and grid nodes do for a grid whose StatefulSets and GridPartitions are there: every pod runs
+// and is ready, claims the partitions that prefer it, and joins the others. The pods have no address.
+func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
+	t.Helper()
+	for shard := range grid.Spec.Shards {
+		for ordinal := range grid.Spec.Replicas {
+			startPod(t, cl, grid, shard, ordinal)
+		}
+		for index := range grid.Spec.Replicas {
+			claim(t, cl, grid, shard, index)
+		}
+	}
+}
+
+// startPod makes a pod as the StatefulSet says, ready.
+func startPod(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, ordinal int32) {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.ShardName(grid.Name, shard)}, set); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
+	pod.Name, pod.Namespace = api.PodName(grid.Name, shard, ordinal), grid.Namespace
+	if err := cl.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	if err := cl.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// claim brings a partition to the state of a healthy one: one epoch per copy.
+func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, index int32) {
+	t.Helper()
+	record := &api.GridPartition{}
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, shard, index)}, record); err != nil {
+		t.Fatal(err)
+	}
+	var inSync []api.Member
+	for i := range grid.Spec.Replicas {
+		name := api.PodName(grid.Name, shard, (index+i)%grid.Spec.Replicas)
+		const boot = "0123456789abcdef"
+		inSync = append(inSync, api.Member{ID: name + "/" + boot, PodName: name, BootID: boot, Address: "10.0.0.1:7400"})
+		record.Status = api.GridPartitionStatus{
+			Epoch: int64(i + 1), Lineage: 1, ChangeID: fmt.Sprint("change-", i), Primary: &inSync[0], InSync: inSync,
+		}
+		if err := cl.Status().Update(t.Context(), record); err != nil {
+			t.Fatalf("%s, epoch %d: %v", record.Name, i+1, err)
+		}
+	}
+}
