@@ -88,6 +88,7 @@ func TestRelease(t *testing.T) {
 		return nil
 	})
 	drill(t, cl)
+	wantMadeRolesOnPage(t, cl)
 	stop()
 
 	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--set", "replicas=2"); err != nil {
