@@ -308,6 +308,9 @@ func TestWrongValues(t *testing.T) {
 		{"logLevel=loud", "at '/logLevel'"},
 		{"watchNamespaces={Emea}", "at '/watchNamespaces/0'"},
 		{"tagg=1", "additional properties 'tagg' not allowed"},
+		{"resources.limit.memory=1Gi", "at '/resources': additional properties 'limit' not allowed"},
+		{"tolerations[0].effects=NoSchedule", "at '/tolerations/0': additional properties 'effects' not allowed"},
+		{"affinity.podAntiaffinity.x=y", "at '/affinity': additional properties 'podAntiaffinity' not allowed"},
 	} {
 		out, err := helm(t, "template", "og", "ordergrid", "--kube-version", "1.36.3", "--set", test.set)
 		if err == nil || !strings.Contains(out, test.want) {
