@@ -56,7 +56,8 @@ func network() Suite {
 			net("loss", api.FaultNetworkLoss, role(api.RolePrimary), &api.NetworkFault{Loss: "5%"}),
 			net("duplicate", api.FaultNetworkDuplicate, role(api.RolePrimary), &api.NetworkFault{Duplicate: "50%"}),
 			net("corrupt", api.FaultNetworkCorrupt, role(api.RolePrimary), &api.NetworkFault{Corrupt: "1%"}),
-			net("narrow-link", api.FaultNetworkBandwidth, role(api.RolePrimary), &api.NetworkFault{Rate: "50M"}),
+			// Towards everybody, in one direction: that takes the tbf of a kernel alone; towards some it takes prio as well.
+			net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "50M", Direction: api.DirectionTo}),
 		},
 	}
 }
