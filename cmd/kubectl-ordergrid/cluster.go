@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,15 +85,20 @@ func (c *cluster) grid(ctx context.Context, name string) (*v1alpha1.OrderGrid, e
 
 // partitions of a grid, by shard and index.
 func (c *cluster) partitions(ctx context.Context, grid string) ([]v1alpha1.GridPartition, error) {
+	all, err := c.allPartitions(ctx)
+	return slices.DeleteFunc(all, func(p v1alpha1.GridPartition) bool { return p.Spec.GridRef.Name != grid }), err
+}
+
+// allPartitions of the namespace, by grid, shard and index.
+func (c *cluster) allPartitions(ctx context.Context) ([]v1alpha1.GridPartition, error) {
 	var list v1alpha1.GridPartitionList
 	if err := c.own.Get().Namespace(c.namespace).Resource("gridpartitions").Do(ctx).Into(&list); err != nil {
 		return nil, err
 	}
-	parts := slices.DeleteFunc(list.Items, func(p v1alpha1.GridPartition) bool { return p.Spec.GridRef.Name != grid })
-	slices.SortFunc(parts, func(a, b v1alpha1.GridPartition) int {
-		return int(a.Spec.Shard-b.Spec.Shard)*16 + int(a.Spec.Index-b.Spec.Index)
+	slices.SortFunc(list.Items, func(a, b v1alpha1.GridPartition) int {
+		return cmp.Or(cmp.Compare(a.Spec.GridRef.Name, b.Spec.GridRef.Name), cmp.Compare(a.Spec.Shard, b.Spec.Shard), cmp.Compare(a.Spec.Index, b.Spec.Index))
 	})
-	return parts, nil
+	return list.Items, nil
 }
 
 // pods of a grid that have an address.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
@@ -19,12 +20,17 @@ import (
 
 func drillListCommand(k *kubeFlags) *cobra.Command {
 	var all bool
+	var f listFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List drills and their verdicts, the latest last",
-		Example: `  kubectl ordergrid drill list -A`,
-		Args:    noArguments,
+		Use:   "list",
+		Short: "List drills and their verdicts, the latest last",
+		Example: `  kubectl ordergrid drill list -A
+  kubectl ordergrid drill list -o json | jq -r '.items[].status.certificate.verdict'`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			cluster, err := k.connect()
 			if err != nil {
 				return err
@@ -33,13 +39,21 @@ func drillListCommand(k *kubeFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			objects := make([]runtime.Object, 0, len(drills))
+			for i := range drills {
+				objects = append(objects, &drills[i])
+			}
+			if done, err := f.encoded(cmd.OutOrStdout(), listOf(objects...)); done {
+				return err
+			}
 			if len(drills) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no drills; kubectl ordergrid drill run SUITE --grid GRID starts one")
 				return nil
 			}
-			return writeDrills(cmd.OutOrStdout(), drills, time.Now())
+			return writeDrills(cmd.OutOrStdout(), drills, view{now: time.Now(), wide: f.wide(), colors: colors(cmd)})
 		},
 	}
+	f.register(cmd)
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
 	return cmd
 }
@@ -87,22 +101,35 @@ func orDash(s string) string {
 	return s
 }
 
-func writeDrills(w io.Writer, drills []api.FailoverDrill, now time.Time) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "NAMESPACE\tNAME\tGRID\tSUITE\tSTATE\tSTEPS\tVERDICT\tLOST\tOUTAGE\tAGE\n")
+func writeDrills(w io.Writer, drills []api.FailoverDrill, v view) error {
+	t := &table{colors: v.colors}
+	head := []any{"NAMESPACE", "NAME", "GRID", "SUITE", "STATE", "STEPS", "VERDICT", "LOST", "OUTAGE", "AGE"}
+	if v.wide {
+		head = append(head, "SEED", "REASON")
+	}
+	t.row(head...)
 	for i := range drills {
 		d := &drills[i]
-		verdict, lost, outage := "-", "-", "-"
+		verdict, lost, outage, reason := cell{text: "-"}, "-", "-", "-"
 		if c := d.Status.Certificate; c != nil {
-			verdict, lost = string(c.Verdict), fmt.Sprint(c.Lost)
+			verdict, lost, reason = verdictCell(string(c.Verdict), verdictCode(string(c.Verdict))), fmt.Sprint(c.Lost), orDash(c.Reason)
 			if c.OutageMax != nil {
 				outage = rounded(c.OutageMax.Duration).String()
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, d.Spec.GridRef.Name, suiteText(d), stateText(d), orDash(d.Status.Progress),
-			verdict, lost, outage, duration.HumanDuration(now.Sub(d.CreationTimestamp.Time)))
+		line := []any{d.Namespace, d.Name, d.Spec.GridRef.Name, suiteText(d), stateText(d), orDash(d.Status.Progress), verdict, lost, outage,
+			duration.HumanDuration(v.now.Sub(d.CreationTimestamp.Time))}
+		if v.wide {
+			line = append(line, d.Status.Seed, reason)
+		}
+		t.row(line...)
 	}
-	return t.Flush()
+	return t.write(w)
+}
+
+// verdictCell colours a verdict by the exit code it stands for.
+func verdictCell(verdict string, code int) cell {
+	return cell{verdict, map[int]string{0: green, exitBroken: red, exitNothing: yellow}[code]}
 }
 
 func drillStatusCommand(k *kubeFlags) *cobra.Command {

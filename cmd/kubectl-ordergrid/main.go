@@ -61,7 +61,11 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(statusCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), verifyCommand(&k), handoverCommand(&k), recoverCommand(&k), drillCommand(&k))
+	root.PersistentFlags().Bool(colorless, false, "no colours on a terminal; the environment variable NO_COLOR does the same")
+	root.CompletionOptions.DisableDefaultCmd = true // a plugin is completed by kubectl, see completionCommand
+	root.AddCommand(statusCommand(&k), partitionsCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), verifyCommand(&k),
+		handoverCommand(&k), drainCommand(&k), recoverCommand(&k), drillCommand(&k), completionCommand())
+	completions(root, &k)
 	return root
 }
 

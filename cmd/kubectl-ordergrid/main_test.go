@@ -77,7 +77,7 @@ func TestWriteStatus(t *testing.T) {
 	claimed.Status = v1alpha1.GridPartitionStatus{Epoch: 4, Lineage: 1, Primary: &a, InSync: []v1alpha1.Member{a, {PodName: "trades-s0-1"}}, ObservedTime: &at}
 	fresh.Spec = v1alpha1.GridPartitionSpec{Shard: 0, Index: 1, Replicas: 2}
 	var out bytes.Buffer
-	if err := writeStatus(&out, og, []v1alpha1.GridPartition{claimed, fresh}, now); err != nil {
+	if err := writeStatus(&out, og, []v1alpha1.GridPartition{claimed, fresh}, view{now: now}); err != nil {
 		t.Fatal(err)
 	}
 	want := `CONDITION  STATUS  SINCE  REASON   MESSAGE

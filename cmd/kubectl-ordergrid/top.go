@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/internal/scrape"
@@ -76,8 +74,7 @@ func (f *topFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 		return err
 	}
 	defer dial.close()
-	file, ok := cmd.OutOrStdout().(*os.File)
-	screen := ok && term.IsTerminal(int(file.Fd())) && f.output == "text"
+	screen := isTerminal(cmd.OutOrStdout()) && f.output == "text"
 	count := f.count
 	if count == 0 && !screen {
 		count = 1
