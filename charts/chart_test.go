@@ -100,7 +100,8 @@ func TestDefaults(t *testing.T) {
 		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
-		"Deployment/og-ordergrid", "Role/og-ordergrid-leader", "RoleBinding/og-ordergrid-leader", "Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid",
+		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
+		"Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid", "ServiceAccount/og-ordergrid-test",
 	}
 	var got []string
 	for key := range objects {

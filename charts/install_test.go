@@ -28,6 +28,7 @@ import (
 // the operator, upgraded with a grid in place, uninstalled without taking the grid along.
 func TestRelease(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
+	wantCheckFails(t, "the API server does not serve ordergrid.dev/v1alpha1")
 	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace", "--set", "drills.namespaces={default}")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -47,7 +48,9 @@ func TestRelease(t *testing.T) {
 	}
 	waitForCRDs(t, cl)
 
+	wantCheckFails(t, "lease og-system/operator.ordergrid.dev: ")
 	stop := operate(t)
+	helmTest(t, kubeconfig, cl)
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "default"}}
 	if err := cl.Create(t.Context(), grid); err != nil {
 		t.Fatal(err)
@@ -90,6 +93,7 @@ func TestRelease(t *testing.T) {
 	drill(t, cl)
 	wantMadeRolesOnPage(t, cl)
 	stop()
+	wantCheckFails(t, "is held by nobody and not renewed: no operator works")
 
 	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--set", "replicas=2"); err != nil {
 		t.Fatalf("upgrade: %v\n%s", err, out)

@@ -61,6 +61,7 @@ func command() *cobra.Command {
 			return mgr.Start(ctrl.SetupSignalHandler())
 		},
 	}
+	cmd.AddCommand(checkCommand())
 	f := cmd.Flags()
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", `where /metrics is served; "0" switches it off`)
 	f.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" switches them off`)

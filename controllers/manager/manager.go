@@ -25,6 +25,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
@@ -101,7 +102,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              "operator.ordergrid.dev",
+		LeaderElectionID:              installcheck.Lease,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(30 * time.Second),

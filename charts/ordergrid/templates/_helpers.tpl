@@ -18,6 +18,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
+{{/* testLabels are not the selector's: no Service leads to what tests the installation. */}}
+{{- define "ordergrid.testLabels" -}}
+app.kubernetes.io/name: ordergrid
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
 {{- define "ordergrid.labels" -}}
 {{ include "ordergrid.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}

@@ -1,0 +1,73 @@
+package charts
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ordergrid/ordergrid/controllers/installcheck"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+// helmTest runs `helm test` on a release whose operator works. There is no kubelet: what the hook's pod would do is done
+// here, by the operator's own code, with the rights of the pod's account, and with the pod's end as its answer to helm.
+func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
+	t.Helper()
+	metrics := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // no DNS has the Service's name here
+	defer metrics.Close()
+	type result struct {
+		out string
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		out, err := helmAt(t, kubeconfig, "test", "og", "--namespace", "og-system", "--timeout", "3m")
+		done <- result{out, err}
+	}()
+	pod := &corev1.Pod{}
+	envtest.Eventually(t, "helm has made the pod of its test", func(ctx context.Context) error {
+		return cl.Get(ctx, client.ObjectKey{Namespace: "og-system", Name: "og-ordergrid-test"}, pod)
+	})
+	args := pod.Spec.Containers[0].Args
+	if len(args) != 3 || args[0] != "check" || args[1] != "--namespace=og-system" || args[2] != "--url=http://og-ordergrid-metrics.og-system.svc:8080/metrics" {
+		t.Errorf("args %v", args)
+	}
+	cfg := envtest.Config(t)
+	cfg.Impersonate.UserName = "system:serviceaccount:og-system:" + pod.Spec.ServiceAccountName
+	cfg.Impersonate.Groups = []string{"system:authenticated"}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var said strings.Builder
+	err := installcheck.Run(ctx, cfg, installcheck.Options{Namespace: "og-system", URL: metrics.URL, Out: &said})
+	pod.Status.Phase = corev1.PodSucceeded
+	if err != nil {
+		pod.Status.Phase = corev1.PodFailed
+		t.Errorf("check: %v, after\n%s", err, said.String())
+	}
+	if n := strings.Count(said.String(), "ok: "); err == nil && n != 3 {
+		t.Errorf("%d things were checked:\n%s", n, said.String())
+	}
+	if err := cl.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.err != nil || !strings.Contains(r.out, "Succeeded") {
+		t.Errorf("helm test: %v\n%s", r.err, r.out)
+	}
+}
+
+// wantCheckFails: an installation that does not work is not said to.
+func wantCheckFails(t *testing.T, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := installcheck.Run(ctx, envtest.Config(t), installcheck.Options{Namespace: "og-system", Out: t.Output()})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("check: %v, want %s", err, want)
+	}
+}
