@@ -74,7 +74,7 @@ verify: ## Fail if generated files, formatting or go.mod have drifted
 	@hack/verify.sh
 
 .PHONY: lint
-lint: ## golangci-lint and the API conventions check
+lint: ## golangci-lint, the API conventions check, govulncheck where its database can be reached
 	@hack/lint.sh
 
 ##@ Prove

@@ -5,4 +5,5 @@ package tools
 
 import (
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	_ "golang.org/x/vuln/cmd/govulncheck"
 )
