@@ -1,0 +1,31 @@
+package installcheck
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestService: only 200 is an answer. What needs an API server is tested with the chart, by `helm test` and without.
+func TestService(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, test := range []struct{ url, said, want string }{
+		{"", "", ""},
+		{server.URL + "/metrics", server.URL + "/metrics answers", ""},
+		{server.URL + "/other", "", "/other answers 503 Service Unavailable; want 200"},
+		{gone.URL, "", "the operator's Service does not answer: "},
+	} {
+		said, err := checker{Options: Options{URL: test.url}}.service(t.Context())
+		if said != test.said || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: said %q, error %v; want %q, %q", test.url, said, err, test.said, test.want)
+		}
+	}
+}
