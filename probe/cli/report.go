@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -86,15 +85,7 @@ func readResult(path string) (*report.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A report carries its result; a pod's result stands alone.
-		var outer struct {
-			Schema string          `json:"schema"`
-			Result json.RawMessage `json:"result"`
-		}
-		if json.Unmarshal(b, &outer) == nil && outer.Schema == report.Schema {
-			b = outer.Result
-		}
-		r, err := report.ParseResult(b)
+		r, err := report.ParseSaved(b)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -177,6 +177,18 @@ func ParseResult(b []byte) (*Result, error) {
 	return &r, nil
 }
 
+// ParseSaved reads the Result of a file: of a whole report (results.json), or of one pod (result.json).
+func ParseSaved(b []byte) (*Result, error) {
+	var outer struct {
+		Schema string          `json:"schema"`
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(b, &outer) == nil && outer.Schema == Schema {
+		b = outer.Result
+	}
+	return ParseResult(b)
+}
+
 func (r *Result) check() error {
 	if r.Schema != ResultSchema {
 		return fmt.Errorf("schema %q, want %q: made by another version of order-probe", r.Schema, ResultSchema)

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+const resourceProbes = "orderprobes"
+
+// probeCodes is for the help of commands that end with a verdict.
+const probeCodes = `Exit codes: 0 Valid, 1 Incorrect (orders were lost, duplicated, or there was a gap), 2 wrong usage, 3 Invalid or failed: the
+figures say nothing, 4 the command itself failed, 130 interrupted; the probe goes on.`
+
+// scenarioNames are those the API server takes.
+var scenarioNames = []string{string(api.ScenarioSingle), string(api.ScenarioPair), string(api.ScenarioScale), string(api.ScenarioKnee),
+	string(api.ScenarioHawkes), string(api.ScenarioReplay), string(api.ScenarioDay), string(api.ScenarioWrite)}
+
+func probeCommand(k *kubeFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Measure a grid and compare it with published figures",
+		Long: `Runs OrderProbes: benchmarks of one grid by pods in the cluster, with the published table beside the measured one.
+What is measured and how: docs/probe.md.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(probeRunCommand(k), probeFollowCommand(k), probeReportCommand(k), probeListCommand(k))
+	return cmd
+}
+
+func oneProbe(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usageError{fmt.Errorf("%d arguments, allowed: the name of one OrderProbe; see %s --help", len(args), cmd.CommandPath())}
+	}
+	return nil
+}
+
+func (c *cluster) probe(ctx context.Context, name string) (*api.OrderProbe, error) {
+	var p api.OrderProbe
+	err := c.own.Get().Namespace(c.namespace).Resource(resourceProbes).Name(name).Do(ctx).Into(&p)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("orderprobe %s/%s does not exist; kubectl ordergrid probe list -A lists them: %w", c.namespace, name, err)
+	}
+	return &p, err
+}
+
+// probes, the latest last.
+func (c *cluster) probes(ctx context.Context, all bool) ([]api.OrderProbe, error) {
+	var list api.OrderProbeList
+	request := c.own.Get().Resource(resourceProbes)
+	if !all {
+		request = request.Namespace(c.namespace)
+	}
+	if err := request.Do(ctx).Into(&list); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list.Items, func(a, b api.OrderProbe) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return list.Items, nil
+}
+
+func probeNames(ctx context.Context, c *cluster) (names []string, err error) {
+	list, err := c.probes(ctx, false)
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names, err
+}
+
+// probeState is where a probe stands, in one word, and why. The three conditions carry the same reason and message.
+func probeState(p *api.OrderProbe) (reason, message string) {
+	for _, kind := range []string{api.ConditionFailed, api.ConditionComplete, api.ConditionRunning} {
+		if c := meta.FindStatusCondition(p.Status.Conditions, kind); c != nil {
+			return c.Reason, c.Message
+		}
+	}
+	return "new", "the operator has not seen it yet"
+}
+
+func probeOver(p *api.OrderProbe) bool {
+	return meta.IsStatusConditionTrue(p.Status.Conditions, api.ConditionComplete) || meta.IsStatusConditionTrue(p.Status.Conditions, api.ConditionFailed)
+}
+
+// probeVerdictCode is the exit code for a probe that is over.
+func probeVerdictCode(p *api.OrderProbe) int {
+	switch {
+	case p.Status.Verdict == api.VerdictIncorrect:
+		return exitBroken
+	case p.Status.Verdict == api.VerdictValid && meta.IsStatusConditionTrue(p.Status.Conditions, api.ConditionComplete):
+		return 0
+	}
+	return exitNothing
+}
+
+func probeListCommand(k *kubeFlags) *cobra.Command {
+	var all bool
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List probes and their verdicts, the latest last",
+		Example: `  kubectl ordergrid probe list -A -o wide`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			cluster, err := k.connect()
+			if err != nil {
+				return err
+			}
+			probes, err := cluster.probes(cmd.Context(), all)
+			if err != nil {
+				return err
+			}
+			objects := make([]runtime.Object, 0, len(probes))
+			for i := range probes {
+				objects = append(objects, &probes[i])
+			}
+			if done, err := f.encoded(cmd.OutOrStdout(), listOf(objects...)); done {
+				return err
+			}
+			if len(probes) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no probes; kubectl ordergrid probe run SCENARIO --grid GRID starts one")
+				return nil
+			}
+			return writeProbes(cmd.OutOrStdout(), probes, view{now: time.Now(), wide: f.wide(), colors: colors(cmd)})
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
+	return cmd
+}
+
+func writeProbes(w io.Writer, probes []api.OrderProbe, v view) error {
+	t := &table{colors: v.colors}
+	head := []any{"NAMESPACE", "NAME", "GRID", "SCENARIO", "STATE", "VERDICT", "MEAN", "P99", "AGE"}
+	if v.wide {
+		head = append(head, "PARAMETERS", "WHY")
+	}
+	t.row(head...)
+	for i := range probes {
+		p := &probes[i]
+		state, _ := probeState(p)
+		verdict := cell{text: "-"}
+		if p.Status.Verdict != "" {
+			verdict = verdictCell(string(p.Status.Verdict), probeVerdictCode(p))
+		}
+		line := []any{p.Namespace, p.Name, p.Spec.GridRef.Name, p.Spec.Scenario, state, verdict, orDash(p.Status.Mean), orDash(p.Status.P99),
+			duration.HumanDuration(v.now.Sub(p.CreationTimestamp.Time))}
+		if v.wide {
+			line = append(line, p.Spec.Parameters, orDash(p.Status.VerdictReason))
+		}
+		t.row(line...)
+	}
+	return t.write(w)
+}
+
+type probeRunFlags struct {
+	grid, name, parameters string
+	rates                  []int32
+	measure                time.Duration
+	follow                 bool
+}
+
+func probeRunCommand(k *kubeFlags) *cobra.Command {
+	var f probeRunFlags
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO --grid GRID",
+		Short: "Start a probe, and follow it with -f",
+		Long: `Creates an OrderProbe and, with --follow, shows where it stands until there is a result, prints the table and ends with
+its verdict. Ctrl-C leaves the probe running. A probe that waits (for a grid that is not redundant, for a recording)
+begins by itself; what it waits for is shown.
+
+For everything else a probe can be told write an OrderProbe (docs/spec/orderprobe.md), kubectl create it, and follow it
+with "kubectl ordergrid probe follow NAME".
+
+` + probeCodes,
+		Example: `  kubectl ordergrid probe run stac-pair --grid trades -n trading -f
+  kubectl ordergrid probe run stac-pair --grid trades --parameters Quick --rates 500,1000 --measure 30s -f`,
+		ValidArgsFunction: first(fixedNames(scenarioNames...)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(scenarioNames, args[0]) {
+				return usageError{fmt.Errorf("scenario %q, allowed: one of %v", args, scenarioNames)}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.grid, "grid", "", "OrderGrid to measure (required)")
+	fl.StringVar(&f.name, "name", "", "name of the OrderProbe; default the scenario's and five characters")
+	fl.StringVar(&f.parameters, "parameters", "", "Exact, Scaled or Quick; default Scaled")
+	fl.Int32SliceVar(&f.rates, "rates", nil, "orders per second of each probe, one step after the other; default the scenario's")
+	fl.DurationVar(&f.measure, "measure", 0, "how long each step is measured; default the scenario's")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "wait for the result, print it, and end with its verdict")
+	completeFlag(cmd, "parameters", fixedNames(string(api.ParametersExact), string(api.ParametersScaled), string(api.ParametersQuick)))
+	return cmd
+}
+
+func (f *probeRunFlags) run(cmd *cobra.Command, k *kubeFlags, scenario string) error {
+	if f.grid == "" {
+		return usageError{fmt.Errorf("--grid is missing: name the OrderGrid to measure")}
+	}
+	cluster, err := k.connect()
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.grid(cmd.Context(), f.grid); err != nil {
+		return err
+	}
+	p := &api.OrderProbe{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "OrderProbe"}, ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: cluster.namespace}}
+	if f.name == "" {
+		p.GenerateName = scenario + "-"
+	}
+	p.Spec = api.OrderProbeSpec{GridRef: api.GridReference{Name: f.grid}, Scenario: api.Scenario(scenario), Parameters: api.ParameterSet(f.parameters)}
+	if len(f.rates) > 0 || f.measure != 0 {
+		p.Spec.Overrides = &api.ProbeOverrides{RatesPerProbe: f.rates}
+		if f.measure != 0 {
+			p.Spec.Overrides.Measure = &metav1.Duration{Duration: f.measure}
+		}
+	}
+	created := &api.OrderProbe{}
+	err = cluster.own.Post().Namespace(cluster.namespace).Resource(resourceProbes).Param("fieldManager", "kubectl-ordergrid").Body(p).Do(cmd.Context()).Into(created)
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; the chart's ClusterRole ending in -edit grants it", err)
+	case apierrors.IsInvalid(err): // the API server's message names field, value and remedy; the fields are flags here
+		return usageError{err}
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "orderprobe/%s created; kubectl ordergrid probe follow %s%s shows where it stands\n", created.Name, created.Name, inNamespace(cluster))
+	if !f.follow {
+		return nil
+	}
+	return followProbe(cmd.Context(), cluster, created.Name, cmd.OutOrStdout())
+}
