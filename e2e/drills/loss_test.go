@@ -95,7 +95,7 @@ func oneCopy(t *testing.T) {
 	f.grow(ctx, "replicas: 2", "replicas: 1")
 	d := &api.FailoverDrill{}
 	d.Name = "one-copy"
-	d.Spec.Safety.LastCopy = api.LastCopyTake
+	d.Spec.Safety.LastCopy, d.Spec.Safety.WhenNotRedundant = api.LastCopyTake, api.NotRedundantAllow
 	d.Spec.SteadyState.RedundantWithin.Duration = 20 * time.Second
 	d.Spec.SteadyState.FailedOrders = api.FailedOrdersAllowed
 	d.Spec.Traffic.RequestTimeout.Duration = 5 * time.Second
