@@ -44,9 +44,9 @@ func (f *field) held(ctx context.Context, name string) {
 func (f *field) gone(ctx context.Context) {
 	f.Helper()
 	f.eventually(ctx, "no chaos object", 2*time.Minute, func(ctx context.Context) error {
-		left, err := f.mesh.Faults(ctx)
+		left, err := f.left(ctx)
 		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("%d are left", len(left))
+			err = fmt.Errorf("left: %v", left)
 		}
 		return err
 	})
