@@ -210,7 +210,7 @@ func (f *field) left(ctx context.Context) (names []string, err error) {
 	objects, err := f.mesh.Faults(ctx)
 	for _, o := range objects {
 		spec, _, _ := unstructured.NestedMap(o.Object, "spec") // another shape is a fault
-		if o.GetKind() == "PodNetworkChaos" && spec != nil && !holds(spec, "ipsets") && !holds(spec, "iptables") && !holds(spec, "trafficControls") {
+		if o.GetKind() == "PodNetworkChaos" && spec != nil && !holds(spec, "ipsets") && !holds(spec, "iptables") && !holds(spec, "tcs") {
 			continue
 		}
 		names = append(names, fmt.Sprintf("%s %s/%s %v", o.GetKind(), o.GetNamespace(), o.GetName(), spec))
