@@ -70,10 +70,11 @@ type DrillStep struct {
 	// outage is the longest time any session was without an acknowledgement around the fault, by the recorder's clock.
 	// +optional
 	Outage *metav1.Duration `json:"outage,omitempty"`
-	// detectedAfter is the time from the fault until a grid node gave up the process that was broken.
+	// detectedAfter is the time from the last acknowledgement before the outage until a grid node gave up the process that
+	// was broken.
 	// +optional
 	DetectedAfter *metav1.Duration `json:"detectedAfter,omitempty"`
-	// takenOverAfter is the time from the fault until the changed configuration was written.
+	// takenOverAfter is the same until the last configuration without it was written.
 	// +optional
 	TakenOverAfter *metav1.Duration `json:"takenOverAfter,omitempty"`
 	// servedAfter is the time from the fault until an order was acknowledged again.

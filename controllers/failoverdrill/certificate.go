@@ -252,6 +252,12 @@ func fillStep(s *api.DrillStep, from *certificate.Step) {
 	if from.FirstServed > 0 {
 		s.ServedAfter = duration(from.FirstServed)
 	}
+	if from.Detected > 0 {
+		s.DetectedAfter = duration(from.Detected)
+	}
+	if from.TakenOver > 0 {
+		s.TakenOverAfter = duration(from.TakenOver)
+	}
 	if after := from.Lasted + from.RedundantAfter; after > 0 {
 		s.RedundantAfter = duration(after)
 	}

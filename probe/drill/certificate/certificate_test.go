@@ -288,6 +288,9 @@ func TestTimeline(t *testing.T) {
 	if line := strings.Join(got, "; "); line != want {
 		t.Errorf("%s\nwant %s", line, want)
 	}
+	if s := c.Steps[0]; s.Detected != 1500*time.Microsecond || s.TakenOver != 9500*time.Microsecond {
+		t.Errorf("detected after %s, taken over after %s, want 1.5ms and 9.5ms after the last acknowledgement", s.Detected, s.TakenOver)
+	}
 }
 
 // A step that changes a hundred partitions does not fill the certificate, and what the

@@ -135,7 +135,33 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 		s.Partitions = append(s.Partitions, p.String())
 	}
 	s.Timeline = timelineOf(rep, f, &o)
+	s.Detected, s.TakenOver = reaction(f.Changes, beginOf(rep, &o))
 	return s
+}
+
+// beginOf is the moment that the times of a step count from: the last acknowledgement before the longest gap, or
+// where there was none in it, the beginning of the step.
+func beginOf(rep *history.Rep, o *validate.Outage) int64 {
+	if o.Gap.From != 0 && o.Gap.To > rep.From {
+		return o.Gap.From
+	}
+	return rep.From
+}
+
+// reaction is how long it took until a node first gave up one that was broken, and until the last configuration without
+// it was written.
+func reaction(changes []history.Change, begin int64) (detected, takenOver time.Duration) {
+	for i := range changes {
+		ch := &changes[i]
+		if ch.Cause != nodestatus.CauseTakeOver && ch.Cause != nodestatus.CauseShrink || ch.Accepted <= begin {
+			continue
+		}
+		if d := time.Duration(ch.Suspected - begin); ch.Suspected > begin && (detected == 0 || d < detected) {
+			detected = d
+		}
+		takenOver = max(takenOver, time.Duration(ch.Accepted-begin))
+	}
+	return detected, takenOver
 }
 
 // unserved takes the figures of a step after which service never came back, up to
@@ -155,7 +181,7 @@ var newPrimary = map[string]bool{nodestatus.CauseClaim: true, nodestatus.CauseTa
 
 // timelineOf puts together what the recorder saw and what the nodes told.
 func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment {
-	zero := rep.From
+	zero := beginOf(rep, o)
 	var out []Moment
 	add := func(at int64, what, partition, who string) {
 		if at != 0 {
@@ -163,7 +189,6 @@ func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment
 		}
 	}
 	if o.Gap.From != 0 && o.Gap.To > rep.From {
-		zero = o.Gap.From
 		add(o.Gap.From, "last acknowledgement before the longest gap", "", "recorder")
 		add(o.Gap.To, "first acknowledgement after it", "", "recorder")
 	}

@@ -177,10 +177,12 @@ type Step struct {
 
 	Outage         time.Duration    `json:"outageNanoseconds"` // the longest time a session was without an acknowledgement
 	FirstServed    time.Duration    `json:"firstServedNanoseconds"`
-	Lasted         time.Duration    `json:"lastedNanoseconds"`         // from injected to recovered; 0: it is over at once
-	RedundantAfter time.Duration    `json:"redundantAfterNanoseconds"` // from the end of the fault
-	Stall          time.Duration    `json:"stallNanoseconds"`          // longest sleep of the recorder itself in the outage
-	Disturbed      bool             `json:"disturbed"`                 // the outage is not the grid's alone
+	Detected       time.Duration    `json:"detectedNanoseconds,omitempty"`  // until a node first gave up one that was broken, on the timeline's clock; 0: none did
+	TakenOver      time.Duration    `json:"takenOverNanoseconds,omitempty"` // until the last partition had a configuration without it
+	Lasted         time.Duration    `json:"lastedNanoseconds"`              // from injected to recovered; 0: it is over at once
+	RedundantAfter time.Duration    `json:"redundantAfterNanoseconds"`      // from the end of the fault
+	Stall          time.Duration    `json:"stallNanoseconds"`               // longest sleep of the recorder itself in the outage
+	Disturbed      bool             `json:"disturbed"`                      // the outage is not the grid's alone
 	FailedOrders   int64            `json:"failedOrders"`
 	Before         validate.Latency `json:"before"`
 	During         validate.Latency `json:"during"`
