@@ -36,11 +36,11 @@ func TestDrills(t *testing.T) {
 		{"pull-the-plug", pullThePlug},
 		{"network", suite(api.SuiteNetwork)},
 		{"node", suite(api.SuiteNode)},
-		{"clock-and-cpu", suite(api.SuiteClockAndCPU, "--skip-unsupported")}, // Chaos Mesh's helper for memory cannot be built here
+		{"clock-and-cpu", suite(api.SuiteClockAndCPU)},
 		{"rolling-upgrade-under-load", suite(api.SuiteRollingUpgrade)},
 		{"api-outage", suite(api.SuiteAPIOutage)},
 		{"cascade", suite(api.SuiteCascade)},
-		{"overnight", suite(api.SuiteOvernight, "--skip-unsupported", "--repetitions", "1", "--rate", "500")},
+		{"overnight", suite(api.SuiteOvernight, "--skip-unsupported", "--repetitions", "1")},
 		{"negative-control", negativeControl},
 		{"one-copy", oneCopy},
 		{"same-seed", sameSeed},

@@ -56,8 +56,9 @@ func network() Suite {
 			net("loss", api.FaultNetworkLoss, role(api.RolePrimary), &api.NetworkFault{Loss: "5%"}),
 			net("duplicate", api.FaultNetworkDuplicate, role(api.RolePrimary), &api.NetworkFault{Duplicate: "50%"}),
 			net("corrupt", api.FaultNetworkCorrupt, role(api.RolePrimary), &api.NetworkFault{Corrupt: "1%"}),
-			// Towards everybody, in one direction: that takes the tbf of a kernel alone; towards some it takes prio as well.
-			net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "50M", Direction: api.DirectionTo}),
+			// Narrower than the orders of the default rate need. Towards everybody, in one direction: that takes the tbf of a kernel
+			// alone; towards some it takes prio as well.
+			net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "1M", Direction: api.DirectionTo}),
 		},
 	}
 }
