@@ -42,6 +42,10 @@ func network() Suite {
 	net := func(name string, t api.DrillFaultType, target *api.DrillTarget, p *api.NetworkFault) api.DrillFault {
 		return api.DrillFault{Name: name, Type: t, Target: target, Duration: lasting(10 * time.Second), Network: p, Expect: within(silentOutage)}
 	}
+	// Narrower than the orders of the default rate need: what does not fit waits, for as long as that lasts at most. Towards
+	// everybody, in one direction: that takes the tbf of a kernel alone; towards some it takes prio as well.
+	narrow := net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "1M", Direction: api.DirectionTo})
+	narrow.Expect = within(narrow.Duration.Duration + silentOutage)
 	cut := net("cut-backup", api.FaultNetworkPartition, role(api.RoleBackup), nil)
 	warned(cut.Expect)
 	return Suite{
@@ -56,9 +60,7 @@ func network() Suite {
 			net("loss", api.FaultNetworkLoss, role(api.RolePrimary), &api.NetworkFault{Loss: "5%"}),
 			net("duplicate", api.FaultNetworkDuplicate, role(api.RolePrimary), &api.NetworkFault{Duplicate: "50%"}),
 			net("corrupt", api.FaultNetworkCorrupt, role(api.RolePrimary), &api.NetworkFault{Corrupt: "1%"}),
-			// Narrower than the orders of the default rate need. Towards everybody, in one direction: that takes the tbf of a kernel
-			// alone; towards some it takes prio as well.
-			net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "1M", Direction: api.DirectionTo}),
+			narrow,
 		},
 	}
 }
