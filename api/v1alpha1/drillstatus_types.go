@@ -179,10 +179,13 @@ type DrillCertificate struct {
 	// downstream is the orders found in the files of the sink, each counted once. Absent without a sink.
 	// +optional
 	Downstream *int64 `json:"downstream,omitempty"`
-	// lost is acknowledged orders that are in no in-sync copy, not in every one, or not downstream; the certificate says
-	// how many of which.
+	// lost is acknowledged orders that are nowhere: in no copy in sync, and not downstream.
 	// +required
 	Lost int64 `json:"lost"`
+	// missing is acknowledged orders that are not lost, but not everywhere they should be: not in every copy in sync, or
+	// in a copy and not downstream.
+	// +optional
+	Missing int64 `json:"missing,omitempty"`
 	// duplicated is orders that are there twice.
 	// +required
 	Duplicated int64 `json:"duplicated"`

@@ -219,7 +219,7 @@ func certificateMap(d *api.FailoverDrill, text, table []byte) *corev1.ConfigMap 
 func fill(s *api.FailoverDrillStatus, c *certificate.Certificate) {
 	out := &api.DrillCertificate{
 		Verdict: api.DrillVerdict(c.Verdict), Created: c.Orders.Created, Acknowledged: c.Orders.Acknowledged, Rejected: c.Orders.Rejected, Unknown: c.Orders.Unknown,
-		Lost: c.Ledger.Missing(), Duplicated: c.Ledger.Duplicated, Gaps: c.Ledger.Gaps, OutOfOrder: c.Ledger.OutOfOrder,
+		Lost: c.Ledger.Lost, Missing: c.Ledger.MissingInCopies + c.Ledger.MissingDownstream, Duplicated: c.Ledger.Duplicated, Gaps: c.Ledger.Gaps, OutOfOrder: c.Ledger.OutOfOrder,
 		NegativeControl: controlText(&c.Control),
 	}
 	out.Reason = fmt.Sprintf("nothing was lost, repeated or out of order in %d steps, and everything expected held", len(c.Steps))

@@ -43,7 +43,7 @@ var (
 
 	ordersGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ordergrid_drill_orders",
-		Help: "Orders in the certificate of a FailoverDrill, by what became of them: created, acknowledged, rejected, unknown, lost, duplicated, out_of_order; gap counts sequence numbers.",
+		Help: "Orders in the certificate of a FailoverDrill, by what became of them: created, acknowledged, rejected, unknown, lost, missing (not lost, and not everywhere they should be), duplicated, out_of_order; gap counts sequence numbers.",
 	}, []string{"namespace", "drill", "grid", "result"})
 
 	outageGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -131,7 +131,7 @@ func record(d *api.FailoverDrill) {
 	}
 	for result, n := range map[string]int64{
 		"created": c.Created, "acknowledged": c.Acknowledged, "rejected": c.Rejected, "unknown": c.Unknown,
-		"lost": c.Lost, "duplicated": c.Duplicated, "out_of_order": c.OutOfOrder, "gap": c.Gaps,
+		"lost": c.Lost, "missing": c.Missing, "duplicated": c.Duplicated, "out_of_order": c.OutOfOrder, "gap": c.Gaps,
 	} {
 		ordersGauge.WithLabelValues(namespace, name, grid, result).Set(float64(n))
 	}

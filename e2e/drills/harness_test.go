@@ -173,7 +173,7 @@ func (f *field) sound(ctx context.Context, d *api.FailoverDrill) {
 	}
 	f.Logf("%s: %s: %s\ncreated %d, acknowledged %d, lost %d, duplicated %d, gaps %d, out of order %d; negative control: %s",
 		d.Name, c.Verdict, c.Reason, c.Created, c.Acknowledged, c.Lost, c.Duplicated, c.Gaps, c.OutOfOrder, c.NegativeControl)
-	if c.Lost+c.Duplicated+c.Gaps+c.OutOfOrder != 0 || c.Verdict == api.DrillViolated {
+	if c.Lost+c.Missing+c.Duplicated+c.Gaps+c.OutOfOrder != 0 || c.Verdict == api.DrillViolated {
 		f.Errorf("%s: a promise about orders was broken", d.Name)
 	}
 	if c.Acknowledged == 0 || d.Status.FinishedSteps != d.Status.PlannedSteps {

@@ -27,7 +27,7 @@ func run(out io.Writer, paths []string) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("no certificates; give certificate.json files that kubectl ordergrid drill run --out has written")
 	}
-	fmt.Fprintln(out, "| drill | fault | by | times | outage p50, max | p99 before, during, after | redundant after, max | failed | lost |")
+	fmt.Fprintln(out, "| drill | fault | by | times | outage p50, max | p99 before, during, after | redundant after, max | failed | lost, missing |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -39,8 +39,8 @@ func run(out io.Writer, paths []string) error {
 			return fmt.Errorf("%s: is not a certificate: %w", path, err)
 		}
 		for _, r := range rows(c) {
-			fmt.Fprintf(out, "| %s | %s (%s) | %s | %d | %s, %s | %s, %s, %s | %s | %d | %d |\n", c.Drill[strings.IndexByte(c.Drill, '/')+1:], r.fault, r.kind, r.provider, len(r.outage),
-				median(r.outage), ms(most(r.outage)), median(r.before), median(r.during), median(r.after), ms(most(r.redundant)), r.failed, c.Ledger.Missing())
+			fmt.Fprintf(out, "| %s | %s (%s) | %s | %d | %s, %s | %s, %s, %s | %s | %d | %d, %d |\n", c.Drill[strings.IndexByte(c.Drill, '/')+1:], r.fault, r.kind, r.provider, len(r.outage),
+				median(r.outage), ms(most(r.outage)), median(r.before), median(r.during), median(r.after), ms(most(r.redundant)), r.failed, c.Ledger.Lost, c.Ledger.Missing()-c.Ledger.Lost)
 		}
 	}
 	return nil
