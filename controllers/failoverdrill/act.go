@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,8 +119,27 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	} else if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create Secret %s: %w", client.ObjectKeyFromObject(s), err)
 	}
-	_, err = r.applier().Apply(ctx, o.drill, recorderJob(o.drill, o.grid, o.plan, r.Defaults))
+	taken, err := r.machines(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, err = r.applier().Apply(ctx, o.drill, recorderJob(o.drill, o.grid, o.plan, taken, r.Defaults))
 	return err
+}
+
+// machines are the Kubernetes nodes that pods of the grid are on.
+func (r *Reconciler) machines(ctx context.Context, o *observation) (taken []string, err error) {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, inGrid(o.drill)...); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		if node := pods.Items[i].Spec.NodeName; node != "" && !slices.Contains(taken, node) {
+			taken = append(taken, node)
+		}
+	}
+	slices.Sort(taken)
+	return taken, nil
 }
 
 // begin adds the next step to status.

@@ -36,7 +36,7 @@ const (
 )
 
 // recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
-func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) *batchv1.Job {
+func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) *batchv1.Job {
 	one := ptr.To[int32](1)
 	job := &batchv1.Job{
 		ObjectMeta: drillMeta(d, recorderName(d)),
@@ -49,7 +49,7 @@ func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 					Labels:      drillLabels(d),
 					Annotations: map[string]string{"kubectl.kubernetes.io/default-container": containerName},
 				},
-				Spec: recorderPod(d, grid, steps, defaults),
+				Spec: recorderPod(d, grid, steps, taken, defaults),
 			},
 		},
 	}
@@ -57,7 +57,7 @@ func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 	return job
 }
 
-func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.PodSpec {
+func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false), // it never talks to the API server
 		EnableServiceLinks:           ptr.To(false),
@@ -69,7 +69,7 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 			FSGroup:        ptr.To(nonRoot),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Affinity:   awayFromGrid(d, steps),
+		Affinity:   awayFromGrid(d, steps, taken),
 		Containers: []corev1.Container{recorderContainer(d, grid, steps, defaults)},
 		Volumes:    []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 	}
@@ -80,17 +80,23 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, d
 }
 
 // awayFromGrid keeps the recorder from the machines of the grid where there is room; always, when the drill breaks
-// machines: the ledger has to outlive them.
-func awayFromGrid(d *api.FailoverDrill, steps []plan.Step) *corev1.Affinity {
-	term := corev1.PodAffinityTerm{
-		TopologyKey:   corev1.LabelHostname,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: d.Spec.GridRef.Name}},
-	}
-	if slices.ContainsFunc(steps, func(p plan.Step) bool { return breaksMachine(p.Fault.Type) }) {
-		return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+// machines: the ledger has to outlive them. Then it is by the names of the machines that are taken when it starts: a rule
+// about pods would hold in both directions, and keep the grid's replacements from the recorder's machine.
+func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *corev1.Affinity {
+	if len(taken) > 0 && slices.ContainsFunc(steps, func(p plan.Step) bool { return breaksMachine(p.Fault.Type) }) {
+		var elsewhere []corev1.NodeSelectorRequirement // a requirement about a field takes one value
+		for _, node := range taken {
+			elsewhere = append(elsewhere, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+		}
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: elsewhere}},
+		}}}
 	}
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: term}},
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: d.Spec.GridRef.Name}},
+		}}},
 	}}
 }
 

@@ -54,7 +54,7 @@ func TestRecorderPod(t *testing.T) {
 	o := under("")
 	grid := &api.OrderGrid{}
 	grid.Name = "rtd"
-	job := recorderJob(o.drill, grid, o.plan, testDefaults)
+	job := recorderJob(o.drill, grid, o.plan, []string{"a", "b"}, testDefaults)
 	pod := job.Spec.Template.Spec
 	c := pod.Containers[0]
 	if *job.Spec.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever || *pod.AutomountServiceAccountToken || c.Image != testDefaults.Image || !*c.SecurityContext.ReadOnlyRootFilesystem {
@@ -67,11 +67,15 @@ func TestRecorderPod(t *testing.T) {
 		t.Error("it has to keep away although no machine is broken")
 	}
 	grid.Spec.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "ib"}, Interface: "fabric0"}
-	if recorderJob(o.drill, grid, o.plan, testDefaults).Spec.Template.Annotations[api.AnnotationNetworks] == "" {
+	if recorderJob(o.drill, grid, o.plan, nil, testDefaults).Spec.Template.Annotations[api.AnnotationNetworks] == "" {
 		t.Error("the recorder is not on the network of its grid, whose addresses it submits orders to")
 	}
 	o.plan[0].Fault.Type = api.FaultNodePowerOff
-	if a := recorderJob(o.drill, grid, o.plan, testDefaults).Spec.Template.Spec.Affinity.PodAntiAffinity; len(a.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
+	a := recorderJob(o.drill, grid, o.plan, []string{"a", "b"}, testDefaults).Spec.Template.Spec.Affinity
+	if a.NodeAffinity == nil || len(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields) != 2 {
 		t.Errorf("a machine is powered off, and the recorder may be on it: %+v", a)
+	}
+	if a.PodAntiAffinity != nil {
+		t.Error("the recorder keeps what replaces a pod of the grid from its own machine")
 	}
 }

@@ -58,6 +58,9 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 	t.Nodes = nodesOf(t.Pods)
 	if s.Fault.Type.OfMachine() {
 		t.Pods = on(now.Pods, t.Nodes)
+		if r := now.Recorder; r != nil && slices.Contains(t.Nodes, r.Spec.NodeName) {
+			return nil, &RefusedError{fmt.Sprintf("%s would break machine %s, which the recorder is on: its ledger would go with it", s.Fault.Name, r.Spec.NodeName)}
+		}
 	}
 	shards := shardsOf(t.Pods)
 	for i := range now.Partitions {
@@ -89,8 +92,10 @@ func (t *Target) find(s *Step, now *Situation) error {
 	p := &now.Partitions[at]
 	var want []string
 	switch r := s.Fault.Target.Role; r {
-	case api.RolePrimary, api.RoleNode:
+	case api.RolePrimary:
 		want = []string{p.Status.Primary.PodName}
+	case api.RoleNode:
+		want = []string{awayFromRecorder(p, now)}
 	case api.RoleBackup, api.RoleBackups:
 		if want = backups(p); len(want) == 0 {
 			return &NotYetError{fmt.Sprintf("partition %s has no backup in sync", name)}
@@ -126,6 +131,21 @@ func (t *Target) find(s *Step, now *Situation) error {
 	}
 	t.Pods = byName(t.Pods)
 	return nil
+}
+
+// awayFromRecorder is the primary of a partition, or where that shares a machine with the recorder, whose ledger would go
+// with it, a backup that does not.
+func awayFromRecorder(p *api.GridPartition, now *Situation) string {
+	primary := p.Status.Primary.PodName
+	if now.Recorder == nil {
+		return primary
+	}
+	for _, name := range append([]string{primary}, backups(p)...) {
+		if at := slices.IndexFunc(now.Pods, func(pod corev1.Pod) bool { return pod.Name == name }); at >= 0 && now.Pods[at].Spec.NodeName != now.Recorder.Spec.NodeName {
+			return name
+		}
+	}
+	return primary
 }
 
 // findPeers resolves the other end.

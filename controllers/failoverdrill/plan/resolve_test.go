@@ -150,6 +150,12 @@ func TestSafety(t *testing.T) {
 		{"nobody to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-s1-p2 has no backup in sync to hand over to"},
 		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-s1-p2 is not there, or is being deleted"},
 		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "partition rtd-s1-p2 has no primary"},
+		{"the machine of the recorder", api.DrillFault{Name: "off", Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleNode}}, func(now *plan.Situation) {
+			now.Recorder.Spec.NodeName = now.Pods[0].Spec.NodeName
+			for i := range now.Pods {
+				now.Pods[i].Spec.NodeName = now.Pods[0].Spec.NodeName
+			}
+		}, true, "which the recorder is on"},
 		{"no recorder", api.DrillFault{Name: "cut", Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerClients}}, func(now *plan.Situation) { now.Recorder = nil }, false, "the recorder has no pod"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -100,6 +100,11 @@ func TestVerdict(t *testing.T) {
 		"lost":            {func(h *history.History) { cut(h, 500, 510, true) }, Violated, "10 acknowledged orders are lost"},
 		"downstream only": {func(h *history.History) { cut(h, 500, 510, false) }, Violated, "10 acknowledged orders are not in every copy"},
 		"not downstream":  {func(h *history.History) { h.Sinks[0].Entries = h.Sinks[0].Entries[:990] }, Violated, "10 acknowledged orders are not downstream"},
+		// What stands in a file that cannot be read is not known: nothing is proved, and nothing is lost either.
+		"a sink is not read": {func(h *history.History) {
+			h.Sinks[0].Entries = h.Sinks[0].Entries[:990]
+			h.Sinks = append(h.Sinks, history.Log{Partition: h.Sinks[0].Partition, Where: "of s0p0 at pods that are not there", Error: "1 of 2 pods can be asked"})
+		}, Invalid, "not everything could be read"},
 		"no witness": {func(h *history.History) {
 			h.Drill.Faults[0].Witness = api.Witness{State: api.NotSeen, Message: "same uid"}
 		}, Invalid, "not shown to have hit (witness NotSeen: same uid)"},

@@ -17,6 +17,9 @@ type NodeSinks struct {
 	// More are data ports of nodes (host:port) to ask beside the members of the
 	// partitions: a pod that took the place of one that is gone may have its files.
 	More []string
+	// Want is the number of nodes that hold a partition when all is well; fewer that
+	// answer are a file that cannot be opened. 0: not known.
+	Want int
 }
 
 // ErrNoSink means that the grid has nothing downstream that could be read; the error
@@ -29,6 +32,7 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 	var none error
 	sinks := 0
 	for _, row := range s.Client.Table() {
+		before := sinks
 		for _, at := range s.nodes(row) {
 			files, err := s.Client.SinkFiles(ctx, row.ID, at)
 			switch {
@@ -49,6 +53,11 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 				out[fmt.Sprintf("%s at %s", f.Name, at)] = func(ctx context.Context) (io.ReadCloser, error) {
 					return io.NopCloser(s.Client.OpenSink(ctx, f, 0)), nil
 				}
+			}
+		}
+		if there := sinks - before; there > 0 && there < s.Want {
+			out[fmt.Sprintf("of %s at pods that are not there", row.ID)] = func(context.Context) (io.ReadCloser, error) {
+				return nil, fmt.Errorf("%d of %d pods can be asked", there, s.Want)
 			}
 		}
 	}

@@ -214,7 +214,8 @@ func (e edit) each(entries []history.Entry, see func(*history.Entry)) {
 }
 
 // downstream puts the files of the sinks of a partition together. Equal entries at
-// one place are one: they were written again around a failover.
+// one place are one: they were written again around a failover. files is 0 where
+// one of them could not be read: what is missing may stand in it.
 func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e edit) (gaps int64, files int) {
 	base := h.Base(p).Seq
 	at := map[int][]uint64{} // of orders, where they are
@@ -222,12 +223,14 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 		at[s] = make([]uint64, len(m[s]))
 	}
 	var there places
+	unread := false
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
 		if f.Partition != p {
 			continue
 		}
 		files++
+		unread = unread || f.Error != ""
 		last := uint64(0)
 		e.each(f.Entries, func(x *history.Entry) {
 			there.set(x.Seq - base - 1)
@@ -242,6 +245,9 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 			at[x.Stream][x.Index] = x.Seq
 			a.mark(h, m, x, sunk)
 		})
+	}
+	if unread {
+		return 0, 0
 	}
 	return there.holes(), files
 }

@@ -13,7 +13,7 @@ import (
 // entries.
 func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log, out *Partition) {
 	merged, base := make([]history.Entry, len(log.Entries)), h.Base(p).Seq
-	files, gone := 0, h.NoHolder(p) // with no log left there is nothing to be ahead of
+	files, unread, gone := 0, false, h.NoHolder(p) // with no log left there is nothing to be ahead of
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
 		if f.Partition != p {
@@ -21,6 +21,7 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 		}
 		files++
 		if f.Error != "" {
+			unread = true
 			r.Unread = append(r.Unread, fmt.Sprintf("%s: sink %s: %s", p, f.Where, f.Error))
 		}
 		r.say(ordered(p, f)...)
@@ -46,8 +47,8 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 		}
 		r.found(wrong)
 	}
-	if gone {
-		return // Accounts has what is downstream only
+	if gone || unread {
+		return // Accounts has what is downstream only; what stands in a file that was not read may be there
 	}
 	if files == 0 {
 		if len(h.Sinks) > 0 {
