@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 )
 
@@ -18,6 +19,7 @@ var page = template.Must(template.New("certificate").Funcs(template.FuncMap{
 	"at":     func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) },
 	"colors": func() template.CSS { return template.CSS(plot.CSS()) }, //nolint:gosec // our own
 	"lost":   lostLines,
+	"n":      func(n int64) string { return numtext.Thousands(float64(n)) },
 }).Parse(pageText))
 
 // WritePage makes a page of HTML that needs nothing else.
