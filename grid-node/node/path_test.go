@@ -57,6 +57,12 @@ func (c *fastClient) number(n uint64) {
 
 // batch sends n orders in one write and waits for their acknowledgements.
 func (c *fastClient) batch(n int) {
+	c.frames(n)
+	c.exchange(n, wire.TypeAck)
+}
+
+// frames are the next n orders, in c.out.
+func (c *fastClient) frames(n int) []byte {
 	c.out = c.out[:0]
 	for range n {
 		c.seq++
@@ -65,7 +71,7 @@ func (c *fastClient) batch(n int) {
 		c.out = wire.AppendSubmit(c.out, 0, &wire.Submit{Epoch: c.epoch, Slot: c.session.Slot, Generation: c.session.Generation,
 			ClientSeq: c.seq, Payload: c.order})
 	}
-	c.exchange(n, wire.TypeAck)
+	return c.out
 }
 
 // reads asks for n orders of this client by ClOrdID in one write.

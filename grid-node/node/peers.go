@@ -14,8 +14,9 @@ import (
 //
 // Either side may dial, so two connections can meet. Both sides then prefer the
 // one that the smaller address dialled; the dialler of the other closes it after
-// it flushed. Frames on the closing one still arrive, and nobody takes it for a
-// death, because one link is left.
+// it flushed, and nobody takes that for a death, because one link is left. What was
+// written to it may be lost: a change of the link that is written to is an
+// EventPeerUp, as a first one is.
 type peer struct {
 	addr     string
 	boot     uint64 // of the process behind the links
@@ -134,8 +135,9 @@ func (n *Node) forgetIncarnation(p *peer) {
 
 var errNewIncarnation = errors.New("another process answers at the address now")
 
-// choose picks the link to write to and closes a surplus one that we dialled.
+// choose picks the link to write to and gives up the surplus ones that we dialled.
 func (n *Node) choose(p *peer) {
+	was := p.out
 	p.out = nil
 	weDial := n.cfg.Advertise < p.addr
 	for _, l := range p.links {
@@ -143,10 +145,20 @@ func (n *Node) choose(p *peer) {
 			p.out = l
 		}
 	}
+	kept := p.links[:0]
 	for _, l := range p.links {
 		if l != p.out && l.conn.Dialled() {
 			l.conn.CloseAfterFlush(errSurplus)
+		} else {
+			kept = append(kept, l)
 		}
+	}
+	clear(p.links[len(kept):])
+	p.links = kept
+	if was != nil && p.out != nil && p.out != was {
+		// Who gives a connection up throws away what still arrives on it, and the
+		// other writes to it until it knows of the better one.
+		n.stepAll(&replica.Event{Kind: replica.EventPeerUp, Address: p.addr})
 	}
 }
 

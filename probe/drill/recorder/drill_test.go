@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,6 +51,24 @@ func TestKilledProcesses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Who asks before the traffic flows is told so, by a recorder that is being prepared.
+func TestAskedWhilePreparing(t *testing.T) {
+	d := start(t, setup{replicas: 2, change: func(c *Config) { c.Say = func(string, ...any) {} }})
+	for n := 0; ; n++ {
+		s := d.rec.State()
+		if s.Phase == api.Running {
+			break
+		}
+		if _, err := d.rec.Begin(0, api.Step{Type: "PodKill", Partitions: []string{"s0p0"}}); !errors.Is(err, errConflict) && d.rec.State().Phase != api.Running {
+			t.Fatalf("a step began: %v", err)
+		}
+		if n > 0 && s.Phase != api.Preparing {
+			t.Fatalf("%+v", s)
+		}
+	}
+	d.stop()
 }
 
 // A grid that throws acknowledged orders away is found out, to the order: the nodes

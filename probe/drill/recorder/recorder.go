@@ -131,14 +131,15 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	if r.watch, err = dial("drill-watch"); err != nil {
 		return err
 	}
+	var parts []wire.PartitionID // r's own fields are asked for by others already
 	for _, p := range r.sender.Table() {
-		r.parts = append(r.parts, p.ID)
+		parts = append(parts, p.ID)
 	}
-	if len(r.parts) == 0 {
+	if len(parts) == 0 {
 		return errors.New("the grid names no partition")
 	}
-	h := &history.History{Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: r.parts}
-	if h.Bases, err = r.bases(connect); err != nil {
+	h := &history.History{Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: parts}
+	if h.Bases, err = r.bases(connect, parts); err != nil {
 		return err
 	}
 	if r.before, err = host.Take(nil); err != nil {
@@ -146,10 +147,10 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	}
 	var probes []wire.PartitionID
 	for i := range r.cfg.Probes {
-		probes = append(probes, r.parts[i%len(r.parts)])
+		probes = append(probes, parts[i%len(parts)])
 	}
 	h.Started, h.StartedAt = time.Now(), clock.Now()
-	r.traffic, err = traffic.Start(connect, traffic.Config{Client: r.sender, Grid: r.cfg.Grid, Partitions: r.parts, Probes: probes, Rate: r.cfg.Probes * r.cfg.Rate,
+	orders, err := traffic.Start(connect, traffic.Config{Client: r.sender, Grid: r.cfg.Grid, Partitions: parts, Probes: probes, Rate: r.cfg.Probes * r.cfg.Rate,
 		Sessions: r.cfg.Sessions, Reads: r.cfg.Reads, Orders: r.cfg.Orders, Seed: r.cfg.Seed, FIX: r.cfg.FIX,
 		MaxOrders: r.maxOrders, MaxReads: maxReadsOf(r.maxOrders), Giving: r.cfg.Timeout + 5*time.Second})
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h, r.started, r.phase = h, h.StartedAt, api.Running
+	r.h, r.parts, r.traffic, r.started, r.phase = h, parts, orders, h.StartedAt, api.Running
 	r.cfg.Say("%d probes at %d orders/s each on partitions %v", r.cfg.Probes, r.cfg.Rate, r.parts)
 	return nil
 }
@@ -165,8 +166,8 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 var errStop = errors.New("stop")
 
 // bases finds where each log ends before the first order.
-func (r *Recorder) bases(ctx context.Context) (out []history.Base, err error) {
-	for _, p := range r.parts {
+func (r *Recorder) bases(ctx context.Context, parts []wire.PartitionID) (out []history.Base, err error) {
+	for _, p := range parts {
 		// The first chunk says where the log ends; nothing of it is looked at, and its
 		// beginning may be freed.
 		reader := r.watch.NewLogReader(p, "")

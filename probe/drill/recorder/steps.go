@@ -83,9 +83,9 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 	if err := checkStep(index, &asked); err != nil {
 		return nil, err
 	}
-	parts, err := r.named(asked.Partitions)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	parts, err := r.named(asked.Partitions)
 	if s := r.find(index); s != nil {
 		if !reflect.DeepEqual(s.asked, asked) {
 			return nil, fmt.Errorf("%w: step %d was begun as %q, and differs", errConflict, index, s.asked.What)
