@@ -100,6 +100,7 @@ func TestRBACPage(t *testing.T) {
 		nil,
 		{"drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools"},
 		{"drills.namespaces={*}"},
+		{"clientTokens.namespaces={trading}"},
 		{"drills.namespaces={*}", "watchNamespaces={emea,apac}", "preflight=always"},
 	} {
 		for key, o := range render(t, set...) {

@@ -36,6 +36,7 @@ var switches = []struct {
 	{"drills.namespaces", nil, []string{"drills.namespaces={lab}"}, operator, "--drill-namespaces=lab"},
 	{"drills.executors", nil, []string{"drills.executors[0].name=lab", "drills.executors[0].url=https://x:1", "drills.executors[0].tokenSecret=t"}, operator, "--drill-executor=lab=https://x:1"},
 	{"drills.nodeFeaturesNamespace", []string{"drills.namespaces={lab}"}, []string{"drills.nodeFeaturesNamespace=tools"}, operator, "--drill-node-features-namespace=tools"},
+	{"clientTokens.namespaces", []string{"clientTokens.namespaces={lab}"}, []string{"clientTokens.namespaces={lab,trading}"}, "ClusterRoleBinding/og-ordergrid-client-tokens", "system:serviceaccounts:trading"},
 	{"workers", nil, []string{"workers=9"}, operator, "--workers=9"},
 	{"logLevel", nil, []string{"logLevel=debug"}, operator, "--log-level=debug"},
 	{"crds.install", nil, []string{"crds.install=false"}, "CustomResourceDefinition/ordergrids.ordergrid.dev", ""},

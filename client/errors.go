@@ -34,6 +34,9 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the peer sent what the protocol does not allow.
 	ErrProtocol = errors.New("protocol violation")
+	// ErrUnauthenticated: the grid wants to know who the client is, and does not accept
+	// the proof, or there was none: see Config.TLS and Config.Token.
+	ErrUnauthenticated = errors.New("unauthenticated")
 )
 
 // One error per reject code, for errors.Is on a *RejectError.
@@ -52,6 +55,7 @@ var (
 	ErrSnapshotRequired   = errors.New("entries are freed")
 	ErrSessionMoved       = errors.New("session is open on another connection")
 	ErrSinkUnreadable     = errors.New("sink cannot be read")
+	ErrNotPermitted       = errors.New("not permitted")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -60,6 +64,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
+	wire.CodeNotPermitted: ErrNotPermitted,
 }
 
 // RejectError is a refusal: the order was not accepted and took no sequence
@@ -97,6 +102,7 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeInsufficientInSync: "submit again once a backup has joined, or lower minInSync",
 	wire.CodeTooLarge:           "send fewer bytes",
 	wire.CodeSnapshotRequired:   "read behind them, and the sink for what they were",
+	wire.CodeNotPermitted:       "ask for a rule in spec.security.authorization.rules of the OrderGrid",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }
 
@@ -224,7 +230,16 @@ func (e *GoawayError) Error() string {
 
 // permanent says that trying the same node again cannot help.
 func (e *GoawayError) permanent() bool {
-	return e.Code == wire.GoawayVersion || e.Code == wire.GoawayGrid || e.Code == wire.GoawayRole
+	switch e.Code {
+	case wire.GoawayVersion, wire.GoawayGrid, wire.GoawayRole, wire.GoawayUnauthenticated, wire.GoawayNotPermitted:
+		return true
+	}
+	return false
+}
+
+// Is matches ErrUnauthenticated and ErrNotPermitted.
+func (e *GoawayError) Is(target error) bool {
+	return e.Code == wire.GoawayUnauthenticated && target == ErrUnauthenticated || e.Code == wire.GoawayNotPermitted && target == ErrNotPermitted
 }
 
 // notPrimaryError carries the hint of a NotPrimary frame to whoever retries.

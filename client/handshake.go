@@ -12,7 +12,8 @@ import (
 )
 
 // dialNode connects to a node and exchanges Hello and Welcome. more is sent right
-// behind the Hello, to save a round trip; the answer to it is left unread.
+// behind the Hello, to save a round trip, or when the node has taken the client's
+// token; the answer to it is left unread.
 func (c *Client) dialNode(ctx context.Context, mode IO, addr string, more []byte) (*conn, string, error) {
 	st, err := dialStream(ctx, &c.cfg, mode, addr)
 	if err != nil {
@@ -25,9 +26,18 @@ func (c *Client) dialNode(ctx context.Context, mode IO, addr string, more []byte
 		Grid: []byte(c.cfg.Grid), Member: []byte(c.cfg.Name),
 	})
 	var m wire.Welcome
-	frame, err := k.exchange(ctx, append(hello, more...), until)
+	behind := more
+	if c.cfg.Token == nil {
+		hello, behind = append(hello, more...), nil
+	}
+	frame, err := k.exchange(ctx, hello, until)
 	if err == nil {
 		err = c.checkWelcome(k, frame, &m)
+	}
+	if err == nil && c.cfg.Token != nil {
+		if err = c.authenticate(ctx, k, until); err == nil {
+			err = k.send(ctx, behind, until)
+		}
 	}
 	if err != nil {
 		st.Close() //nolint:errcheck // the error that matters is returned
@@ -53,12 +63,8 @@ func (c *Client) checkWelcome(k *conn, frame []byte, m *wire.Welcome) error {
 // exchange writes a request and returns the next frame, on a connection that
 // nobody else uses yet. The frame is valid until the next call.
 func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byte, error) {
-	for len(request) > 0 {
-		n, err := k.st.Write(request)
-		request = request[n:]
-		if err := keepWaiting(ctx, err, until, k.addr); err != nil {
-			return nil, err
-		}
+	if err := k.send(ctx, request, until); err != nil {
+		return nil, err
 	}
 	for {
 		frame, rest, err := wire.Split(k.in[k.r:k.w])
@@ -78,6 +84,18 @@ func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byt
 			return nil, err
 		}
 	}
+}
+
+// send writes on a connection that nobody else uses yet.
+func (k *conn) send(ctx context.Context, request []byte, until int64) error {
+	for len(request) > 0 {
+		n, err := k.st.Write(request)
+		request = request[n:]
+		if err := keepWaiting(ctx, err, until, k.addr); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func keepWaiting(ctx context.Context, err error, until int64, addr string) error {

@@ -158,7 +158,8 @@ func (s *Session) nextTurn(h hint) (hint, bool) {
 // permanent says that no retry can help: the caller has to change something.
 func permanent(err error) bool {
 	var goaway *GoawayError
-	return errors.As(err, &goaway) && goaway.permanent()
+	var reject *RejectError
+	return errors.As(err, &goaway) && goaway.permanent() || errors.As(err, &reject) && reject.Code == wire.CodeNotPermitted
 }
 
 // endRecovery leaves the session without a connection. After a permanent error

@@ -26,6 +26,7 @@ type serveFlags struct {
 	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io string
 	tls                                                                        tlsFlags
 	fabric                                                                     fabricFlags
+	access                                                                     accessFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -96,6 +97,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.BoolVar(&cfg.LeasedReads, "leased-reads", false, "answer leased reads at once; a take-over then has to wait --lease out first")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
 	f.tls.add(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
+	f.access.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -175,7 +177,7 @@ func setArbiter(ctx context.Context, cfg *node.Config, f serveFlags) error {
 			a.From(source)
 		}
 		cfg.Arbiter = a
-		return nil
+		return f.access.apply(cfg, nil)
 	}
 	rc, err := kube.InCluster()
 	if err != nil {
@@ -191,7 +193,7 @@ func setArbiter(ctx context.Context, cfg *node.Config, f serveFlags) error {
 	}
 	cfg.Arbiter, cfg.Recorder = a, rec
 	go rec.Run(context.WithoutCancel(ctx)) // until the process ends: draining has things to tell too
-	return nil
+	return f.access.apply(cfg, rc)
 }
 
 // tuneRuntime keeps the collector rare and small: orders are not on its heap, so

@@ -81,8 +81,13 @@ var (
 	refused       = desc("connections_refused_total", "Connections closed at accept, the limit was reached.")
 	noTLS         = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
 	nodesRefused  = desc("nodes_refused_total", "Connections closed because they said to be a node's and had no node's certificate.")
+	clientsRefused = desc("clients_refused_total", "Connections closed because of who the client is, by reason: unauthenticated (no proof in time, or one that is not accepted), not_permitted (no rule gives it anything), unavailable (its token could not be looked at).", "reason")
+	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they take.", "permission")
+	tokenReviews   = desc("token_reviews_total", "Looks at clients' tokens, by result: accepted, refused, failed (the API server did not answer), cached (known already), turned_away (too many waited).", "result")
+	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read and those before are in use; absent where nobody is asked who he is.")
 	tlsExpires    = desc("tls_certificate_expires_seconds", "When the certificate in use ends, in seconds since 1970; absent without TLS.")
 	slowClosed    = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly.")
+	unfinished    = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time.")
 	paused        = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames     = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
 	helloTimeouts = desc("hello_timeouts_total", "Connections closed because no Hello came.")
@@ -113,7 +118,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, tlsExpires, slowClosed, paused,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, tlsExpires, slowClosed, unfinished, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -243,10 +248,12 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(refused, t.Refused)
 	e.counter(noTLS, t.NoTLS)
 	e.counter(nodesRefused, s.Node.NodesRefused)
+	e.access(s)
 	if !s.TLSExpires.IsZero() {
 		e.gauge(tlsExpires, float64(s.TLSExpires.Unix()))
 	}
 	e.counter(slowClosed, t.SlowPeers)
+	e.counter(unfinished, t.Unfinished)
 	e.counter(paused, t.Paused)
 	e.counter(wakeUps, t.WakeUps)
 	e.counter(readCalls, t.Reads)

@@ -18,6 +18,7 @@ func full() *Snapshot {
 	s.Fabric = Fabric{Network: "trading/ib", Interface: "ib0", Address: "10.0.0.1", Link: "infiniband", Transport: "tls"}
 	s.PeerLinks = []PeerLink{{Pod: "g-s0-1", RTT: 4e6, RTTVar: 9_000, ReceivedAgo: 4e6, Retransmits: 2, Unacked: 1, BytesAcked: 10, BytesReceived: 20}}
 	s.ArbiterAgo = 5e9
+	s.Access = &Access{}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
 	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, LagNs: 3e6, OldestNs: 2e9}

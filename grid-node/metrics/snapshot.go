@@ -15,6 +15,8 @@ type NodeCounters struct {
 	Redirects         uint64 // requests answered NotPrimary
 	PeersRefused      uint64
 	NodesRefused      uint64 // said to be nodes without a node's certificate
+	ClientsRefused    [refusals]uint64
+	NotPermitted      [8]uint64 // requests, by the access.Permissions they take: one bit each
 	PeerFramesDropped uint64 // no connection to the peer, or a partition that is not here
 	Proposals         uint64
 	Restarts          uint64 // replicas discarded and made anew
@@ -121,4 +123,5 @@ type Snapshot struct {
 	Replicas    int       // copies of each partition that the grid is to have
 	Sink        string    // where write-behind writes to: hold, file
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
+	Access      *Access   // nil: nobody is asked who he is
 }

@@ -76,6 +76,10 @@ type Config struct {
 	// plain TCP.
 	TLS *secure.Identity
 
+	// Access makes the node ask clients who they are, and look what they may do; nil:
+	// every client may do everything. It needs TLS.
+	Access *Access
+
 	Transport transport.Kind
 	Pprof     bool // serve /debug/pprof on HTTP
 	Arbiter   arbiter.Arbiter
@@ -170,7 +174,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkRetention(), c.checkTLS())...)
+	return errors.Join(append(errs, c.checkRetention(), c.checkTLS(), c.checkAccess())...)
 }
 
 func (c *Config) checkRetention() error {

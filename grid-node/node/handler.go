@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -39,6 +40,10 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame has %d bytes, allowed: a Hello of at most %d", wire.Need(rest), maxHello))
 				break
 			}
+			if l.state == awaitProof && wire.Need(rest) > wire.MaxAuthenticate {
+				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes from a client that has proved nothing, allowed: at most %d", wire.Need(rest), wire.MaxAuthenticate))
+				break
+			}
 			return len(buf) - len(rest), nil
 		case l.state == ready:
 			next := n.lookAhead(after)
@@ -46,6 +51,8 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			hint = next
 		case l.state == awaitHello:
 			err = n.hello(l, frame)
+		case l.state == awaitProof:
+			err = n.proofFrame(l, frame)
 		default:
 			err = n.welcome(l, frame)
 		}
@@ -72,6 +79,9 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 	t := wire.FrameType(frame)
 	if l.role.IsNode() {
 		return n.peerFrame(l, t, frame)
+	}
+	if access.Needs(t)&^l.may != 0 {
+		return n.notPermitted(l, t, frame)
 	}
 	switch t {
 	case wire.TypeSubmit, wire.TypeGet, wire.TypeOpenSession, wire.TypeReadLog:
@@ -101,6 +111,8 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 		return n.answerTable(l, frame)
 	case wire.TypePing:
 		return n.pong(l, frame)
+	case wire.TypeAuthenticate:
+		return n.authenticate(l, frame)
 	case wire.TypeGoaway:
 		return saidGoaway(frame)
 	}
@@ -182,10 +194,15 @@ func (n *Node) OnTick() {
 	}
 	for i := len(n.awaiting) - 1; i >= 0; i-- {
 		if l := n.awaiting[i]; now > l.helloBy && l.conn.Open() {
+			if l.state == awaitProof {
+				_ = n.turnAway(l)
+				continue
+			}
 			n.counters.HelloTimeouts++
 			_ = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("no Hello within %v", helloTimeout))
 		}
 	}
+	n.lookAgain(now)
 	n.warmUp(now)
 	for _, p := range n.parts {
 		p.remake(now)

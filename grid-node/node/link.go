@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -19,6 +20,7 @@ type link struct {
 	helloBy int64     // Mono until when Hello or Welcome has to arrive
 	name    string    // member id of the other node, or what a client calls itself
 	warm    string    // the configured name that was dialled, see warmUp
+	proof             // of a client
 }
 
 type linkState uint8
@@ -26,6 +28,7 @@ type linkState uint8
 const (
 	awaitHello   linkState = iota // accepted, nothing known
 	awaitWelcome                  // dialled by us, Hello sent
+	awaitProof                    // a client that said Hello, and nothing yet that gives it a permission
 	ready
 )
 
@@ -37,6 +40,10 @@ const (
 	// and the pending reads of one client can amount to.
 	clientSoftOut = 256 << 10
 	clientHardOut = 32 << 20
+	// clientFrameTime is in which a client has to finish a frame: the largest order takes
+	// it at 52 kbit/s. Nodes have all the time there is: the network between them may be
+	// slow, and a frame of theirs has a megabyte.
+	clientFrameTime = 10 * time.Second
 	// Reading from a peer never stops: its acknowledgements are what drains us. What
 	// is on its way to a peer is bounded by memoryPlan.inFlight, and once more for a
 	// repetition, so the hard limit is a backstop.
@@ -96,20 +103,18 @@ func (n *Node) hello(l *link, frame []byte) error {
 	if m.Role == wire.RoleLiveness { // its thread says Welcome
 		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: string(m.Address), member: l.name, version: l.version})
 	}
+	if !m.Role.IsNode() {
+		return n.admit(l)
+	}
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
 	n.awaiting.remove(l)
 	l.state = ready
-	switch m.Role {
-	case wire.RolePeer:
-		l.conn.SetLimits(0, peerHardOut)
-		return n.peerReady(l, string(m.Address))
-	case wire.RoleBulk: // frames come, nothing goes
+	if m.Role == wire.RoleBulk { // frames come, nothing goes
 		n.bulkIn = append(n.bulkIn, l)
 		return nil
 	}
-	l.conn.SetLimits(clientSoftOut, clientHardOut)
-	n.clients[l.conn.ID()] = l
-	return nil
+	l.conn.SetLimits(0, peerHardOut)
+	return n.peerReady(l, string(m.Address))
 }
 
 // welcomeOf is what a node says to everybody, with the version negotiated.

@@ -43,6 +43,8 @@ type Node struct {
 	peers    map[string]*peer // by address
 	warm     map[string]string
 	warmAt   int64
+	lookAt   int64 // wall clock: when a client's token is due to be looked at again; 0 for none
+	lookedAt int64
 
 	ev        replica.Event // reused: what a Step gets
 	dirty     []*partition  // stepped since their last flush
@@ -140,6 +142,15 @@ func (n *Node) Run(ctx context.Context) error {
 		n.wg.Go(func() { n.watch(p) })
 	}
 	go n.readSinks(n.ctx)
+	if a := n.cfg.Access; a != nil {
+		if err := a.Rules.Err(); err != nil {
+			n.log.Error("no client may do anything until the authorization rules can be read", "reason", err)
+		}
+		n.wg.Go(func() { a.Rules.Watch(n.ctx, rulesEvery, func() { n.loop.Post(n.rulesChanged) }) })
+		if a.Tokens != nil {
+			n.wg.Go(func() { a.Tokens.Run(n.ctx) })
+		}
+	}
 	n.wg.Go(func() {
 		select {
 		case <-ctx.Done():

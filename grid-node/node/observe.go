@@ -127,6 +127,12 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if n.cfg.TLS != nil {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
 	}
+	if a := n.cfg.Access; a != nil {
+		s.Access = &metrics.Access{RulesUnread: a.Rules.Err() != nil}
+		if a.Tokens != nil {
+			s.Access.Tokens = a.Tokens.Stats()
+		}
+	}
 	return s, nil
 }
 

@@ -27,6 +27,8 @@ type Conn struct {
 	cause   error
 
 	soft, hard int
+	frameTime  int64 // ns in which a frame has to be complete; 0 = any
+	partialAt  int64 // Mono since when an incomplete frame is here; 0 = none
 	out        []byte // out[off:] is not written yet
 	off        int
 	inflight   int   // bytes a writer goroutine holds (KindNet)
@@ -65,6 +67,10 @@ func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 // SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the
 // handler knows who is at the other end. soft 0 means: never pause reading.
 func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
+
+// SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete
+// so long after its first bytes. 0, as at first: a frame may take any time.
+func (c *Conn) SetFrameTime(d time.Duration) { c.frameTime = int64(d) }
 
 // Buffered is how many bytes wait to be sent.
 func (c *Conn) Buffered() int { return len(c.out) - c.off + c.inflight }

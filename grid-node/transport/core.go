@@ -89,6 +89,13 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 	rest := data[n:]
 	c.keepRest(rest)
 	switch {
+	case c.frameTime == 0:
+	case len(rest) == 0:
+		c.partialAt = 0
+	case n > 0 || c.partialAt == 0:
+		c.partialAt = l.clock.mono
+	}
+	switch {
 	case err != nil:
 		c.CloseAfterFlush(err)
 	case c.closing || c.linger:
@@ -102,7 +109,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 
 func (l *core) pause(c *Conn) {
 	if !c.paused {
-		c.paused = true
+		c.paused, c.partialAt = true, 0 // what is whole is here too
 		l.stats.Paused++
 		c.sock.setReading(c, false)
 	}
@@ -212,6 +219,9 @@ func (l *core) sweep(now int64) {
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++
 			c.Close(ErrSlowReader)
+		case c.partialAt != 0 && now-c.partialAt > c.frameTime:
+			l.stats.Unfinished++
+			c.Close(ErrUnfinished)
 		default:
 			c.trimInput()
 			held += c.held()

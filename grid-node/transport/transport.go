@@ -95,6 +95,8 @@ type Stats struct {
 	Writes    uint64 // send system calls
 	Paused    uint64 // times a connection's reading was stopped by back-pressure
 	SlowPeers uint64 // connections closed by HardOut or WriteStall
+	// Unfinished are connections closed because a frame was not complete in time.
+	Unfinished uint64
 }
 
 // Reasons handed to OnClose.
@@ -105,6 +107,7 @@ var (
 	ErrOutputFull  = errors.New("output buffer over its hard limit")
 	ErrSlowReader  = errors.New("the peer reads too slowly: no output accepted within the write stall limit")
 	ErrInputFull   = errors.New("incomplete frame over the input limit")
+	ErrUnfinished  = errors.New("a frame was begun and not finished in time")
 	ErrMemory      = errors.New("closed to free memory: all buffers together are over the limit")
 	ErrDialTimeout = errors.New("connection attempt timed out")
 )

@@ -48,10 +48,11 @@ const (
 	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
 	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
 	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it. Since version 2.
+	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final. Since version 2.
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
-	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable"}
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted"}
 
 // String is the name docs/protocol.md uses.
 func (c Code) String() string {
@@ -70,6 +71,10 @@ const (
 	GoawayLimit    uint16 = 5 // too many connections
 	GoawayRole     uint16 = 6 // a frame that this role may not send
 	GoawayTLS      uint16 = 7 // the port wants TLS and got none, or the other way round
+
+	GoawayUnauthenticated uint16 = 8  // who the client is was not proved: no certificate and no token in time, or a token that is not accepted
+	GoawayNotPermitted    uint16 = 9  // the client is known and may do nothing on this grid
+	GoawayAuthRetry       uint16 = 10 // a token cannot be looked at now, or has expired: connect again, with the present one
 )
 
 // JoinReply codes.

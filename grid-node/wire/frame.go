@@ -7,13 +7,15 @@ var le = binary.LittleEndian
 // Type is the kind of a frame.
 type Type uint8
 
-// Frame types. Those of the sinks are of version 2, all others of version 1.
+// Frame types. Those of the sinks and of tokens are of version 2, all others of version 1.
 const (
 	TypeHello         Type = 0x01
 	TypeWelcome       Type = 0x02
 	TypeGoaway        Type = 0x03
+	TypeAuthenticate  Type = 0x04
 	TypeTableRequest  Type = 0x05
 	TypeTable         Type = 0x06
+	TypeAuthenticated Type = 0x07
 	TypeOpenSession   Type = 0x10
 	TypeSessionOpened Type = 0x11
 	TypeSubmit        Type = 0x20
@@ -47,6 +49,7 @@ const (
 
 var typeNames = map[Type]string{
 	TypeHello: "Hello", TypeWelcome: "Welcome", TypeGoaway: "Goaway",
+	TypeAuthenticate: "Authenticate", TypeAuthenticated: "Authenticated",
 	TypeTableRequest: "TableRequest", TypeTable: "Table",
 	TypeOpenSession: "OpenSession", TypeSessionOpened: "SessionOpened",
 	TypeSubmit: "Submit", TypeAck: "Ack", TypeReject: "Reject", TypeNotPrimary: "NotPrimary",

@@ -28,7 +28,7 @@ func TestProtocolPage(t *testing.T) {
 		}
 		want = replaceExample(t, want, c.typ, hex.Dump(c.encode(samples()[c.typ])))
 	}
-	for code := CodeBadFIX; code <= CodeSinkUnreadable; code++ {
+	for code := CodeBadFIX; code <= CodeNotPermitted; code++ {
 		if row := fmt.Sprintf("\n| %d | %s |", code, code); !bytes.Contains(page, []byte(row)) {
 			t.Errorf("no row %q", row)
 		}

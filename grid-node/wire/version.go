@@ -7,10 +7,16 @@ const MinVersion = 1
 // VersionSinks is the first version with ListSinks and ReadSink.
 const VersionSinks = 2
 
+// VersionTokens is the first version with Authenticate.
+const VersionTokens = 2
+
 // since is the version from which on a client may send a request.
 func since(t Type) uint16 {
-	if t == TypeListSinks || t == TypeReadSink {
+	switch t {
+	case TypeListSinks, TypeReadSink:
 		return VersionSinks
+	case TypeAuthenticate:
+		return VersionTokens
 	}
 	return MinVersion
 }

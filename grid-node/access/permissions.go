@@ -1,0 +1,58 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Permissions is a set of permissions. The bits are those of wire.Authenticated.
+type Permissions uint8
+
+// The permissions. None of them holds another.
+const (
+	Submit = Permissions(wire.MaySubmit) // open sessions, submit orders
+	Read   = Permissions(wire.MayRead)   // read an order by its id or ClOrdID
+	Admin  = Permissions(wire.MayAdmin)  // read the whole log and the sink's files
+	All    = Submit | Read | Admin
+)
+
+var permissionNames = [...]struct {
+	p    Permissions
+	name string
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}}
+
+// String is the names, as in spec.security.authorization: "Submit, Read"; "none".
+func (p Permissions) String() string {
+	var names []string
+	for _, n := range permissionNames {
+		if p&n.p != 0 {
+			names = append(names, n.name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func parsePermission(s string) (Permissions, error) {
+	for _, n := range permissionNames {
+		if s == n.name {
+			return n.p, nil
+		}
+	}
+	return 0, fmt.Errorf("permission is %.40q, allowed: Submit, Read, Admin", s)
+}
+
+// needs is what a request of each frame type takes; 0 for what any client with a
+// permission may send.
+var needs = [256]Permissions{
+	wire.TypeOpenSession: Submit, wire.TypeSubmit: Submit,
+	wire.TypeGet:     Read,
+	wire.TypeReadLog: Admin, wire.TypeListSinks: Admin, wire.TypeReadSink: Admin,
+}
+
+// Needs is the permission that a client's request of type t takes.
+func Needs(t wire.Type) Permissions { return needs[t] }

@@ -1,0 +1,112 @@
+package access
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const sample = `{"rules": [
+  {"subjects": [{"kind": "User", "name": "gateway-7"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "gateway"}], "permissions": ["Submit", "Read"]},
+  {"subjects": [{"kind": "Group", "name": "surveillance"}], "permissions": ["Read", "Admin"]},
+  {"subjects": [{"kind": "User", "name": "spiffe://bank.example/ns/trading/sa/gateway"}], "permissions": ["Submit"]},
+  {"subjects": [{"kind": "User", "name": "system:serviceaccount:risk:reader"}], "permissions": ["Read"]},
+  {"subjects": [{"kind": "Group", "name": "system:serviceaccounts:audit"}], "permissions": ["Admin"]}
+]}`
+
+func TestWhoMayDoWhat(t *testing.T) {
+	r, err := Parse([]byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := func(cn string, organizations []string, uris ...string) *Identity {
+		c := &x509.Certificate{Subject: pkix.Name{CommonName: cn, Organization: organizations}}
+		for _, u := range uris {
+			parsed, err := url.Parse(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.URIs = append(c.URIs, parsed)
+		}
+		return OfCertificate(c)
+	}
+	token := func(user string, groups ...string) *Identity {
+		return &Identity{User: user, Groups: groups, Token: true}
+	}
+	for name, c := range map[string]struct {
+		id    *Identity
+		want  Permissions
+		shown string
+	}{
+		"nobody":                          {nil, 0, "a client without a certificate and a token"},
+		"empty certificate":               {certificate("", nil), 0, "a client without a certificate and a token"},
+		"common name":                     {certificate("gateway-7", nil), Submit | Read, `user "gateway-7"`},
+		"another common name":             {certificate("gateway-70", nil), 0, `user "gateway-70"`},
+		"organization":                    {certificate("alice", []string{"traders", "surveillance"}), Read | Admin, `user "alice"`},
+		"organization alone":              {certificate("", []string{"surveillance"}), Read | Admin, `a member of group "surveillance"`},
+		"URI":                             {certificate("", nil, "spiffe://bank.example/ns/trading/sa/gateway"), Submit, `user "spiffe://bank.example/ns/trading/sa/gateway"`},
+		"all together":                    {certificate("gateway-7", []string{"surveillance"}), All, `user "gateway-7"`},
+		"service account":                 {token("system:serviceaccount:trading:gateway"), Submit | Read, "service account trading/gateway"},
+		"of another namespace":            {token("system:serviceaccount:staging:gateway"), 0, "service account staging/gateway"},
+		"service account as a user":       {token("system:serviceaccount:risk:reader"), Read, "service account risk/reader"},
+		"service account by its group":    {token("system:serviceaccount:audit:x", "system:serviceaccounts:audit"), Admin, "service account audit/x"},
+		"user of an OpenID provider":      {token("gateway-7"), Submit | Read, `user "gateway-7"`},
+		"a namespace made of two parts":   {token("system:serviceaccount:trading:gateway:x"), 0, "service account trading/gateway:x"},
+		"certificate makes no account":    {certificate("system:serviceaccount:trading:gateway", nil), 0, "a client without a certificate and a token"},
+		"nor a user that is one":          {certificate("system:serviceaccount:risk:reader", nil), 0, "a client without a certificate and a token"},
+		"nor a group of them":             {certificate("x", []string{"system:serviceaccounts:audit"}), 0, `user "x"`},
+		"a name that would break the log": {certificate("a\nb\x1b[31m"+strings.Repeat("x", 300), nil), 0, `user "a\nb\x1b[31m`},
+	} {
+		if got := r.Of(c.id); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if s := c.id.String(); !strings.HasPrefix(s, c.shown) || len(s) > 4*maxShown+40 || strings.ContainsAny(s, "\n\x1b") {
+			t.Errorf("%s is shown as %q, want %q", name, s, c.shown)
+		}
+	}
+	if p := (*Rules)(nil).Of(token("gateway-7")); p != 0 {
+		t.Errorf("no rules give %v", p)
+	}
+}
+
+func TestRulesRefused(t *testing.T) {
+	many := `{"kind":"User","name":"x"}` + strings.Repeat(`,{"kind":"User","name":"x"}`, maxSubjects)
+	for text, want := range map[string]string{
+		``:                  "allowed: JSON",
+		`[]`:                "allowed: JSON",
+		`{"rules": []} {}`:  "something stands behind the rules",
+		`{"rule": []}`:      `unknown field "rule"`,
+		`{"rules": [{"permissions": ["Read"]}]}`:                                                                         "rules[0].subjects: 0 of them, allowed: 1..256",
+		`{"rules": [{"subjects": [` + many + `], "permissions": ["Read"]}]}`:                                             "rules[0].subjects: 257 of them",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}]}]}`:                                                     "rules[0].permissions: none",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}], "permissions": ["read"]}]}`:                            `rules[0].permissions[0]: permission is "read", allowed: Submit, Read, Admin`,
+		`{"rules": [{"subjects": [{"kind": "user", "name": "a"}], "permissions": ["Read"]}]}`:                            `kind is "user", allowed: User, Group, ServiceAccount`,
+		`{"rules": [{"subjects": [{"kind": "User", "name": ""}], "permissions": ["Read"]}]}`:                             "name has 0 bytes",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a", "namespace": "b"}], "permissions": ["Read"]}]}`:          "allowed: a namespace with ServiceAccount",
+		`{"rules": [{"subjects": [{"kind": "ServiceAccount", "name": "a"}], "permissions": ["Read"]}]}`:                  "allowed: a namespace with ServiceAccount",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}], "permissions": ["Read"], "notAfter": "2026-01-01"}]}`: `unknown field "notAfter"`,
+		`{"rules": [` + strings.Repeat(`{},`, maxRules) + `{}]}`:                                                        "rules: 257 of them",
+		strings.Repeat(" ", MaxRulesFile+1): "allowed: at most 1048576",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Whatever the file holds, reading it ends, and gives nobody anything by mistake.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(sample))
+	f.Add([]byte(`{"rules":[{"subjects":[{"kind":"Group","name":"g"}],"permissions":["Admin"]}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Parse(text)
+		if (r == nil) == (err == nil) {
+			t.Fatalf("%v, %v", r, err)
+		}
+		if err == nil && r.Of(&Identity{}) != 0 {
+			t.Fatal("a client without any name has a permission")
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package metrics
+
+import (
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/access"
+)
+
+// Refusal is why a client was refused for who it is.
+type Refusal uint8
+
+// The reasons.
+const (
+	RefusedUnauthenticated Refusal = iota
+	RefusedNotPermitted
+	RefusedUnavailable
+	refusals
+)
+
+var refusalNames = [refusals]string{"unauthenticated", "not_permitted", "unavailable"}
+
+// String is the label of the metric.
+func (r Refusal) String() string { return refusalNames[r] }
+
+// Access is what is known where clients are asked who they are.
+type Access struct {
+	RulesUnread bool
+	Tokens      access.TokenStats
+}
+
+func (e emitter) access(s *Snapshot) {
+	if s.Access == nil {
+		return
+	}
+	for r := range refusals {
+		e.counter(clientsRefused, s.Node.ClientsRefused[r], r.String())
+	}
+	for _, p := range []access.Permissions{access.Submit, access.Read, access.Admin} {
+		e.counter(notPermitted, s.Node.NotPermitted[p], strings.ToLower(p.String()))
+	}
+	e.gauge(rulesUnread, b2f(s.Access.RulesUnread))
+	t := &s.Access.Tokens
+	e.counter(tokenReviews, t.Accepted, "accepted")
+	e.counter(tokenReviews, t.Refused, "refused")
+	e.counter(tokenReviews, t.Failed, "failed")
+	e.counter(tokenReviews, t.Cached, "cached")
+	e.counter(tokenReviews, t.Turned, "turned_away")
+}

@@ -1,0 +1,63 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A frame that is not finished in time ends its connection, however busily bytes of it
+// arrive; whole frames, and connections without that limit, have all the time there is.
+func TestUnfinishedFrames(t *testing.T) {
+	forEach(t, func(t *testing.T, kind Kind) {
+		e := &echo{closed: make(chan error, 4), setup: func(c *Conn) { c.SetFrameTime(100 * time.Millisecond) }}
+		addr := serve(t, kind, Config{}, e)
+		whole := frame("whole")
+		good, stalled, dripping := dial(t, addr), dial(t, addr), dial(t, addr)
+		if got := exchange(t, stalled, append(whole, frame("half of it")[:7]...), len(whole)); string(got) != string(whole) {
+			t.Fatalf("got %q", got)
+		}
+		ended := make(chan struct{})
+		go func() { _, _ = io.Copy(io.Discard, dripping); close(ended) }()
+		drip := frame(strings.Repeat("x", 4000))
+		for i := range drip {
+			if _, err := dripping.Write(drip[i : i+1]); err != nil {
+				break
+			}
+			select {
+			case <-ended:
+			case <-time.After(5 * time.Millisecond):
+				continue
+			}
+			break
+		}
+		for range 2 {
+			if err := <-e.closed; !errors.Is(err, ErrUnfinished) {
+				t.Fatalf("closed: %v, want %v", err, ErrUnfinished)
+			}
+		}
+		if got := exchange(t, good, whole, len(whole)); string(got) != string(whole) {
+			t.Fatalf("got %q", got)
+		}
+		if n := onLoop(t, e.loop, func() uint64 { return e.loop.Stats().Unfinished }); n != 2 {
+			t.Fatalf("%d connections counted, want 2", n)
+		}
+	})
+}
+
+func TestFramesMayTakeTheirTime(t *testing.T) {
+	forEach(t, func(t *testing.T, kind Kind) {
+		addr := serve(t, kind, Config{}, &echo{})
+		c := dial(t, addr)
+		in := frame("in two halves")
+		if _, err := c.Write(in[:6]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(600 * time.Millisecond) // more than two sweeps
+		if got := exchange(t, c, in[6:], len(in)); string(got) != string(in) {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
