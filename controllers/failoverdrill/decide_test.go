@@ -153,7 +153,7 @@ func TestDecideStep(t *testing.T) {
 		{"holding, the warning is there", under(api.StepHolding, wants(api.GridNotRedundant), func(o *observation) {
 			o.grid.Status.Conditions = []metav1.Condition{{Type: api.ConditionRedundant, Status: metav1.ConditionFalse}}
 		}), doNothing, api.StepRecovering, "", "", ""},
-		{"holding, orders are refused", under(api.StepHolding, wants(api.GridRefusesOrders), record(func(r *recorder.Record) { r.Served = time.Time{} })), doNothing, api.StepRecovering, "", "", ""},
+		{"holding, orders are refused", under(api.StepHolding, wants(api.GridRefusesOrders), record(func(r *recorder.Record) { r.WorstGap = 3 * time.Second })), doNothing, api.StepRecovering, "", "", ""},
 		{"holding, orders are acknowledged", under(api.StepHolding, wants(api.GridRefusesOrders), record(asIs)), doNothing, api.StepRecovering, api.StepMissed, "", ""},
 		{"recovering", under(api.StepRecovering, fault(inject.Injected)), doRecover, "", "", "", "is taken back"},
 		{"recovering, provider silent", under(api.StepRecovering, fault(inject.Gone), broken), doRecover, "", "", "", "is taken back"},
@@ -163,6 +163,7 @@ func TestDecideStep(t *testing.T) {
 		{"settling", under(api.StepSettling), doNothing, "", "", "", "waits for service"},
 		{"settling, not redundant", under(api.StepSettling, record(func(r *recorder.Record) { r.Over = false; r.Redundant = time.Time{} })), doNothing, "", "", "", ""},
 		{"settling, not calm yet", under(api.StepSettling, record(asIs), func(o *observation) { o.recorder.Calm = time.Second }), doNothing, "", "", "", ""},
+		{"settling, full", under(api.StepSettling, record(asIs), func(o *observation) { o.recorder.Calm, o.recorder.Refusal = 0, "no memory left" }), doNothing, "", "", "", "refuses orders: no memory left"},
 		{"settled", under(api.StepSettling, record(asIs)), doNothing, api.StepDone, api.StepPassed, "", ""},
 		{"settled too slowly", under(api.StepSettling, expects(100*time.Millisecond), record(func(r *recorder.Record) { r.WorstGap = time.Second })), doNothing, api.StepDone, api.StepMissed, "", ""},
 		{"settled, served is enough", under(api.StepSettling, func(o *observation) { o.plan[1].Start = api.StartServed }, record(func(r *recorder.Record) { r.Over = false })), doNothing, api.StepDone, api.StepPassed, "", ""},

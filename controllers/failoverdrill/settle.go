@@ -64,7 +64,7 @@ func shown(o *observation, s *api.DrillStep, p *plan.Step) bool {
 	case api.GridNotRedundant:
 		return o.grid != nil && meta.IsStatusConditionFalse(o.grid.Status.Conditions, api.ConditionRedundant)
 	case api.GridRefusesOrders:
-		return o.step.record != nil && o.step.record.Served.IsZero() && age(o, s.InjectedTime) >= silentFor
+		return o.step.record != nil && o.step.record.WorstGap >= silentFor
 	}
 	return true
 }
@@ -105,7 +105,7 @@ func decideSettling(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case r != nil && r.Over && o.recorder != nil && o.recorder.Calm >= settle:
 		return going(o, p, doNothing, settled(o, s, r, p), "is over")
 	case waited <= max(settleLimit, 2*redundantWithin(o.drill))+settle:
-		return still(o, p, "waits for service and all copies")
+		return still(o, p, "waits for service and all copies"+refusal(o))
 	}
 	missing := "the recorder does not say what is missing"
 	switch {
@@ -117,7 +117,16 @@ func decideSettling(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	default:
 		missing = fmt.Sprintf("there is no calm time of %s", settle)
 	}
-	return end(o, api.OutcomeFailed, reasonServiceNotBack, fmt.Sprintf("step %d (%s): %s after the fault was taken back the grid is not as before: %s", s.Index, s.Fault, rounded(waited), missing))
+	return end(o, api.OutcomeFailed, reasonServiceNotBack, fmt.Sprintf("step %d (%s): %s after the fault was taken back the grid is not as before: %s%s", s.Index, s.Fault, rounded(waited), missing, refusal(o)))
+}
+
+// refusal is what the grid last said when it refused an order of the drill, if it did a moment ago: a grid that is full
+// has all its copies and serves nobody.
+func refusal(o *observation) string {
+	if o.recorder == nil || o.recorder.Refusal == "" {
+		return ""
+	}
+	return "; the grid refuses orders: " + o.recorder.Refusal
 }
 
 // settled judges a step against what is expected of it. The certificate judges again, from the whole history.

@@ -165,7 +165,7 @@ func decideCalm(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		return end(o, api.OutcomeFailed, reasonNotCalm, fmt.Sprintf("step %d (%s) is not injected: in %s there were not %s in which no session was without an acknowledgement for %s; the longest lately was %s. Is the machine busy with something else?",
 			s.Index, s.Fault, calmLimit, want, r.GapLimit, rounded(r.WorstGap)))
 	}
-	return still(o, p, "waits for a calm time")
+	return still(o, p, "waits for a calm time"+refusal(o))
 }
 
 // decideInjecting: status knows of the fault; now it may be made. One that was resolved long ago, by an operator that
@@ -241,6 +241,8 @@ func witnessLimit(t api.DrillFaultType) time.Duration {
 		return 3 * time.Minute // until the control plane says so
 	case api.FaultHandOver:
 		return time.Minute
+	case api.FaultPodFailure:
+		return time.Minute // the container of before may use up its grace
 	}
 	return 30 * time.Second
 }

@@ -57,18 +57,29 @@ func TestPrimariesAreSpread(t *testing.T) {
 	}
 }
 
-// Both nodes dial, one connection is kept.
+// Both nodes dial, by address or by name; one connection is kept, and it is the one
+// that frames for the other's address take.
 func TestOneConnectionPerPair(t *testing.T) {
+	t.Run("addresses", func(t *testing.T) { oneConnection(t, func(addr string) string { return addr }) })
+	t.Run("names", func(t *testing.T) {
+		oneConnection(t, func(addr string) string { return strings.Replace(addr, "127.0.0.1", "localhost", 1) })
+	})
+}
+
+func oneConnection(t *testing.T, called func(addr string) string) {
 	g := newGrid(t, 2, 2)
-	g.base.Peers = g.addrs
+	g.base.Peers = []string{called(g.addrs[0]), called(g.addrs[1])}
 	g.up()
 	for i, r := range g.nodes {
 		g.until(func() bool {
-			var links, conns int
+			var peers, links, conns int
 			_ = r.onLoop(func() {
-				links, conns = len(r.peers[g.addrs[1-i]].links), r.loop.Stats().Conns
+				peers, conns = len(r.peers), r.loop.Stats().Conns
+				if p := r.peers[g.addrs[1-i]]; p != nil {
+					links = len(p.links)
+				}
 			})
-			return links == 1 && conns == 1
+			return peers == 1 && links == 1 && conns == 1
 		}, "node %d does not settle on one connection", i)
 	}
 	submit(t, g.client(), "a", 10)

@@ -252,6 +252,9 @@ func TestDial(t *testing.T) {
 			if c := within(t, opened); c != dialled || c.Tag != "tag" || !c.Dialled() {
 				t.Fatalf("opened %+v, dialled %+v", c, dialled)
 			}
+			if remote := onLoop(t, client.loop, dialled.Remote); remote != addr {
+				t.Fatalf("dialled %s, and the peer is called %s, want the address %s", target, remote, addr)
+			}
 		}
 	})
 }

@@ -324,5 +324,8 @@ func (l *epollLoop) dialled(s *epollSocket) {
 		return
 	}
 	tuneSocket(s.fd)
+	if ap, err := addrOf(unix.SYS_GETPEERNAME, s.fd); err == nil { // a name may have been dialled
+		c.remote = ap.String()
+	}
 	l.opened(c, nil)
 }

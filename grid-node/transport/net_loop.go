@@ -315,6 +315,6 @@ func (l *netLoop) dialDone(s *netSocket, err error) {
 	default:
 		s.nc, s.tls = s.dialled.nc, s.dialled.tls
 		c.cert = s.tls.certificate()
-		l.start(s, c, nil)
+		l.start(s, c, s.nc.RemoteAddr())
 	}
 }

@@ -152,12 +152,14 @@ func TestJudgePods(t *testing.T) {
 		"the pod is replaced": {f, pods(nil), pods(func(p *podSight) { p.UID, p.Restarts = "u2", 2 }), false, "as a whole"},
 	})
 	judgeAll(t, judgeFailing, map[string]verdictOf{
-		"as before":             {f, pods(nil), pods(nil), false, "grid-node:1"},
-		"another image, ready":  {f, pods(nil), pods(func(p *podSight) { p.Image = "pause" }), false, "pause"},
-		"another image":         {f, pods(nil), pods(func(p *podSight) { p.Image, p.Ready = "pause", "False" }), true, "pause"},
-		"not ready by itself":   {f, pods(nil), pods(func(p *podSight) { p.Ready = "False" }), false, "False"},
-		"the pod was replaced":  {f, pods(nil), pods(func(p *podSight) { p.UID, p.Image, p.Ready = "u2", "x", "False" }), false, "x"},
-		"the container is gone": {f, pods(nil), pods(func(p *podSight) { p.Image, p.Container = "pause", "containerd://b" }), true, "pause"},
+		"as before":              {f, pods(nil), pods(nil), false, "grid-node:1"},
+		"another image, ready":   {f, pods(nil), pods(func(p *podSight) { p.Image = "pause" }), false, "pause"},
+		"not ready, but running": {f, pods(nil), pods(func(p *podSight) { p.Image, p.Ready = "pause", "False" }), false, "pause"},
+		"ended":                  {f, pods(nil), pods(func(p *podSight) { p.Image, p.Ended = "pause", "terminated (Error, exit code 137)" }), true, "exit code 137"},
+		"crashed by itself":      {f, pods(nil), pods(func(p *podSight) { p.Ended = "terminated (Error, exit code 2)" }), false, "exit code 2"},
+		"not ready by itself":    {f, pods(nil), pods(func(p *podSight) { p.Ready = "False" }), false, "False"},
+		"the pod was replaced":   {f, pods(nil), pods(func(p *podSight) { p.UID, p.Image, p.Ready = "u2", "x", "False" }), false, "x"},
+		"the container is gone":  {f, pods(nil), pods(func(p *podSight) { p.Image, p.Container = "pause", "containerd://b" }), true, "pause"},
 	})
 }
 

@@ -26,6 +26,7 @@ type podSight struct {
 	Restarts  int32  `json:"r,omitempty"`
 	Image     string `json:"i,omitempty"` // that it should run
 	Ready     string `json:"y,omitempty"` // condition Ready of the pod
+	Ended     string `json:"e,omitempty"` // that container does not run: why
 }
 
 func (o *Observer) seePods(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
@@ -61,6 +62,11 @@ func lookAtPod(pod *corev1.Pod) podSight {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == gridContainer {
 			s.Container, s.Restarts = c.ContainerID, c.RestartCount
+			if t := c.State.Terminated; t != nil {
+				s.Ended = fmt.Sprintf("terminated (%s, exit code %d)", t.Reason, t.ExitCode)
+			} else if w := c.State.Waiting; w != nil {
+				s.Ended = "waiting (" + w.Reason + ")"
+			}
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -116,11 +122,15 @@ func judgeRestarted(_ *inject.Fault, before, now *sight) Result {
 	})
 }
 
-// judgeFailing: the pod is to run another image and is not ready, or its container already was exchanged for it.
+// judgeFailing: the pod is to run another image, and the container of before does not run any more. Until it has used
+// up its grace it goes on to serve, not ready for others already.
 func judgeFailing(_ *inject.Fault, before, now *sight) Result {
 	return every(before, now, func(was, is podSight) (bool, string) {
 		what := fmt.Sprintf("pod %s is to run image %s (before %s), ready %q, container %s (before %s)", was.Name, is.Image, was.Image, is.Ready, shortID(is.Container), shortID(was.Container))
-		return is.UID == was.UID && is.Image != was.Image && (is.Ready != "True" || is.Container != was.Container), what
+		if is.Ended != "" {
+			what += " " + is.Ended
+		}
+		return is.UID == was.UID && is.Image != was.Image && (is.Ended != "" || is.Container != was.Container), what
 	})
 }
 

@@ -53,6 +53,9 @@ type State struct {
 	// WorstGap is the longest time a session was without an acknowledgement in the
 	// last ten seconds, the one under way included.
 	WorstGap time.Duration `json:"worstGapNanoseconds"`
+	// Refusal is the error of the order that the grid refused last, if that was in the
+	// last ten seconds.
+	Refusal string `json:"refusal,omitempty"`
 	// P99 of the orders created in about the last ten seconds.
 	P99 time.Duration `json:"p99Nanoseconds"`
 

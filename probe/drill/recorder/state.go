@@ -26,11 +26,17 @@ func (r *Recorder) State() api.State {
 	if s.WorstGap, s.P99 = r.gaps.worst(), r.recent.p99(); r.phase == api.Running {
 		s.WorstGap = max(s.WorstGap, r.traffic.Gap(r.parts))
 	}
+	if err, at := r.traffic.Refusal(); err != nil && now-at < int64(recently) {
+		s.Refusal = err.Error()
+	}
 	if calm := r.calmSince(); calm != 0 && r.phase == api.Running {
 		s.Calm = time.Duration(now - calm)
 	}
 	return s
 }
+
+// recently is how old what State says of the last moments may be.
+const recently = 10 * time.Second
 
 // calmSince is since when the grid has been redundant and no session without an
 // acknowledgement for long; 0: it is not so.

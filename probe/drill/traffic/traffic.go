@@ -201,6 +201,13 @@ func (t *Traffic) Counts() Counts {
 	return Counts{t.tally.created.Load(), t.tally.acked.Load(), t.tally.rejected.Load(), t.tally.unknown.Load(), t.tally.oneCopy.Load()}
 }
 
+// Refusal is the error of the order that was refused last, and when that was; nil: none was.
+func (t *Traffic) Refusal() (err error, at int64) {
+	t.tally.mu.Lock()
+	defer t.tally.mu.Unlock()
+	return t.tally.refusal, t.tally.refusedAt
+}
+
 // Ended says that no more orders are created, for want of room.
 func (t *Traffic) Ended() bool {
 	select {

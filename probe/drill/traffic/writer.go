@@ -41,6 +41,8 @@ type tally struct {
 	latency                                    latencies
 	mu                                         sync.Mutex
 	example                                    error
+	refusal                                    error
+	refusedAt                                  int64
 }
 
 func (t *tally) fail(err error) {
@@ -49,6 +51,13 @@ func (t *tally) fail(err error) {
 	if t.example == nil {
 		t.example = err
 	}
+}
+
+func (t *tally) refuse(err error, now int64) {
+	t.fail(err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refusal, t.refusedAt = err, now
 }
 
 // put takes an order that was just created.
@@ -101,7 +110,7 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 	case client.FateRefused:
 		o.Fate = load.Rejected
 		w.tally.rejected.Add(1)
-		w.tally.fail(fmt.Errorf("order %s: %w", w.rec.id.ClOrdID(index), err))
+		w.tally.refuse(fmt.Errorf("order %s: %w", w.rec.id.ClOrdID(index), err), now)
 	case client.FateUnknown:
 		o.Fate = load.Unknown
 		w.tally.unknown.Add(1)
