@@ -216,7 +216,7 @@ func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding,
 // partitions of the grid, from the cache or from the API server.
 func (r *Reconciler) partitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
 	var list api.GridPartitionList
-	if err := from.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
+	if err := r.list(ctx, from, grid, &list, client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
 		return nil, fmt.Errorf("list GridPartitions: %w", err)
 	}
 	return slices.DeleteFunc(list.Items, func(p api.GridPartition) bool { return !owned(grid, &p) }), nil
@@ -225,7 +225,7 @@ func (r *Reconciler) partitions(ctx context.Context, from client.Reader, grid *a
 // pods of the grid, from the cache or from the API server, by name.
 func (r *Reconciler) pods(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := from.List(ctx, &list, client.InNamespace(grid.Namespace), client.MatchingLabels(gridSelector(grid))); err != nil {
+	if err := r.list(ctx, from, grid, &list, gridSelector(grid)); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	sortPods(list.Items)

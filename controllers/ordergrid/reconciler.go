@@ -65,11 +65,15 @@ type Reconciler struct {
 	// Defaults for fields left out.
 	Defaults Defaults
 
-	memory memory
+	memory  memory
+	indexed bool // the cache finds objects by their grid
 }
 
 // SetupWithManager registers the controller and what wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	if err := r.index(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	if r.KubeNodes == nil {
 		return setup(mgr, workers, r)
 	}

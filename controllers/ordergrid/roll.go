@@ -293,7 +293,7 @@ func (r *Reconciler) look(ctx context.Context, from client.Reader, grid *api.Ord
 		return nil, err
 	}
 	var sets appsv1.StatefulSetList
-	if err := from.List(ctx, &sets, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
+	if err := r.list(ctx, from, grid, &sets, client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
 		return nil, fmt.Errorf("list StatefulSets: %w", err)
 	}
 	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })

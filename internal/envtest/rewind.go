@@ -76,3 +76,6 @@ func call(etcd, name string, body map[string][]byte, answer any) error {
 	}
 	return json.NewDecoder(resp.Body).Decode(answer)
 }
+
+// Text is the object as etcd holds it; custom resources are JSON there.
+func (s Stored) Text() string { return string(s.value) }

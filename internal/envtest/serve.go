@@ -8,7 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -36,7 +37,8 @@ func Eventually(t testing.TB, what string, try func(context.Context) error) {
 }
 
 // Serve does what kubelets and grid nodes do for a grid whose StatefulSets and GridPartitions are there: every pod runs
-// and is ready, claims the partitions that prefer it, and joins the others. The pods have no address.
+// and is ready, claims the partitions that prefer it, and joins the others. The pods have no address. They are made here
+// unless a StatefulSet controller has made them.
 func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
 	for shard := range grid.Spec.Shards {
@@ -49,7 +51,7 @@ func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 	}
 }
 
-// startPod makes a pod as the StatefulSet says, ready.
+// startPod makes a pod as the StatefulSet says, unless it is there, and makes it ready.
 func startPod(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, ordinal int32) {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
@@ -58,11 +60,17 @@ func startPod(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, ordina
 	}
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
 	pod.Name, pod.Namespace = api.PodName(grid.Name, shard, ordinal), grid.Namespace
-	if err := cl.Create(t.Context(), pod); err != nil {
+	if err := cl.Create(t.Context(), pod); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-	if err := cl.Status().Update(t.Context(), pod); err != nil {
+	SetReady(t, cl, pod, corev1.ConditionTrue)
+}
+
+// SetReady is what the kubelet writes when a pod's probe succeeds, or fails.
+func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.ConditionStatus) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`, status, time.Now().UTC().Format(time.RFC3339))
+	if err := cl.Status().Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 }

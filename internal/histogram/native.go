@@ -2,6 +2,7 @@ package histogram
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	dto "github.com/prometheus/client_model/go"
@@ -38,6 +39,13 @@ func FromScrape(h *dto.Histogram) (*Native, error) {
 		}
 	}
 	return n, nil
+}
+
+// Clone is an independent copy.
+func (n *Native) Clone() *Native {
+	c := *n
+	c.counts = maps.Clone(n.counts)
+	return &c
 }
 
 // Sub takes an earlier reading of the same histogram away. After a restart there

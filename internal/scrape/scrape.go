@@ -58,7 +58,12 @@ func Get(ctx context.Context, c *http.Client, address string) (*Reading, error) 
 // Sum adds the values of a node's metric up whose labels, given as name and value in turn, have these values. The name is
 // without its ordergrid_node_.
 func (r *Reading) Sum(name string, labels ...string) (v float64) {
-	for _, m := range r.families["ordergrid_node_"+name].GetMetric() {
+	return r.Total("ordergrid_node_"+name, labels...)
+}
+
+// Total is Sum of a metric by its whole name.
+func (r *Reading) Total(name string, labels ...string) (v float64) {
+	for _, m := range r.families[name].GetMetric() {
 		if has(m, labels) {
 			v += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
@@ -66,12 +71,14 @@ func (r *Reading) Sum(name string, labels ...string) (v float64) {
 	return v
 }
 
-// Total adds up the values of a metric by its whole name.
-func (r *Reading) Total(name string) (v float64) {
+// Native is the native histogram of that whole name with these labels; of one that is not there it is empty.
+func (r *Reading) Native(name string, labels ...string) (*histogram.Native, error) {
 	for _, m := range r.families[name].GetMetric() {
-		v += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		if has(m, labels) {
+			return histogram.FromScrape(m.GetHistogram())
+		}
 	}
-	return v
+	return &histogram.Native{}, nil
 }
 
 // Biggest is the highest value of a gauge.

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/internal/golden"
+	"github.com/ordergrid/ordergrid/internal/plot"
 )
 
 var sizes = []float64{1e4, 1e5, 1e6, 1e7, 2e7}
@@ -137,7 +138,7 @@ func TestSVG(t *testing.T) {
 			}
 			for _, at := range strings.FieldsFunc(a.Value, func(r rune) bool { return strings.ContainsRune("MLZ ", r) }) {
 				var x, y float64
-				if _, err := fmt.Sscanf(at, "%f,%f", &x, &y); err != nil || x < 0 || x > width || y < 0 || y > height {
+				if _, err := fmt.Sscanf(at, "%f,%f", &x, &y); err != nil || x < 0 || x > plot.LinesWidth || y < 0 || y > plot.LinesHeight {
 					t.Errorf("%s is outside, or no place (%v)", at, err)
 				}
 			}
