@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # e2e.sh SUITE: brings the cluster up if need be, loads the images, and runs a suite against it: a folder of e2e/, a part of
-# e2e/drills such as pull-the-plug, or all.
+# e2e/drills or e2e/operations such as pull-the-plug or node-drain, or all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1
 mapfile -t folders < <(grep -ls 'go:build e2e' e2e/*/*_test.go | xargs -n1 dirname | sort -u | xargs -n1 basename)
-mapfile -t drills < <(sed -n 's/^\t\t{"\([a-z-]*\)", .*/\1/p' e2e/drills/drills_test.go)
+parts() { sed -n 's/^\t\t{"\([a-z-]*\)", .*/\1/p' "e2e/$1/$1_test.go"; }
+mapfile -t drills < <(parts drills)
+mapfile -t operations < <(parts operations)
 part=.
 if [ "$suite" = all ]; then
 	packages=("${folders[@]/#/./e2e/}")
@@ -13,8 +15,10 @@ elif printf '%s\n' "${folders[@]}" | grep -qx -- "$suite"; then
 	packages=("./e2e/$suite")
 elif printf '%s\n' "${drills[@]}" | grep -qx -- "$suite"; then
 	packages=(./e2e/drills) part="^TestDrills\$/^$suite\$"
+elif printf '%s\n' "${operations[@]}" | grep -qx -- "$suite"; then
+	packages=(./e2e/operations) part="^TestOperations\$/^$suite\$"
 else
-	printf 'SUITE=%s: no such suite; there are: all, %s, and of the drills: %s\n' "$suite" "${folders[*]}" "${drills[*]}" >&2
+	printf 'SUITE=%s: no such suite; there are: all, %s, of the drills: %s, and of operations: %s\n' "$suite" "${folders[*]}" "${drills[*]}" "${operations[*]}" >&2
 	exit 2
 fi
 go run ./e2e/cluster/cmd/cluster up

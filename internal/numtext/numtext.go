@@ -33,3 +33,17 @@ func Short(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
+
+// Micros writes a time given in microseconds, with three digits and the unit that fits.
+func Micros(us float64) string {
+	trim := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	switch {
+	case us == 0:
+		return "0"
+	case us >= 1e6:
+		return trim(us/1e6) + " s"
+	case us >= 1e3:
+		return trim(us/1e3) + " ms"
+	}
+	return trim(us) + " µs"
+}

@@ -17,4 +17,9 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("Short(%v) = %q, want %q", v, got, want)
 		}
 	}
+	for v, want := range map[float64]string{0: "0", 0.25: "0.25 µs", 50: "50 µs", 999.4: "999 µs", 1000: "1 ms", 12345: "12.3 ms", 2e6: "2 s"} {
+		if got := numtext.Micros(v); got != want {
+			t.Errorf("Micros(%v) = %q, want %q", v, got, want)
+		}
+	}
 }

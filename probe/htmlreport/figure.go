@@ -141,19 +141,5 @@ func below(fr *plot.Frame, words string) {
 
 func valid(g report.Group) bool { return g.Verdict == report.OK }
 
-// duration writes a value of an axis, given in microseconds, with its unit.
-func duration(us float64) string {
-	trim := func(v float64) string { return fmt.Sprintf("%.3g", v) }
-	switch {
-	case us == 0:
-		return "0"
-	case us >= 1e6:
-		return trim(us/1e6) + " s"
-	case us >= 1e3:
-		return trim(us/1e3) + " ms"
-	}
-	return trim(us) + " µs"
-}
-
 // latencyText writes a measured latency, given in microseconds.
 func latencyText(us float64) string { return numtext.Short(us) + " µs" }

@@ -105,7 +105,7 @@ func drawHistograms(f *Figure, v *view, groups []report.Group, width float64) *p
 		}
 		fr.AxisY(fr.Y.Ticks(4), label)
 		histogramPanel(fr, v, g, all[i], y0)
-		fr.AxisX(fr.X.Ticks(4), duration)
+		fr.AxisX(fr.X.Ticks(4), numtext.Micros)
 	}
 	return d
 }
@@ -127,7 +127,7 @@ func histogramPanel(fr *plot.Frame, v *view, g report.Group, b bins, y0 float64)
 		}
 		from, to := fr.X.At(edge(b.first+i)), fr.X.At(edge(b.first+i+1))
 		y := min(fr.Y.At(share), fr.Bottom-1) // one order is still to be seen
-		hint := fmt.Sprintf("%s to %s: %.3g %% of the orders", duration(edge(b.first+i)), duration(edge(b.first+i+1)), share)
+		hint := fmt.Sprintf("%s to %s: %.3g %% of the orders", numtext.Micros(edge(b.first+i)), numtext.Micros(edge(b.first+i+1)), share)
 		fr.Rect(plot.Here, hint, from+0.25, y, max(to-from-0.5, 0.5), fr.Bottom-y)
 	}
 	line := 0

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -112,7 +113,7 @@ func drawDistributions(f *Figure, width float64, lines []distribution) *plot.Dra
 	}
 	lo, hi = plot.LogBounds(lo, hi)
 	fr := d.Frame(left, 14, right, height-44, plot.Scale{Lo: 0, Hi: end}, plot.Scale{Lo: lo, Hi: hi, Log: true})
-	fr.AxisY(fr.Y.Ticks(8), duration)
+	fr.AxisY(fr.Y.Ticks(8), numtext.Micros)
 	at := map[float64]string{0: "0"}
 	ticks := []float64{0}
 	for _, p := range []string{"50", "90", "95", "99", "99.9", "99.99"} {

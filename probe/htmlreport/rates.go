@@ -165,7 +165,7 @@ func drawCurves(f *Figure, width float64, curves []curve, xName string) *plot.Dr
 	lo, hi := plot.LogBounds(least(ys), most(ys))
 	x := plot.Scale{Lo: least(xs) / 1.08, Hi: most(xs) * 1.08, Log: true}
 	fr := d.Frame(left, 22, right, height-44, x, plot.Scale{Lo: lo, Hi: hi, Log: true})
-	fr.AxisY(fr.Y.Ticks(8), duration)
+	fr.AxisY(fr.Y.Ticks(8), numtext.Micros)
 	fr.AxisX(unique(xs), numtext.Thousands)
 	below(fr, xName)
 	var labels []plot.Label

@@ -112,7 +112,7 @@ func (s *spike) describe() string {
 
 func (s *spike) draw(fr *plot.Frame) {
 	s.pauses(fr)
-	fr.AxisY(fr.Y.Ticks(5), duration)
+	fr.AxisY(fr.Y.Ticks(5), numtext.Micros)
 	fr.AxisX(fr.X.Ticks(6), func(ms float64) string { return fmt.Sprintf("%.6g ms", ms) })
 	s.stall(fr)
 	threads := map[int]bool{}
@@ -155,7 +155,7 @@ func (s *spike) stall(fr *plot.Frame) {
 	}
 	a, b, y := fr.X.At(s.StallFromMs), fr.X.At(s.StallToMs), fr.Top-6
 	fr.Line(plot.Stroke{Role: plot.Ink, Width: 1.2}, plot.Point{X: a, Y: y + 4}, plot.Point{X: a, Y: y}, plot.Point{X: b, Y: y}, plot.Point{X: b, Y: y + 4})
-	words := "nothing acknowledged for " + duration(1000*(s.StallToMs-s.StallFromMs))
+	words := "nothing acknowledged for " + numtext.Micros(1000*(s.StallToMs-s.StallFromMs))
 	t := plot.Text{At: plot.Point{X: (a + b) / 2, Y: y - 5}, Words: words, Size: 11, Anchor: plot.Middle}
 	half := plot.TextWidth(words, 11) / 2
 	t.At.X = min(max(t.At.X, fr.Left+half), fr.Right-half)

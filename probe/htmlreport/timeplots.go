@@ -144,7 +144,7 @@ func drawTracks(f *Figure, width float64, tracks []track) *plot.Drawing {
 		t := &tracks[i]
 		heading := rateText(t.g)
 		d.Text(plot.Text{At: plot.Point{X: left, Y: y + 15}, Words: heading, Size: 14, Bold: true})
-		note, role := fmt.Sprintf("run %d, in steps of %s", t.run, duration(1000*t.bucket)), plot.Muted
+		note, role := fmt.Sprintf("run %d, in steps of %s", t.run, numtext.Micros(1000*t.bucket)), plot.Muted
 		if !valid(t.g) {
 			note, role = "not valid, "+note, plot.Doubt
 		}
@@ -166,7 +166,7 @@ func drawTracks(f *Figure, width float64, tracks []track) *plot.Drawing {
 }
 
 func drawTrack(fr *plot.Frame, t *track) {
-	fr.AxisY(fr.Y.Ticks(4), duration)
+	fr.AxisY(fr.Y.Ticks(4), numtext.Micros)
 	var worst, mean, send []plot.Point
 	for _, m := range t.moments {
 		// Each stretch is a step, so that one bad moment is seen at its width.

@@ -123,6 +123,7 @@ const (
 // back, only others in their place.
 var endsProcess = map[string]bool{
 	"PodKill": true, "PodFailure": true, "ContainerKill": true, "PodDelete": true, "NodePowerOff": true, "RollingUpdate": true,
+	"NodeDrain": true, // what an operator's own drills do not do: e2e/operations
 }
 
 // EndsProcess says whether a fault of the type ends the grid processes it hits.
