@@ -51,7 +51,7 @@ func (f *field) record(ctx context.Context, name string, copies int, change ...s
 		f.Fatal(err)
 	}
 	token := rand.Text()
-	fill := append(change, "IMAGE", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "RATE", strconv.Itoa(ratePerProbe), "TOKEN", token, "COPIES", strconv.Itoa(copies))
+	fill := append(change, "@IMAGE@", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "@RATE@", strconv.Itoa(ratePerProbe), "@TOKEN@", token, "@COPIES@", strconv.Itoa(copies))
 	remove := func(ctx context.Context) (string, error) {
 		return f.kube.Run(ctx, "delete", "pod", "recorder", "-n", namespace, "--ignore-not-found", "--wait", "--grace-period=1")
 	}
@@ -73,7 +73,11 @@ func (f *field) record(ctx context.Context, name string, copies int, change ...s
 	f.must(f.kube.Run(ctx, "wait", "pod/recorder", "-n", namespace, "--for=condition=Ready", "--timeout=2m"))
 	r.api = drill.NewClient("http://"+net.JoinHostPort(r.pod(ctx).Status.PodIP, strconv.Itoa(drill.Port)), token)
 	f.eventually(ctx, "the recorder puts orders on the grid", patience, func(ctx context.Context) error {
-		return r.phase(ctx, drill.Running)
+		err := r.phase(ctx, drill.Running)
+		if err != nil && r.pod(ctx).Status.Phase == corev1.PodFailed {
+			f.Fatalf("the recorder has ended: %v", err)
+		}
+		return err
 	})
 	return r
 }
