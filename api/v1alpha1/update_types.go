@@ -41,6 +41,44 @@ type UpdateStrategySpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",messageExpression="'%s is not a duration from 10s to 24h; write it as 20ms or 1.5s'.format([self])"
 	ProgressDeadline metav1.Duration `json:"progressDeadline,omitempty,omitzero"`
+
+	// objective is what the grid's orders have to keep to for an update to begin and to go on. While they do not, no pod is
+	// replaced, condition Progressing has the reason ObjectiveMissed, and after progressDeadline so has Stalled; the
+	// update goes on by itself once they have kept to it for objective.window. Pods that run what was taken back are
+	// replaced all the same. Default: only copies count.
+	// +optional
+	Objective *UpdateObjective `json:"objective,omitempty"`
+}
+
+// UpdateObjective is compared with what the grid nodes themselves count of orders, shard by shard, over the last window
+// before each pod is replaced. A shard with fewer than 100 orders in it is not judged, and a grid without any that is goes
+// on.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.p99) || has(self.errors)",message="nothing is to be kept to; set p99 (such as 1ms), errors (such as 0.1%) or both, or remove objective"
+type UpdateObjective struct {
+	// p99 is the highest 99th percentile of the time from the arrival of an order at the primary until every copy has it.
+	// 1us to 1m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1m')",messageExpression="'%s is not a duration from 1us to 1m; write it as 500us or 1.5ms'.format([self])"
+	P99 *metav1.Duration `json:"p99,omitempty"`
+
+	// errors is the greatest part of orders that may be refused, such as 0.1%. An order that is answered with the address
+	// of another node, or sent again by its client, is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,3})?%$') && double(self.replace('%', '')) <= 100.0",messageExpression="self + ' is not a part from 0% to 100%; write it as 1% or 0.1%'"
+	Errors Percentage `json:"errors,omitempty"`
+
+	// window is how long orders are measured before each pod. 1s to 1h; default 30s.
+	// +optional
+	// +default="30s"
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 30s or 1.5m'.format([self])"
+	Window metav1.Duration `json:"window,omitempty,omitzero"`
 }
 
 // UpdateStrategyType says who replaces pods.

@@ -26,6 +26,7 @@ const (
 	reasonPodsOutdated       = "PodsOutdated"
 	reasonUpdating           = "Updating"
 	reasonUpdateStuck        = "UpdateStuck"
+	reasonObjectiveMissed    = "ObjectiveMissed"
 	reasonAsExpected         = "AsExpected"
 	reasonPodTemplateInvalid = "PodTemplateInvalid"
 	reasonNameTaken          = "NameTaken"
@@ -114,6 +115,9 @@ func (o *observation) absent(p *api.GridPartition) (pods []string) {
 
 // judgeProgressing: something is still on its way to what spec asks for.
 func judgeProgressing(o *observation) judgement {
+	if o.roll != nil && o.roll.missed != "" {
+		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", o.roll, o.roll.missed, adviceMissed)}
+	}
 	if o.roll != nil && o.roll.outdated > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdating, o.roll.String()}
 	}
@@ -137,8 +141,14 @@ func judgeStalled(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",
 			sentences(o.roll.stuck))}
 	}
+	if o.roll != nil && o.roll.late {
+		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}
+	}
 	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}
 }
+
+// adviceMissed is what a person can do about orders that do not keep to the objective of an update.
+const adviceMissed = "The update goes on by itself when orders have kept to it for a window. To roll back, take the change of spec back; to go on all the same, raise or remove spec.updateStrategy.objective"
 
 // setConditions writes all conditions into status and says which changed their status.
 func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time) (changed []metav1.Condition) {

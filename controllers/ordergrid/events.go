@@ -54,6 +54,8 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Update", note: c.Message})
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
 			// Progressing changes often and is in status for those who look.
 		case c.Status == metav1.ConditionTrue:

@@ -14,6 +14,8 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	grids map[types.NamespacedName]map[types.UID]*recollection
+	// updates are of the grids that have an objective, while pods are to be replaced.
+	updates map[types.NamespacedName]*updateMemory
 }
 
 // recollection is what is remembered of one partition. Only the worker that reconciles its grid touches it, and the work
@@ -70,4 +72,5 @@ func (m *memory) forget(grid types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.grids, grid)
+	delete(m.updates, grid)
 }

@@ -21,12 +21,17 @@ type fakeNodes struct {
 
 	mu      sync.Mutex
 	answers map[string]*nodestatus.Node // by "ip:port"
+	traffic map[string]*fakeTraffic     // by "ip:port": what /metrics shows
 	asked   int
 }
 
 func newFakeNodes(t *testing.T) *fakeNodes {
 	f := &fakeNodes{answers: map[string]*nodestatus.Node{}}
 	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			f.serveMetrics(w, r)
+			return
+		}
 		f.mu.Lock()
 		f.asked++
 		answer := f.answers[r.Host]

@@ -30,6 +30,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	}
 	outdated := cached.outdatedPods()
 	if len(outdated) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
+		r.memory.updated(client.ObjectKeyFromObject(r.grid))
 		return nil
 	}
 	live, err := r.look(ctx, r.Live, r.grid)
@@ -38,6 +39,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	}
 	live.findings = r.found.partitions
 	plan := planRoll(live, r.Clock.Now())
+	r.keepToObjective(ctx, live, plan)
 	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
 		plan.waiting, plan.replace = append(plan.waiting, "the present template fits too few Kubernetes nodes, see condition Schedulable"), nil
 	}
@@ -86,8 +88,11 @@ func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64) error {
 type rollPlan struct {
 	pods, outdated int
 	replace        []*corev1.Pod
-	waiting        []string // what it waits for
-	stuck          []string // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
+	judged         []*corev1.Pod // to be replaced while orders keep to spec.updateStrategy.objective
+	missed         string        // how they do not; empty: they do, or nobody knows
+	late           bool          // and have not for spec.updateStrategy.progressDeadline
+	waiting        []string      // what it waits for
+	stuck          []string      // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
 	again          time.Duration
 }
 
@@ -105,6 +110,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 		return plan
 	}
 	shards := o.rollShards(outdated)
+	back := o.firstOfPresent(outdated)
 	busy := int32(0)
 	for _, s := range shards {
 		s.judge(o, plan, now)
@@ -124,7 +130,12 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 				plan.replace = append(plan.replace, pod)
 			}
 		case busy < strategy.MaxUnavailableShards && len(plan.stuck) == 0:
-			plan.replace = append(plan.replace, s.next())
+			pod := s.next()
+			if strategy.Objective == nil || back(pod) {
+				plan.replace = append(plan.replace, pod)
+			} else {
+				plan.judged = append(plan.judged, pod)
+			}
 			busy++
 		}
 	}
@@ -237,6 +248,18 @@ func (s *rollShard) next() *corev1.Pod {
 	return slices.MinFunc(s.outdated, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(primaries(a), primaries(b)), cmp.Compare(b.Name, a.Name))
 	})
+}
+
+// firstOfPresent returns what tells whether a pod runs a template that was taken back: it was made when a pod of the present
+// template was there already. What speaks against a version must not speak for keeping it.
+func (o *observation) firstOfPresent(outdated map[string]bool) func(*corev1.Pod) bool {
+	var first time.Time
+	for i := range o.pods {
+		if made := o.pods[i].CreationTimestamp.Time; !outdated[o.pods[i].Name] && (first.IsZero() || made.Before(first)) {
+			first = made
+		}
+	}
+	return func(pod *corev1.Pod) bool { return !first.IsZero() && pod.CreationTimestamp.After(first) }
 }
 
 // useless is a pod of an older template that holds no complete copy of anything and is not ready: nothing is lost with

@@ -1,0 +1,160 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/scrape"
+)
+
+// failures are the reasons of refusals that are the end of an order, or that its sender would call a failure. Those that
+// belong to a session on its way to another primary are none: the client goes on by itself.
+var failures = []string{"bad_fix", "duplicate_cl_ord_id", "too_large", "capacity", "overloaded", "insufficient_in_sync"}
+
+// updateMemory is what the operator remembers of one grid's update. Losing it costs one more window.
+type updateMemory struct {
+	before *survey   // the window began with it
+	missed string    // how orders did not keep to the objective when they were judged last; empty: they did
+	since  time.Time // when that began
+}
+
+func (m *memory) update(grid types.NamespacedName) *updateMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.updates == nil {
+		m.updates = map[types.NamespacedName]*updateMemory{}
+	}
+	if m.updates[grid] == nil {
+		m.updates[grid] = &updateMemory{}
+	}
+	return m.updates[grid]
+}
+
+func (m *memory) updated(grid types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.updates, grid)
+}
+
+// keepToObjective lets pods be replaced that wait for it if orders keep to the objective, and puts into the plan what
+// speaks against it.
+func (r *run) keepToObjective(ctx context.Context, o *observation, plan *rollPlan) {
+	objective, now := o.grid.Spec.UpdateStrategy.Objective, r.Clock.Now()
+	if objective == nil {
+		r.memory.updated(client.ObjectKeyFromObject(o.grid))
+		return
+	}
+	m := r.memory.update(client.ObjectKeyFromObject(o.grid))
+	if len(plan.judged) == 0 {
+		m.before = nil // the next window begins when a pod could be replaced: a hand-over is not in it
+		return
+	}
+	if m.missed == "" && heldBack(o.grid) { // another process of the operator found that
+		m.missed, m.since = "orders did not keep to spec.updateStrategy.objective when they were measured last", now
+	}
+	window := objective.Window.Duration
+	if m.before == nil || now.Sub(m.before.at) > 2*window {
+		m.before = r.survey(ctx, o, now)
+	}
+	if left := window - now.Sub(m.before.at); left > 0 {
+		plan.lookWithin(left)
+		if m.missed == "" {
+			plan.waiting = append(plan.waiting, fmt.Sprintf("orders are measured for %s before the next pod", window))
+		}
+		m.hold(o, plan, now)
+		return
+	}
+	latest := r.survey(ctx, o, now)
+	state, text := judgeOrders(objective, m.before, latest)
+	m.before = latest
+	m.conclude(plan, state, text, now)
+	if m.before != nil {
+		plan.lookWithin(window)
+	}
+	m.hold(o, plan, now)
+}
+
+// conclude takes what was found about the orders of a window.
+func (m *updateMemory) conclude(plan *rollPlan, state orderState, text string, now time.Time) {
+	switch {
+	case state == ordersMiss:
+		if m.missed == "" {
+			m.since = now
+		}
+		m.missed = text
+	case state == ordersUnknown, state == ordersFew && m.missed != "": // silence is no proof that it is well again
+		plan.waiting = append(plan.waiting, text)
+	default:
+		*m = updateMemory{}
+		plan.replace = append(plan.replace, plan.judged...)
+		plan.waiting = append(plan.waiting, text)
+	}
+}
+
+// hold puts into the plan that the update is held, and whether that has lasted too long.
+func (m *updateMemory) hold(o *observation, plan *rollPlan, now time.Time) {
+	plan.missed = m.missed
+	plan.late = m.missed != "" && now.Sub(m.since) >= o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
+}
+
+// heldBack says whether the update was held by its objective when status was written last: that survives the operator.
+func heldBack(grid *api.OrderGrid) bool {
+	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reasonObjectiveMissed
+}
+
+// survey asks every pod of the grid, many at the same time.
+func (r *Reconciler) survey(ctx context.Context, o *observation, now time.Time) *survey {
+	s := &survey{at: now, pods: map[string]*orderCount{}}
+	places := make(chan struct{}, askAtOnce)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for i := range o.pods {
+		pod := &o.pods[i]
+		if pod.Status.PodIP == "" || !podReady(pod) {
+			continue // it is no primary
+		}
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			c, err := r.countOf(ctx, pod)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				questionsTotal.WithLabelValues("failed").Inc()
+				s.silent = append(s.silent, fmt.Sprintf("%s: %v", pod.Name, err))
+				return
+			}
+			questionsTotal.WithLabelValues("answered").Inc()
+			s.pods[pod.Name] = c
+		})
+	}
+	wg.Wait()
+	return s
+}
+
+func (r *Reconciler) countOf(ctx context.Context, pod *corev1.Pod) (*orderCount, error) {
+	reading, err := scrape.Get(ctx, r.Nodes, statusAddress(pod))
+	if err != nil {
+		return nil, err
+	}
+	latency, err := reading.Latency()
+	if err != nil {
+		return nil, err
+	}
+	c := &orderCount{shard: pod.Labels[api.LabelShard], uid: pod.UID, made: pod.CreationTimestamp.Time, began: reading.Total("process_start_time_seconds"),
+		acknowledged: reading.Sum("orders_total", "outcome", "acknowledged"), latency: latency}
+	for _, reason := range failures {
+		c.refused += reading.Sum("rejects_total", "reason", reason)
+	}
+	return c, nil
+}
