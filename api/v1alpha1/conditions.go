@@ -14,6 +14,9 @@ const (
 	ConditionSchedulable = "Schedulable"
 	// ConditionFabricReady is True while every pod uses the network of spec.fabric; absent without spec.fabric.
 	ConditionFabricReady = "FabricReady"
+	// ConditionTLSReady is True while grid nodes have a certificate that is good and renewed in time; absent without
+	// spec.security.tls.
+	ConditionTLSReady = "TLSReady"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

@@ -105,6 +105,11 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={policy: "ReplacePods", podReplaceAfter: "30s"}
 	NodeFailure NodeFailureSpec `json:"nodeFailure,omitempty,omitzero"`
 
+	// security says who may talk to the grid, and how.
+	// +optional
+	// +kubebuilder:default={networkPolicy: {type: "None"}}
+	Security SecuritySpec `json:"security,omitempty,omitzero"`
+
 	// image of the grid node. Default: the one the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -267,8 +272,8 @@ type OrderGridStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed, and
-	// FabricReady where spec.fabric is set.
+	// conditions are Available, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
+	// FabricReady where spec.fabric is set, and TLSReady where spec.security.tls is.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -293,6 +298,10 @@ type OrderGridStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// tls is about the certificates of spec.security.tls.
+	// +optional
+	TLS *TLSStatus `json:"tls,omitempty"`
 
 	// partitions mirrors the GridPartitions, in order.
 	// +optional

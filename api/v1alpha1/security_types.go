@@ -1,0 +1,273 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// SecuritySpec says who may talk to a grid, and how.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) == has(oldSelf.tls)",messageExpression="has(self.tls) ? 'added to a running grid: its pods would not understand each other while they are replaced one by one; remove it, or create a second OrderGrid with it and move the traffic' : 'taken from a running grid: its pods would not understand each other while they are replaced one by one; put it back, or create a second OrderGrid without it and move the traffic'"
+type SecuritySpec struct {
+	// tls encrypts what grid nodes say to each other and to clients, and makes both ends prove who they are. Without it
+	// the data port is plain TCP. It cannot be added to a running grid, or taken away.
+	// +optional
+	TLS *TLSSpec `json:"tls,omitempty"`
+
+	// networkPolicy says which pods reach the grid's pods at all.
+	// +optional
+	// +kubebuilder:default={type: "None"}
+	NetworkPolicy NetworkPolicySpec `json:"networkPolicy,omitempty,omitzero"`
+}
+
+// TLSSpec says where the certificates of a grid come from and how long they are good for. Certificates are replaced while
+// everything runs: no pod is restarted and no connection is cut.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".issuer",rule="self.issuer == oldSelf.issuer",messageExpression="'%s differs from %s: nodes with certificates of one would not trust those with certificates of the other; keep %s, or create a second OrderGrid and move the traffic'.format([self.issuer, oldSelf.issuer, oldSelf.issuer])"
+// +kubebuilder:validation:XValidation:fieldPath=".certManager",rule="self.issuer != 'CertManager' || has(self.certManager)",message="issuer CertManager needs the Issuer that signs; set spec.security.tls.certManager.issuerRef"
+// +kubebuilder:validation:XValidation:fieldPath=".certManager",rule="self.issuer == 'CertManager' || !has(self.certManager)",messageExpression="'has no effect with issuer %s; set issuer to CertManager, or remove certManager'.format([self.issuer])"
+// +kubebuilder:validation:XValidation:fieldPath=".secrets",rule="self.issuer != 'Secret' || has(self.secrets)",message="issuer Secret needs the Secrets that hold the certificates; set spec.security.tls.secrets.nodes"
+// +kubebuilder:validation:XValidation:fieldPath=".secrets",rule="self.issuer == 'Secret' || !has(self.secrets)",messageExpression="'has no effect with issuer %s; set issuer to Secret, or remove secrets'.format([self.issuer])"
+// +kubebuilder:validation:XValidation:fieldPath=".authority",rule="self.issuer == 'Operator' || !has(self.authority)",messageExpression="'has no effect with issuer %s, whose authority the operator does not keep; remove it'.format([self.issuer])"
+// +kubebuilder:validation:XValidation:fieldPath=".clients",rule="self.issuer != 'Secret' || !has(self.clients)",message="certificates of clients cannot be issued from a Secret; remove clients, and give clients certificates of the same authority"
+// +kubebuilder:validation:XValidation:fieldPath=".renewBefore",rule="duration(self.renewBefore) < duration(self.duration)",messageExpression="'%s is not less than spec.security.tls.duration %s, so a certificate would be due for renewal as soon as it is issued; give about a third of it'.format([self.renewBefore, self.duration])"
+// +kubebuilder:validation:XValidation:fieldPath=".authority.duration",rule="!has(self.authority) || duration(self.authority.duration) >= duration(self.duration) + duration(self.authority.overlap) + duration(self.authority.overlap)",messageExpression="'%s does not hold one certificate of %s and twice the overlap of %s, so the authority would end before what it signed; give more'.format([self.authority.duration, self.duration, self.authority.overlap])"
+type TLSSpec struct {
+	// issuer is Operator (the operator keeps an authority for this grid alone), CertManager (cert-manager issues from
+	// certManager.issuerRef) or Secret (somebody else keeps the certificates in secrets). Default Operator.
+	// +optional
+	// +default="Operator"
+	// +kubebuilder:default=Operator
+	Issuer TLSIssuer `json:"issuer,omitempty"`
+
+	// certManager configures the issuer CertManager.
+	// +optional
+	CertManager *CertManagerSpec `json:"certManager,omitempty"`
+
+	// secrets configures the issuer Secret.
+	// +optional
+	Secrets *TLSSecretsSpec `json:"secrets,omitempty"`
+
+	// duration is how long a certificate is good for. 1h to 8760h, default 2160h (90 days).
+	// +optional
+	// +default="2160h"
+	// +kubebuilder:default="2160h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 1h to 8760h; write it as 2160h'.format([self])"
+	Duration metav1.Duration `json:"duration,omitempty,omitzero"`
+
+	// renewBefore is how long before its end a certificate is replaced. 5m to less than duration, default 720h (30 days);
+	// give it together with a shorter duration.
+	// +optional
+	// +default="720h"
+	// +kubebuilder:default="720h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('5m') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 5m to 8760h; write it as 720h'.format([self])"
+	RenewBefore metav1.Duration `json:"renewBefore,omitempty,omitzero"`
+
+	// authority configures the authority of the issuer Operator.
+	// +optional
+	Authority *AuthoritySpec `json:"authority,omitempty"`
+
+	// clients are the names of clients that get a certificate each, in a Secret GRID.tls-client-NAME of the grid's
+	// namespace with the keys tls.crt, tls.key and ca.crt. The name is the certificate's common name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="not all are names for a Secret; use at most 40 lowercase letters, digits and hyphens each"
+	Clients []string `json:"clients,omitempty"`
+
+	// clientAuth is Require (the default: who has no certificate of a trusted authority is not let in) or None (clients
+	// need none, and the grid proves itself to them all the same). Grid nodes always need one.
+	// +optional
+	// +default="Require"
+	// +kubebuilder:default=Require
+	ClientAuth TLSClientAuth `json:"clientAuth,omitempty"`
+
+	// clientAuthorities names a ConfigMap of the grid's namespace, key ca.crt, with further authorities that the
+	// certificates of clients may be of. Their certificates never make anybody a grid node.
+	// +optional
+	ClientAuthorities *ConfigMapReference `json:"clientAuthorities,omitempty"`
+}
+
+// TLSIssuer names where certificates come from.
+//
+// +kubebuilder:validation:Enum=Operator;CertManager;Secret
+type TLSIssuer string
+
+const (
+	// IssuerOperator is an authority that the operator keeps.
+	IssuerOperator TLSIssuer = "Operator"
+	// IssuerCertManager is cert-manager.
+	IssuerCertManager TLSIssuer = "CertManager"
+	// IssuerSecret is somebody else.
+	IssuerSecret TLSIssuer = "Secret"
+)
+
+// TLSClientAuth says what clients have to present.
+//
+// +kubebuilder:validation:Enum=Require;None
+type TLSClientAuth string
+
+const (
+	// ClientAuthRequire lets in nobody without a certificate.
+	ClientAuthRequire TLSClientAuth = "Require"
+	// ClientAuthNone asks clients for no certificate.
+	ClientAuthNone TLSClientAuth = "None"
+)
+
+// CertManagerSpec names the issuer that signs.
+type CertManagerSpec struct {
+	// issuerRef names an Issuer of the grid's namespace or a ClusterIssuer. It has to sign for serverAuth and clientAuth
+	// and to put its authority's certificate into ca.crt, as the types CA, Vault and Venafi do.
+	// +required
+	IssuerRef IssuerReference `json:"issuerRef"`
+}
+
+// IssuerReference names an object of cert-manager, or of an external issuer for it.
+type IssuerReference struct {
+	// name of the issuer.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// kind of the issuer: Issuer (the default), ClusterIssuer, or that of an external issuer.
+	// +optional
+	// +default="Issuer"
+	// +kubebuilder:default=Issuer
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// group of the issuer. Default cert-manager.io.
+	// +optional
+	// +default="cert-manager.io"
+	// +kubebuilder:default="cert-manager.io"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+}
+
+// TLSSecretsSpec names Secrets of the grid's namespace, each with the keys tls.crt, tls.key and ca.crt.
+type TLSSecretsSpec struct {
+	// nodes names the Secret of the grid nodes. Its certificate is for the DNS name GRID-client.NAMESPACE.svc and for both
+	// extended key usages, serverAuth and clientAuth.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Nodes string `json:"nodes"`
+
+	// tools names the Secret with which OrderProbes and FailoverDrills of the grid prove who they are: extended key usage
+	// clientAuth. Without it they cannot run while clientAuth is Require.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Tools string `json:"tools,omitempty"`
+}
+
+// AuthoritySpec says how long the operator's authority for a grid is good for, and how it is replaced: the next one is
+// trusted for the time of overlap before it signs anything, and the one before for as long after it has signed the last.
+type AuthoritySpec struct {
+	// duration is how long an authority is good for. The next one comes in time for no certificate to be cut short. 4h to
+	// 87600h, default 43800h (5 years).
+	// +optional
+	// +default="43800h"
+	// +kubebuilder:default="43800h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('4h') && duration(self) <= duration('87600h')",messageExpression="'%s is not a duration from 4h to 87600h; write it as 43800h'.format([self])"
+	Duration metav1.Duration `json:"duration,omitempty,omitzero"`
+
+	// overlap is what clients have to pick up a changed ca.crt. Grid nodes need a minute or two, and are asked whether they
+	// have it. 3m to 8760h, default 24h.
+	// +optional
+	// +default="24h"
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('3m') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 3m to 8760h; write it as 24h'.format([self])"
+	Overlap metav1.Duration `json:"overlap,omitempty,omitzero"`
+}
+
+// ConfigMapReference names a ConfigMap of the same namespace.
+type ConfigMapReference struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// NetworkPolicySpec says which pods reach the grid's pods. It holds where the cluster's network enforces NetworkPolicies,
+// and for the pod network only: what travels on spec.fabric is not seen by it.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".clients",rule="self.type == 'Restricted' || !has(self.clients)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove clients"
+// +kubebuilder:validation:XValidation:fieldPath=".monitoring",rule="self.type == 'Restricted' || !has(self.monitoring)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove monitoring"
+type NetworkPolicySpec struct {
+	// type is None (the operator makes no NetworkPolicy) or Restricted (the data port is for the grid's own pods, its probes
+	// and clients; the port of metrics and health for the operator and monitoring; grid nodes reach each other, DNS and the
+	// API server). Default None.
+	// +optional
+	// +default="None"
+	// +kubebuilder:default=None
+	Type NetworkPolicyType `json:"type,omitempty"`
+
+	// clients are the pods that may reach the data port. Default: the pods of the grid's namespace.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Clients []PodPeers `json:"clients,omitempty"`
+
+	// monitoring are the pods that may reach the port of metrics and health beside the operator. Default: those of
+	// every namespace, because only their owner knows which one scrapes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Monitoring []PodPeers `json:"monitoring,omitempty"`
+}
+
+// NetworkPolicyType says what the operator makes.
+//
+// +kubebuilder:validation:Enum=None;Restricted
+type NetworkPolicyType string
+
+const (
+	// NetworkPolicyNone makes nothing.
+	NetworkPolicyNone NetworkPolicyType = "None"
+	// NetworkPolicyRestricted makes a policy per grid.
+	NetworkPolicyRestricted NetworkPolicyType = "Restricted"
+)
+
+// PodPeers selects pods by their labels and those of their namespace, as a NetworkPolicy does.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.namespaceSelector) || has(self.podSelector)",message="selects nothing; give namespaceSelector, podSelector or both; {} selects all"
+type PodPeers struct {
+	// namespaceSelector selects namespaces. Default: that of the grid.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// podSelector selects pods in them. Default: all.
+	// +optional
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+}
+
+// TLSStatus is what the operator knows of the certificates of a grid.
+type TLSStatus struct {
+	// expires is when the certificate that grid nodes present now ends.
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+
+	// renews is when it is replaced.
+	// +optional
+	Renews *metav1.Time `json:"renews,omitempty"`
+
+	// serial is its number, in hexadecimal digits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Serial string `json:"serial,omitempty"`
+
+	// authorityExpires is when the authority that signed it ends.
+	// +optional
+	AuthorityExpires *metav1.Time `json:"authorityExpires,omitempty"`
+}
