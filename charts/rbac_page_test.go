@@ -99,7 +99,8 @@ func TestRBACPage(t *testing.T) {
 	for _, set := range [][]string{
 		nil,
 		{"drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools"},
-		{"drills.namespaces={*}"},
+		{"drills.namespaces={*}", "certificates.namespaces={*}"},
+		{"certificates.namespaces={desk}"},
 		{"clientTokens.namespaces={trading}"},
 		{"drills.namespaces={*}", "watchNamespaces={emea,apac}", "preflight=always"},
 	} {

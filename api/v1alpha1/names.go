@@ -38,6 +38,14 @@ const (
 	AnnotationPreferredPod = "ordergrid.dev/preferred-pod"
 )
 
+// Annotations of an OrderGrid by which a person asks for new certificates. Any value that was not there before is a new wish.
+const (
+	// AnnotationRenewCertificates has all certificates of the grid issued anew.
+	AnnotationRenewCertificates = "ordergrid.dev/renew-certificates"
+	// AnnotationRenewAuthority has the grid's authority replaced, which takes twice spec.security.tls.authority.overlap.
+	AnnotationRenewAuthority = "ordergrid.dev/renew-authority"
+)
+
 // ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
 // PodDisruptionBudget, ServiceAccount, Role and RoleBinding.
 func ShardName(grid string, shard int32) string {
@@ -58,6 +66,22 @@ func PartitionName(grid string, shard, index int32) string {
 func ClientServiceName(grid string) string {
 	return grid + "-client"
 }
+
+// TLSAuthoritySecret names the Secret with the authority that the operator keeps for a grid with spec.security.tls. No grid
+// has a dot in its name, so nothing else of a grid is called so.
+func TLSAuthoritySecret(grid string) string { return grid + ".tls-ca" }
+
+// TLSNodesSecret is of the grid nodes.
+func TLSNodesSecret(grid string) string { return grid + ".tls-nodes" }
+
+// TLSToolsSecret is of OrderProbes and FailoverDrills.
+func TLSToolsSecret(grid string) string { return grid + ".tls-tools" }
+
+// TLSClientSecret is of a client.
+func TLSClientSecret(grid, client string) string { return grid + ".tls-client-" + client }
+
+// TLSName is the DNS name in the certificates of all nodes of a grid, whatever address they are reached at.
+func TLSName(grid, namespace string) string { return ClientServiceName(grid) + "." + namespace + ".svc" }
 
 // RecorderName names the Job and the Secret with the token of a FailoverDrill's recorder.
 func RecorderName(drill string) string { return drill + "-recorder" }

@@ -23,7 +23,7 @@ type SecuritySpec struct {
 // +kubebuilder:validation:XValidation:fieldPath=".issuer",rule="self.issuer == oldSelf.issuer",messageExpression="'%s differs from %s: nodes with certificates of one would not trust those with certificates of the other; keep %s, or create a second OrderGrid and move the traffic'.format([self.issuer, oldSelf.issuer, oldSelf.issuer])"
 // +kubebuilder:validation:XValidation:fieldPath=".certManager",rule="self.issuer != 'CertManager' || has(self.certManager)",message="issuer CertManager needs the Issuer that signs; set spec.security.tls.certManager.issuerRef"
 // +kubebuilder:validation:XValidation:fieldPath=".certManager",rule="self.issuer == 'CertManager' || !has(self.certManager)",messageExpression="'has no effect with issuer %s; set issuer to CertManager, or remove certManager'.format([self.issuer])"
-// +kubebuilder:validation:XValidation:fieldPath=".secrets",rule="self.issuer != 'Secret' || has(self.secrets)",message="issuer Secret needs the Secrets that hold the certificates; set spec.security.tls.secrets.nodes"
+// +kubebuilder:validation:XValidation:fieldPath=".secrets",rule="self.issuer != 'Secret' || has(self.secrets)",message="issuer Secret needs the Secrets that hold the certificates; set spec.security.tls.secrets.nodes and tools"
 // +kubebuilder:validation:XValidation:fieldPath=".secrets",rule="self.issuer == 'Secret' || !has(self.secrets)",messageExpression="'has no effect with issuer %s; set issuer to Secret, or remove secrets'.format([self.issuer])"
 // +kubebuilder:validation:XValidation:fieldPath=".authority",rule="self.issuer == 'Operator' || !has(self.authority)",messageExpression="'has no effect with issuer %s, whose authority the operator does not keep; remove it'.format([self.issuer])"
 // +kubebuilder:validation:XValidation:fieldPath=".clients",rule="self.issuer != 'Secret' || !has(self.clients)",message="certificates of clients cannot be issued from a Secret; remove clients, and give clients certificates of the same authority"
@@ -74,7 +74,7 @@ type TLSSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=40
-	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="not all are names for a Secret; use at most 40 lowercase letters, digits and hyphens each"
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && name != 'ordergrid-tools')",message="not all are names for a Secret; use at most 40 lowercase letters, digits and hyphens each, and not ordergrid-tools, which is the operator's own"
 	Clients []string `json:"clients,omitempty"`
 
 	// clientAuth is Require (the default: who has no certificate of a trusted authority is not let in) or None (clients
@@ -159,11 +159,11 @@ type TLSSecretsSpec struct {
 	Nodes string `json:"nodes"`
 
 	// tools names the Secret with which OrderProbes and FailoverDrills of the grid prove who they are: extended key usage
-	// clientAuth. Without it they cannot run while clientAuth is Require.
-	// +optional
+	// clientAuth.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Tools string `json:"tools,omitempty"`
+	Tools string `json:"tools"`
 }
 
 // AuthoritySpec says how long the operator's authority for a grid is good for, and how it is replaced: the next one is

@@ -19,12 +19,13 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
 // serveFlags are the flags that are not fields of node.Config as they are.
 type serveFlags struct {
 	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io string
-	tls                                                                        tlsFlags
+	tls                                                                        tlsflag.Flags
 	fabric                                                                     fabricFlags
 	access                                                                     accessFlags
 }
@@ -96,7 +97,8 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.DurationVar(&cfg.DrainTimeout, "drain-timeout", 0, "longest time to hand over, finish accepted orders and the sink after SIGTERM; its last quarter, 5s at most, does not wait for others; default 20s")
 	fl.BoolVar(&cfg.LeasedReads, "leased-reads", false, "answer leased reads at once; a take-over then has to wait --lease out first")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
-	f.tls.add(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
+	f.tls.Register(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
+	f.tls.RegisterServer(fl)
 	f.access.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -154,7 +156,7 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		cfg.LearnerRate = -1 // 0 said on the command line is not the default
 	}
 	cfg.Transport = transport.Kind(f.io)
-	if cfg.TLS, err = f.tls.load(); err != nil {
+	if cfg.TLS, err = f.tls.Load(); err != nil {
 		return nil, err
 	}
 	if err := f.fabric.apply(ctx, &cfg); err != nil {

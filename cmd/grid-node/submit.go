@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
 // clientFlags are common to the commands that talk to a grid.
@@ -21,7 +22,7 @@ type clientFlags struct {
 	endpoints []string
 	grid      string
 	timeout   time.Duration
-	tls       tlsFlags
+	tls       tlsflag.Flags
 }
 
 func (f *clientFlags) add(cmd *cobra.Command) {
@@ -29,17 +30,14 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.endpoints, "endpoint", []string{"127.0.0.1:7400"}, "host:port of any node, or of the grid's client service; several separated by commas")
 	fl.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the grid that answers")
 	fl.DurationVar(&f.timeout, "timeout", 5*time.Second, "for connecting, and for each request with its retries")
-	f.tls.add(fl, "the grid is talked to by TLS")
+	f.tls.Register(fl, "the grid is talked to by TLS")
 }
 
 func (f *clientFlags) dial(ctx context.Context) (*client.Client, error) {
 	cfg := client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "grid-node-cli", DialTimeout: f.timeout, RequestTimeout: f.timeout}
-	given, err := f.tls.given()
-	if err != nil {
+	var err error
+	if cfg.TLS, err = f.tls.Client(); err != nil {
 		return nil, usageError{err}
-	}
-	if given {
-		cfg.TLS = client.TLSFiles(f.tls.files)
 	}
 	return client.Dial(ctx, cfg)
 }

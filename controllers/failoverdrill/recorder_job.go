@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/networks"
@@ -54,6 +55,7 @@ func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, t
 		},
 	}
 	networks.Attach(&job.Spec.Template, grid)
+	certificates.Attach(&job.Spec.Template, grid)
 	return job
 }
 

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -69,6 +70,11 @@ func (o Options) Check() error {
 	case o.Workers < 1:
 		return fmt.Errorf("--workers: %d is out of range; give at least 1", o.Workers)
 	}
+	for _, port := range o.Grid.APIServerPorts {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("--api-server-ports: %d is no port; give numbers from 1 to 65535", port)
+		}
+	}
 	if err := o.checkDrills(); err != nil {
 		return err
 	}
@@ -114,6 +120,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Grid.OperatorNamespace = ownNamespace(o.LeaderElectionNamespace)
 	grids := &ordergrid.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
 		Clock: clock.RealClock{}, Nodes: ordergrid.NewNodeClient(), Defaults: o.Grid,
@@ -151,6 +158,7 @@ func cacheOptions(namespaces []string) cache.Options {
 			&corev1.Pod{}:                   ours,
 			&corev1.Service{}:               ours,
 			&corev1.ServiceAccount{}:        ours,
+			&networkingv1.NetworkPolicy{}:   ours,
 			&policyv1.PodDisruptionBudget{}: ours,
 			&rbacv1.Role{}:                  ours,
 			&rbacv1.RoleBinding{}:           ours,

@@ -51,6 +51,7 @@ var gridConditions = []struct {
 	{api.ConditionStalled, judgeStalled},
 	{api.ConditionSchedulable, judgeSchedulable},
 	{api.ConditionFabricReady, judgeFabric},
+	{api.ConditionTLSReady, judgeTLS},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

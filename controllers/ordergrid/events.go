@@ -17,6 +17,8 @@ const (
 	eventPodReplaced    = "ReplacingPod"
 	eventPodLost        = "ReplacingLostPod"
 
+	eventCertificateIssued = "CertificateIssued"
+
 	// About a GridPartition, in answer to an annotation.
 	eventAcceptingLoss       = "AcceptingDataLoss"
 	eventAcceptanceOver      = "DataLossAcceptanceOver"
@@ -75,7 +77,7 @@ func isTrouble(condition string) bool {
 
 // needsOutside reports whether the condition is about what the cluster has to give.
 func needsOutside(condition string) bool {
-	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady
+	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady || condition == api.ConditionTLSReady
 }
 
 // partitionEvents tells of every partition whose primary, or lineage, is another than before.

@@ -16,6 +16,23 @@ type memory struct {
 	grids map[types.NamespacedName]map[types.UID]*recollection
 	// updates are of the grids that have an objective, while pods are to be replaced.
 	updates map[types.NamespacedName]*updateMemory
+	tls     map[types.NamespacedName]*tlsState
+}
+
+// tlsOf is what was found of the grid's certificates; nil if they have not been looked at.
+func (m *memory) tlsOf(grid types.NamespacedName) *tlsState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tls[grid]
+}
+
+func (m *memory) setTLS(grid types.NamespacedName, state *tlsState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tls == nil {
+		m.tls = map[types.NamespacedName]*tlsState{}
+	}
+	m.tls[grid] = state
 }
 
 // recollection is what is remembered of one partition. Only the worker that reconciles its grid touches it, and the work
@@ -73,4 +90,5 @@ func (m *memory) forget(grid types.NamespacedName) {
 	defer m.mu.Unlock()
 	delete(m.grids, grid)
 	delete(m.updates, grid)
+	delete(m.tls, grid)
 }

@@ -25,6 +25,16 @@ var (
 		Help: "Writes sent to the API server, by kind of object and outcome: created, updated, status, evicted.",
 	}, []string{"kind", "outcome"})
 
+	certificateExpires = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_certificate_expires_seconds",
+		Help: "When the certificate that grid nodes are given (certificate nodes), or the authority that the operator keeps for the grid (authority), ends, in seconds since 1970; absent without spec.security.tls.",
+	}, []string{"namespace", "grid", "certificate"})
+
+	certificateRenews = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_certificate_renews_seconds",
+		Help: "When the certificate that grid nodes are given is to be replaced, in seconds since 1970; absent without spec.security.tls.",
+	}, []string{"namespace", "grid"})
+
 	questionsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_operator_node_questions_total",
 		Help: "Times a grid node was asked for its status, by outcome: answered, failed. Stands still while every grid is well.",
@@ -32,7 +42,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(conditionGauge, partitionGauge, writesTotal, questionsTotal)
+	metrics.Registry.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal)
 }
 
 func countWrite(kind string, outcome apply.Outcome) {
@@ -52,6 +62,7 @@ func record(o *observation, conditions []metav1.Condition) {
 		}
 		conditionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, c.Type).Set(value)
 	}
+	recordTLS(o)
 	claimed, full := 0, 0
 	for _, p := range o.partitions {
 		if p.Status.Primary != nil {
@@ -65,9 +76,27 @@ func record(o *observation, conditions []metav1.Condition) {
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "fully_in_sync").Set(float64(full))
 }
 
+func recordTLS(o *observation) {
+	if o.tls == nil {
+		return
+	}
+	s := &o.tls.status
+	if s.Expires != nil {
+		certificateExpires.WithLabelValues(o.grid.Namespace, o.grid.Name, "nodes").Set(float64(s.Expires.Unix()))
+	}
+	if s.AuthorityExpires != nil {
+		certificateExpires.WithLabelValues(o.grid.Namespace, o.grid.Name, "authority").Set(float64(s.AuthorityExpires.Unix()))
+	}
+	if s.Renews != nil {
+		certificateRenews.WithLabelValues(o.grid.Namespace, o.grid.Name).Set(float64(s.Renews.Unix()))
+	}
+}
+
 // forget drops the series of a grid that is gone.
 func forget(grid types.NamespacedName) {
 	labels := prometheus.Labels{"namespace": grid.Namespace, "grid": grid.Name}
 	conditionGauge.DeletePartialMatch(labels)
 	partitionGauge.DeletePartialMatch(labels)
+	certificateExpires.DeletePartialMatch(labels)
+	certificateRenews.DeletePartialMatch(labels)
 }

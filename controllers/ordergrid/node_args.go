@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 )
 
 // sinkDir is where the file sink's volume is mounted.
@@ -35,6 +36,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	} else {
 		args = append(args, fabricArgs(grid)...)
 	}
+	args = append(args, certificates.NodeArgs(grid)...)
 	args = append(args,
 		"--memory-limit", processMemory(spec.Memory).String(),
 		"--prefault", prefault(grid).String(),

@@ -22,9 +22,10 @@ type observation struct {
 	roll         *rollPlan           // nil while the operator has no pod to replace
 	lost         *lostPlan           // nil while no pod is on a lost node
 
-	nodesRead      bool     // the Kubernetes nodes were looked at
-	shortage       shortage // why they do not do; empty: they do
-	networkMissing string   // why spec.fabric cannot be there, while a pod is not on it
+	nodesRead      bool      // the Kubernetes nodes were looked at
+	shortage       shortage  // why they do not do; empty: they do
+	tls            *tlsState // nil without spec.security.tls, or if the certificates were not looked at
+	networkMissing string    // why spec.fabric cannot be there, while a pod is not on it
 }
 
 // stall is why the operator cannot go on.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/networks"
 )
 
@@ -92,6 +93,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
+	if grid.Spec.Security.TLS != nil {
+		c.VolumeMounts = append(c.VolumeMounts, certificates.Mount())
+	}
 	return c
 }
 
@@ -139,6 +143,9 @@ func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
 	}
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())
+	}
+	if v := certificates.NodeVolume(grid); v != nil {
+		list = append(list, *v)
 	}
 	return list
 }

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -46,6 +47,11 @@ type Defaults struct {
 	Image string
 	// ImagePullPolicy of the grid node; empty leaves it to Kubernetes.
 	ImagePullPolicy corev1.PullPolicy
+	// OperatorNamespace is where the operator's pods run, which ask grid nodes how they are.
+	OperatorNamespace string
+	// APIServerPorts are those at which pods reach the API server: that of its Service and that of the servers behind it,
+	// because networks differ in which of them a NetworkPolicy sees. None allows no way to it.
+	APIServerPorts []int32
 }
 
 // Reconciler makes the objects of an OrderGrid as its spec asks, and its status as they are.
@@ -86,7 +92,8 @@ func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler, more ...func(*
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
-		For(&api.OrderGrid{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// A person asks for new certificates by an annotation.
+		For(&api.OrderGrid{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&api.GridPartition{}).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
@@ -94,6 +101,7 @@ func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler, more ...func(*
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
+		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod))
 	for _, add := range more {
 		add(b)
@@ -138,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
-	observed.nodesRead, observed.shortage = run.nodesRead, run.shortage
+	observed.nodesRead, observed.shortage, observed.tls = run.nodesRead, run.shortage, run.tls
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -175,6 +183,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.Pods = int32(len(o.pods))
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)
+	status.TLS = o.tlsStatus(before.Status.TLS)
 	status.Partitions = o.summaries(before.Status.Partitions)
 	record(o, status.Conditions)
 	if equality.Semantic.DeepEqual(before.Status, *status) {

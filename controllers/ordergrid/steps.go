@@ -24,6 +24,7 @@ type run struct {
 	lost      *lostPlan                // nil while no pod is on a lost node
 	nodesRead bool                     // the Kubernetes nodes were looked at
 	shortage  shortage                 // why they do not do
+	tls       *tlsState                // nil without spec.security.tls
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
@@ -34,6 +35,8 @@ func (r *run) steps(ctx context.Context) error {
 		r.applyClientService,
 		r.applyPartitions,
 		r.applyIdentity,
+		r.keepCertificates,
+		r.applyNetworkPolicy,
 		r.applyShards,
 		r.replaceLost,
 		r.rollPods,

@@ -27,6 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -186,6 +187,7 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	if o.job == nil {
 		run := job(o.probe, o.plan, r.Defaults)
 		networks.Attach(&run.Spec.Template, o.grid)
+		certificates.Attach(&run.Spec.Template, o.grid)
 		objects = append(objects, run)
 	}
 	for _, object := range objects {

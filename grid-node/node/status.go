@@ -17,6 +17,7 @@ func (n *Node) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	s.TLS = tlsStatus(n.cfg.TLS) // looks at files: not on the loop
 	writePage(w, s)
 }
 

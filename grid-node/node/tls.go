@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -54,7 +55,7 @@ func (n *Node) mayBeNode(l *link, address []byte) error {
 	if err != nil {
 		return fmt.Errorf("node at %.64q, allowed: host:port", address)
 	}
-	if err := n.cfg.TLS.CheckNode(l.conn.Certificate(), host); err != nil {
+	if err := n.cfg.TLS.CheckNode(l.conn.Chain(), host); err != nil {
 		return fmt.Errorf("not accepted as a node: %w", err)
 	}
 	return nil
@@ -82,4 +83,20 @@ func (n *Node) tellTLS(l *link, err error) {
 	n.alarms.limited(n.loop.Clock().Mono(), "tls-dial", func() {
 		n.log.Warn("a node cannot be connected to; compare --tls-cert, --tls-key, --tls-ca and --tls-name of both", "remote", l.conn.Remote(), "reason", err)
 	})
+}
+
+// tlsStatus is what new connections find; nil without TLS.
+func tlsStatus(id *secure.Identity) *nodestatus.TLS {
+	if id == nil {
+		return nil
+	}
+	cert := id.Certificate()
+	s := &nodestatus.TLS{Serial: cert.SerialNumber.Text(16), NotAfter: cert.NotAfter}
+	for _, authority := range id.Authorities() {
+		s.Authorities = append(s.Authorities, secure.Fingerprint(authority))
+	}
+	if err := id.Err(); err != nil {
+		s.Error = err.Error()
+	}
+	return s
 }

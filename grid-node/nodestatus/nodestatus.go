@@ -26,6 +26,7 @@ type Node struct {
 	Pod      string `json:"pod"`
 	BootID   string `json:"bootID"`             // of the process: 16 hex digits
 	Stopping bool   `json:"stopping,omitempty"` // it was asked to stop
+	TLS      *TLS   `json:"tls,omitempty"`      // of the data port; absent without
 	// Faulty is set in a build that can be told to lose orders: the negative control of whoever claims to see lost ones.
 	Faulty     *Faulty     `json:"faulty,omitempty"`
 	Partitions []Partition `json:"partitions"`
@@ -35,6 +36,15 @@ type Node struct {
 type Faulty struct {
 	DropEvery uint64 `json:"dropEvery"` // every so manyth order of a partition is acknowledged and thrown away; 0: none
 	Dropped   uint64 `json:"dropped"`   // orders thrown away since the process began
+}
+
+// TLS is what the node presents and whom it trusts at this moment, as new connections find it.
+type TLS struct {
+	Serial   string    `json:"serial"` // of its certificate, in hexadecimal digits
+	NotAfter time.Time `json:"notAfter"`
+	// Authorities that may have signed another node's certificate, by SHA-256 in hexadecimal digits.
+	Authorities []string `json:"authorities"`
+	Error       string   `json:"error,omitempty"` // why its files cannot be used as they are now; what was read before is in use
 }
 
 // Partition is the node's part in one partition.

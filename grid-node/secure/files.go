@@ -1,23 +1,43 @@
 package secure
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Files are PEM files. All are required but Name.
+// Files are PEM files. Certificate, key and CA are required.
 type Files struct {
 	Cert string // certificate, with intermediate ones behind it
 	Key  string // its private key
 	CA   string // the authorities that the other end's certificate may be of
 	// Name is what the certificates of nodes are for. "": the address dialled.
 	Name string
+	// ClientCA are further authorities that a client's certificate may be of; a
+	// certificate of theirs makes nobody a node. "": none.
+	ClientCA string
+	// ClientAuth is what an accepting node demands of clients.
+	ClientAuth ClientAuth
 }
+
+// ClientAuth is what clients have to present. Nodes always present a certificate.
+type ClientAuth string
+
+const (
+	// RequireClientCert lets in nobody without a certificate; "" is the same.
+	RequireClientCert ClientAuth = "require"
+	// NoClientCert asks for a certificate and does without. One that is presented has
+	// to be good all the same.
+	NoClientCert ClientAuth = "none"
+)
 
 // recheck is how long files are believed to be unchanged.
 const recheck = time.Second
@@ -31,10 +51,17 @@ type Identity struct {
 	mu      sync.Mutex
 	now     func() time.Time
 	checked time.Time
-	stamps  [3]stamp
-	cert    *tls.Certificate
-	roots   *x509.CertPool
-	err     error
+	stamps  [4]stamp
+	trust
+	err error
+}
+
+// trust is what was read from the files.
+type trust struct {
+	cert        *tls.Certificate
+	roots       *x509.CertPool      // who signs nodes
+	clientRoots *x509.CertPool      // who signs those that connect: roots, and more
+	authorities []*x509.Certificate // those of roots
 }
 
 // stamp tells one state of a file from the next.
@@ -49,6 +76,11 @@ func (s stamp) same(t stamp) bool {
 // Load reads the files. The error says which one is wrong.
 func Load(f Files) (*Identity, error) {
 	i := &Identity{files: f, now: time.Now}
+	switch f.ClientAuth {
+	case "", RequireClientCert, NoClientCert:
+	default:
+		return nil, fmt.Errorf("TLS client authentication: value %q, allowed: %s, %s", f.ClientAuth, RequireClientCert, NoClientCert)
+	}
 	for _, p := range []struct{ what, path string }{{"certificate", f.Cert}, {"key", f.Key}, {"CA", f.CA}} {
 		if p.path == "" {
 			return nil, fmt.Errorf("TLS %s: no file is given, allowed: PEM files for certificate, key and CA, all three", p.what)
@@ -59,21 +91,24 @@ func Load(f Files) (*Identity, error) {
 }
 
 // current is the certificate and the trust of this moment.
-func (i *Identity) current() (*tls.Certificate, *x509.CertPool) {
+func (i *Identity) current() trust {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if now := i.now(); now.Sub(i.checked) >= recheck {
 		i.refresh()
 	}
-	return i.cert, i.roots
+	return i.trust
 }
 
 // refresh reads the files if they are not those read last.
 func (i *Identity) refresh() {
 	i.checked = i.now()
-	var stamps [3]stamp
+	var stamps [4]stamp
 	changed := i.cert == nil
-	for n, path := range []string{i.files.Cert, i.files.Key, i.files.CA} {
+	for n, path := range []string{i.files.Cert, i.files.Key, i.files.CA, i.files.ClientCA} {
+		if path == "" {
+			continue
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			i.err = fmt.Errorf("TLS: %w", err)
@@ -85,33 +120,76 @@ func (i *Identity) refresh() {
 	if !changed {
 		return
 	}
-	cert, roots, err := read(i.files)
+	t, err := read(i.files)
 	if err != nil {
 		i.err = err // perhaps half of them are written: they are looked at again
 		return
 	}
-	i.cert, i.roots, i.stamps, i.err = cert, roots, stamps, nil
+	i.trust, i.stamps, i.err = t, stamps, nil
 }
 
-func read(f Files) (*tls.Certificate, *x509.CertPool, error) {
+func read(f Files) (t trust, err error) {
 	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("TLS certificate %s with key %s: %w; allowed: PEM, the key that belongs to the certificate", f.Cert, f.Key, err)
+		return t, fmt.Errorf("TLS certificate %s with key %s: %w; allowed: PEM, the key that belongs to the certificate", f.Cert, f.Key, err)
 	}
 	if cert.Leaf == nil {
 		if cert.Leaf, err = x509.ParseCertificate(cert.Certificate[0]); err != nil {
-			return nil, nil, fmt.Errorf("TLS certificate %s: %w", f.Cert, err)
+			return t, fmt.Errorf("TLS certificate %s: %w", f.Cert, err)
 		}
 	}
-	text, err := os.ReadFile(f.CA)
+	t.cert = &cert
+	if t.authorities, err = readAuthorities("CA", f.CA); err != nil {
+		return t, err
+	}
+	t.roots = pool(t.authorities)
+	t.clientRoots = t.roots
+	if f.ClientCA != "" {
+		more, err := readAuthorities("client CA", f.ClientCA)
+		if err != nil {
+			return t, err
+		}
+		t.clientRoots = pool(slices.Concat(t.authorities, more))
+	}
+	return t, nil
+}
+
+func readAuthorities(what, path string) ([]*x509.Certificate, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("TLS CA: %w", err)
+		return nil, fmt.Errorf("TLS %s: %w", what, err)
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, nil, fmt.Errorf("TLS CA %s: no certificate in it, allowed: one PEM certificate or more", f.CA)
+	list := ParseCertificates(text)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("TLS %s %s: no certificate in it, allowed: one PEM certificate or more", what, path)
 	}
-	return &cert, roots, nil
+	return list, nil
+}
+
+// ParseCertificates are those of a PEM text. What is none is left out, as
+// x509.CertPool does.
+func ParseCertificates(text []byte) (list []*x509.Certificate) {
+	for len(text) > 0 {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return list
+		}
+		if block.Type != "CERTIFICATE" || len(block.Headers) != 0 {
+			continue
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			list = append(list, cert)
+		}
+	}
+	return list
+}
+
+func pool(list []*x509.Certificate) *x509.CertPool {
+	p := x509.NewCertPool()
+	for _, cert := range list {
+		p.AddCert(cert)
+	}
+	return p
 }
 
 // Err is why the files could not be read when they last changed; nil if they
@@ -123,17 +201,29 @@ func (i *Identity) Err() error {
 }
 
 // Expires is when the certificate in use ends.
-func (i *Identity) Expires() time.Time {
-	cert, _ := i.current()
-	return cert.Leaf.NotAfter
+func (i *Identity) Expires() time.Time { return i.current().cert.Leaf.NotAfter }
+
+// Certificate is the one in use; it may not be modified.
+func (i *Identity) Certificate() *x509.Certificate { return i.current().cert.Leaf }
+
+// Authorities are those trusted to sign nodes; they may not be modified.
+func (i *Identity) Authorities() []*x509.Certificate { return i.current().authorities }
+
+// Fingerprint names a certificate by the SHA-256 of its bytes, in hexadecimal.
+func Fingerprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
 }
 
 // Server is the configuration of one accepted connection.
 func (i *Identity) Server() *tls.Config {
-	cert, roots := i.current()
+	t, demand := i.current(), tls.RequireAndVerifyClientCert
+	if i.files.ClientAuth == NoClientCert {
+		demand = tls.VerifyClientCertIfGiven
+	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{*cert},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{*t.cert},
+		ClientAuth: demand, ClientCAs: t.clientRoots,
 		// A session that is resumed would skip the look at the certificate.
 		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 	}
@@ -141,26 +231,34 @@ func (i *Identity) Server() *tls.Config {
 
 // Client is the configuration of one connection dialled to host.
 func (i *Identity) Client(host string) *tls.Config {
-	cert, roots := i.current()
+	t := i.current()
 	if i.files.Name != "" {
 		host = i.files.Name
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: host, DynamicRecordSizingDisabled: true,
+		MinVersion: tls.VersionTLS13, RootCAs: t.roots, ServerName: host, DynamicRecordSizingDisabled: true,
 		// Always this one: without it the other end says what is missing, with a list
 		// of authorities that it does not match Go would send none.
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.cert, nil },
 	}
 }
 
 var errNoCertificate = errors.New("no certificate was presented")
 
-// CheckNode says whether the presenter of cert may speak as the node at host: its
-// certificate has to be a server's, of Files.Name or else of host. The chain was
-// verified by the handshake.
-func (i *Identity) CheckNode(cert *x509.Certificate, host string) error {
-	if cert == nil {
+// CheckNode says whether the presenter of a certificate, the first of the chain, may
+// speak as the node at host: it has to be a server's, of Files.Name or else of host,
+// and signed by Files.CA. The handshake verified no more than that an authority of
+// clients or of nodes signed it.
+func (i *Identity) CheckNode(chain []*x509.Certificate, host string) error {
+	if len(chain) == 0 {
 		return errNoCertificate
+	}
+	cert := chain[0]
+	if i.files.ClientCA != "" {
+		_, err := cert.Verify(x509.VerifyOptions{Roots: i.current().roots, Intermediates: pool(chain[1:]), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if err != nil {
+			return fmt.Errorf("certificate of %q is not of an authority that signs nodes: %w", cert.Subject.CommonName, err)
+		}
 	}
 	if i.files.Name != "" {
 		host = i.files.Name

@@ -168,7 +168,11 @@ func TestCheckNode(t *testing.T) {
 		"a client's, no name": {files, leaf(clientOnly), "10.0.0.1", "no server's"},
 		"none":                {files, nil, "10.0.0.1", "no certificate"},
 	} {
-		err := load(t, c.files).CheckNode(c.cert, c.host)
+		var chain []*x509.Certificate
+		if c.cert != nil {
+			chain = append(chain, c.cert)
+		}
+		err := load(t, c.files).CheckNode(chain, c.host)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -211,8 +215,7 @@ func TestRotation(t *testing.T) {
 	id.now = func() time.Time { return clock }
 	name := func() string {
 		clock = clock.Add(2 * recheck)
-		cert, _ := id.current()
-		return cert.Leaf.Subject.CommonName
+		return id.Certificate().Subject.CommonName
 	}
 	if got := name(); got != "node" {
 		t.Fatal(got)

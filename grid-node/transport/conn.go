@@ -14,7 +14,7 @@ type Conn struct {
 	id      uint64
 	core    *core
 	remote  string
-	cert    *x509.Certificate
+	chain   []*x509.Certificate
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
@@ -56,7 +56,15 @@ func (c *Conn) Remote() string { return c.remote }
 
 // Certificate is what the peer proved to be, verified by the handshake; nil
 // without TLS.
-func (c *Conn) Certificate() *x509.Certificate { return c.cert }
+func (c *Conn) Certificate() *x509.Certificate {
+	if len(c.chain) == 0 {
+		return nil
+	}
+	return c.chain[0]
+}
+
+// Chain is Certificate with the intermediate ones the peer sent behind it.
+func (c *Conn) Chain() []*x509.Certificate { return c.chain }
 
 // Dialled reports whether this side opened the connection.
 func (c *Conn) Dialled() bool { return c.dialled }

@@ -246,7 +246,7 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s, cert: s.tls.certificate()}
+	c := &Conn{sock: s, chain: s.tls.chain()}
 	s.conn = c
 	l.add(c)
 	l.start(s, c, s.nc.RemoteAddr())
@@ -314,7 +314,7 @@ func (l *netLoop) dialDone(s *netSocket, err error) {
 		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
 	default:
 		s.nc, s.tls = s.dialled.nc, s.dialled.tls
-		c.cert = s.tls.certificate()
+		c.chain = s.tls.chain()
 		l.start(s, c, s.nc.RemoteAddr())
 	}
 }

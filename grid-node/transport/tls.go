@@ -41,15 +41,12 @@ type session struct {
 	records *secure.Records
 }
 
-// certificate of the peer.
-func (t *session) certificate() *x509.Certificate {
+// chain is the certificate of the peer and the intermediate ones it sent.
+func (t *session) chain() []*x509.Certificate {
 	if t == nil {
 		return nil
 	}
-	if chain := t.conn.ConnectionState().PeerCertificates; len(chain) > 0 {
-		return chain[0]
-	}
-	return nil
+	return t.conn.ConnectionState().PeerCertificates
 }
 
 func (t *session) read(p []byte) (int, error) { return t.records.ReadAll(t.conn, p) }

@@ -1,5 +1,6 @@
-// Package pki is a certificate authority for what lives shortly on one machine: the
-// local cluster, `grid-node dev --tls`, benchmarks and tests.
+// Package pki is a certificate authority: ECDSA P-256, PEM. The operator keeps one per
+// grid in a Secret; the local cluster, `grid-node dev --tls`, benchmarks and tests keep
+// theirs in a directory.
 package pki
 
 import (
@@ -40,7 +41,12 @@ type Identity struct {
 	ClientOnly bool
 	// Life is for how long from now; 0 is five years.
 	Life time.Duration
+	// Valid is when, instead of Life.
+	Valid Period
 }
+
+// Period of time.
+type Period struct{ From, To time.Time }
 
 // Load reads the authority kept in dir (ca.crt, ca.Key), or makes it under that
 // name.
@@ -59,35 +65,78 @@ func Load(dir, name string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := Parse(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it, or take the cluster down and up again", dir, err)
+	}
+	return a, nil
+}
+
+// Parse reads an authority from PEM. Errors say nothing of what the texts contain.
+func Parse(certPEM, keyPEM []byte) (*Authority, error) {
+	cert, key, err := ParsePair(certPEM, keyPEM)
+	if err != nil {
+		return nil, err
+	}
+	if !cert.IsCA || !cert.BasicConstraintsValid {
+		return nil, errors.New("the certificate is not an authority's")
+	}
+	return &Authority{Cert: cert, Key: key, PEM: EncodeCert(cert)}, nil
+}
+
+// ParsePair reads a certificate, the first of the text, and the ECDSA key that belongs to it.
+func ParsePair(certPEM, keyPEM []byte) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	certBlock, _ := pem.Decode(certPEM)
-	keyBlock, _ := pem.Decode(keyPEM)
-	if certBlock == nil || keyBlock == nil {
-		return nil, fmt.Errorf("%s does not hold a certificate and its key: remove it, or take the cluster down and up again", dir)
+	if certBlock == nil || certBlock.Type != "CERTIFICATE" {
+		return nil, nil, errors.New("there is no certificate in PEM")
 	}
 	cert, err := x509.ParseCertificate(certBlock.Bytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.New("the certificate cannot be read")
+	}
+	keyBlock, _ := pem.Decode(keyPEM)
+	if keyBlock == nil {
+		return nil, nil, errors.New("there is no private key in PEM")
 	}
 	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.New("the private key cannot be read, allowed: ECDSA, as EC PRIVATE KEY")
 	}
-	return &Authority{Cert: cert, Key: key, PEM: certPEM}, nil
+	if public, ok := cert.PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(&key.PublicKey) {
+		return nil, nil, errors.New("the private key does not belong to the certificate")
+	}
+	return cert, key, nil
 }
 
-func create(certPath, keyPath, name string) error {
+// New makes an authority.
+func New(subject pkix.Name, valid Period) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	template := newTemplate(pkix.Name{CommonName: name})
+	template := newTemplate(subject)
+	if !valid.To.IsZero() {
+		template.NotBefore, template.NotAfter = valid.From, valid.To
+	}
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{Cert: cert, Key: key, PEM: EncodeCert(cert)}, nil
+}
+
+func create(certPath, keyPath, name string) error {
+	a, err := New(pkix.Name{CommonName: name}, Period{})
+	if err != nil {
 		return err
 	}
-	keyPEM, err := EncodeKey(key)
+	keyPEM, err := EncodeKey(a.Key)
 	if err != nil {
 		return err
 	}
@@ -95,7 +144,7 @@ func create(certPath, keyPath, name string) error {
 	if err := WriteFile(keyPath, keyPEM, 0o600); err != nil {
 		return err
 	}
-	return WriteFile(certPath, encodeCert(der), 0o644)
+	return WriteFile(certPath, a.PEM, 0o644)
 }
 
 // Issue signs a certificate, usable as client and (unless ClientOnly) as server.
@@ -107,6 +156,9 @@ func (a *Authority) Issue(id Identity) (certPEM, keyPEM []byte, err error) {
 	template := newTemplate(pkix.Name{CommonName: id.User, Organization: id.Groups})
 	if id.Life != 0 {
 		template.NotAfter = time.Now().Add(id.Life)
+	}
+	if !id.Valid.To.IsZero() {
+		template.NotBefore, template.NotAfter = id.Valid.From, id.Valid.To
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -122,7 +174,7 @@ func (a *Authority) Issue(id Identity) (certPEM, keyPEM []byte, err error) {
 		return nil, nil, err
 	}
 	keyPEM, err = EncodeKey(key)
-	return encodeCert(der), keyPEM, err
+	return encode(der), keyPEM, err
 }
 
 func newTemplate(subject pkix.Name) *x509.Certificate {
@@ -138,7 +190,10 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-func encodeCert(der []byte) []byte {
+// EncodeCert is the certificate in PEM.
+func EncodeCert(cert *x509.Certificate) []byte { return encode(cert.Raw) }
+
+func encode(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/recorder"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -21,6 +22,7 @@ import (
 
 type drillFlags struct {
 	cfg  recorder.Config
+	tls  tlsflag.Flags
 	fix  string
 	http string
 	seed int64
@@ -47,6 +49,7 @@ it), 2 wrong command line, 4 there is none.`,
 	set, c := cmd.Flags(), &f.cfg
 	set.StringSliceVar(&c.Endpoints, "endpoint", nil, "host:port of the grid's client service, or of one or more nodes")
 	set.StringVar(&c.Grid, "grid", "", "name of the grid; empty takes the one that answers")
+	f.tls.Register(set, "the grid is talked to by TLS")
 	set.IntVar(&c.Replicas, "replicas", 2, "copies of every order that the grid is to hold")
 	set.IntVar(&c.Probes, "probes", 2, "probes, each bound to a partition, in turn")
 	set.IntVar(&c.Rate, "rate", 1000, "orders per second of each probe")
@@ -73,6 +76,10 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	c.FIX, c.Token = fixorder.Version(f.fix), os.Getenv(api.TokenVariable)
 	if c.Token == "" {
 		return usage(fmt.Errorf("$%s is empty: set the token that whoever drives the drill sends", api.TokenVariable))
+	}
+	var err error
+	if c.TLS, err = f.tls.Client(); err != nil {
+		return usage(err)
 	}
 	for c.Seed = uint64(f.seed); c.Seed == 0; {
 		c.Seed = drawSeed()

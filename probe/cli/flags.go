@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -90,6 +91,7 @@ type gridFlags struct {
 	endpoint, metrics []string
 	grid, fix         string
 	timeout           time.Duration
+	tls               tlsflag.Flags
 }
 
 func (f *gridFlags) register(set *pflag.FlagSet) {
@@ -97,6 +99,7 @@ func (f *gridFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the one that answers")
 	set.StringSliceVar(&f.metrics, "metrics", nil, "base URLs of the nodes' metrics, such as http://10.0.0.1:9400 (default: the nodes' port 9400 when their data port is 7400)")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
+	f.tls.Register(set, "the grid is talked to by TLS")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
 }
 
@@ -112,7 +115,8 @@ func (f *gridFlags) check() error {
 			return fmt.Errorf("--metrics %q: must begin with http:// or https://", u)
 		}
 	}
-	return nil
+	_, err := f.tls.Given()
+	return err
 }
 
 // flagWords are the flags a person set, for the manifest.

@@ -92,6 +92,10 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	if f.index < 0 || f.index >= plan.Processes() {
 		return usage(fmt.Errorf("--index %d: the plan has pods 0 to %d", f.index, plan.Processes()-1))
 	}
+	secure, err := f.grid.tls.Client()
+	if err != nil {
+		return usage(err)
+	}
 	channel, err := pod.New(pod.Config{Probe: f.probe, ProbeUID: f.uid, Index: f.index, Namespace: f.ns, Server: f.server, AccountDir: f.account})
 	if err != nil {
 		return usage(err)
@@ -103,7 +107,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	defer stop()
 	ctx := cmd.Context()
 	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: plan.ProbesOf(f.index), Recording: f.plan.arrival.recording,
+		Plan: plan, Endpoints: f.grid.endpoint, TLS: secure, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: plan.ProbesOf(f.index), Recording: f.plan.arrival.recording,
 		Metrics: f.grid.metrics, Shared: f.shared, Flags: flagWords(cmd.Flags()), RequestTimeout: f.grid.timeout, Progress: newProgress(cmd.OutOrStdout(), plan),
 		Live: metrics,
 	}

@@ -219,8 +219,12 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 			return nil, err
 		}
 	}
+	secure, err := f.grid.tls.Client()
+	if err != nil {
+		return nil, err
+	}
 	cfg := runner.Config{
-		Plan: part, Endpoints: f.grid.endpoint, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Recording: f.plan.arrival.recording,
+		Plan: part, Endpoints: f.grid.endpoint, TLS: secure, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Recording: f.plan.arrival.recording,
 		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
 		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
 	}
@@ -237,7 +241,7 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, g.Stop()) }()
-		cfg.Endpoints, cfg.Metrics, cfg.NodePIDs = g.Endpoints, g.HTTP, g.PIDs
+		cfg.Endpoints, cfg.TLS, cfg.Metrics, cfg.NodePIDs = g.Endpoints, nil, g.HTTP, g.PIDs
 	}
 	return execute(ctx, cfg, time.Time{})
 }

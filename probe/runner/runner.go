@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -29,7 +30,8 @@ import (
 type Config struct {
 	Plan      scenario.Plan
 	Endpoints []string
-	Grid      string // name of the grid; "" takes the one that answers
+	TLS       client.TLS // nil: plain TCP
+	Grid      string     // name of the grid; "" takes the one that answers
 	FIX       fixorder.Version
 	// Run is part of every ClOrdID; processes of one run may share it.
 	Run uint64
@@ -119,7 +121,7 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
+	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, TLS: cfg.TLS, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
 		return nil, err
 	}
 	ready, cancel := context.WithTimeout(ctx, readyLimit)

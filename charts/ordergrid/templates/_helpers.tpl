@@ -93,6 +93,9 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch]
@@ -104,6 +107,19 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 {{/* preflight gives "yes" when the operator is to look at Kubernetes nodes; auto is where it has rights in the whole cluster anyway. */}}
 {{- define "ordergrid.preflight" -}}
 {{- if or (eq .Values.preflight "always") (and (eq .Values.preflight "auto") (not .Values.watchNamespaces)) -}}yes{{- end -}}
+{{- end -}}
+
+{{/*
+certificateRules are what spec.security.tls takes, in the namespaces of certificates.namespaces and nowhere else. Neither
+list nor watch: the operator reads Secrets by the names it gave them, or that spec gives.
+*/}}
+{{- define "ordergrid.certificateRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch]
+- apiGroups: [cert-manager.io]
+  resources: [certificates]
+  verbs: [get, create, patch]
 {{- end -}}
 
 {{/*

@@ -1,0 +1,99 @@
+package ordergrid
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/labels"
+)
+
+// applyNetworkPolicy makes the policy of spec.security.networkPolicy. One that is no longer asked for stays and selects no
+// pod: the operator has no right to delete anything.
+func (r *run) applyNetworkPolicy(ctx context.Context) error {
+	policy := networkPolicy(r.grid, r.Defaults)
+	if r.grid.Spec.Security.NetworkPolicy.Type == api.NetworkPolicyRestricted {
+		_, err := r.applier.Apply(ctx, r.grid, policy)
+		return err
+	}
+	have := &networkingv1.NetworkPolicy{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(policy), have)
+	if err != nil || !owned(r.grid, have) {
+		return client.IgnoreNotFound(err)
+	}
+	policy.Spec = networkingv1.NetworkPolicySpec{PolicyTypes: policy.Spec.PolicyTypes, PodSelector: metav1.LabelSelector{
+		MatchLabels:      gridSelector(r.grid),
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: api.LabelGrid, Operator: metav1.LabelSelectorOpDoesNotExist}},
+	}}
+	_, err = r.applier.Apply(ctx, r.grid, policy)
+	return err
+}
+
+// networkPolicyName names the grid's policy. No grid has a dot in its name, so nothing a person makes is likely to be
+// called so.
+func networkPolicyName(grid *api.OrderGrid) string { return grid.Name + ".nodes" }
+
+// networkPolicy lets in who has to reach grid nodes, and out what they need. Kubelets reach the pods of their own machine
+// in any case.
+func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.NetworkPolicy {
+	spec := grid.Spec.Security.NetworkPolicy
+	self := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}
+	tools := []networkingv1.NetworkPolicyPeer{component(labels.Probe), component(labels.Drill)}
+
+	data := append([]networkingv1.NetworkPolicyPeer{self}, tools...)
+	if len(spec.Clients) == 0 {
+		data = append(data, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}})
+	}
+	http := append([]networkingv1.NetworkPolicyPeer{operatorPods(defaults.OperatorNamespace)}, tools...)
+	if len(spec.Monitoring) == 0 {
+		http = append(http, networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}})
+	}
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: gridMeta(grid, networkPolicyName(grid)),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: gridSelector(grid)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: append(data, peersOf(spec.Clients)...), Ports: ports(corev1.ProtocolTCP, api.DataPort)},
+				{From: append(http, peersOf(spec.Monitoring)...), Ports: ports(corev1.ProtocolTCP, api.HTTPPort)},
+			},
+			Egress: []networkingv1.NetworkPolicyEgressRule{
+				{To: []networkingv1.NetworkPolicyPeer{self}, Ports: ports(corev1.ProtocolTCP, api.DataPort)},
+				// DNS servers and API servers are often no pods, so that no selector finds them.
+				{Ports: append(ports(corev1.ProtocolUDP, 53), ports(corev1.ProtocolTCP, 53)...)},
+				{Ports: ports(corev1.ProtocolTCP, defaults.APIServerPorts...)},
+			},
+		},
+	}
+}
+
+// component are the pods of the namespace with a part of OrderGrid.
+func component(name string) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Name: "ordergrid", labels.Component: name}}}
+}
+
+func operatorPods(namespace string) networkingv1.NetworkPolicyPeer {
+	p := component("operator")
+	p.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+	return p
+}
+
+func peersOf(list []api.PodPeers) (out []networkingv1.NetworkPolicyPeer) {
+	for _, p := range list {
+		out = append(out, networkingv1.NetworkPolicyPeer{NamespaceSelector: p.NamespaceSelector, PodSelector: p.PodSelector})
+	}
+	return out
+}
+
+func ports(protocol corev1.Protocol, numbers ...int32) (list []networkingv1.NetworkPolicyPort) {
+	for _, n := range numbers {
+		port := intstr.FromInt32(n)
+		list = append(list, networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &port})
+	}
+	return list
+}

@@ -1,0 +1,205 @@
+package ordergrid
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
+)
+
+// How often certificates are looked at although nothing is due. Secrets are not watched: that would take the right to
+// list them, and so to read all of a namespace.
+const (
+	tlsLook        = 10 * time.Minute
+	tlsLookTrouble = 10 * time.Second // something is missing, or a step of a rotation waits for nodes
+	tlsLookSoon    = time.Second      // one step was made, and another may follow
+)
+
+// Reasons of TLSReady.
+const (
+	reasonCertificatesValid    = "CertificatesValid"
+	reasonAuthorityChanging    = "AuthorityChanging"
+	reasonAuthorityUnreadable  = "AuthorityUnreadable"
+	reasonSecretMissing        = "SecretMissing"
+	reasonSecretInvalid        = "SecretInvalid"
+	reasonCertificateEnding    = "CertificateEnding"
+	reasonCertificateNotReady  = "CertificateNotReady"
+	reasonCertManagerMissing   = "CertManagerMissing"
+	reasonRightsMissing        = "RightsMissing"
+	reasonClientAuthoritiesBad = "ClientAuthoritiesInvalid"
+	reasonTLSUnknown           = "NotLooked"
+)
+
+// tlsState is what is known of a grid's certificates.
+type tlsState struct {
+	verdict judgement
+	status  api.TLSStatus
+
+	generation int64     // of spec it was made for
+	asked      [2]string // wishes it was made for
+	look       time.Time // when to look again
+}
+
+// tlsTrouble is why the certificates are not as they should be.
+type tlsTrouble struct{ reason, message string }
+
+func (e *tlsTrouble) Error() string { return e.message }
+
+// keepCertificates brings the grid's certificates to what spec asks for. Nothing that is wrong with them keeps the rest of
+// the grid from being looked after: what nodes have read stays in use.
+func (r *run) keepCertificates(ctx context.Context) error {
+	if r.grid.Spec.Security.TLS == nil {
+		return nil
+	}
+	key, now := client.ObjectKeyFromObject(r.grid), r.Clock.Now()
+	asked := [2]string{r.grid.Annotations[api.AnnotationRenewCertificates], r.grid.Annotations[api.AnnotationRenewAuthority]}
+	known := r.memory.tlsOf(key)
+	if known == nil || known.generation != r.grid.Generation || known.asked != asked || !now.Before(known.look) {
+		state := &tlsState{generation: r.grid.Generation, asked: asked, look: now.Add(tlsLook)}
+		if known != nil {
+			state.status = known.status // of what nodes still use, if nothing can be read now
+		}
+		r.lookAtCertificates(ctx, state)
+		r.memory.setTLS(key, state)
+		known = state
+	}
+	r.tls = known
+	r.found.lookWithin(max(known.look.Sub(now), tlsLookSoon))
+	return nil
+}
+
+func (r *run) lookAtCertificates(ctx context.Context, state *tlsState) {
+	err := r.checkClientAuthorities(ctx)
+	if err == nil {
+		switch r.grid.Spec.Security.TLS.Issuer {
+		case api.IssuerCertManager:
+			err = r.keepByCertManager(ctx, state)
+		case api.IssuerSecret:
+			err = r.checkSecrets(ctx, state)
+		default:
+			err = r.keepOwn(ctx, state)
+		}
+	}
+	if err == nil {
+		return
+	}
+	state.look = r.Clock.Now().Add(tlsLookTrouble)
+	state.verdict = verdictOf(err, r.grid)
+	if state.verdict.status == "" {
+		// The API server did not answer, or was overtaken: the next look tells.
+		state.verdict = judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates could not be looked at: " + truncate(err.Error(), 512)}
+	}
+}
+
+// policy is how long certificates are good for.
+func policy(spec *api.TLSSpec) certificates.Policy {
+	p := certificates.Policy{
+		Duration: spec.Duration.Duration, RenewBefore: spec.RenewBefore.Duration,
+		AuthorityDuration: 5 * 365 * 24 * time.Hour, Overlap: 24 * time.Hour, // as the API server fills them in
+	}
+	if a := spec.Authority; a != nil {
+		p.AuthorityDuration, p.Overlap = a.Duration.Duration, a.Overlap.Duration
+	}
+	return p
+}
+
+// issued is one certificate of the grid, and the Secret it is in.
+type issued struct {
+	secret string
+	leaf   certificates.Leaf
+}
+
+// wanted are the certificates a grid needs, that of the nodes first.
+func wanted(grid *api.OrderGrid) []issued {
+	list := []issued{
+		{api.TLSNodesSecret(grid.Name), certificates.Leaf{Name: grid.Name, Groups: []string{"ordergrid.dev:nodes"}, DNS: []string{api.TLSName(grid.Name, grid.Namespace)}}},
+		{api.TLSToolsSecret(grid.Name), certificates.Leaf{Name: "ordergrid-tools", Groups: []string{"ordergrid.dev"}}},
+	}
+	for _, name := range grid.Spec.Security.TLS.Clients {
+		list = append(list, issued{api.TLSClientSecret(grid.Name, name), certificates.Leaf{Name: name, Groups: []string{"ordergrid.dev:clients"}}})
+	}
+	return list
+}
+
+// describe fills status from the certificate of the nodes.
+func (s *tlsState) describe(cert *x509.Certificate, renews time.Time) {
+	at := func(t time.Time) *metav1.Time { m := metav1.NewTime(t.UTC().Truncate(time.Second)); return &m }
+	s.status.Expires, s.status.Renews, s.status.Serial = at(cert.NotAfter), at(renews), cert.SerialNumber.Text(16)
+}
+
+// secret reads a Secret from the API server; nil if there is none.
+func (r *run) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	s := &corev1.Secret{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: name}, s)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
+	case err != nil:
+		return nil, nil
+	}
+	return s, nil
+}
+
+// secrets writes Secrets: the applier reads what it changes past the cache, which holds none.
+func (r *run) secrets() *apply.Applier {
+	a := r.applier
+	a.Client = uncached{a.Client, r.Live}
+	return &a
+}
+
+type uncached struct {
+	client.Client
+	live client.Reader
+}
+
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return u.live.Get(ctx, key, obj, opts...)
+}
+
+// judgeTLS is what the last look found.
+func judgeTLS(o *observation) judgement {
+	switch {
+	case o.grid.Spec.Security.TLS == nil:
+		return judgement{}
+	case o.tls == nil: // another step failed before
+		return judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates have not been looked at; Stalled says why"}
+	}
+	return o.tls.verdict
+}
+
+func asTrouble(err error) *tlsTrouble {
+	var t *tlsTrouble
+	if errors.As(err, &t) {
+		return t
+	}
+	return nil
+}
+
+func asForeign(err error) *apply.ForeignError {
+	var f *apply.ForeignError
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// tlsStatus is status.tls; what stood there stays while it is not known.
+func (o *observation) tlsStatus(before *api.TLSStatus) *api.TLSStatus {
+	switch {
+	case o.grid.Spec.Security.TLS == nil:
+		return nil
+	case o.tls == nil || o.tls.status == (api.TLSStatus{}):
+		return before
+	}
+	return o.tls.status.DeepCopy()
+}

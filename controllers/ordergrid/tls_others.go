@@ -1,0 +1,175 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+)
+
+// checkSecrets is the issuer Secret: somebody else keeps them, the operator looks whether they do.
+func (r *run) checkSecrets(ctx context.Context, state *tlsState) error {
+	tls, now := r.grid.Spec.Security.TLS, r.Clock.Now()
+	for i, name := range []string{certificates.NodesSecret(r.grid), certificates.ToolsSecret(r.grid)} {
+		s, err := r.secret(ctx, name)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return &tlsTrouble{reasonSecretMissing, fmt.Sprintf("Secret %s of spec.security.tls.secrets does not exist; pods cannot start without it. Create it with the keys tls.crt, tls.key and ca.crt", name)}
+		}
+		cert, err := certificates.Check(s.Data, i == 0, api.TLSName(r.grid.Name, r.grid.Namespace), now)
+		if i == 0 && cert != nil {
+			state.describe(cert, cert.NotAfter.Add(-tls.RenewBefore.Duration))
+		}
+		if err != nil {
+			return &tlsTrouble{reasonSecretInvalid, fmt.Sprintf("Secret %s: %v", name, err)}
+		}
+		if !now.Before(cert.NotAfter.Add(-tls.RenewBefore.Duration)) {
+			return &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Secret %s: the certificate ends at %s, in less than spec.security.tls.renewBefore; replace it: grid nodes read it without a restart", name, stamp(cert.NotAfter))}
+		}
+	}
+	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, fmt.Sprintf("the certificate of the grid nodes is good until %s; whoever keeps Secret %s replaces it", stamp(state.status.Expires.Time), tls.Secrets.Nodes)}
+	return nil
+}
+
+// checkClientAuthorities: grid nodes do not start without the ConfigMap, or with one that holds no certificate.
+func (r *run) checkClientAuthorities(ctx context.Context) error {
+	ref := r.grid.Spec.Security.TLS.ClientAuthorities
+	if ref == nil {
+		return nil
+	}
+	var m corev1.ConfigMap
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: ref.Name}, &m)
+	switch {
+	case apierrors.IsNotFound(err):
+		return &tlsTrouble{reasonClientAuthoritiesBad, fmt.Sprintf("ConfigMap %s of spec.security.tls.clientAuthorities does not exist; create it with the key %s, or remove the field", ref.Name, certificates.KeyCA)}
+	case err != nil:
+		return fmt.Errorf("read ConfigMap %s: %w", ref.Name, err)
+	case len(secure.ParseCertificates([]byte(m.Data[certificates.KeyCA]))) == 0:
+		return &tlsTrouble{reasonClientAuthoritiesBad, fmt.Sprintf("ConfigMap %s of spec.security.tls.clientAuthorities: key %s holds no certificate in PEM; put those of the clients' authorities there", ref.Name, certificates.KeyCA)}
+	}
+	return nil
+}
+
+// keepByCertManager is the issuer CertManager: a Certificate for each Secret, which cert-manager fills and renews.
+func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
+	for i, w := range wanted(r.grid) {
+		desired := certificate(r.grid, w)
+		if _, err := r.secrets().Apply(ctx, r.grid, desired); err != nil {
+			return err
+		}
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(desired.GroupVersionKind())
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: w.secret}, live); err != nil {
+			return fmt.Errorf("read Certificate %s: %w", w.secret, err)
+		}
+		if i == 0 {
+			state.describeCertificate(live)
+		}
+		if message := notReady(live); message != "" {
+			return &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, truncate(message, 512), r.grid.Namespace, w.secret)}
+		}
+	}
+	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, "cert-manager has issued the certificate of the grid nodes"}
+	if e := state.status.Expires; e != nil {
+		state.verdict.message += fmt.Sprintf(", good until %s", stamp(e.Time))
+		if !r.Clock.Now().Before(e.Time) {
+			return &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Certificate %s: what cert-manager issued ended at %s and is not replaced; look at cert-manager", api.TLSNodesSecret(r.grid.Name), stamp(e.Time))}
+		}
+	}
+	return nil
+}
+
+// certificate is what cert-manager is asked for.
+func certificate(grid *api.OrderGrid, w issued) *unstructured.Unstructured {
+	tls := grid.Spec.Security.TLS
+	usages := []any{"digital signature", "client auth"}
+	spec := map[string]any{
+		"secretName":  w.secret,
+		"commonName":  w.leaf.Name,
+		"duration":    tls.Duration.Duration.String(),
+		"renewBefore": tls.RenewBefore.Duration.String(),
+		"subject":     map[string]any{"organizations": toAny(w.leaf.Groups)},
+		"privateKey":  map[string]any{"algorithm": "ECDSA", "size": int64(256), "rotationPolicy": "Always"},
+		"issuerRef": map[string]any{
+			"name": tls.CertManager.IssuerRef.Name, "kind": tls.CertManager.IssuerRef.Kind, "group": tls.CertManager.IssuerRef.Group,
+		},
+	}
+	if len(w.leaf.DNS) > 0 {
+		usages = append(usages, "server auth")
+		spec["dnsNames"] = toAny(w.leaf.DNS)
+	}
+	spec["usages"] = usages
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": spec}}
+	u.SetNamespace(grid.Namespace)
+	u.SetName(w.secret)
+	u.SetLabels(gridLabels(grid))
+	return u
+}
+
+func toAny(list []string) (out []any) {
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
+}
+
+// notReady is why cert-manager has not issued a Certificate; "" if it has.
+func notReady(u *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["type"] != "Ready" {
+			continue
+		}
+		if m["status"] == "True" {
+			return ""
+		}
+		return fmt.Sprint(m["message"])
+	}
+	return "cert-manager has not looked at it; is it running?"
+}
+
+func (s *tlsState) describeCertificate(u *unstructured.Unstructured) {
+	s.status = api.TLSStatus{}
+	for _, x := range []struct {
+		field string
+		to    **metav1.Time
+	}{{"notAfter", &s.status.Expires}, {"renewalTime", &s.status.Renews}} {
+		text, _, _ := unstructured.NestedString(u.Object, "status", x.field)
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			*x.to = &metav1.Time{Time: at}
+		}
+	}
+}
+
+// verdictOf turns an error into a condition; empty for one that the next look may not have.
+func verdictOf(err error, grid *api.OrderGrid) judgement {
+	no := func(reason, message string) judgement {
+		return judgement{metav1.ConditionFalse, reason, truncate(message, 1024)}
+	}
+	switch trouble, foreign := asTrouble(err), asForeign(err); {
+	case trouble != nil:
+		return no(trouble.reason, trouble.message)
+	case foreign != nil && !foreign.Leaving:
+		return no(reasonNameTaken, foreign.Error())
+	case meta.IsNoMatchError(err):
+		return no(reasonCertManagerMissing, "the cluster has no kind Certificate of cert-manager.io/v1: install cert-manager, or create the OrderGrid with spec.security.tls.issuer Operator")
+	case apierrors.IsForbidden(err):
+		return no(reasonRightsMissing, fmt.Sprintf("the operator may not keep certificates in namespace %s: add it to the chart's value certificates.namespaces. %v", grid.Namespace, err))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return no(reasonApplyRefused, err.Error())
+	}
+	return judgement{}
+}
