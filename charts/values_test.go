@@ -186,7 +186,7 @@ func (s *valuesSchema) resolve(root *valuesSchema) *valuesSchema {
 
 // free are the objects whose keys the chart does not know: what a parent chart shares, and terms of affinities, which
 // the API server checks.
-var free = []string{"/networkPolicy/monitoring[]/namespaceSelector", "/networkPolicy/monitoring[]/podSelector", "/networkPolicy/monitoring[]/ipBlock", 
+var free = []string{"/networkPolicy/monitoring[]/namespaceSelector", "/networkPolicy/monitoring[]/podSelector", "/networkPolicy/monitoring[]/ipBlock",
 	"/global", "/resources/claims[]", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
 	"/dashboards/grafanaDashboards/instanceSelector/matchExpressions[]",
 }
