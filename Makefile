@@ -142,6 +142,10 @@ dashboards-check: ## Every query of every dashboard against a real Prometheus th
 robustness: ## Break a grid under load and judge what that did (TARGET=dev|cluster SCENARIO=name|all REPEAT=n RATE=orders/s); see docs/robustness.md
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
+.PHONY: hostile
+hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens) do to the latency of a client with a right to be there; ROUNDS=10
+	@ORDERGRID_HOSTILE_ROUNDS=$(or $(ROUNDS),10) $(GO) test -count 1 -v -timeout 30m ./e2e/hostile
+
 .PHONY: skew
 skew: ## A rolling update, its rollback and kills in the middle, under load, between nodes of this protocol version and the one before: a compatible build, and the real programs of the last commit that spoke it
 	@ORDERGRID_SKEW_HISTORY=1 $(GO) test -count 1 -v ./e2e/skew

@@ -80,8 +80,13 @@ func TLSToolsSecret(grid string) string { return grid + ".tls-tools" }
 // TLSClientSecret is of a client.
 func TLSClientSecret(grid, client string) string { return grid + ".tls-client-" + client }
 
+// AuthorizationConfigMap has the rules by which grid nodes let clients in.
+func AuthorizationConfigMap(grid string) string { return grid + ".authorization" }
+
 // TLSName is the DNS name in the certificates of all nodes of a grid, whatever address they are reached at.
-func TLSName(grid, namespace string) string { return ClientServiceName(grid) + "." + namespace + ".svc" }
+func TLSName(grid, namespace string) string {
+	return ClientServiceName(grid) + "." + namespace + ".svc"
+}
 
 // RecorderName names the Job and the Secret with the token of a FailoverDrill's recorder.
 func RecorderName(drill string) string { return drill + "-recorder" }

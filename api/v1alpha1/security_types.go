@@ -5,11 +5,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // SecuritySpec says who may talk to a grid, and how.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) == has(oldSelf.tls)",messageExpression="has(self.tls) ? 'added to a running grid: its pods would not understand each other while they are replaced one by one; remove it, or create a second OrderGrid with it and move the traffic' : 'taken from a running grid: its pods would not understand each other while they are replaced one by one; put it back, or create a second OrderGrid without it and move the traffic'"
+// +kubebuilder:validation:XValidation:fieldPath=".authorization",rule="!has(self.authorization) || self.authorization.mode != 'Enforce' || has(self.tls)",message="mode Enforce needs spec.security.tls: over plain TCP no client can prove who it is; set tls, or mode to None"
 type SecuritySpec struct {
 	// tls encrypts what grid nodes say to each other and to clients, and makes both ends prove who they are. Without it
 	// the data port is plain TCP. It cannot be added to a running grid, or taken away.
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
+
+	// authorization says which clients may do what. Without it every client may do everything.
+	// +optional
+	Authorization *AuthorizationSpec `json:"authorization,omitempty"`
 
 	// networkPolicy says which pods reach the grid's pods at all.
 	// +optional

@@ -31,6 +31,7 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the grid that answers")
 	fl.DurationVar(&f.timeout, "timeout", 5*time.Second, "for connecting, and for each request with its retries")
 	f.tls.Register(fl, "the grid is talked to by TLS")
+	f.tls.RegisterToken(fl)
 }
 
 func (f *clientFlags) dial(ctx context.Context) (*client.Client, error) {
@@ -39,6 +40,7 @@ func (f *clientFlags) dial(ctx context.Context) (*client.Client, error) {
 	if cfg.TLS, err = f.tls.Client(); err != nil {
 		return nil, usageError{err}
 	}
+	cfg.Token = f.tls.Token()
 	return client.Dial(ctx, cfg)
 }
 

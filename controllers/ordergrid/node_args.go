@@ -37,6 +37,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		args = append(args, fabricArgs(grid)...)
 	}
 	args = append(args, certificates.NodeArgs(grid)...)
+	args = append(args, authorizationArgs(grid)...)
 	args = append(args,
 		"--memory-limit", processMemory(spec.Memory).String(),
 		"--prefault", prefault(grid).String(),

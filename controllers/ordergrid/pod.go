@@ -96,6 +96,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.Security.TLS != nil {
 		c.VolumeMounts = append(c.VolumeMounts, certificates.Mount())
 	}
+	if enforced(grid) != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: rulesVolume, MountPath: rulesDir, ReadOnly: true})
+	}
 	return c
 }
 
@@ -146,6 +149,9 @@ func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
 	}
 	if v := certificates.NodeVolume(grid); v != nil {
 		list = append(list, *v)
+	}
+	if enforced(grid) != nil {
+		list = append(list, rulesVolumeOf(grid))
 	}
 	return list
 }

@@ -36,6 +36,7 @@ func (r *run) steps(ctx context.Context) error {
 		r.applyPartitions,
 		r.applyIdentity,
 		r.keepCertificates,
+		r.applyAuthorization,
 		r.applyNetworkPolicy,
 		r.applyShards,
 		r.replaceLost,

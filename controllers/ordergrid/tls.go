@@ -15,6 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
 // How often certificates are looked at although nothing is due. Secrets are not watched: that would take the right to
@@ -123,7 +124,7 @@ type issued struct {
 func wanted(grid *api.OrderGrid) []issued {
 	list := []issued{
 		{api.TLSNodesSecret(grid.Name), certificates.Leaf{Name: grid.Name, Groups: []string{"ordergrid.dev:nodes"}, DNS: []string{api.TLSName(grid.Name, grid.Namespace)}}},
-		{api.TLSToolsSecret(grid.Name), certificates.Leaf{Name: "ordergrid-tools", Groups: []string{"ordergrid.dev"}}},
+		{api.TLSToolsSecret(grid.Name), certificates.Leaf{Name: access.Tools, Groups: []string{"ordergrid.dev"}}},
 	}
 	for _, name := range grid.Spec.Security.TLS.Clients {
 		list = append(list, issued{api.TLSClientSecret(grid.Name, name), certificates.Leaf{Name: name, Groups: []string{"ordergrid.dev:clients"}}})

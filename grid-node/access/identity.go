@@ -42,6 +42,10 @@ func OfCertificate(cert *x509.Certificate) *Identity {
 	return id
 }
 
+// Tools is the common name in the certificate of the operator's own probes and
+// recorders, which every grid lets in.
+const Tools = "ordergrid-tools"
+
 func foreign(name string) string {
 	if strings.HasPrefix(name, serviceAccounts) {
 		return ""
@@ -73,6 +77,9 @@ func (id *Identity) String() string {
 		return fmt.Sprintf("user %.*q", maxShown, id.User)
 	case len(id.URIs) > 0:
 		return fmt.Sprintf("user %.*q", maxShown, id.URIs[0])
+	}
+	if len(id.Groups) == 0 {
+		return "a client without a name"
 	}
 	return fmt.Sprintf("a member of group %.*q", maxShown, id.Groups[0])
 }

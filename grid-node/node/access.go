@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"math"
@@ -53,7 +54,7 @@ func (n *Node) admit(l *link) error {
 	if n.cfg.Access == nil {
 		l.may = access.All
 	} else {
-		l.who = access.OfCertificate(l.conn.Certificate())
+		l.who = n.identityOf(l.conn.Chain())
 		l.may = n.cfg.Access.Rules.Rules().Of(l.who)
 		if l.may == 0 && (n.cfg.Access.Tokens == nil || !wire.Speaks(l.version, wire.TypeAuthenticate)) {
 			return n.turnAway(l)
@@ -66,6 +67,19 @@ func (n *Node) admit(l *link) error {
 	}
 	n.welcomeClient(l)
 	return nil
+}
+
+// identityOf is who a certificate proves somebody to be. Only the grid's own authority
+// makes the operator's tools, which need no rule.
+func (n *Node) identityOf(chain []*x509.Certificate) *access.Identity {
+	if len(chain) == 0 {
+		return nil
+	}
+	id := access.OfCertificate(chain[0])
+	if id != nil && id.User == access.Tools && n.cfg.TLS.Own(chain) != nil {
+		id.User = ""
+	}
+	return id
 }
 
 // welcomeClient makes l one of the clients.
@@ -111,8 +125,8 @@ func (n *Node) audience() string {
 // refused counts and logs; strangers must not flood the log.
 func (n *Node) refused(l *link, why metrics.Refusal, text string) {
 	n.counters.ClientsRefused[why]++
-	n.alarms.limited(n.loop.Clock().Mono(), "refused-"+why.String(), func() {
-		n.log.Warn("a client was refused; further ones within a second are counted only", "remote", l.conn.Remote(), "client", l.who.String(), "name", fmt.Sprintf("%.64q", l.name), "reason", text)
+	n.alarms.limited(n.loop.Clock().Mono(), "refused-"+why.String()+l.who.String(), func() {
+		n.log.Warn("a client was refused; the same within a second is counted only", "remote", l.conn.Remote(), "client", l.who.String(), "name", fmt.Sprintf("%.64q", l.name), "reason", text)
 	})
 }
 
@@ -213,8 +227,8 @@ func (n *Node) notPermitted(l *link, t wire.Type, frame []byte) error {
 	}
 	need := access.Needs(t)
 	n.counters.NotPermitted[need]++
-	n.alarms.limited(n.loop.Clock().Mono(), "not-permitted", func() {
-		n.log.Warn("a request was not permitted; further ones within a second are counted only", "remote", l.conn.Remote(), "client", l.who.String(), "request", t.String(), "needs", need.String(), "has", l.may.String())
+	n.alarms.limited(n.loop.Clock().Mono(), "not-permitted"+l.who.String(), func() {
+		n.log.Warn("a request was not permitted; the same within a second is counted only", "remote", l.conn.Remote(), "client", l.who.String(), "request", t.String(), "needs", need.String(), "has", l.may.String())
 	})
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), wire.FramePartition(frame), &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeNotPermitted, ForType: t,
 		Text: fmt.Appendf(nil, "%s may %s on grid %q, %v takes %s", l.who, l.may, n.cfg.Grid, t, need)}))

@@ -12,6 +12,9 @@ type alarmLog struct {
 	last map[string]int64
 }
 
+// maxAlarmKeys are remembered: clients have names of their own.
+const maxAlarmKeys = 1024
+
 const alarmInterval = int64(time.Second)
 
 func (a *alarmLog) limited(now int64, key string, f func()) {
@@ -21,7 +24,10 @@ func (a *alarmLog) limited(now int64, key string, f func()) {
 	if last, seen := a.last[key]; seen && now-last < alarmInterval {
 		return
 	}
-	a.last[key] = now // keys are partition x alarm kind: a bounded set
+	if len(a.last) >= maxAlarmKeys {
+		clear(a.last)
+	}
+	a.last[key] = now
 	f()
 }
 

@@ -250,16 +250,10 @@ var errNoCertificate = errors.New("no certificate was presented")
 // and signed by Files.CA. The handshake verified no more than that an authority of
 // clients or of nodes signed it.
 func (i *Identity) CheckNode(chain []*x509.Certificate, host string) error {
-	if len(chain) == 0 {
-		return errNoCertificate
+	if err := i.Own(chain); err != nil {
+		return err
 	}
 	cert := chain[0]
-	if i.files.ClientCA != "" {
-		_, err := cert.Verify(x509.VerifyOptions{Roots: i.current().roots, Intermediates: pool(chain[1:]), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-		if err != nil {
-			return fmt.Errorf("certificate of %q is not of an authority that signs nodes: %w", cert.Subject.CommonName, err)
-		}
-	}
 	if i.files.Name != "" {
 		host = i.files.Name
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 // Flags are the files and what they are for.
-type Flags struct{ files secure.Files }
+type Flags struct {
+	files secure.Files
+	token string
+}
 
 // Register adds the flags of both ends. effect completes "with it …".
 func (f *Flags) Register(set *pflag.FlagSet, effect string) {
@@ -20,6 +23,20 @@ func (f *Flags) Register(set *pflag.FlagSet, effect string) {
 	set.StringVar(&f.files.Key, "tls-key", "", "PEM file of its private key")
 	set.StringVar(&f.files.CA, "tls-ca", "", "PEM file of the authorities that the other end's certificate has to be of")
 	set.StringVar(&f.files.Name, "tls-name", "", "DNS name in the certificates of all nodes; default: each is for the address it is dialled at")
+}
+
+// RegisterToken adds the flag of clients that prove by a token who they are. With it
+// --tls-ca is enough.
+func (f *Flags) RegisterToken(set *pflag.FlagSet) {
+	set.StringVar(&f.token, "token-file", "", "file with a token that says who you are, where the grid asks for that, read anew for each connection: for example what \"kubectl create token ACCOUNT --audience ordergrid.dev\" prints; of --tls-cert, --tls-key and --tls-ca it takes the last one only")
+}
+
+// Token is for client.Config.Token; nil without.
+func (f *Flags) Token() client.TokenSource {
+	if f.token == "" {
+		return nil
+	}
+	return client.TokenFile(f.token)
 }
 
 // RegisterServer adds those of a node only.
@@ -30,7 +47,10 @@ func (f *Flags) RegisterServer(set *pflag.FlagSet) {
 
 // Given says whether TLS is wanted; an error if only part of it was said.
 func (f *Flags) Given() (bool, error) {
-	given := f.files != (secure.Files{})
+	given := f.files != (secure.Files{}) || f.token != ""
+	if f.token != "" && f.files.Cert == "" && f.files.Key == "" && f.files.CA != "" {
+		return true, nil
+	}
 	for _, x := range []struct{ flag, value string }{{"tls-cert", f.files.Cert}, {"tls-key", f.files.Key}, {"tls-ca", f.files.CA}} {
 		if given && x.value == "" {
 			return false, fmt.Errorf(`--%s: value "", allowed: a PEM file; --tls-cert, --tls-key and --tls-ca go together`, x.flag)
@@ -57,6 +77,9 @@ func (f *Flags) Client() (client.TLS, error) {
 	given, err := f.Given()
 	if err != nil || !given {
 		return nil, err
+	}
+	if f.files.Cert == "" {
+		return client.TLSAuthority(f.files.CA, f.files.Name), nil
 	}
 	return client.TLSFiles(f.files), nil
 }

@@ -1,0 +1,112 @@
+package v1alpha1
+
+// AuthorizationSpec says which clients may do what. A client proves who it is by its certificate (common name,
+// organizations, URI names) or by a Kubernetes token. Changes reach the pods without a restart, within a minute or two;
+// only a change of mode or tokenAudience replaces them, one by one.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".rules",rule="self.mode == 'Enforce' || !has(self.rules)",messageExpression="'have no effect with mode %s, in which every client may do everything; set spec.security.authorization.mode to Enforce, or remove the rules'.format([self.mode])"
+type AuthorizationSpec struct {
+	// mode is None (every client that reaches the data port may do everything) or Enforce (a client may do what rules give
+	// it, and nothing without). Default None.
+	// +optional
+	// +default="None"
+	// +kubebuilder:default=None
+	Mode AuthorizationMode `json:"mode,omitempty"`
+
+	// tokenAudience is what a client's token has to be for. Grids of one audience can use the tokens their clients send to
+	// them at each other: give grids that do not trust each other an audience each. Default ordergrid.dev.
+	// +optional
+	// +default="ordergrid.dev"
+	// +kubebuilder:default="ordergrid.dev"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[!-~]+$')",messageExpression="'%s has characters that no audience has; use printable ASCII without spaces'.format([self])"
+	TokenAudience string `json:"tokenAudience,omitempty"`
+
+	// rules give permissions to clients. OrderProbes and FailoverDrills of this grid need none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Rules []AuthorizationRule `json:"rules,omitempty"`
+}
+
+// AuthorizationMode says whether clients are asked who they are.
+//
+// +kubebuilder:validation:Enum=None;Enforce
+type AuthorizationMode string
+
+const (
+	// AuthorizationNone asks nobody.
+	AuthorizationNone AuthorizationMode = "None"
+	// AuthorizationEnforce lets a client do what a rule gives it.
+	AuthorizationEnforce AuthorizationMode = "Enforce"
+)
+
+// AuthorizationRule gives each of its subjects each of its permissions.
+type AuthorizationRule struct {
+	// subjects are clients.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Subjects []AuthorizationSubject `json:"subjects"`
+
+	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID) and Admin (read the
+	// whole log and the sink's files). None of them holds another.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	Permissions []AuthorizationPermission `json:"permissions"`
+}
+
+// AuthorizationPermission is what a client may do.
+//
+// +kubebuilder:validation:Enum=Submit;Read;Admin
+type AuthorizationPermission string
+
+const (
+	// PermissionSubmit is to open sessions and submit orders.
+	PermissionSubmit AuthorizationPermission = "Submit"
+	// PermissionRead is to read an order.
+	PermissionRead AuthorizationPermission = "Read"
+	// PermissionAdmin is to read the whole log and the sink's files.
+	PermissionAdmin AuthorizationPermission = "Admin"
+)
+
+// AuthorizationSubject is a client, or many, as in a RoleBinding.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".namespace",rule="(self.kind == 'ServiceAccount') == has(self.namespace)",messageExpression="self.kind == 'ServiceAccount' ? 'ServiceAccount %s needs the namespace it is in; set namespace'.format([self.name]) : 'a %s is in no namespace; remove namespace'.format([self.kind])"
+// +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.kind != 'ServiceAccount' || self.name.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",messageExpression="'%s is no name of a ServiceAccount; use lowercase letters, digits, hyphens and dots, without its namespace'.format([self.name])"
+type AuthorizationSubject struct {
+	// kind is User (the common name or a URI name of a certificate, or the user name of a token), Group (an organization of a
+	// certificate, or a group of a token) or ServiceAccount (a token's; a certificate makes nobody a ServiceAccount).
+	// +required
+	Kind AuthorizationSubjectKind `json:"kind"`
+
+	// name of the subject, for example gateway, or spiffe://bank.example/ns/trading/sa/gateway.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Name string `json:"name"`
+
+	// namespace of a ServiceAccount.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// AuthorizationSubjectKind says what a name is the name of.
+//
+// +kubebuilder:validation:Enum=User;Group;ServiceAccount
+type AuthorizationSubjectKind string
+
+const (
+	// SubjectUser is one client by its name.
+	SubjectUser AuthorizationSubjectKind = "User"
+	// SubjectGroup is the clients of a group.
+	SubjectGroup AuthorizationSubjectKind = "Group"
+	// SubjectServiceAccount is what runs as a service account.
+	SubjectServiceAccount AuthorizationSubjectKind = "ServiceAccount"
+)

@@ -1,0 +1,91 @@
+package ordergrid
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/access"
+)
+
+// Where a grid node has the rules. The kubelet replaces the file when the ConfigMap changes.
+const (
+	rulesVolume = "authorization"
+	rulesDir    = "/etc/ordergrid/authorization"
+	rulesKey    = "rules.json"
+)
+
+// enforced is spec.security.authorization where it is more than a word.
+func enforced(grid *api.OrderGrid) *api.AuthorizationSpec {
+	if a := grid.Spec.Security.Authorization; a != nil && a.Mode == api.AuthorizationEnforce {
+		return a
+	}
+	return nil
+}
+
+// authorizationArgs are the flags of a grid node that asks clients who they are.
+func authorizationArgs(grid *api.OrderGrid) []string {
+	a := enforced(grid)
+	if a == nil {
+		return nil
+	}
+	return []string{"--authorization", path.Join(rulesDir, rulesKey), "--token-audience", a.TokenAudience}
+}
+
+// rulesVolumeOf is what a grid node mounts.
+func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
+	return corev1.Volume{Name: rulesVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: api.AuthorizationConfigMap(grid.Name)},
+		DefaultMode:          ptr.To[int32](0o444),
+	}}}
+}
+
+// rules are what the nodes read: those of the grid, and what the operator's own tools need.
+func rules(a *api.AuthorizationSpec) access.Document {
+	doc := access.Document{Rules: []access.Rule{{
+		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
+		Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionAdmin)},
+	}}}
+	for _, rule := range a.Rules {
+		var r access.Rule
+		for _, s := range rule.Subjects {
+			r.Subjects = append(r.Subjects, access.Subject{Kind: string(s.Kind), Name: s.Name, Namespace: s.Namespace})
+		}
+		for _, p := range rule.Permissions {
+			r.Permissions = append(r.Permissions, string(p))
+		}
+		doc.Rules = append(doc.Rules, r)
+	}
+	return doc
+}
+
+// authorization is the ConfigMap that the nodes mount.
+func authorization(grid *api.OrderGrid) (*corev1.ConfigMap, error) {
+	doc := rules(enforced(grid))
+	if _, err := access.Compile(&doc); err != nil {
+		return nil, err // the nodes would refuse it
+	}
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.ConfigMap{ObjectMeta: gridMeta(grid, api.AuthorizationConfigMap(grid.Name)), Data: map[string]string{rulesKey: string(text) + "\n"}}, nil
+}
+
+// applyAuthorization comes before the pods that mount it. Where nobody is asked any more, it stays: pods that have not been
+// replaced yet still mount it, and it goes with the grid.
+func (r *run) applyAuthorization(ctx context.Context) error {
+	if enforced(r.grid) == nil {
+		return nil
+	}
+	object, err := authorization(r.grid)
+	if err != nil {
+		return err
+	}
+	_, err = r.applier.Apply(ctx, r.grid, object)
+	return err
+}
