@@ -112,14 +112,6 @@ func partitionNames(ctx context.Context, c *cluster) (names []string, err error)
 	return names, err
 }
 
-func drillNames(ctx context.Context, c *cluster) (names []string, err error) {
-	list, err := c.drills(ctx, false)
-	for i := range list {
-		names = append(names, list[i].Name)
-	}
-	return names, err
-}
-
 func suiteNames() (names []string) {
 	for _, s := range suites.All() {
 		names = append(names, string(s.Name))
@@ -132,12 +124,13 @@ func completions(root *cobra.Command, k *kubeFlags) {
 	arguments := map[string]completer{
 		"GRID": k.names(gridNames), "PARTITION": k.names(partitionNames), "SUITE": fixedNames(suiteNames()...), "[NAME]": fixedNames(suiteNames()...),
 	}
+	named := map[string]completer{drillKind.command: k.names(drillKind.names), probeKind.command: k.names(probeKind.names)}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if words := strings.Fields(cmd.Use); len(words) > 1 && cmd.ValidArgsFunction == nil {
 			f := arguments[words[1]]
-			if f == nil && words[1] == "NAME" && cmd.Parent().Name() == "drill" {
-				f = k.names(drillNames)
+			if words[1] == "NAME" {
+				f = named[cmd.Parent().Name()]
 			}
 			if f != nil {
 				cmd.ValidArgsFunction = first(f)

@@ -26,44 +26,14 @@ const (
 const drillCodes = `Exit codes: 0 Pass, 1 Violated or Missed, 2 wrong usage, 3 Invalid, failed, aborted or impossible: nothing was shown,
 4 the command itself failed, 130 interrupted.`
 
-const resourceDrills = "failoverdrills"
-
 func drillCommand(k *kubeFlags) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "drill",
-		Short: "Break a grid on purpose and certify what was lost",
-		Long: `Runs FailoverDrills: faults in one grid while orders flow, and in the end a certificate of what was created,
+	return drillKind.group("Break a grid on purpose and certify what was lost",
+		`Runs FailoverDrills: faults in one grid while orders flow, and in the end a certificate of what was created,
 acknowledged, lost, duplicated and out of order, judged from a ledger that the grid has no part in.
 
 What a certificate says and what is safe in production: docs/drills.md.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(drillRunCommand(k), drillFollowCommand(k), drillListCommand(k), drillStatusCommand(k), drillAbortCommand(k),
+		drillRunCommand(k), drillFollowCommand(k), drillListCommand(k), drillStatusCommand(k), drillAbortCommand(k),
 		drillCertificateCommand(k), drillHistoryCommand(k), drillValidateCommand(), drillSuitesCommand())
-	return cmd
-}
-
-// oneDrill checks the argument of the commands about one drill.
-func oneDrill(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return usageError{fmt.Errorf("%d arguments, allowed: the name of one FailoverDrill; see %s --help", len(args), cmd.CommandPath())}
-	}
-	return nil
-}
-
-func (c *cluster) drill(ctx context.Context, name string) (*api.FailoverDrill, error) {
-	var d api.FailoverDrill
-	err := c.own.Get().Namespace(c.namespace).Resource(resourceDrills).Name(name).Do(ctx).Into(&d)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("failoverdrill %s/%s does not exist; kubectl ordergrid drill list -A lists them: %w", c.namespace, name, err)
-	}
-	return &d, err
 }
 
 // abort asks for the end of a drill.
@@ -72,7 +42,7 @@ func (c *cluster) abort(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = c.own.Patch(types.MergePatchType).Namespace(c.namespace).Resource(resourceDrills).Name(name).
+	err = c.own.Patch(types.MergePatchType).Namespace(c.namespace).Resource(drillKind.resource).Name(name).
 		Param("fieldManager", "kubectl-ordergrid").Body(patch).Do(ctx).Error()
 	switch {
 	case apierrors.IsForbidden(err):

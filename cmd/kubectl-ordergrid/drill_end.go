@@ -29,7 +29,7 @@ drill is Invalid, but says what was lost until then. Deleting a FailoverDrill ta
 
 Exit codes: 0 no fault is in place, 1 not in time, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid drill abort overnight-2k4xd -n trading`,
-		Args:    oneDrill,
+		Args:    drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cluster, err := k.connect()
 			if err != nil {
@@ -44,7 +44,7 @@ Exit codes: 0 no fault is in place, 1 not in time, 2 wrong usage, 4 failed.`,
 }
 
 func (f *drillAbortFlags) run(ctx context.Context, c *cluster, name string, out io.Writer) error {
-	d, err := c.drill(ctx, name)
+	d, err := drillKind.get(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (f *drillAbortFlags) run(ctx context.Context, c *cluster, name string, out 
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		now, err := c.drill(ctx, name)
+		now, err := drillKind.get(ctx, c, name)
 		switch {
 		case err == nil && over(now) && isTrue(now, api.ConditionRecovered):
 			fmt.Fprintf(out, "%s is aborted; no fault of it is in place\n", name)
@@ -105,7 +105,7 @@ func drillCertificateCommand(k *kubeFlags) *cobra.Command {
 The page comes from the recorder, which is kept for spec.ttl after the end.`,
 		Example: `  kubectl ordergrid drill certificate pull-the-plug-x7c2d
   kubectl ordergrid drill certificate pull-the-plug-x7c2d -o html > certificate.html`,
-		Args: oneDrill,
+		Args: drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, ok := forms[output]
 			if !ok {
@@ -133,7 +133,7 @@ func drillHistoryCommand(k *kubeFlags) *cobra.Command {
 sinks. It comes from the recorder's pod, which is kept for spec.ttl after the end, and its sha256 is compared with the
 certificate's. "kubectl ordergrid drill validate" judges it again, without a cluster.`,
 		Example: `  kubectl ordergrid drill history pull-the-plug-x7c2d --out history.gz`,
-		Args:    oneDrill,
+		Args:    drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := out
 			if to == "" {
@@ -161,7 +161,7 @@ func withDrill(cmd *cobra.Command, k *kubeFlags, name string, do func(*api.Failo
 	if err != nil {
 		return err
 	}
-	d, err := cluster.drill(cmd.Context(), name)
+	d, err := drillKind.get(cmd.Context(), cluster, name)
 	if err != nil {
 		return err
 	}

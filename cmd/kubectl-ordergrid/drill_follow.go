@@ -50,7 +50,7 @@ func drillFollowCommand(k *kubeFlags) *cobra.Command {
 
 ` + drillCodes,
 		Example: `  kubectl ordergrid drill follow pull-the-plug-x7c2d -n trading --out certificate`,
-		Args:    oneDrill,
+		Args:    drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.folder != "" {
 				if err := os.MkdirAll(f.folder, 0o755); err != nil {
@@ -61,7 +61,7 @@ func drillFollowCommand(k *kubeFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := cluster.drill(cmd.Context(), args[0]); err != nil {
+			if _, err := drillKind.get(cmd.Context(), cluster, args[0]); err != nil {
 				return err
 			}
 			return f.follower(cluster, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()).run(cmd.Context())
@@ -143,7 +143,7 @@ func (w *follower) follow(ctx context.Context) (*api.FailoverDrill, error) {
 func (w *follower) look(ctx context.Context) (*api.FailoverDrill, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	return w.cluster.drill(ctx, w.name)
+	return drillKind.get(ctx, w.cluster, w.name)
 }
 
 // gone and back tell once of an API server that does not answer, which may be the drill's own doing.

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
@@ -19,63 +16,8 @@ import (
 )
 
 func drillListCommand(k *kubeFlags) *cobra.Command {
-	var all bool
-	var f listFlags
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List drills and their verdicts, the latest last",
-		Example: `  kubectl ordergrid drill list -A
-  kubectl ordergrid drill list -o json | jq -r '.items[].status.certificate.verdict'`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			cluster, err := k.connect()
-			if err != nil {
-				return err
-			}
-			drills, err := cluster.drills(cmd.Context(), all)
-			if err != nil {
-				return err
-			}
-			objects := make([]runtime.Object, 0, len(drills))
-			for i := range drills {
-				objects = append(objects, &drills[i])
-			}
-			if done, err := f.encoded(cmd.OutOrStdout(), listOf(objects...)); done {
-				return err
-			}
-			if len(drills) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "no drills; kubectl ordergrid drill run SUITE --grid GRID starts one")
-				return nil
-			}
-			return writeDrills(cmd.OutOrStdout(), drills, view{now: time.Now(), wide: f.wide(), colors: colors(cmd)})
-		},
-	}
-	f.register(cmd)
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
-	return cmd
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%d arguments, allowed: none; see %s --help", len(args), cmd.CommandPath())}
-	}
-	return nil
-}
-
-func (c *cluster) drills(ctx context.Context, all bool) ([]api.FailoverDrill, error) {
-	var list api.FailoverDrillList
-	request := c.own.Get().Resource(resourceDrills)
-	if !all {
-		request = request.Namespace(c.namespace)
-	}
-	if err := request.Do(ctx).Into(&list); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list.Items, func(a, b api.FailoverDrill) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return list.Items, nil
+	return drillKind.listCommand(k, `  kubectl ordergrid drill list -A
+  kubectl ordergrid drill list -o json | jq -r '.items[].status.certificate.verdict'`, writeDrills)
 }
 
 // suiteText is what a drill breaks.
@@ -137,13 +79,13 @@ func drillStatusCommand(k *kubeFlags) *cobra.Command {
 		Use:     "status NAME",
 		Short:   "Show where a drill stands, its steps, and whether a fault is in place",
 		Example: `  kubectl ordergrid drill status pull-the-plug-x7c2d -n trading`,
-		Args:    oneDrill,
+		Args:    drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cluster, err := k.connect()
 			if err != nil {
 				return err
 			}
-			d, err := cluster.drill(cmd.Context(), args[0])
+			d, err := drillKind.get(cmd.Context(), cluster, args[0])
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -143,18 +142,7 @@ func (c *cluster) createDrill(ctx context.Context, d *api.FailoverDrill) (*api.F
 	if _, err := c.grid(ctx, d.Spec.GridRef.Name); err != nil {
 		return nil, err
 	}
-	d.Namespace = c.namespace
-	created := &api.FailoverDrill{}
-	err := c.own.Post().Namespace(c.namespace).Resource(resourceDrills).Param("fieldManager", "kubectl-ordergrid").Body(d).Do(ctx).Into(created)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%w; the chart's ClusterRole ending in -operate grants it", err)
-	case apierrors.IsInvalid(err): // the API server's message names field, value and remedy; the fields are flags here
-		return nil, usageError{err}
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the cluster has no FailoverDrills; upgrade OrderGrid's chart: %w", err)
-	}
-	return created, err
+	return drillKind.create(ctx, c, d)
 }
 
 func printManifest(cmd *cobra.Command, d *api.FailoverDrill, namespace string) error {

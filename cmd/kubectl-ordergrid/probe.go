@@ -1,23 +1,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
-
-const resourceProbes = "orderprobes"
 
 // probeCodes is for the help of commands that end with a verdict.
 const probeCodes = `Exit codes: 0 Valid, 1 Incorrect (orders were lost, duplicated, or there was a gap), 2 wrong usage, 3 Invalid or failed: the
@@ -28,59 +23,10 @@ var scenarioNames = []string{string(api.ScenarioSingle), string(api.ScenarioPair
 	string(api.ScenarioHawkes), string(api.ScenarioReplay), string(api.ScenarioDay), string(api.ScenarioWrite)}
 
 func probeCommand(k *kubeFlags) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "probe",
-		Short: "Measure a grid and compare it with published figures",
-		Long: `Runs OrderProbes: benchmarks of one grid by pods in the cluster, with the published table beside the measured one.
+	return probeKind.group("Measure a grid and compare it with published figures",
+		`Runs OrderProbes: benchmarks of one grid by pods in the cluster, with the published table beside the measured one.
 What is measured and how: docs/probe.md.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(probeRunCommand(k), probeFollowCommand(k), probeReportCommand(k), probeListCommand(k))
-	return cmd
-}
-
-func oneProbe(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return usageError{fmt.Errorf("%d arguments, allowed: the name of one OrderProbe; see %s --help", len(args), cmd.CommandPath())}
-	}
-	return nil
-}
-
-func (c *cluster) probe(ctx context.Context, name string) (*api.OrderProbe, error) {
-	var p api.OrderProbe
-	err := c.own.Get().Namespace(c.namespace).Resource(resourceProbes).Name(name).Do(ctx).Into(&p)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("orderprobe %s/%s does not exist; kubectl ordergrid probe list -A lists them: %w", c.namespace, name, err)
-	}
-	return &p, err
-}
-
-// probes, the latest last.
-func (c *cluster) probes(ctx context.Context, all bool) ([]api.OrderProbe, error) {
-	var list api.OrderProbeList
-	request := c.own.Get().Resource(resourceProbes)
-	if !all {
-		request = request.Namespace(c.namespace)
-	}
-	if err := request.Do(ctx).Into(&list); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list.Items, func(a, b api.OrderProbe) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return list.Items, nil
-}
-
-func probeNames(ctx context.Context, c *cluster) (names []string, err error) {
-	list, err := c.probes(ctx, false)
-	for i := range list {
-		names = append(names, list[i].Name)
-	}
-	return names, err
+		probeRunCommand(k), probeFollowCommand(k), probeReportCommand(k), probeListCommand(k))
 }
 
 // probeState is where a probe stands, in one word, and why. The three conditions carry the same reason and message.
@@ -109,42 +55,7 @@ func probeVerdictCode(p *api.OrderProbe) int {
 }
 
 func probeListCommand(k *kubeFlags) *cobra.Command {
-	var all bool
-	var f listFlags
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List probes and their verdicts, the latest last",
-		Example: `  kubectl ordergrid probe list -A -o wide`,
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			cluster, err := k.connect()
-			if err != nil {
-				return err
-			}
-			probes, err := cluster.probes(cmd.Context(), all)
-			if err != nil {
-				return err
-			}
-			objects := make([]runtime.Object, 0, len(probes))
-			for i := range probes {
-				objects = append(objects, &probes[i])
-			}
-			if done, err := f.encoded(cmd.OutOrStdout(), listOf(objects...)); done {
-				return err
-			}
-			if len(probes) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "no probes; kubectl ordergrid probe run SCENARIO --grid GRID starts one")
-				return nil
-			}
-			return writeProbes(cmd.OutOrStdout(), probes, view{now: time.Now(), wide: f.wide(), colors: colors(cmd)})
-		},
-	}
-	f.register(cmd)
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
-	return cmd
+	return probeKind.listCommand(k, `  kubectl ordergrid probe list -A -o wide`, writeProbes)
 }
 
 func writeProbes(w io.Writer, probes []api.OrderProbe, v view) error {
@@ -224,7 +135,7 @@ func (f *probeRunFlags) run(cmd *cobra.Command, k *kubeFlags, scenario string) e
 	if _, err := cluster.grid(cmd.Context(), f.grid); err != nil {
 		return err
 	}
-	p := &api.OrderProbe{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "OrderProbe"}, ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: cluster.namespace}}
+	p := &api.OrderProbe{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "OrderProbe"}, ObjectMeta: metav1.ObjectMeta{Name: f.name}}
 	if f.name == "" {
 		p.GenerateName = scenario + "-"
 	}
@@ -235,14 +146,8 @@ func (f *probeRunFlags) run(cmd *cobra.Command, k *kubeFlags, scenario string) e
 			p.Spec.Overrides.Measure = &metav1.Duration{Duration: f.measure}
 		}
 	}
-	created := &api.OrderProbe{}
-	err = cluster.own.Post().Namespace(cluster.namespace).Resource(resourceProbes).Param("fieldManager", "kubectl-ordergrid").Body(p).Do(cmd.Context()).Into(created)
-	switch {
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; the chart's ClusterRole ending in -edit grants it", err)
-	case apierrors.IsInvalid(err): // the API server's message names field, value and remedy; the fields are flags here
-		return usageError{err}
-	case err != nil:
+	created, err := probeKind.create(cmd.Context(), cluster, p)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "orderprobe/%s created; kubectl ordergrid probe follow %s%s shows where it stands\n", created.Name, created.Name, inNamespace(cluster))

@@ -25,9 +25,8 @@ func probeFollowCommand(k *kubeFlags) *cobra.Command {
 		Long: `Shows each change of where the probe stands, then prints the table and ends with the verdict.
 
 ` + probeCodes,
-		Example:           `  kubectl ordergrid probe follow stac-pair-x7c2d -n trading`,
-		Args:              oneProbe,
-		ValidArgsFunction: first(k.names(probeNames)),
+		Example: `  kubectl ordergrid probe follow stac-pair-x7c2d -n trading`,
+		Args:    probeKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cluster, err := k.connect()
 			if err != nil {
@@ -70,7 +69,7 @@ func followProbe(ctx context.Context, c *cluster, name string, out io.Writer) er
 func lookAtProbe(ctx context.Context, c *cluster, name string) (*api.OrderProbe, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	return c.probe(ctx, name)
+	return probeKind.get(ctx, c, name)
 }
 
 func showOnce(out io.Writer, shown, text string) string {
@@ -129,8 +128,7 @@ one file that needs no network.
 Exit codes: 0 printed, whatever the verdict, 2 wrong usage, 4 failed, or there is no report yet.`,
 		Example: `  kubectl ordergrid probe report stac-pair-x7c2d -n trading
   kubectl ordergrid probe report stac-pair-x7c2d --html report.html`,
-		Args:              oneProbe,
-		ValidArgsFunction: first(k.names(probeNames)),
+		Args: probeKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, ok := probeForms[output]
 			if !ok {
@@ -140,7 +138,7 @@ Exit codes: 0 printed, whatever the verdict, 2 wrong usage, 4 failed, or there i
 			if err != nil {
 				return err
 			}
-			p, err := cluster.probe(cmd.Context(), args[0])
+			p, err := probeKind.get(cmd.Context(), cluster, args[0])
 			if err != nil {
 				return err
 			}
