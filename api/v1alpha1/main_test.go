@@ -14,9 +14,5 @@ func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 // newClient talks to a real API server with the generated CRDs.
 func newClient(t *testing.T) client.Client {
 	t.Helper()
-	c, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return envtest.Client(t, envtest.Config(t))
 }

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 func member(pod string, boot int) api.Member {
@@ -48,12 +48,9 @@ func with(s api.GridPartitionStatus, change func(*api.GridPartitionStatus)) api.
 // newPartition creates an unclaimed partition in a namespace of its own.
 func newPartition(t *testing.T, cl client.Client) *api.GridPartition {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "transition-"}}
-	if err := cl.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
+	namespace := envtest.Namespace(t, cl, "transition-")
 	gp := &api.GridPartition{
-		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-p0", Namespace: ns.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-p0", Namespace: namespace},
 		Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
 		// The API server must drop this: only the status subresource writes status.
 		Status: config(7, 3, &b, b),

@@ -132,7 +132,7 @@ func (s *stage) nodeAt(ip, pod string, pages map[string]string) {
 	s.t.Helper()
 	l, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", ip+":9400")
 	if err != nil {
-		s.t.Skipf("port 9400 of %s is taken: %v", ip, err)
+		s.t.Skipf("%v: grid nodes answer at port 9400 of %s, free it (another grid on this machine?)", err, ip)
 	}
 	srv := &httptest.Server{Listener: l, Config: &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if text, ok := pages[r.URL.Path]; ok {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,14 +36,9 @@ func member(ordinal int, boot string) api.Member {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t}
-	var err error
-	if s.cl, err = client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()}); err != nil {
-		t.Fatal(err)
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "plugin-"}}
-	s.must(s.cl.Create(t.Context(), ns))
-	s.ns, s.args = ns.Name, []string{"--kubeconfig", envtest.Kubeconfig(t), "-n", ns.Name}
+	s := &stage{t: t, cl: envtest.Client(t, envtest.Config(t))}
+	s.ns = envtest.Namespace(t, s.cl, "plugin-")
+	s.args = []string{"--kubeconfig", envtest.Kubeconfig(t), "-n", s.ns}
 	s.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: s.ns}}
 	s.must(s.cl.Create(t.Context(), s.grid))
 	for i := range 2 {

@@ -16,10 +16,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
 func TestApply(t *testing.T) {
-	cl, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := envtest.Client(t, envtest.Config(t))
 	ctx := t.Context()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner", Namespace: "default"}}
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "default"}}

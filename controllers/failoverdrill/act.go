@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -61,7 +60,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case doCollect:
 		return r.collect(ctx, o, d)
 	case doStop:
-		return r.stop(ctx, o)
+		return runs.Stop(ctx, r.Client, o.job)
 	}
 	return nil
 }
@@ -382,13 +381,4 @@ func (r *Reconciler) recoverAll(ctx context.Context, o *observation) error {
 		}
 	}
 	return nil
-}
-
-// stop ends a recorder that has nothing to show. Its Job stays, to be looked at.
-func (r *Reconciler) stop(ctx context.Context, o *observation) error {
-	if o.job == nil || o.job.Status.CompletionTime != nil || jobFailed(o.job) || o.job.Spec.Suspend != nil && *o.job.Spec.Suspend {
-		return nil
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
-	return client.IgnoreNotFound(r.Client.Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: o.job.Namespace, Name: o.job.Name}}, patch, client.FieldOwner(apply.FieldOwner)))
 }

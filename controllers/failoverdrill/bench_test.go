@@ -2,11 +2,8 @@ package failoverdrill
 
 import (
 	"context"
-	"net/http"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -53,19 +49,14 @@ type bench struct {
 	recorder *fakeRecorder
 	mesh     *meshPlayer
 	events   chan string
-	mu       sync.Mutex
-	writes   []string
+	writes   *envtest.Requests
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	t.Parallel() // most of the time goes into waiting for the API server
-	b := &bench{t: t, client: mustClient(t, envtest.Config(t)), clock: clocktesting.NewFakePassiveClock(time.Now()), gridName: "rtd"}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "drill-"}}
-	if err := b.client.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b.namespace = ns.Name
+	b := &bench{t: t, client: envtest.Client(t, envtest.Config(t)), writes: envtest.Writes(), clock: clocktesting.NewFakePassiveClock(time.Now()), gridName: "rtd"}
+	b.namespace = envtest.Namespace(t, b.client, "drill-")
 	b.mesh = &meshPlayer{b: b}
 	b.recorder = newFakeRecorder(b)
 	b.mesh.install()
@@ -75,18 +66,7 @@ func newBench(t *testing.T) *bench {
 
 // start is an operator that starts anew: it knows nothing.
 func (b *bench) start() {
-	recorded := rest.CopyConfig(envtest.Config(b.t))
-	recorded.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if req.Method != http.MethodGet {
-				b.mu.Lock()
-				b.writes = append(b.writes, req.Method+" "+req.URL.Path)
-				b.mu.Unlock()
-			}
-			return next.RoundTrip(req)
-		})
-	})
-	observed := mustClient(b.t, recorded)
+	observed := envtest.Client(b.t, b.writes.Of(envtest.Config(b.t)))
 	recorder := events.NewFakeRecorder(4096)
 	b.events = recorder.Events
 	b.rec = &Reconciler{
@@ -98,34 +78,17 @@ func (b *bench) start() {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-func mustClient(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	cl, err := client.New(cfg, client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cl
-}
-
 // run reconciles once, lets the cluster do its part, and moves the clock to when the reconciler wants to look again. It
 // gives what was written.
 func (b *bench) run(d *api.FailoverDrill) []string {
 	b.t.Helper()
-	b.mu.Lock()
-	b.writes = nil
-	b.mu.Unlock()
+	b.writes.Forget()
 	res, err := b.rec.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(d)})
 	if err != nil {
 		b.t.Logf("reconcile: %v", err)
 		res.RequeueAfter = pollStep
 	}
-	b.mu.Lock()
-	writes := slices.Clone(b.writes)
-	b.mu.Unlock()
+	writes := b.writes.All()
 	b.play()
 	if b.lasts {
 		time.Sleep(min(res.RequeueAfter, time.Second))
@@ -216,17 +179,5 @@ func (b *bench) want(d *api.FailoverDrill, kind string, status metav1.ConditionS
 
 func (b *bench) wantEvent(prefix string) {
 	b.t.Helper()
-	var seen []string
-	for {
-		select {
-		case e := <-b.events:
-			if strings.HasPrefix(e, prefix) {
-				return
-			}
-			seen = append(seen, e)
-		default:
-			b.t.Errorf("no event %q; there were:\n%s", prefix, strings.Join(seen, "\n"))
-			return
-		}
-	}
+	envtest.WantEvent(b.t, b.events, prefix)
 }

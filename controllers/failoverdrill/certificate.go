@@ -189,7 +189,7 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 	if d.phase == phaseFailed {
 		return nil // why it failed weighs more than what was certified until then
 	}
-	d.message = fmt.Sprintf("%s: %s", s.Verdict, truncate(s.Reason, maxMessage))
+	d.message = fmt.Sprintf("%s: %s", s.Verdict, brief(s.Reason))
 	return nil
 }
 
@@ -224,7 +224,7 @@ func fill(s *api.FailoverDrillStatus, c *certificate.Certificate) {
 	}
 	out.Reason = fmt.Sprintf("nothing was lost, repeated or out of order in %d steps, and everything expected held", len(c.Steps))
 	if len(c.Reasons) > 0 {
-		out.Reason = truncate(c.Reasons[0], maxMessage)
+		out.Reason = brief(c.Reasons[0])
 	}
 	if !strings.HasPrefix(c.Ledger.Sink, "no sink") {
 		out.Downstream = &c.Ledger.Downstream
@@ -274,7 +274,7 @@ func fillStep(s *api.DrillStep, from *certificate.Step) {
 	if s.Outcome == api.StepPassed && from.Outcome == certificate.StepMissed {
 		s.Outcome = api.StepMissed
 		if len(from.Reasons) > 0 {
-			s.Message = truncate(from.Reasons[0], maxMessage)
+			s.Message = brief(from.Reasons[0])
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // conditionsByPhase says which of Running, Complete and Failed is True in which phase.
@@ -27,7 +28,7 @@ func setConditions(o *observation, d *decision) {
 	s := &o.drill.Status
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: truncate(message, 4096),
+			Type: kind, Status: status, Reason: reason, Message: messages.Cut(message, messages.MaxCondition),
 			ObservedGeneration: o.drill.Generation, LastTransitionTime: metav1.NewTime(o.now),
 		})
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
+	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -169,9 +171,9 @@ func decideStarting(o *observation) decision {
 		return decision{do: doBegin, phase: phaseBaseline, reason: reasonBaseline, again: pollStep,
 			message: fmt.Sprintf("orders flow to %d partitions; waiting for a calm time to compare with", len(o.recorder.Partitions))}
 	case waited > startLimit:
-		return end(o, api.OutcomeFailed, reasonRecorderFailed, fmt.Sprintf("the recorder does not run after %s%s%s", startLimit, podTrouble(o.pod), jobTrouble(o.job)))
+		return end(o, api.OutcomeFailed, reasonRecorderFailed, fmt.Sprintf("the recorder does not run after %s%s%s", startLimit, messages.PodTrouble(o.pod), messages.JobFailure(o.job)))
 	}
-	starting.message = "waiting for the recorder" + podTrouble(o.pod)
+	starting.message = "waiting for the recorder" + messages.PodTrouble(o.pod)
 	return starting
 }
 
@@ -188,12 +190,12 @@ func broken(o *observation, at phase) (reason, message string) {
 		return reasonPlanInvalid, o.planErr.Error()
 	case o.job == nil && at != phaseStarting:
 		return reasonRecorderLost, fmt.Sprintf("Job %s was deleted during the drill: the ledger of the orders is lost", recorderName(o.drill))
-	case jobFailed(o.job):
-		return reasonRecorderFailed, "the recorder failed: the ledger of the orders is lost" + podFailure(o.pod) + jobTrouble(o.job)
+	case runs.Failed(o.job):
+		return reasonRecorderFailed, "the recorder failed: the ledger of the orders is lost" + messages.PodFailure(o.pod) + messages.JobFailure(o.job)
 	case run.PodUID != "" && (o.pod == nil || string(o.pod.UID) != run.PodUID):
 		return reasonRecorderLost, fmt.Sprintf("the recorder's pod %s is gone: the ledger of the orders is lost", run.Pod)
 	case o.pod != nil && podEnded(o.pod):
-		return reasonRecorderFailed, "the recorder ended: the ledger of the orders is lost" + podFailure(o.pod)
+		return reasonRecorderFailed, "the recorder ended: the ledger of the orders is lost" + messages.PodFailure(o.pod)
 	case o.recorder != nil && o.recorder.Phase == recorder.Failed:
 		return reasonRecorderFailed, "the recorder gave up: " + o.recorder.Error
 	case o.recorder != nil && o.recorder.Full:
@@ -207,7 +209,7 @@ func broken(o *observation, at phase) (reason, message string) {
 // end begins the end: what is in place is taken back, then the recorder judges what it has seen.
 func end(o *observation, outcome api.DrillOutcome, reason, message string) decision {
 	d := decision{phase: phaseRecovering, reason: reasonRecovering, message: message, again: pollFast,
-		ending: &api.DrillEnding{Outcome: outcome, Reason: reason, Message: truncate(message, maxMessage)}}
+		ending: &api.DrillEnding{Outcome: outcome, Reason: reason, Message: brief(message)}}
 	if current(o.drill) != nil {
 		d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: "the drill ended during this step: " + message}
 		if outcome == api.OutcomeAborted {
@@ -272,7 +274,7 @@ func decideDeleted(o *observation) decision {
 
 // recorderDead: it cannot answer any more.
 func recorderDead(o *observation) bool {
-	return o.job == nil || jobFailed(o.job) || o.pod == nil || podEnded(o.pod) ||
+	return o.job == nil || runs.Failed(o.job) || o.pod == nil || podEnded(o.pod) ||
 		recorderOf(o.drill).PodUID != "" && string(o.pod.UID) != recorderOf(o.drill).PodUID
 }
 

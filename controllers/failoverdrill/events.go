@@ -8,23 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
-
-// noteLimit is the longest note the events API accepts, in bytes.
-const noteLimit = 1024
-
-type event struct {
-	kind, reason, action, note string
-}
 
 // eventsOf tells of what people wait for: what a drill waits for, each fault and its end, and what could not be taken
 // back.
-func eventsOf(before, after *api.FailoverDrill) (events []event) {
+func eventsOf(before, after *api.FailoverDrill) (events []messages.Event) {
 	normal := func(reason, action, format string, args ...any) {
-		events = append(events, event{corev1.EventTypeNormal, reason, action, fmt.Sprintf(format, args...)})
+		events = append(events, messages.Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})
 	}
 	warn := func(reason, action, format string, args ...any) {
-		events = append(events, event{corev1.EventTypeWarning, reason, action, fmt.Sprintf(format, args...)})
+		events = append(events, messages.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})
 	}
 	for _, c := range after.Status.Conditions {
 		was := meta.FindStatusCondition(before.Status.Conditions, c.Type)

@@ -15,46 +15,39 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
+// gauge is one of a FailoverDrill, with labels beside those that tell which.
+func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"namespace", "drill", "grid"}, labels...))
+}
+
 var (
 	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_operator_drill_writes_total",
 		Help: "Writes of objects of FailoverDrills sent to the API server, by kind of object and outcome: created, updated.",
 	}, []string{"kind", "outcome"})
 
-	activeGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_fault_active",
-		Help: "1 from the injection of a fault of a FailoverDrill until it is taken back; absent otherwise.",
-	}, []string{"namespace", "drill", "grid", "fault", "type"})
-
 	stepsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_drill_steps_total",
 		Help: "Steps of FailoverDrills that are over, by type of fault and outcome: Passed, Missed, Refused, Failed, Aborted.",
 	}, []string{"namespace", "grid", "type", "outcome"})
 
-	remainGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_faults_remain",
-		Help: "1 while faults of a FailoverDrill are in place, or may be, that should have been taken back: condition Recovered says what to do. 0 otherwise.",
-	}, []string{"namespace", "drill", "grid"})
+	activeGauge = gauge("ordergrid_drill_fault_active",
+		"1 from the injection of a fault of a FailoverDrill until it is taken back; absent otherwise.", "fault", "type")
 
-	verdictGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_verdict",
-		Help: "1 for the verdict of a FailoverDrill that has ended, 0 for the others.",
-	}, []string{"namespace", "drill", "grid", "suite", "verdict"})
+	remainGauge = gauge("ordergrid_drill_faults_remain",
+		"1 while faults of a FailoverDrill are in place, or may be, that should have been taken back: condition Recovered says what to do. 0 otherwise.")
 
-	ordersGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_orders",
-		Help: "Orders in the certificate of a FailoverDrill, by what became of them: created, acknowledged, rejected, unknown, lost, missing (not lost, and not everywhere they should be), duplicated, out_of_order; gap counts sequence numbers.",
-	}, []string{"namespace", "drill", "grid", "result"})
+	verdictGauge = gauge("ordergrid_drill_verdict",
+		"1 for the verdict of a FailoverDrill that has ended, 0 for the others.", "suite", "verdict")
 
-	outageGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_outage_seconds",
-		Help: "Outage of a client session per fault, in the certificate of a FailoverDrill, by statistic over its steps: p50, p99, max.",
-	}, []string{"namespace", "drill", "grid", "statistic"})
+	ordersGauge = gauge("ordergrid_drill_orders",
+		"Orders in the certificate of a FailoverDrill, by what became of them: created, acknowledged, rejected, unknown, lost, missing (not lost, and not everywhere they should be), duplicated, out_of_order; gap counts sequence numbers.", "result")
 
-	completedGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ordergrid_drill_completed_timestamp_seconds",
-		Help: "When a FailoverDrill ended, in seconds since 1970; absent before.",
-	}, []string{"namespace", "drill", "grid"})
+	outageGauge = gauge("ordergrid_drill_outage_seconds",
+		"Outage of a client session per fault, in the certificate of a FailoverDrill, by statistic over its steps: p50, p99, max.", "statistic")
+
+	completedGauge = gauge("ordergrid_drill_completed_timestamp_seconds",
+		"When a FailoverDrill ended, in seconds since 1970; absent before.")
 )
 
 // atEnd are the gauges of a drill that has ended, perDrill all that go with it.
@@ -69,16 +62,10 @@ func collectors() []prometheus.Collector {
 
 func init() { metrics.Registry.MustRegister(collectors()...) }
 
+var countWrite = apply.CountIn(writesTotal)
+
 // recording keeps two workers from writing series of drills of one name into each other.
 var recording sync.Mutex
-
-func countWrite(kind string, outcome apply.Outcome) {
-	name := "updated"
-	if outcome == apply.Created {
-		name = "created"
-	}
-	writesTotal.WithLabelValues(kind, name).Inc()
-}
 
 // countSteps counts the steps that have just ended.
 func countSteps(before, after *api.FailoverDrill) {

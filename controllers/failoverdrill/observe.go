@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -37,7 +37,7 @@ func guarded(d *api.FailoverDrill) bool {
 func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observation, error) {
 	o := &observation{drill: d, now: r.Clock.Now()}
 	var err error
-	if o.grid, err = get(ctx, r.Client, d.Namespace, d.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+	if o.grid, err = runs.Find(ctx, r.Client, d.Namespace, d.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 		return nil, err
 	}
 	r.addPlan(o)
@@ -89,11 +89,11 @@ func (r *Reconciler) addPlan(o *observation) {
 func (r *Reconciler) observeRun(ctx context.Context, o *observation, at phase) error {
 	d := o.drill
 	var err error
-	if o.job, err = get(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+	if o.job, err = runs.Find(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 		return err
 	}
 	if o.job == nil { // a cache may not know yet of what was just created
-		if o.job, err = get(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+		if o.job, err = runs.Find(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 			return err
 		}
 	}
@@ -289,14 +289,4 @@ func (r *Reconciler) otherDrill(ctx context.Context, d *api.FailoverDrill) (stri
 		}
 	}
 	return "", nil
-}
-
-// get reads an object; nil if there is none.
-func get[T client.Object](ctx context.Context, c client.Reader, namespace, name string, into T) (T, error) {
-	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		var none T
-		return none, nil
-	}
-	return into, err
 }

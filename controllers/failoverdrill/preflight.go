@@ -190,7 +190,7 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 		case spec.UnsupportedFaults == api.UnsupportedSkip:
 			for i := range spec.Faults {
 				if spec.Faults[i].Type == t {
-					unsupported[spec.Faults[i].Name] = truncate(why, maxMessage)
+					unsupported[spec.Faults[i].Name] = brief(why)
 				}
 			}
 		default:

@@ -22,7 +22,7 @@ import (
 // TestRealRecorder: a drill with the real recorder on a real grid of processes. Whom Chaos Mesh is told to kill is killed.
 func TestRealRecorder(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and starts a grid")
+		t.Skip("builds and starts a grid: run it without -short")
 	}
 	program := filepath.Join(t.TempDir(), "grid-node")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/grid-node").CombinedOutput(); err != nil {

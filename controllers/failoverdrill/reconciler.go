@@ -8,7 +8,6 @@ package failoverdrill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -16,20 +15,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 )
 
 // conflictRetry is when to look again after somebody else has written.
@@ -80,31 +79,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.FailoverDrill{}).
 		Owns(&batchv1.Job{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(drillOfPod)).
-		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.drillsOfGrid)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelDrill))).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(runs.OfGrid(r.Client, &api.FailoverDrillList{},
+			func(d *api.FailoverDrill) (string, bool) { return d.Spec.GridRef.Name, over(d) }))).
 		Complete(r)
-}
-
-func drillOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[api.LabelDrill]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
-}
-
-// drillsOfGrid wakes the drills of a grid that are not over.
-func (r *Reconciler) drillsOfGrid(ctx context.Context, grid client.Object) (requests []reconcile.Request) {
-	var drills api.FailoverDrillList
-	if err := r.Client.List(ctx, &drills, client.InNamespace(grid.GetNamespace())); err != nil {
-		return nil // the cache is gone: the operator is stopping
-	}
-	for i := range drills.Items {
-		if d := &drills.Items[i]; d.Spec.GridRef.Name == grid.GetName() && !over(d) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
-		}
-	}
-	return requests
 }
 
 // over: nothing is done any more.
@@ -184,13 +162,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, before, d *api.FailoverDri
 		return nil
 	}
 	after := d.DeepCopy() // what the patch answers has spec as it is stored, without the suite's part
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, d, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
-		return fmt.Errorf("write status: %w", err)
+	if err := apply.Status(ctx, r.Client, before, d); err != nil {
+		return err
 	}
 	countSteps(before, after)
-	for _, e := range eventsOf(before, after) {
-		r.Recorder.Eventf(d, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
-	}
+	messages.Send(r.Recorder, d, eventsOf(before, after))
 	return nil
 }

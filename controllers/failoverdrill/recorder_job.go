@@ -1,6 +1,7 @@
 package failoverdrill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,76 +9,43 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 const (
-	containerName = "order-probe"
-	portMetrics   = "metrics"
-	dataVolume    = "history"
-	dataMount     = "/history"
-
-	// nonRoot is the user and group of every container, as in images/.
-	nonRoot int64 = 65532
+	dataVolume = "history"
+	dataMount  = "/history"
 
 	// patience with one copy or sink that does not answer at the end; finishLimit bounds all of them.
 	patience = 2 * time.Minute
 
 	// recorderMemory is what a recorder asks for that does not say otherwise: its ledger has 64 bytes and more an order.
-	recorderMemory = "512Mi"
+	recorderMemory = 512 << 20
 )
 
 // recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
 func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) *batchv1.Job {
-	one := ptr.To[int32](1)
-	job := &batchv1.Job{
-		ObjectMeta: drillMeta(d, recorderName(d)),
-		Spec: batchv1.JobSpec{
-			Completions:  one,
-			Parallelism:  one,
-			BackoffLimit: ptr.To[int32](0),
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      drillLabels(d),
-					Annotations: map[string]string{"kubectl.kubernetes.io/default-container": containerName},
-				},
-				Spec: recorderPod(d, grid, steps, taken, defaults),
-			},
-		},
-	}
+	job := runs.Job(drillMeta(d, recorderName(d)), 1, recorderPod(d, grid, steps, taken, defaults))
 	networks.Attach(&job.Spec.Template, grid)
 	certificates.Attach(&job.Spec.Template, grid)
 	return job
 }
 
 func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) corev1.PodSpec {
-	spec := corev1.PodSpec{
-		AutomountServiceAccountToken: ptr.To(false), // it never talks to the API server
-		EnableServiceLinks:           ptr.To(false),
-		RestartPolicy:                corev1.RestartPolicyNever,
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
-			RunAsUser:      ptr.To(nonRoot),
-			RunAsGroup:     ptr.To(nonRoot),
-			FSGroup:        ptr.To(nonRoot),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		Affinity:   awayFromGrid(d, steps, taken),
-		Containers: []corev1.Container{recorderContainer(d, grid, steps, defaults)},
-		Volumes:    []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-	}
-	if p := d.Spec.Traffic.Placement; p != nil {
-		spec.NodeSelector, spec.Tolerations = p.NodeSelector, p.Tolerations
-	}
+	spec := runs.Pod(recorderContainer(d, grid, steps, defaults), d.Spec.Traffic.Placement)
+	spec.AutomountServiceAccountToken = ptr.To(false) // it never talks to the API server
+	spec.SecurityContext = restricted.PodWithVolumes()
+	spec.Affinity = awayFromGrid(d, steps, taken)
+	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	return spec
 }
 
@@ -94,12 +62,7 @@ func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *core
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: elsewhere}},
 		}}}
 	}
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{
-			TopologyKey:   corev1.LabelHostname,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: d.Spec.GridRef.Name}},
-		}}},
-	}}
+	return runs.Preferring(runs.AwayFromGrid(d.Spec.GridRef.Name))
 }
 
 func breaksMachine(t api.DrillFaultType) bool {
@@ -108,37 +71,13 @@ func breaksMachine(t api.DrillFaultType) bool {
 
 func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.Container {
 	t := &d.Spec.Traffic
-	c := corev1.Container{
-		Name:            containerName,
-		Image:           t.Image,
-		ImagePullPolicy: t.ImagePullPolicy,
-		Args:            recorderArgs(d, grid, steps),
-		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: recorder.Port, Protocol: corev1.ProtocolTCP}},
-		Env: []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
-		}}}},
-		VolumeMounts: []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}},
-		// The end of the log of a pod that failed is what status quotes.
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-	}
-	if c.Image == "" {
-		c.Image = defaults.Image
-	}
-	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = defaults.ImagePullPolicy
-	}
-	if t.Resources != nil {
-		c.Resources = *t.Resources.DeepCopy()
-	} else {
-		c.Resources = corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse(recorderMemory)},
-		}
-	}
+	c := runs.Container(recorderArgs(d, grid, steps), recorder.Port)
+	c.Image, c.ImagePullPolicy = cmp.Or(t.Image, defaults.Image), cmp.Or(t.ImagePullPolicy, defaults.ImagePullPolicy)
+	c.Env = []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
+	}}}}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}}
+	c.Resources = runs.Resources(t.Resources, recorderMemory)
 	return c
 }
 

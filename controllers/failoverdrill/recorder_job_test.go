@@ -17,7 +17,7 @@ import (
 // TestRecorderArguments: the program takes the command line it is given, word for word.
 func TestRecorderArguments(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds order-probe")
+		t.Skip("builds order-probe: run it without -short")
 	}
 	program := filepath.Join(t.TempDir(), "order-probe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/order-probe").CombinedOutput(); err != nil {

@@ -38,7 +38,7 @@ func (r *Reconciler) apply(o *observation, d *decision) {
 		now := metav1.NewTime(o.now.Truncate(time.Second))
 		s.CompletionTime = &now
 		if s.Certificate == nil && s.StartTime != nil {
-			s.Certificate = &api.DrillCertificate{Verdict: api.DrillInvalid, Reason: truncate(d.message, maxMessage)}
+			s.Certificate = &api.DrillCertificate{Verdict: api.DrillInvalid, Reason: brief(d.message)}
 		}
 	}
 	count(s)
@@ -84,10 +84,10 @@ func change(step *api.DrillStep, c *stepChange, now time.Time) {
 		step.Outcome = c.outcome
 	}
 	if c.message != "" {
-		step.Message = truncate(c.message, maxMessage)
+		step.Message = brief(c.message)
 	}
 	if c.witness != "" {
-		step.Witness = &api.DrillWitness{State: c.witness, Message: truncate(c.seen, maxMessage)}
+		step.Witness = &api.DrillWitness{State: c.witness, Message: brief(c.seen)}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 )
 
 // TestOperatorStartsAnewAnywhere: an operator that knows nothing takes over before every single look. Each fault is made
@@ -265,7 +266,7 @@ func TestRecorderDies(t *testing.T) {
 	b.untilStep(d, 0, api.StepHolding)
 	p := b.recorderPod(d)
 	p.Status.Phase = corev1.PodFailed
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Message: "killed"}}}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: runs.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Message: "killed"}}}}
 	if err := b.client.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

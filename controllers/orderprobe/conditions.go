@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // conditionsByPhase says which conditions are True in which phase; all others are False. Every condition carries the
@@ -29,7 +30,7 @@ func setConditions(status *api.OrderProbeStatus, d decision, generation int64, n
 			value = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: d.reason, Message: truncate(d.message, 4096),
+			Type: kind, Status: value, Reason: d.reason, Message: messages.Cut(d.message, messages.MaxCondition),
 			ObservedGeneration: generation, LastTransitionTime: now,
 		})
 	}

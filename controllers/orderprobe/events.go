@@ -6,28 +6,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// noteLimit is the longest note the events API accepts, in bytes.
-const noteLimit = 1024
-
-type event struct {
-	kind, reason, action, note string
-}
-
 // conditionEvents tells of the beginning, the end and the failure of a run, and of what it waits for.
-func conditionEvents(before, after []metav1.Condition) (events []event) {
+func conditionEvents(before, after []metav1.Condition) (events []messages.Event) {
 	for _, now := range after {
 		was := meta.FindStatusCondition(before, now.Type)
 		changed := was == nil || was.Status != now.Status || was.Reason != now.Reason
 		switch {
 		case !changed:
 		case now.Status == metav1.ConditionTrue && now.Type == api.ConditionFailed:
-			events = append(events, event{corev1.EventTypeWarning, now.Reason, "Run", now.Message})
+			events = append(events, messages.Event{Type: corev1.EventTypeWarning, Reason: now.Reason, Action: "Run", Note: now.Message})
 		case now.Status == metav1.ConditionTrue:
-			events = append(events, event{corev1.EventTypeNormal, now.Reason, "Run", now.Message})
+			events = append(events, messages.Event{Type: corev1.EventTypeNormal, Reason: now.Reason, Action: "Run", Note: now.Message})
 		case now.Type == api.ConditionRunning && waitsForPerson(now.Reason):
-			events = append(events, event{corev1.EventTypeWarning, now.Reason, "Run", now.Message})
+			events = append(events, messages.Event{Type: corev1.EventTypeWarning, Reason: now.Reason, Action: "Run", Note: now.Message})
 		}
 	}
 	return events

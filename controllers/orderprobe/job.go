@@ -1,6 +1,7 @@
 package orderprobe
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,50 +9,27 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-const (
-	containerName = "order-probe"
-	portMetrics   = "metrics"
+// startupTime is what the pods of a run may take to be scheduled, to pull their image and to connect.
+const startupTime = 15 * time.Minute
 
-	// nonRoot is the user and group of every container, as in images/.
-	nonRoot int64 = 65532
-
-	// startupTime is what the pods of a run may take to be scheduled, to pull their image and to connect.
-	startupTime = 15 * time.Minute
-)
-
-// job runs one pod per probe, all at once. A pod that fails is not replaced: what the others measured meanwhile would
-// not be the scenario any more.
+// job runs one pod per probe. One that fails is not replaced: what the others measured meanwhile would not be the scenario
+// any more.
 func job(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) *batchv1.Job {
-	pods := int32(plan.Processes())
-	return &batchv1.Job{
-		ObjectMeta: probeMeta(probe, probe.Name),
-		Spec: batchv1.JobSpec{
-			CompletionMode:          ptr.To(batchv1.IndexedCompletion),
-			Completions:             &pods,
-			Parallelism:             &pods,
-			BackoffLimit:            ptr.To[int32](0),
-			ActiveDeadlineSeconds:   ptr.To(int64(deadline(plan) / time.Second)),
-			TTLSecondsAfterFinished: ttl(probe),
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      probeLabels(probe),
-					Annotations: map[string]string{"kubectl.kubernetes.io/default-container": containerName},
-				},
-				Spec: podSpec(probe, plan, defaults),
-			},
-		},
-	}
+	job := runs.Job(probeMeta(probe, probe.Name), int32(plan.Processes()), podSpec(probe, plan, defaults))
+	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	job.Spec.ActiveDeadlineSeconds = ptr.To(int64(deadline(plan) / time.Second))
+	job.Spec.TTLSecondsAfterFinished = ttl(probe)
+	return job
 }
 
 // deadline ends a run that hangs: twice what its steps take, and the time to start.
@@ -72,73 +50,23 @@ func ttl(probe *api.OrderProbe) *int32 {
 }
 
 func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev1.PodSpec {
-	spec := corev1.PodSpec{
-		ServiceAccountName:           probe.Name,
-		AutomountServiceAccountToken: ptr.To(true), // it writes its result
-		EnableServiceLinks:           ptr.To(false),
-		RestartPolicy:                corev1.RestartPolicyNever,
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
-			RunAsUser:      ptr.To(nonRoot),
-			RunAsGroup:     ptr.To(nonRoot),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		Affinity:   awayFromGrid(probe),
-		Containers: []corev1.Container{container(probe, plan, defaults)},
-	}
+	spec := runs.Pod(container(probe, plan, defaults), probe.Spec.Placement)
+	spec.ServiceAccountName = probe.Name
+	spec.AutomountServiceAccountToken = ptr.To(true) // it writes its result
+	// From the machines it measures, and from its like.
+	spec.Affinity = runs.Preferring(runs.AwayFromGrid(probe.Spec.GridRef.Name),
+		runs.AwayFrom(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}))
 	addRecording(probe, &spec)
-	if p := probe.Spec.Placement; p != nil {
-		spec.NodeSelector, spec.Tolerations = p.NodeSelector, p.Tolerations
-	}
 	return spec
 }
 
-// awayFromGrid keeps probes from the machines they measure, and from each other, where there is room.
-func awayFromGrid(probe *api.OrderProbe) *corev1.Affinity {
-	near := func(weight int32, labels map[string]string) corev1.WeightedPodAffinityTerm {
-		return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
-		}}
-	}
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-			near(100, map[string]string{labels.Component: labels.GridNode, api.LabelGrid: probe.Spec.GridRef.Name}),
-			near(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}),
-		},
-	}}
-}
-
 func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev1.Container {
-	c := corev1.Container{
-		Name:            containerName,
-		Image:           probe.Spec.Image,
-		ImagePullPolicy: probe.Spec.ImagePullPolicy,
-		Args:            args(probe, plan),
-		Ports:           []corev1.ContainerPort{{Name: portMetrics, ContainerPort: pod.HTTPPort, Protocol: corev1.ProtocolTCP}},
-		Env: []corev1.EnvVar{{Name: "PROBE_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-			APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']",
-		}}}},
-		// The end of the log of a pod that failed is what status quotes.
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-	}
-	if c.Image == "" {
-		c.Image = defaults.Image
-	}
-	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = defaults.ImagePullPolicy
-	}
-	if probe.Spec.Resources != nil {
-		c.Resources = *probe.Spec.Resources
-	} else {
-		c.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: *resource.NewQuantity(memory(plan), resource.BinarySI),
-		}}
-	}
+	c := runs.Container(args(probe, plan), pod.HTTPPort)
+	c.Image, c.ImagePullPolicy = cmp.Or(probe.Spec.Image, defaults.Image), cmp.Or(probe.Spec.ImagePullPolicy, defaults.ImagePullPolicy)
+	c.Env = []corev1.EnvVar{{Name: "PROBE_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+		APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']",
+	}}}}
+	c.Resources = runs.Resources(probe.Spec.Resources, memory(plan))
 	return c
 }
 

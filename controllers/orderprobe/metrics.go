@@ -36,13 +36,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge) }
 
-func countWrite(kind string, outcome apply.Outcome) {
-	name := "updated"
-	if outcome == apply.Created {
-		name = "created"
-	}
-	writesTotal.WithLabelValues(kind, name).Inc()
-}
+var countWrite = apply.CountIn(writesTotal)
 
 // latencies are the beginnings of a row's metric, and their names as labels.
 var latencies = map[string]string{"c2e": "create_to_end", "s2e": "send_to_end", "i2e": "intended_to_end"}

@@ -2,7 +2,6 @@ package orderprobe
 
 import (
 	"fmt"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -89,7 +89,7 @@ func decide(o *observation) decision {
 	case ready == pods:
 		return decision{phase: phaseReady, reason: reasonMeasuring, message: fmt.Sprintf("all %d probes are ready", pods)}
 	}
-	return decision{phaseStarting, reasonStarting, fmt.Sprintf("%d of %d probes are ready%s", ready, pods, o.podTrouble())}
+	return decision{phaseStarting, reasonStarting, fmt.Sprintf("%d of %d probes are ready%s", ready, pods, messages.First(o.pods, messages.PodTrouble))}
 }
 
 // decideBeforeStart: whether the Job may be created.
@@ -130,7 +130,7 @@ func decideFailure(o *observation) (decision, bool) {
 	}
 	for _, c := range o.job.Status.Conditions {
 		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			return decision{phaseBroken, reasonJobFailed, fmt.Sprintf("Job %s: %s%s", o.job.Name, c.Message, o.podFailure())}, true
+			return decision{phaseBroken, reasonJobFailed, fmt.Sprintf("Job %s: %s%s", o.job.Name, c.Message, messages.First(o.pods, messages.PodFailure))}, true
 		}
 		if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue && o.count(pod.KeyResult) < len(o.channels) {
 			return decision{phaseBroken, reasonResultInvalid, fmt.Sprintf("Job %s is complete, but only %d of %d probes have written a result", o.job.Name, o.count(pod.KeyResult), len(o.channels))}, true
@@ -163,38 +163,3 @@ func (o *observation) startAt() string {
 
 // letter is the name of a probe, as in the published tests.
 func letter(index int) string { return string(rune('A' + index)) }
-
-// podTrouble says why the first pod that does not start is in trouble.
-func (o *observation) podTrouble() string {
-	for i := range o.pods {
-		for _, c := range o.pods[i].Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				return fmt.Sprintf(". Pod %s: %s", o.pods[i].Name, truncate(c.Message, 512))
-			}
-		}
-		for _, c := range o.pods[i].Status.ContainerStatuses {
-			if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-				return fmt.Sprintf(". Pod %s: %s: %s", o.pods[i].Name, w.Reason, truncate(w.Message, 512))
-			}
-		}
-	}
-	return ""
-}
-
-// podFailure quotes the first pod that ended with an error.
-func (o *observation) podFailure() string {
-	for i := range o.pods {
-		for _, c := range o.pods[i].Status.ContainerStatuses {
-			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-				return fmt.Sprintf(". Pod %s ended with exit code %d: %s", o.pods[i].Name, t.ExitCode, lastLine(t.Message))
-			}
-		}
-	}
-	return ""
-}
-
-// lastLine of a log is where a program says why it gave up.
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return truncate(lines[len(lines)-1], 1024)
-}

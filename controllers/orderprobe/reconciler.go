@@ -16,20 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -81,31 +81,10 @@ func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(probeOfPod)).
-		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.probesOfGrid)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelProbe))).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(runs.OfGrid(r.Client, &api.OrderProbeList{},
+			func(p *api.OrderProbe) (string, bool) { return p.Spec.GridRef.Name, done(p) }))).
 		Complete(r)
-}
-
-func probeOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[api.LabelProbe]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
-}
-
-// probesOfGrid wakes the probes that wait for a grid.
-func (r *Reconciler) probesOfGrid(ctx context.Context, grid client.Object) (requests []reconcile.Request) {
-	var probes api.OrderProbeList
-	if err := r.Client.List(ctx, &probes, client.InNamespace(grid.GetNamespace())); err != nil {
-		return nil // the cache is gone: the operator is stopping
-	}
-	for i := range probes.Items {
-		if p := &probes.Items[i]; p.Spec.GridRef.Name == grid.GetName() && !done(p) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
-		}
-	}
-	return requests
 }
 
 // Reconcile observes the run, decides where it stands, does what that asks for, and writes status.
@@ -168,7 +147,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case phaseImpossible, phaseBroken:
 		now := metav1.NewTime(r.Clock.Now())
 		o.probe.Status.CompletionTime = &now
-		return r.stopJob(ctx, o)
+		return runs.Stop(ctx, r.Client, o.job)
 	}
 	return nil
 }
@@ -232,24 +211,6 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 	return nil
 }
 
-// stopJob suspends the Job of a run that has no result any more, which ends its pods but keeps the Job to be looked at.
-func (r *Reconciler) stopJob(ctx context.Context, o *observation) error {
-	if o.job == nil || o.job.Status.CompletionTime != nil || jobFailed(o.job) || o.job.Spec.Suspend != nil && *o.job.Spec.Suspend {
-		return nil
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
-	return client.IgnoreNotFound(r.Client.Patch(ctx, o.job, patch, client.FieldOwner(apply.FieldOwner)))
-}
-
-func jobFailed(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
-}
-
 func (r *Reconciler) applier() *apply.Applier {
 	return &apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
 }
@@ -268,11 +229,11 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 	if err != nil {
 		return nil, err
 	}
-	if o.grid, err = get(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+	if o.grid, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 		return nil, err
 	}
 	o.plan, o.planErr = planOf(data, probe, o.grid)
-	if o.job, err = get(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
+	if o.job, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
 		return nil, err
 	}
 	if o.job != nil && !metav1.IsControlledBy(o.job, probe) {
@@ -304,21 +265,11 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 // ownConfigMap reads a ConfigMap of this probe. One that a deleted probe of the same name left behind does not count: it
 // may hold another run's result.
 func (r *Reconciler) ownConfigMap(ctx context.Context, probe *api.OrderProbe, name string) (*corev1.ConfigMap, error) {
-	m, err := get(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
+	m, err := runs.Find(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
 	if m != nil && !metav1.IsControlledBy(m, probe) {
 		m = nil
 	}
 	return m, err
-}
-
-// get reads an object; nil if there is none.
-func get[T client.Object](ctx context.Context, c client.Reader, namespace, name string, into T) (T, error) {
-	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		var none T
-		return none, nil
-	}
-	return into, err
 }
 
 // writeStatus writes status if it has changed, and tells of what people wait for.
@@ -326,12 +277,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, before, probe *api.OrderPr
 	if equality.Semantic.DeepEqual(before.Status, probe.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, probe, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
-		return fmt.Errorf("write status: %w", err)
+	if err := apply.Status(ctx, r.Client, before, probe); err != nil {
+		return err
 	}
-	for _, e := range conditionEvents(before.Status.Conditions, probe.Status.Conditions) {
-		r.Recorder.Eventf(probe, nil, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
-	}
+	messages.Send(r.Recorder, probe, conditionEvents(before.Status.Conditions, probe.Status.Conditions))
 	return nil
 }

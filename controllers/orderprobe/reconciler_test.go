@@ -217,7 +217,7 @@ func TestProbePodsWriteTheirOwnConfigMapsOnly(t *testing.T) {
 	b.run(probe)
 	cfg := envtest.Config(t)
 	cfg.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":pair"
-	acting, ctx := mustClient(t, cfg), t.Context()
+	acting, ctx := envtest.Client(t, cfg), t.Context()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"startAt":"2026-01-01T00:00:00Z"}}`))
 	run, channel := &corev1.ConfigMap{ObjectMeta: b.meta("pair-run")}, &corev1.ConfigMap{ObjectMeta: b.meta("pair-1")}
 	if err := acting.Get(ctx, client.ObjectKeyFromObject(run), run); err != nil {

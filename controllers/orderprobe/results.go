@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -17,6 +18,9 @@ import (
 
 // maxRows is how many rows status holds; the report has all.
 const maxRows = 512
+
+// maxReason is the longest reason of a verdict in status, in bytes.
+const maxReason = 1024
 
 // maxReportBytes is what of a ConfigMap's 1 MiB the report's files may take together.
 const maxReportBytes = 1<<20 - 16<<10
@@ -82,10 +86,10 @@ func files(r *report.Report) (map[string]string, error) {
 // fill puts the report into status: the verdict, the headline, and the rows that stand for all runs and all probes.
 func fill(status *api.OrderProbeStatus, r *report.Report) {
 	status.Verdict = api.Verdict(r.Verdict)
-	status.VerdictReason = truncate(r.Reason, 1024)
+	status.VerdictReason = messages.Cut(r.Reason, maxReason)
 	status.Verdicts = nil
 	for _, j := range r.Judgements {
-		status.Verdicts = append(status.Verdicts, api.ProbeVerdict{Name: j.Name, Status: j.Status, Reason: truncate(j.Detail, 1024)})
+		status.Verdicts = append(status.Verdicts, api.ProbeVerdict{Name: j.Name, Status: j.Status, Reason: messages.Cut(j.Detail, maxReason)})
 	}
 	status.Mean = headline(r, "c2e mean")
 	status.P99 = headline(r, "c2e p99")
@@ -148,11 +152,4 @@ func decimal(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 3, 64)
-}
-
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-3], "") + "..."
 }

@@ -2,10 +2,8 @@ package orderprobe
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,13 +12,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/runs"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -37,62 +35,29 @@ type bench struct {
 	namespace string
 	reconcile *Reconciler
 	events    chan string
-	mu        sync.Mutex
-	writes    []string
+	writes    *envtest.Requests
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	cfg := envtest.Config(t)
-	b := &bench{t: t, client: mustClient(t, cfg)}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}
-	if err := b.client.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b.namespace = ns.Name
-	recorded := rest.CopyConfig(cfg)
-	recorded.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if req.Method != http.MethodGet {
-				b.mu.Lock()
-				b.writes = append(b.writes, req.Method+" "+req.URL.Path)
-				b.mu.Unlock()
-			}
-			return next.RoundTrip(req)
-		})
-	})
-	observed := mustClient(t, recorded)
+	b := &bench{t: t, client: envtest.Client(t, cfg), writes: envtest.Writes()}
+	b.namespace = envtest.Namespace(t, b.client, "probe-")
+	observed := envtest.Client(t, b.writes.Of(cfg))
 	recorder := events.NewFakeRecorder(100)
 	b.events = recorder.Events
 	b.reconcile = &Reconciler{Client: observed, Live: observed, Recorder: recorder, Clock: clocktesting.NewFakePassiveClock(now), Defaults: testDefaults}
 	return b
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-func mustClient(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	cl, err := client.New(cfg, client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cl
-}
-
 func (b *bench) run(probe *api.OrderProbe) []string {
 	b.t.Helper()
-	b.mu.Lock()
-	b.writes = nil
-	b.mu.Unlock()
+	b.writes.Forget()
 	if _, err := b.reconcile.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(probe)}); err != nil {
 		b.t.Fatalf("reconcile: %v", err)
 	}
 	b.get(probe)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.writes
+	return b.writes.All()
 }
 
 func (b *bench) get(obj client.Object) {
@@ -148,7 +113,7 @@ func (b *bench) say(index int, key, value string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := mustClient(b.t, cfg).Patch(b.t.Context(), m, client.RawPatch("application/merge-patch+json", data)); err != nil {
+	if err := envtest.Client(b.t, cfg).Patch(b.t.Context(), m, client.RawPatch("application/merge-patch+json", data)); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -222,7 +187,7 @@ func (b *bench) failedPod(name string, code int32, log string) {
 	if err := b.client.Create(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
 	}
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerName, State: corev1.ContainerState{
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: runs.ContainerName, State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: log}}}}
 	if err := b.client.Status().Update(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
@@ -264,17 +229,5 @@ func (b *bench) wantOwned(probe *api.OrderProbe) {
 
 func (b *bench) wantEvent(prefix string) {
 	b.t.Helper()
-	var seen []string
-	for {
-		select {
-		case e := <-b.events:
-			if strings.HasPrefix(e, prefix) {
-				return
-			}
-			seen = append(seen, e)
-		default:
-			b.t.Errorf("no event %q; there were:\n%s", prefix, strings.Join(seen, "\n"))
-			return
-		}
-	}
+	envtest.WantEvent(b.t, b.events, prefix)
 }

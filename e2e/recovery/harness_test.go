@@ -104,14 +104,8 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, kubeconfig: envtest.Kubeconfig(t)}
-	var err error
-	if c.kube, err = kube.New(envtest.Config(t), kube.Options{Scheme: envtest.Scheme()}); err != nil {
-		t.Fatal(err)
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}}
-	c.must(c.kube.Create(t.Context(), ns))
-	c.ns = ns.Name
+	c := &cluster{t: t, kubeconfig: envtest.Kubeconfig(t), kube: envtest.Client(t, envtest.Config(t))}
+	c.ns = envtest.Namespace(t, c.kube, "recovery-")
 	c.operate()
 	c.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: c.ns}, Spec: api.OrderGridSpec{Replicas: replicas, Memory: resource.MustParse("64Mi")}}
 	c.must(c.kube.Create(t.Context(), c.grid))

@@ -37,15 +37,8 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	c, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "inject-"}}
-	if err := c.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	return &bench{t, c, ns.Name}
+	c := envtest.Client(t, envtest.Config(t))
+	return &bench{t, c, envtest.Namespace(t, c, "inject-")}
 }
 
 func (b *bench) create(o client.Object) {

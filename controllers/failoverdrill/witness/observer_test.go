@@ -41,15 +41,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "witness-"}}
-	if err := c.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, client: c, namespace: ns.Name, pages: map[string]string{}}
+	c := envtest.Client(t, envtest.Config(t))
+	w := &world{t: t, client: c, namespace: envtest.Namespace(t, c, "witness-"), pages: map[string]string{}}
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

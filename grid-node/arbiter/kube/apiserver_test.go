@@ -38,14 +38,10 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{cfg: envtest.Config(t), ns: strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
+	f := &fixture{cfg: envtest.Config(t)}
+	f.admin = envtest.Client(t, f.cfg)
+	f.ns = envtest.Namespace(t, f.admin, "arbiter-")
 	var err error
-	if f.admin, err = client.New(f.cfg, client.Options{Scheme: envtest.Scheme()}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.ns}}); err != nil {
-		t.Fatal(err)
-	}
 	if f.Arbiter, err = kube.New(f.cfg, f.ns); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,102 @@
+package envtest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client is a client without a cache, so that a test sees what it has just written.
+func Client(t testing.TB, cfg *rest.Config) client.Client {
+	t.Helper()
+	cl, err := client.New(cfg, client.Options{Scheme: Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
+// Namespace makes a namespace whose name begins with prefix, and gives its name.
+func Namespace(t testing.TB, cl client.Client, prefix string) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if err := cl.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// Requests keeps what is asked of the API server, as "METHOD /path", in order. The zero value keeps everything.
+type Requests struct {
+	// Keep says of which requests; nil: of all.
+	Keep func(*http.Request) bool
+
+	mu   sync.Mutex
+	list []string
+}
+
+// Writes keeps the requests that may change something.
+func Writes() *Requests {
+	return &Requests{Keep: func(req *http.Request) bool { return req.Method != http.MethodGet }}
+}
+
+// Of adds what clients made of the configuration will ask, and gives that configuration. cfg stays as it is.
+func (r *Requests) Of(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recording{next, r} })
+	return cfg
+}
+
+// All are the requests since the last Forget.
+func (r *Requests) All() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
+// Forget begins anew.
+func (r *Requests) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = nil
+}
+
+type recording struct {
+	next http.RoundTripper
+	into *Requests
+}
+
+func (r recording) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.into.Keep == nil || r.into.Keep(req) {
+		r.into.mu.Lock()
+		r.into.list = append(r.into.list, req.Method+" "+req.URL.Path)
+		r.into.mu.Unlock()
+	}
+	return r.next.RoundTrip(req)
+}
+
+// WantEvent reads what a fake recorder was told, up to an event that begins with prefix, such as "Warning Broken"; it fails
+// the test if there is none.
+func WantEvent(t testing.TB, events <-chan string, prefix string) {
+	t.Helper()
+	var seen []string
+	for {
+		select {
+		case e := <-events:
+			if strings.HasPrefix(e, prefix) {
+				return
+			}
+			seen = append(seen, e)
+		default:
+			t.Errorf("no event %q; there were:\n%s", prefix, strings.Join(seen, "\n"))
+			return
+		}
+	}
+}
