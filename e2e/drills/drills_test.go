@@ -5,33 +5,19 @@ package drills
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// shared is prepared once for all tests of the package.
-var shared *field
-
-// on lends the field to one test.
-func on(t *testing.T) (context.Context, *field) {
-	t.Helper()
-	if shared == nil {
-		t.Skip("run through TestDrills")
-	}
-	f := *shared
-	f.T = t
-	return t.Context(), &f
-}
-
 // TestDrills prepares the cluster once. Each part can be chosen with -run TestDrills/NAME.
 func TestDrills(t *testing.T) {
-	shared = prepare(t.Context(), t)
-	defer func() { shared = nil }()
+	f := prepare(t.Context(), t)
 	for _, part := range []struct {
 		name string
-		run  func(*testing.T)
+		run  func(context.Context, *field)
 	}{
 		{"pull-the-plug", pullThePlug},
 		{"network", suite(api.SuiteNetwork)},
@@ -48,14 +34,13 @@ func TestDrills(t *testing.T) {
 		{"drill-deleted", drillDeleted},
 		{"chaos-mesh-killed", meshKilled},
 	} {
-		t.Run(part.name, part.run)
+		t.Run(part.name, func(t *testing.T) { part.run(t.Context(), f.on(t)) })
 	}
 }
 
 // suite runs one suite once against a fresh grid.
-func suite(name api.DrillSuite, args ...string) func(*testing.T) {
-	return func(t *testing.T) {
-		ctx, f := on(t)
+func suite(name api.DrillSuite, args ...string) func(context.Context, *field) {
+	return func(ctx context.Context, f *field) {
 		f.grow(ctx)
 		d, _ := f.run(ctx, string(name), append([]string{string(name), "--repetitions", "1"}, args...)...)
 		f.sound(ctx, d)
@@ -63,16 +48,14 @@ func suite(name api.DrillSuite, args ...string) func(*testing.T) {
 }
 
 // overnight is every other suite's faults in one drill, once. The grid keeps every order of it.
-func overnight(t *testing.T) {
-	ctx, f := on(t)
+func overnight(ctx context.Context, f *field) {
 	f.grow(ctx, "memory: 512Mi", "memory: 2Gi")
 	d, _ := f.run(ctx, "overnight", "overnight", "--skip-unsupported", "--repetitions", "1")
 	f.sound(ctx, d)
 }
 
 // pullThePlug is the published test, ten times at 3,000 orders a second of each of two probes. REPETITIONS changes that.
-func pullThePlug(t *testing.T) {
-	ctx, f := on(t)
+func pullThePlug(ctx context.Context, f *field) {
 	f.grow(ctx)
 	args := []string{"pull-the-plug"}
 	if n := os.Getenv("REPETITIONS"); n != "" {
@@ -83,8 +66,7 @@ func pullThePlug(t *testing.T) {
 }
 
 // sameSeed runs one seed twice: the same faults at the same targets' roles in the same order.
-func sameSeed(t *testing.T) {
-	ctx, f := on(t)
+func sameSeed(ctx context.Context, f *field) {
 	f.grow(ctx)
 	var plans [2][]string
 	for i, name := range []string{"same-seed-a", "same-seed-b"} {
@@ -104,17 +86,8 @@ func sameSeed(t *testing.T) {
 			plans[i] = append(plans[i], s.Fault+" of "+s.Partition)
 		}
 	}
-	if len(plans[0]) != 6 || !equal(plans[0], plans[1]) {
-		t.Errorf("the same seed gave\n%v\n%v", plans[0], plans[1])
+	if len(plans[0]) != 6 || !slices.Equal(plans[0], plans[1]) {
+		f.Errorf("the same seed gave\n%v\n%v", plans[0], plans[1])
 	}
-	t.Logf("both times: %v", plans[0])
-}
-
-func equal(a, b []string) bool {
-	for i := range a {
-		if i >= len(b) || a[i] != b[i] {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	f.Logf("both times: %v", plans[0])
 }

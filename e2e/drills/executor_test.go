@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
 const executorSecret = "drill-executor-local"
@@ -20,7 +22,7 @@ func (f *field) startExecutor(ctx context.Context) (values []string) {
 	program := filepath.Join(f.TempDir(), "cluster")
 	f.build("./e2e/cluster/cmd/cluster", program)
 	cmd := exec.Command(program, "executor", "serve")
-	cmd.Dir, cmd.Stderr = f.root, os.Stderr
+	cmd.Dir, cmd.Stderr = f.Root, os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		f.Fatal(err)
@@ -38,10 +40,9 @@ func (f *field) startExecutor(ctx context.Context) (values []string) {
 			said[key] = strings.TrimSpace(value)
 		}
 	}
-	const system = "ordergrid-system"
-	f.must(f.kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+system+`"}}`)))
-	f.must(f.kube.Run(ctx, "delete", "secret", executorSecret, "-n", system, "--ignore-not-found"))
-	f.must(f.kube.Run(ctx, "create", "secret", "generic", executorSecret, "-n", system, "--from-file=token="+said["token"]))
+	f.Must(f.Kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+kube.System+`"}}`)))
+	f.Must(f.Kube.Run(ctx, "delete", "secret", executorSecret, "-n", kube.System, "--ignore-not-found"))
+	f.Must(f.Kube.Run(ctx, "create", "secret", "generic", executorSecret, "-n", kube.System, "--from-file=token="+said["token"]))
 	const prefix = "drills.executors[0]."
 	return []string{prefix + "name=local", prefix + "url=" + said["URL"], prefix + "tokenSecret=" + executorSecret}
 }
@@ -49,14 +50,14 @@ func (f *field) startExecutor(ctx context.Context) (values []string) {
 // stopExecutor ends it and looks that no fault of it is left.
 func (f *field) stopExecutor(cmd *exec.Cmd, program string) {
 	left := exec.Command(program, "executor", "faults")
-	left.Dir = f.root
+	left.Dir = f.Root
 	if out, err := left.CombinedOutput(); err != nil || strings.Contains(string(out), "Injected") {
 		f.Errorf("faults of the executor at the end (%v):\n%s", err, out)
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait() // it ends by the signal
 	clear := exec.Command(program, "executor", "clear")
-	clear.Dir = f.root
+	clear.Dir = f.Root
 	if out, err := clear.CombinedOutput(); err != nil {
 		f.Errorf("executor clear: %v\n%s", err, out)
 	}
@@ -68,7 +69,7 @@ func (f *field) loadFaulty(ctx context.Context) {
 	folder := f.TempDir()
 	for _, args := range [][]string{{"image", "build", "grid-node-faulty", "--out", folder}, {"load", filepath.Join(folder, "grid-node-faulty.tar")}} {
 		cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./e2e/cluster/cmd/cluster"}, args...)...)
-		cmd.Dir = f.root
+		cmd.Dir = f.Root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			f.Fatalf("cluster %s: %v\n%s", strings.Join(args, " "), err, out)
 		}

@@ -21,7 +21,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
 const (
@@ -31,25 +31,21 @@ const (
 
 // field is the cluster with everything a drill needs on it.
 type field struct {
-	*testing.T
-	kube   kube.Cluster
-	root   string
+	*site.Site
 	plugin string // kubectl-ordergrid
 	out    string // out/drills
 	mesh   *chaosmesh.Mesh
 }
 
-// prepare installs Chaos Mesh, the chart, an executor and the namespace. All of it goes when the test ends, but for a
-// Chaos Mesh that was there before.
+// prepare installs Chaos Mesh, the chart, an executor and the namespace. All of it goes when the test ends, but for the chart,
+// and for a Chaos Mesh that was there before.
 func prepare(ctx context.Context, t *testing.T) *field {
 	t.Helper()
-	root, err := cluster.Checkout()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &field{T: t, root: root, out: filepath.Join(root, "out", "drills"), plugin: filepath.Join(t.TempDir(), "kubectl-ordergrid")}
+	f := &field{Site: site.New(t, namespace), plugin: filepath.Join(t.TempDir(), "kubectl-ordergrid")}
+	f.out = filepath.Join(f.Root, "out", "drills")
 	f.build("./cmd/kubectl-ordergrid", f.plugin)
-	if f.mesh, err = chaosmesh.Open(ctx, cluster.Options{Root: root, Out: io.Discard, Progress: os.Stderr}, t.Logf); err != nil {
+	var err error
+	if f.mesh, err = chaosmesh.Open(ctx, cluster.Options{Root: f.Root, Out: io.Discard, Progress: os.Stderr}, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	before, err := f.mesh.Status(ctx)
@@ -63,21 +59,27 @@ func prepare(ctx context.Context, t *testing.T) *field {
 		t.Cleanup(func() { f.removeMesh() })
 	}
 	executor := f.startExecutor(ctx)
-	// The operator's rights for drills are in this namespace, so it has to be there first.
-	t.Cleanup(func() { f.removeNamespace() })
-	f.must(f.kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+namespace+`"}}`)))
-	_, err = f.kube.Install(ctx, kube.Chart{Path: filepath.Join(root, "charts/ordergrid"), Release: "ordergrid", Namespace: "ordergrid-system",
-		Set: append([]string{"replicas=2", "drills.namespaces={" + namespace + "}"}, executor...)}) // one of the operators may be on the machine that is broken
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { // after the namespace
+		ctx, cancel := context.WithTimeout(context.Background(), site.Patience)
+		defer cancel()
+		f.removeVolumes(ctx)
+	})
+	// One of two operators may be on the machine that is broken.
+	f.Open(ctx, append([]string{"replicas=2", "drills.namespaces={" + namespace + "}"}, executor...)...)
 	return f
+}
+
+// on is the field for one part.
+func (f *field) on(t *testing.T) *field {
+	part := *f
+	part.Site = f.On(t)
+	return &part
 }
 
 func (f *field) build(pkg, to string) {
 	f.Helper()
 	cmd := exec.Command("go", "build", "-o", to, pkg)
-	cmd.Dir = f.root
+	cmd.Dir = f.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		f.Fatalf("go build %s: %v\n%s", pkg, err, out)
 	}
@@ -91,24 +93,6 @@ func (f *field) removeMesh() {
 	}
 }
 
-func (f *field) removeNamespace() {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	if _, err := f.kube.Run(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait", "--timeout=2m"); err != nil {
-		f.Error(err)
-	}
-	f.removeVolumes(ctx)
-}
-
-// must fails the test on an error and logs what kubectl said otherwise.
-func (f *field) must(text string, err error) string {
-	f.Helper()
-	if err != nil {
-		f.Fatal(err)
-	}
-	return text
-}
-
 // grow makes the grid anew and waits until it is redundant; change may alter the manifest.
 func (f *field) grow(ctx context.Context, change ...string) {
 	f.Helper()
@@ -117,21 +101,21 @@ func (f *field) grow(ctx context.Context, change ...string) {
 		f.Fatal(err)
 	}
 	text := strings.NewReplacer(change...).Replace(string(manifest))
-	f.must(f.kube.Run(ctx, "delete", "ordergrid", grid, "-n", namespace, "--ignore-not-found", "--wait"))
+	f.Must(f.Kube.Run(ctx, "delete", "ordergrid", grid, "-n", namespace, "--ignore-not-found", "--wait"))
 	f.layVolumes(ctx)
-	f.must(f.kube.Apply(ctx, []byte(text)))
+	f.Must(f.Kube.Apply(ctx, []byte(text)))
 	condition := "Redundant"
 	if strings.Contains(text, "replicas: 1") {
 		condition = "Available"
 	}
-	f.must(f.kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition="+condition, "--timeout=3m"))
+	f.Must(f.Kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition="+condition, "--timeout=3m"))
 }
 
 // run is `kubectl ordergrid drill run` to its end: the drill as it is then, and the exit code.
 func (f *field) run(ctx context.Context, name string, args ...string) (*api.FailoverDrill, int) {
 	f.Helper()
 	folder := filepath.Join(f.out, name)
-	f.must(f.kube.Run(ctx, "delete", "failoverdrill", name, "-n", namespace, "--ignore-not-found", "--wait"))
+	f.Must(f.Kube.Run(ctx, "delete", "failoverdrill", name, "-n", namespace, "--ignore-not-found", "--wait"))
 	args = append([]string{"drill", "run", args[0], "--name", name, "--grid", grid, "-n", namespace, "-f", "--out", folder}, args[1:]...)
 	text, code, err := f.ordergrid(ctx, args...)
 	f.Logf("$ kubectl ordergrid %s\n%s\nexit code %d", strings.Join(args, " "), text, code)
@@ -157,7 +141,7 @@ func (f *field) ordergrid(ctx context.Context, args ...string) (text string, cod
 func (f *field) drill(ctx context.Context, name string) *api.FailoverDrill {
 	f.Helper()
 	d := &api.FailoverDrill{}
-	if err := f.kube.Get(ctx, d, "failoverdrill", name, "-n", namespace); err != nil {
+	if err := f.Kube.Get(ctx, d, "failoverdrill", name, "-n", namespace); err != nil {
 		f.Fatal(err)
 	}
 	return d
@@ -232,30 +216,16 @@ func (f *field) validates(ctx context.Context, d *api.FailoverDrill) {
 	}
 }
 
-// eventually polls until check returns nil.
-func (f *field) eventually(ctx context.Context, what string, limit time.Duration, check func(context.Context) error) {
-	f.Helper()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := kube.WaitFor(ctx, what, func(s string) { f.Log(s) }, func(ctx context.Context) (bool, string, error) {
-		err := check(ctx)
-		return err == nil, fmt.Sprint(err), nil
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-}
-
 // create makes a drill without following it.
 func (f *field) create(ctx context.Context, d *api.FailoverDrill) {
 	f.Helper()
-	f.must(f.kube.Run(ctx, "delete", "failoverdrill", d.Name, "-n", namespace, "--ignore-not-found", "--wait"))
+	f.Must(f.Kube.Run(ctx, "delete", "failoverdrill", d.Name, "-n", namespace, "--ignore-not-found", "--wait"))
 	d.APIVersion, d.Kind, d.Namespace, d.Spec.GridRef.Name = api.GroupVersion.String(), "FailoverDrill", namespace, grid
 	text, err := json.Marshal(d)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.must(f.kube.Apply(ctx, text))
+	f.Must(f.Kube.Apply(ctx, text))
 }
 
 // follow is `kubectl ordergrid drill follow` to the end.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +20,7 @@ import (
 
 // negativeControl drills a grid that was built to lose orders: the certificate has to find exactly as many as the nodes
 // say they dropped.
-func negativeControl(t *testing.T) {
-	ctx, f := on(t)
+func negativeControl(ctx context.Context, f *field) {
 	f.loadFaulty(ctx)
 	f.grow(ctx, "  shards: 1\n", `  shards: 1
   image: ordergrid.dev/grid-node-faulty:dev
@@ -40,12 +38,12 @@ func negativeControl(t *testing.T) {
 	d = f.follow(ctx, d.Name)
 	c := d.Status.Certificate
 	if c == nil {
-		t.Fatalf("no certificate: %+v", d.Status.Conditions)
+		f.Fatalf("no certificate: %+v", d.Status.Conditions)
 	}
 	dropped := f.dropped(ctx)
-	t.Logf("dropped by the nodes %d, found lost %d; verdict %s: %s", dropped, c.Lost, c.Verdict, c.Reason)
+	f.Logf("dropped by the nodes %d, found lost %d; verdict %s: %s", dropped, c.Lost, c.Verdict, c.Reason)
 	if dropped == 0 || c.Lost != dropped || c.Verdict != api.DrillViolated {
-		t.Errorf("the nodes dropped %d acknowledged orders, the certificate says lost %d, %s", dropped, c.Lost, c.Verdict)
+		f.Errorf("the nodes dropped %d acknowledged orders, the certificate says lost %d, %s", dropped, c.Lost, c.Verdict)
 	}
 	f.validates(ctx, d)
 }
@@ -84,19 +82,18 @@ func (f *field) dropped(ctx context.Context) (total int64) {
 func (f *field) pods(ctx context.Context) []corev1.Pod {
 	f.Helper()
 	var list corev1.PodList
-	if err := f.kube.Get(ctx, &list, "pods", "-n", namespace, "-l", "ordergrid.dev/grid="+grid); err != nil {
+	if err := f.Kube.Get(ctx, &list, "pods", "-n", namespace, "-l", "ordergrid.dev/grid="+grid); err != nil {
 		f.Fatal(err)
 	}
 	return list.Items
 }
 
 // oneCopy kills the only copy there is: the certificate has to find and say the loss.
-func oneCopy(t *testing.T) {
-	ctx, f := on(t)
+func oneCopy(ctx context.Context, f *field) {
 	// With nothing downstream, what is in its memory is all there is.
 	manifest, err := os.ReadFile("testdata/grid.yaml")
 	if err != nil {
-		t.Fatal(err)
+		f.Fatal(err)
 	}
 	_, sink, _ := strings.Cut(string(manifest), "  writeBehind:\n")
 	f.grow(ctx, "replicas: 2", "replicas: 1", "  writeBehind:\n"+sink, "")
@@ -111,11 +108,11 @@ func oneCopy(t *testing.T) {
 	d = f.follow(ctx, d.Name)
 	c := d.Status.Certificate
 	if c == nil {
-		t.Fatalf("no certificate: %+v", d.Status.Conditions)
+		f.Fatalf("no certificate: %+v", d.Status.Conditions)
 	}
-	t.Logf("lost %d of %d acknowledged; verdict %s: %s", c.Lost, c.Acknowledged, c.Verdict, c.Reason)
+	f.Logf("lost %d of %d acknowledged; verdict %s: %s", c.Lost, c.Acknowledged, c.Verdict, c.Reason)
 	if c.Lost == 0 || c.Verdict == api.DrillPass || c.Verdict == api.DrillMissed {
-		t.Errorf("the memory of the only copy is gone, the certificate says lost %d, %s: %s", c.Lost, c.Verdict, c.Reason)
+		f.Errorf("the memory of the only copy is gone, the certificate says lost %d, %s: %s", c.Lost, c.Verdict, c.Reason)
 	}
 	f.clean(ctx)
 }

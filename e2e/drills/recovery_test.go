@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
+	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
 // cut is a drill whose one fault lasts long enough to be interrupted.
@@ -29,7 +29,7 @@ func cut(name string, d time.Duration) *api.FailoverDrill {
 // held waits until the fault of a drill is in force.
 func (f *field) held(ctx context.Context, name string) {
 	f.Helper()
-	f.eventually(ctx, "a fault in force", 3*time.Minute, func(ctx context.Context) error {
+	f.Eventually(ctx, "a fault in force", 3*time.Minute, func(ctx context.Context) error {
 		d := f.drill(ctx, name)
 		for i := range d.Status.Steps {
 			if d.Status.Steps[i].State == api.StepHolding {
@@ -43,7 +43,7 @@ func (f *field) held(ctx context.Context, name string) {
 // gone waits until no chaos object is left.
 func (f *field) gone(ctx context.Context) {
 	f.Helper()
-	f.eventually(ctx, "no chaos object", 2*time.Minute, func(ctx context.Context) error {
+	f.Eventually(ctx, "no chaos object", 2*time.Minute, func(ctx context.Context) error {
 		left, err := f.left(ctx)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("left: %v", left)
@@ -53,30 +53,28 @@ func (f *field) gone(ctx context.Context) {
 }
 
 // operatorKilled kills the operator in the middle of a fault; another goes on with the same drill.
-func operatorKilled(t *testing.T) {
-	ctx, f := on(t)
+func operatorKilled(ctx context.Context, f *field) {
 	f.grow(ctx)
 	f.create(ctx, cut("operator-killed", 20*time.Second))
 	f.held(ctx, "operator-killed")
-	f.must(f.kube.Run(ctx, "delete", "pods", "-n", "ordergrid-system", "-l", "app.kubernetes.io/name=ordergrid", "--grace-period=0", "--force"))
+	f.Must(f.Kube.Run(ctx, "delete", "pods", "-n", kube.System, "-l", "app.kubernetes.io/name=ordergrid", "--grace-period=0", "--force"))
 	d := f.follow(ctx, "operator-killed")
 	f.sound(ctx, d)
 	if len(d.Status.Steps) != 1 || d.Status.Steps[0].Attempts != 1 {
-		t.Errorf("steps %+v: one fault, injected once, was wanted", d.Status.Steps)
+		f.Errorf("steps %+v: one fault, injected once, was wanted", d.Status.Steps)
 	}
 }
 
 // drillDeleted deletes a drill in the middle of a fault.
-func drillDeleted(t *testing.T) {
-	ctx, f := on(t)
+func drillDeleted(ctx context.Context, f *field) {
 	f.grow(ctx)
 	f.create(ctx, cut("drill-deleted", 10*time.Minute))
 	f.held(ctx, "drill-deleted")
-	f.must(f.kube.Run(ctx, "delete", "failoverdrill", "drill-deleted", "-n", namespace, "--wait", "--timeout=2m"))
+	f.Must(f.Kube.Run(ctx, "delete", "failoverdrill", "drill-deleted", "-n", namespace, "--wait", "--timeout=2m"))
 	f.clean(ctx)
-	f.must(f.kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition=Redundant", "--timeout=2m"))
-	f.eventually(ctx, "no object of the drill", time.Minute, func(ctx context.Context) error {
-		out, err := f.kube.Run(ctx, "get", "jobs,secrets,configmaps,pods", "-n", namespace, "-l", "ordergrid.dev/drill=drill-deleted", "-o", "name")
+	f.Must(f.Kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition=Redundant", "--timeout=2m"))
+	f.Eventually(ctx, "no object of the drill", time.Minute, func(ctx context.Context) error {
+		out, err := f.Kube.Run(ctx, "get", "jobs,secrets,configmaps,pods", "-n", namespace, "-l", "ordergrid.dev/drill=drill-deleted", "-o", "name")
 		if err == nil && out != "" {
 			err = errors.New(out)
 		}
@@ -86,13 +84,12 @@ func drillDeleted(t *testing.T) {
 
 // meshKilled takes Chaos Mesh's controller away in the middle of a fault and aborts the drill: that says what is in the way,
 // and nothing remains once the controller is back.
-func meshKilled(t *testing.T) {
-	ctx, f := on(t)
+func meshKilled(ctx context.Context, f *field) {
 	f.grow(ctx)
 	f.create(ctx, cut("chaos-mesh-killed", 10*time.Minute))
 	f.held(ctx, "chaos-mesh-killed")
 	scale := func(n int) {
-		f.must(f.kube.Run(ctx, "scale", "deployment/chaos-controller-manager", "-n", chaosmesh.Namespace, fmt.Sprintf("--replicas=%d", n)))
+		f.Must(f.Kube.Run(ctx, "scale", "deployment/chaos-controller-manager", "-n", chaosmesh.Namespace, fmt.Sprintf("--replicas=%d", n)))
 	}
 	scale(0)
 	back := true
@@ -102,12 +99,12 @@ func meshKilled(t *testing.T) {
 		}
 	}()
 	back = false
-	f.must(f.kube.Run(ctx, "wait", "pods", "-n", chaosmesh.Namespace, "-l", "app.kubernetes.io/component=controller-manager", "--for=delete", "--timeout=1m"))
-	f.must(f.kube.Run(ctx, "patch", "failoverdrill", "chaos-mesh-killed", "-n", namespace, "--type=merge", "-p", `{"spec":{"state":"Abort"}}`))
-	f.eventually(ctx, "a condition that says what is in the way", 2*time.Minute, func(ctx context.Context) error {
+	f.Must(f.Kube.Run(ctx, "wait", "pods", "-n", chaosmesh.Namespace, "-l", "app.kubernetes.io/component=controller-manager", "--for=delete", "--timeout=1m"))
+	f.Must(f.Kube.Run(ctx, "patch", "failoverdrill", "chaos-mesh-killed", "-n", namespace, "--type=merge", "-p", `{"spec":{"state":"Abort"}}`))
+	f.Eventually(ctx, "a condition that says what is in the way", 2*time.Minute, func(ctx context.Context) error {
 		for _, c := range f.drill(ctx, "chaos-mesh-killed").Status.Conditions {
 			if c.Type == api.ConditionRecovered && c.Status == metav1.ConditionFalse && time.Since(c.LastTransitionTime.Time) > 5*time.Second {
-				t.Logf("Recovered=False %s: %s", c.Reason, c.Message)
+				f.Logf("Recovered=False %s: %s", c.Reason, c.Message)
 				return nil
 			}
 		}
@@ -118,7 +115,7 @@ func meshKilled(t *testing.T) {
 	f.gone(ctx)
 	d := f.follow(ctx, "chaos-mesh-killed")
 	if c := d.Status.Certificate; c == nil || c.Verdict != api.DrillInvalid || c.Lost != 0 {
-		t.Errorf("certificate %+v, wanted: Invalid because aborted, nothing lost", c)
+		f.Errorf("certificate %+v, wanted: Invalid because aborted, nothing lost", c)
 	}
-	f.must(f.kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition=Redundant", "--timeout=2m"))
+	f.Must(f.Kube.Run(ctx, "wait", "ordergrid/"+grid, "-n", namespace, "--for=condition=Redundant", "--timeout=2m"))
 }

@@ -23,14 +23,14 @@ func sinks() kube.SharedVolumes {
 // layVolumes makes empty volumes for the pods of the grid.
 func (f *field) layVolumes(ctx context.Context) {
 	f.Helper()
-	if err := f.kube.LayVolumes(ctx, sinks()); err != nil {
+	if err := f.Kube.LayVolumes(ctx, sinks()); err != nil {
 		f.Fatal(err)
 	}
 }
 
 func (f *field) removeVolumes(ctx context.Context) {
 	f.Helper()
-	if err := f.kube.RemoveVolumes(ctx, sinks()); err != nil {
+	if err := f.Kube.RemoveVolumes(ctx, sinks()); err != nil {
 		f.Fatal(err)
 	}
 }

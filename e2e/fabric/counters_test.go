@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"testing"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
 // counted is what the kernel counted on the interfaces of one pod: bytes by "interface direction".
@@ -18,17 +18,17 @@ type counted map[string]uint64
 
 var counterLine = regexp.MustCompile(`^ordergrid_node_interface_bytes_total\{direction="(\w+)",interface="([^"]+)"\} (\S+)$`)
 
-func counters(ctx context.Context, t *testing.T, pod string) counted {
-	t.Helper()
+func counters(ctx context.Context, s *site.Site, pod string) counted {
+	s.Helper()
 	c := counted{}
-	for _, line := range metric(ctx, t, pod, "ordergrid_node_interface_bytes_total") {
+	for _, line := range metric(ctx, s, pod, "ordergrid_node_interface_bytes_total") {
 		m := counterLine.FindStringSubmatch(line)
 		if m == nil {
-			t.Fatalf("what is %q?", line)
+			s.Fatalf("what is %q?", line)
 		}
 		value, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		c[m[2]+" "+m[1]] = uint64(value)
 	}
@@ -36,11 +36,9 @@ func counters(ctx context.Context, t *testing.T, pod string) counted {
 }
 
 // metric returns the lines of one metric of a pod, asked through the API server.
-func metric(ctx context.Context, t *testing.T, pod, name string) (lines []string) {
-	t.Helper()
-	text := must(t, func() (string, error) {
-		return cluster.Run(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", namespace, pod, api.HTTPPort))
-	})
+func metric(ctx context.Context, s *site.Site, pod, name string) (lines []string) {
+	s.Helper()
+	text := s.Must(s.Kube.Run(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", namespace, pod, api.HTTPPort)))
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, name+"{") {
 			lines = append(lines, strings.TrimSpace(line))
@@ -52,30 +50,28 @@ func metric(ctx context.Context, t *testing.T, pod, name string) (lines []string
 // bytesTakeTheFabric runs a probe and compares what each interface of each grid node carried meanwhile. An order of 305
 // bytes reaches each copy once, and leaves the primary once: that has to be on the fabric, and eth0 may carry no more than
 // health checks, metrics and the API server need.
-func bytesTakeTheFabric(ctx context.Context, t *testing.T) {
+func bytesTakeTheFabric(ctx context.Context, s *site.Site) {
 	before := map[string]counted{}
-	for _, pod := range podsOf(ctx, t, "pair") {
-		before[pod.Name] = counters(ctx, t, pod.Name)
+	for _, pod := range podsOf(ctx, s, "pair") {
+		before[pod.Name] = counters(ctx, s, pod.Name)
 	}
-	apply(ctx, t, "probe.yaml")
-	waitFor(ctx, t, "orderprobe", "load", "Complete", "True")
-	t.Log("\n" + must(t, func() (string, error) {
-		return cluster.Run(ctx, "get", "configmap", "load-report", "-n", namespace, "-o", `jsonpath={.data.table\.txt}`)
-	}))
+	s.Apply(ctx, "probe.yaml")
+	s.Condition(ctx, "orderprobe", "load", "Complete", "True")
+	s.Log("\n" + s.Must(s.Kube.Run(ctx, "get", "configmap", "load-report", "-n", namespace, "-o", `jsonpath={.data.table\.txt}`)))
 	const wholeOrders = 2 * 1000 * 10 * 305 // two probes, 1,000 a second each, 10 s, 305 bytes an order
-	for _, pod := range podsOf(ctx, t, "pair") {
-		after := counters(ctx, t, pod.Name)
+	for _, pod := range podsOf(ctx, s, "pair") {
+		after := counters(ctx, s, pod.Name)
 		grown := func(key string) uint64 { return after[key] - before[pod.Name][key] }
-		t.Logf("%s carried meanwhile, bytes:\n%s", pod.Name, table(after, grown))
+		s.Logf("%s carried meanwhile, bytes:\n%s", pod.Name, table(after, grown))
 		onFabric := grown(device+" received") + grown(device+" sent")
 		onPods := grown("eth0 received") + grown("eth0 sent")
 		// Each pod is primary of one partition: it receives the orders of both, its own from clients and the others from
 		// the other pod.
 		if grown(device+" received") < wholeOrders {
-			t.Errorf("%s received %d bytes on %s, less than the %d of the orders", pod.Name, grown(device+" received"), device, wholeOrders)
+			s.Errorf("%s received %d bytes on %s, less than the %d of the orders", pod.Name, grown(device+" received"), device, wholeOrders)
 		}
 		if onPods*10 > onFabric {
-			t.Errorf("%s: eth0 carried %d bytes, the fabric %d: orders or copies of them took the pod network", pod.Name, onPods, onFabric)
+			s.Errorf("%s: eth0 carried %d bytes, the fabric %d: orders or copies of them took the pod network", pod.Name, onPods, onFabric)
 		}
 	}
 }

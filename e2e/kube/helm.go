@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,6 +21,14 @@ type Chart struct {
 	// Foreign is a chart of others: its custom resource definitions are the
 	// caller's business, and its pods are not stamped with the time.
 	Foreign bool
+}
+
+// System is the namespace that OrderGrid is installed in.
+const System = "ordergrid-system"
+
+// OwnChart is OrderGrid's chart of the checkout at root, as every suite installs it.
+func OwnChart(root string) Chart {
+	return Chart{Path: filepath.Join(root, "charts", "ordergrid"), Release: "ordergrid", Namespace: System}
 }
 
 // Install is `helm upgrade --install --wait`: the same command installs, upgrades and does nothing.

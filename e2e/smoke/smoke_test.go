@@ -8,23 +8,18 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/audit"
-	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
 const namespace = "ordergrid-smoke"
 
-var (
-	cluster     = kube.Cluster{}
-	gridApplied time.Time
-)
+var gridApplied time.Time
 
 // gridNodes is how the API server knows the grid's pods.
 const gridNodes = "system:serviceaccount:" + namespace + ":three-s"
@@ -33,188 +28,109 @@ const gridNodes = "system:serviceaccount:" + namespace + ":three-s"
 func TestSmoke(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	chart := kube.Chart{Path: "../../charts/ordergrid", Release: "ordergrid", Namespace: "ordergrid-system"}
-	must(t, func() (string, error) { return cluster.Install(ctx, chart) })
-	t.Cleanup(func() { deleteNamespace(t) })
-	apply(ctx, t, "namespace.yaml")
-
-	parts := []struct {
-		name string
-		run  func(context.Context, *testing.T)
-	}{
-		{"three shards of two become available and redundant", gridBecomesReady},
-		{"one primary per pod", onePrimaryPerPod},
-		{"the operator writes nothing when nothing changes", operatorIsQuiet},
-		{"a probe runs and no order is lost", probeRuns},
-		{"the replicas' logs are equal byte for byte", logsAreEqual},
-		{"deleting the grid leaves nothing behind", deletionLeavesNothing},
-	}
-	for _, p := range parts {
-		if !t.Run(p.name, func(t *testing.T) { p.run(ctx, t) }) {
-			show(ctx, t)
-			t.FailNow()
-		}
-	}
+	s := site.New(t, namespace)
+	s.Open(ctx)
+	s.Restrict(ctx)
+	s.Parts(ctx,
+		site.Part{Name: "three shards of two become available and redundant", Run: gridBecomesReady},
+		site.Part{Name: "one primary per pod", Run: onePrimaryPerPod},
+		site.Part{Name: "the operator writes nothing when nothing changes", Run: operatorIsQuiet},
+		site.Part{Name: "a probe runs and no order is lost", Run: probeRuns},
+		site.Part{Name: "the replicas' logs are equal byte for byte", Run: logsAreEqual},
+		site.Part{Name: "deleting the grid leaves nothing behind", Run: deletionLeavesNothing},
+	)
 }
 
-func gridBecomesReady(ctx context.Context, t *testing.T) {
+func gridBecomesReady(ctx context.Context, s *site.Site) {
 	gridApplied = time.Now()
-	apply(ctx, t, "three-shards.yaml")
-	waitForCondition(ctx, t, "ordergrid", "three", "Available", 3*time.Minute)
-	waitForCondition(ctx, t, "ordergrid", "three", "Redundant", time.Minute)
-	show(ctx, t)
+	s.Apply(ctx, "three-shards.yaml")
+	s.Condition(ctx, "ordergrid", "three", "Available", "True")
+	s.Condition(ctx, "ordergrid", "three", "Redundant", "True")
+	s.Show(ctx)
 }
 
-func onePrimaryPerPod(ctx context.Context, t *testing.T) {
-	out := must(t, func() (string, error) {
-		return cluster.Run(ctx, "get", "gridpartitions", "-n", namespace, "-o", "jsonpath={.items[*].status.primary.podName}")
-	})
+func onePrimaryPerPod(ctx context.Context, s *site.Site) {
+	out := s.Must(s.Kube.Run(ctx, "get", "gridpartitions", "-n", namespace, "-o", "jsonpath={.items[*].status.primary.podName}"))
 	primaries := strings.Fields(out)
 	slices.Sort(primaries)
 	want := []string{"three-s0-0", "three-s0-1", "three-s1-0", "three-s1-1", "three-s2-0", "three-s2-1"}
 	if !slices.Equal(primaries, want) {
-		t.Fatalf("primaries are %v, want each pod once: %v", primaries, want)
+		s.Fatalf("primaries are %v, want each pod once: %v", primaries, want)
 	}
 }
 
 // operatorIsQuiet looks at what the API server recorded of the operator over a span in which nobody changed anything.
-func operatorIsQuiet(ctx context.Context, t *testing.T) {
-	log := auditLog(t)
+func operatorIsQuiet(ctx context.Context, s *site.Site) {
+	log := auditLog(s)
 	begin := time.Now()
-	sleep(ctx, t, 20*time.Second)
+	select {
+	case <-ctx.Done():
+		s.Fatal(ctx.Err())
+	case <-time.After(20 * time.Second):
+	}
 	requests, err := audit.Between(log, "system:serviceaccount:ordergrid-system:", begin, time.Now())
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	requests = slices.DeleteFunc(requests, func(q audit.Request) bool {
 		// The leader's lease is renewed for as long as the operator lives.
 		return q.Verb == "get" || q.Verb == "list" || q.Verb == "watch" || strings.Contains(q.RequestURI, "/leases/")
 	})
-	t.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), audit.Summary(requests))
+	s.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), audit.Summary(requests))
 	if len(requests) > 0 {
-		t.Fatal("the operator writes although nothing changed")
+		s.Fatal("the operator writes although nothing changed")
 	}
 }
 
-func probeRuns(ctx context.Context, t *testing.T) {
-	apply(ctx, t, "probe.yaml")
+func probeRuns(ctx context.Context, s *site.Site) {
+	s.Apply(ctx, "probe.yaml")
 	begin := time.Now()
-	waitForCondition(ctx, t, "orderprobe", "smoke", "Complete", 4*time.Minute)
+	s.Condition(ctx, "orderprobe", "smoke", "Complete", "True")
 	end := time.Now()
-	t.Log("\n" + must(t, func() (string, error) {
-		return cluster.Run(ctx, "get", "configmap", "smoke-report", "-n", namespace, "-o", `jsonpath={.data.table\.txt}`)
-	}))
-	verdict := must(t, func() (string, error) {
-		return cluster.Run(ctx, "get", "orderprobe", "smoke", "-n", namespace, "-o", "jsonpath={.status.verdict}: {.status.verdictReason}")
-	})
-	t.Logf("verdict %s", verdict)
+	s.Log("\n" + s.Must(s.Kube.Run(ctx, "get", "configmap", "smoke-report", "-n", namespace, "-o", `jsonpath={.data.table\.txt}`)))
+	verdict := s.Must(s.Kube.Run(ctx, "get", "orderprobe", "smoke", "-n", namespace, "-o", "jsonpath={.status.verdict}: {.status.verdictReason}"))
+	s.Logf("verdict %s", verdict)
 	if !strings.HasPrefix(verdict, "Valid") && !strings.HasPrefix(verdict, "Invalid") {
-		t.Fatal("an order was lost, duplicated, or there was a gap")
+		s.Fatal("an order was lost, duplicated, or there was a gap")
 	}
-	log := auditLog(t)
+	log := auditLog(s)
 	if seen, err := audit.Between(log, gridNodes, gridApplied, begin); err != nil || len(seen) == 0 {
-		t.Fatalf("the audit log shows no request of a grid node even from when they claimed their partitions (%v): it cannot show that there are none now", err)
+		s.Fatalf("the audit log shows no request of a grid node even from when they claimed their partitions (%v): it cannot show that there are none now", err)
 	}
 	requests, err := audit.Between(log, gridNodes, begin, end)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	requests = slices.DeleteFunc(requests, func(q audit.Request) bool { return q.Verb == "watch" }) // reopened every few minutes, no orders involved
-	t.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), audit.Summary(requests))
+	s.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), audit.Summary(requests))
 	if len(requests) > 0 {
-		t.Fatal("grid nodes called the API server while nothing but orders happened")
+		s.Fatal("grid nodes called the API server while nothing but orders happened")
 	}
 }
 
-func logsAreEqual(ctx context.Context, t *testing.T) {
-	cmd := exec.CommandContext(ctx, "go", "run", "../../cmd/kubectl-ordergrid", "verify", "three", "-n", namespace)
-	out, err := cmd.CombinedOutput()
-	t.Logf("$ kubectl ordergrid verify three\n%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func logsAreEqual(ctx context.Context, s *site.Site) { s.Verify(ctx, "three") }
 
-func deletionLeavesNothing(ctx context.Context, t *testing.T) {
-	must(t, func() (string, error) {
-		return cluster.Run(ctx, "delete", "ordergrid/three", "orderprobe/smoke", "-n", namespace, "--wait")
-	})
+func deletionLeavesNothing(ctx context.Context, s *site.Site) {
+	s.Must(s.Kube.Run(ctx, "delete", "ordergrid/three", "orderprobe/smoke", "-n", namespace, "--wait"))
 	const kinds = "statefulsets,pods,services,endpointslices,poddisruptionbudgets,serviceaccounts,roles,rolebindings,configmaps,jobs,gridpartitions,persistentvolumeclaims,controllerrevisions"
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	err := kube.WaitFor(ctx, "an empty namespace", func(s string) { t.Log(s) }, func(ctx context.Context) (bool, string, error) {
-		out, err := cluster.Run(ctx, "get", kinds, "-n", namespace, "-o", "name")
+	s.Eventually(ctx, "an empty namespace", 2*time.Minute, func(ctx context.Context) error {
+		out, err := s.Kube.Run(ctx, "get", kinds, "-n", namespace, "-o", "name")
 		left := slices.DeleteFunc(strings.Fields(out), func(name string) bool {
 			return name == "serviceaccount/default" || name == "configmap/kube-root-ca.crt" // every namespace has them
 		})
-		return len(left) == 0, "left: " + strings.Join(left, " "), err
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("left: %s", strings.Join(left, " "))
+		}
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func waitForCondition(ctx context.Context, t *testing.T, kind, name, condition string, limit time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	what := fmt.Sprintf("%s/%s being %s", kind, name, condition)
-	err := kube.WaitFor(ctx, what, func(s string) { t.Log(s) }, func(ctx context.Context) (bool, string, error) {
-		out, err := cluster.Run(ctx, "get", kind, name, "-n", namespace, "-o",
-			fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type=="%s")]}{.status} {.reason} {.message}{end}`, condition))
-		return strings.HasPrefix(out, "True"), condition + ": " + out, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // auditLog is where the API server writes what was asked of it; only the local cluster has it within reach.
-func auditLog(t *testing.T) string {
-	t.Helper()
+func auditLog(s *site.Site) string {
+	s.Helper()
 	path := os.Getenv("ORDERGRID_AUDIT_LOG")
 	if path == "" {
-		t.Skip("ORDERGRID_AUDIT_LOG is not set: this cluster's audit log is not within reach, so requests cannot be counted")
+		s.Skip("ORDERGRID_AUDIT_LOG is not set: this cluster's audit log is not within reach, so requests cannot be counted; name the file, as hack/e2e.sh does on the local cluster")
 	}
 	return path
-}
-
-func apply(ctx context.Context, t *testing.T, file string) {
-	t.Helper()
-	manifest, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(must(t, func() (string, error) { return cluster.Apply(ctx, manifest) }))
-}
-
-func show(ctx context.Context, t *testing.T) {
-	out, err := cluster.Run(ctx, "get", "og,gp,op,sts,pods", "-n", namespace, "-o", "wide")
-	t.Logf("$ kubectl get og,gp,op,sts,pods -o wide (%v)\n%s", err, out)
-}
-
-func deleteNamespace(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if _, err := cluster.Run(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait"); err != nil {
-		t.Error(err)
-	}
-}
-
-func sleep(ctx context.Context, t *testing.T, d time.Duration) {
-	t.Helper()
-	select {
-	case <-ctx.Done():
-		t.Fatal(ctx.Err())
-	case <-time.After(d):
-	}
-}
-
-func must(t *testing.T, f func() (string, error)) string {
-	t.Helper()
-	out, err := f()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

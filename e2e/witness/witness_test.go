@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/e2e/site"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
@@ -293,15 +292,8 @@ func (s *stage) until(ctx context.Context, what string, ok func() error) {
 }
 
 func open(ctx context.Context, t *testing.T) *stage {
-	cluster := kube.Cluster{}
-	manifest, err := os.ReadFile(filepath.Join("testdata", "grid.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart := kube.Chart{Path: "../../charts/ordergrid", Release: "ordergrid", Namespace: "ordergrid-system"}
-	if _, err := cluster.Install(ctx, chart); err != nil {
-		t.Fatal(err)
-	}
+	ground := site.New(t, namespace)
+	ground.Open(ctx)
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -321,10 +313,8 @@ func open(ctx context.Context, t *testing.T) *stage {
 		}
 		s.injectors = append(s.injectors, &inject.Executor{Name: "local", Service: service, Reader: c})
 	}
-	t.Cleanup(func() { s.T = t; s.close(cluster) })
-	if _, err := cluster.Apply(ctx, manifest); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { s.T = t; s.close() })
+	ground.Apply(ctx, "grid.yaml")
 	s.redundant(ctx)
 	s.own(ctx)
 	return s
@@ -341,16 +331,13 @@ func (s *stage) own(ctx context.Context) {
 	s.drill.UID = d.UID
 }
 
-// close takes back what a failed test left, and everything it has made.
-func (s *stage) close(cluster kube.Cluster) {
+// close takes back what a failed test left.
+func (s *stage) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	for _, i := range s.injectors {
 		if err := i.RecoverAll(ctx, s.drill); err != nil {
 			s.Error(err)
 		}
-	}
-	if _, err := cluster.Run(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait", "--timeout=2m"); err != nil {
-		s.Error(err)
 	}
 }

@@ -23,7 +23,8 @@ var manifests []byte
 // probe for each, one after the other: two probes at once would measure each other.
 func tablesFromCluster(ctx context.Context, d *demo) error {
 	c := d.cluster.kube
-	chart := kube.Chart{Helm: d.cluster.helm, Path: "charts/ordergrid", Release: "ordergrid", Namespace: "ordergrid-system"}
+	chart := kube.OwnChart(".")
+	chart.Helm = d.cluster.helm
 	d.out.line("$ helm upgrade --install ordergrid charts/ordergrid -n ordergrid-system --create-namespace --wait")
 	if _, err := c.Install(ctx, chart); err != nil {
 		return err

@@ -61,7 +61,8 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	if c.api, err = newClient(config); err != nil {
 		return nil, err
 	}
-	chart := kube.Chart{Helm: c.helm, Path: filepath.Join(root, "charts", "ordergrid"), Release: "ordergrid", Namespace: "ordergrid-system"}
+	chart := kube.OwnChart(root)
+	chart.Helm = c.helm
 	say("helm upgrade --install ordergrid")
 	if _, err := c.kube.Install(ctx, chart); err != nil {
 		return nil, err
