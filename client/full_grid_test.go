@@ -99,6 +99,6 @@ func peakRSS(t *testing.T, pid int) (bytes int64) {
 			return bytes << 10
 		}
 	}
-	t.Skip("the kernel does not tell a process's peak")
+	t.Skip("the kernel does not tell a process's peak (VmHWM in /proc/PID/status): run it on Linux")
 	return 0
 }

@@ -85,14 +85,7 @@ func cases() []oneCase {
 			cause: func(_ context.Context, w *world) error { return w.grid.reissue(48 * time.Hour) },
 			undo:  func(_ context.Context, w *world) error { return w.grid.reissue(0) }},
 		{alerts: []alert{named("WriteBehindFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
-			grid: func(dir string) (gridOptions, error) {
-				for i := range 2 {
-					if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("dev-s0-%d", i)), nil, 0o600); err != nil {
-						return gridOptions{}, err
-					}
-				}
-				return gridOptions{args: []string{"--sink", "file", "--dir", dir}}, nil
-			},
+			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
 			undo: func(_ context.Context, w *world) error {
 				return errors.Join(os.Remove(filepath.Join(w.dir, "dev-s0-0")), os.Remove(filepath.Join(w.dir, "dev-s0-1")))
@@ -104,6 +97,16 @@ func cases() []oneCase {
 var notCaused = []omitted{
 	{named("LatencyObjectiveMissed", "window", "6h"), "takes 18 minutes even at a twentieth of the time"},
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
+}
+
+// sinkInTheWay gives a grid a sink that cannot make its directories in dir.
+func sinkInTheWay(dir string) (gridOptions, error) {
+	for i := range 2 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("dev-s0-%d", i)), nil, 0o600); err != nil {
+			return gridOptions{}, err
+		}
+	}
+	return gridOptions{args: []string{"--sink", "file", "--dir", dir}}, nil
 }
 
 func sendGarbage(_ context.Context, w *world) error {

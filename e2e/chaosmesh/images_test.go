@@ -31,7 +31,7 @@ func TestParseLDD(t *testing.T) {
 // An image made of a dynamic program and its libraries runs with nothing else.
 func TestImageRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: chroot")
+		t.Skip("runs the image in a chroot: run it as root")
 	}
 	root := t.TempDir()
 	program, err := filepath.EvalSymlinks("/bin/sh")
@@ -84,7 +84,7 @@ func TestHashFollowsContentAndPlace(t *testing.T) {
 // makes chains and then fails at the first rule.
 func TestDaemonFiles(t *testing.T) {
 	if missing := missingTools(); len(missing) > 0 {
-		t.Skip("not installed: ", missing)
+		t.Skipf("not installed: %v; `make chaos-mesh-up` installs them", missing)
 	}
 	bin := t.TempDir()
 	files, err := daemonFiles(context.Background(), bin)

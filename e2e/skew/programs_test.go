@@ -66,7 +66,7 @@ func history(t *testing.T) string {
 	git := exec.Command("git", "archive", lastOfBefore)
 	git.Dir = checkout
 	if err := exec.Command("git", "-C", checkout, "cat-file", "-e", lastOfBefore+"^{commit}").Run(); err != nil {
-		t.Skipf("commit %s is not in this clone (shallow?): %v", lastOfBefore, err)
+		t.Skipf("commit %s is not in this clone, which is shallow; git fetch --unshallow: %v", lastOfBefore, err)
 	}
 	root := filepath.Join(outDir, "history")
 	if err := os.MkdirAll(root, 0o755); err != nil {

@@ -70,7 +70,7 @@ func loopback(t *testing.T) string {
 			return i.Name
 		}
 	}
-	t.Skip("no loopback interface")
+	t.Skip("this machine has no loopback interface: bring it up (ip link set lo up)")
 	return ""
 }
 

@@ -69,7 +69,7 @@ func TestNUMA(t *testing.T) {
 
 func TestReadCPUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("/proc is Linux's")
+		t.Skip("reads /proc: run it on Linux")
 	}
 	c, ok := readCPUs("lo")
 	if own, err := parseCPUList(c.list); !ok || err != nil || len(own) < 1 || c.adapter != "" {

@@ -33,7 +33,7 @@ fabric0:1893 21 0 0 0 0 0 0 4711 22 0 0 0 0 0 0
 
 func TestReadInterfaces(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("/proc/net/dev is Linux's")
+		t.Skip("reads /proc/net/dev: run it on Linux")
 	}
 	if !slices.ContainsFunc(readInterfaces(), func(i interfaceBytes) bool { return i.name == "lo" }) {
 		t.Errorf("no loopback: %+v", readInterfaces())

@@ -10,7 +10,7 @@ import (
 
 func TestFabricOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("kinds of links are read from /sys")
+		t.Skip("kinds of links are read from /sys: run it on Linux")
 	}
 	for _, c := range []struct {
 		advertise string

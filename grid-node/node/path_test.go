@@ -145,7 +145,7 @@ func mayAllocate(t *testing.T, what string, n int, f func()) {
 // arrive in pieces.
 func TestPathAllocatesNothing(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector allocates")
+		t.Skip("the race detector allocates: run it without -race")
 	}
 	g := newGrid(t, 2, 1).up()
 	for _, c := range []struct{ size, orders int }{{1, 10_000}, {64, 50_000}, {sessionWindow, 100_000}} {
@@ -167,7 +167,7 @@ func TestPathAllocatesNothing(t *testing.T) {
 // The same with a client of package client, as users have it.
 func TestClientPathAllocatesNothing(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector allocates")
+		t.Skip("the race detector allocates: run it without -race")
 	}
 	g := newGrid(t, 2, 1).up()
 	s, err := g.client().OpenSession(t.Context(), 0)
@@ -214,7 +214,7 @@ func TestClientPathAllocatesNothing(t *testing.T) {
 // of primary and backup does not grow with the orders.
 func TestLiveHeapDoesNotGrowWithOrders(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector has a heap of its own")
+		t.Skip("the race detector has a heap of its own: run it without -race")
 	}
 	g := newGrid(t, 2, 1).up()
 	f := newFastClient(t, g)

@@ -83,7 +83,7 @@ func TestThreadMeter(t *testing.T) {
 	defer m.close()
 	before := m.read()
 	if !before.Known {
-		t.Skip("this system does not account for threads")
+		t.Skip("this system does not account for threads: run it on Linux with /proc")
 	}
 	n := 0
 	for m.read().Since(before).User == 0 && n < 1e9 { // CPU time moves only if this thread is charged

@@ -33,6 +33,6 @@ func vmFlags(t *testing.T, at uintptr) string {
 			return m.flags
 		}
 	}
-	t.Skip("this kernel does not tell the flags of a mapping")
+	t.Skip("this kernel does not tell the flags of a mapping (VmFlags in /proc/self/smaps, Linux 3.8 and later)")
 	return ""
 }

@@ -262,7 +262,7 @@ func TestDial(t *testing.T) {
 // All of 127/8 is this machine's, on Linux: a connection can come from any of it.
 func TestDialSource(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("needs 127.0.0.9 to be an address of this machine")
+		t.Skip("needs 127.0.0.9 to be an address of this machine: run it on Linux")
 	}
 	forEach(t, func(t *testing.T, kind Kind) {
 		from := make(chan string, 1)

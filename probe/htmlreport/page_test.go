@@ -272,7 +272,7 @@ func FuzzFigures(f *testing.F) {
 		r.Conditions[0].Nodes[0].CPUCores = a
 		rep, err := report.New(data(t), r)
 		if err != nil {
-			t.Skip(err)
+			return // nothing to show
 		}
 		for _, fig := range Figures(rep) {
 			if out := fig.Draw(Narrow).Inline(); strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {

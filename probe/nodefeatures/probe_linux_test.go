@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // The kernel's own configuration must agree with what was tried.
 func TestProbeAgreesWithKernelConfig(t *testing.T) {
 	if unix.Geteuid() != 0 {
-		t.Skip("needs root")
+		t.Skip("makes network namespaces and cgroups: run it as root")
 	}
 	r, err := Probe("here")
 	if errors.Is(err, errNoPrivilege) {
@@ -59,7 +59,7 @@ func TestProbeAgreesWithKernelConfig(t *testing.T) {
 func kernelConfig(t *testing.T) string {
 	file, err := os.Open("/proc/config.gz")
 	if err != nil {
-		t.Skip("the kernel does not tell its configuration: ", err)
+		t.Skip("the kernel does not tell its configuration (CONFIG_IKCONFIG_PROC): ", err)
 	}
 	defer func() { _ = file.Close() }()
 	zipped, err := gzip.NewReader(file)

@@ -39,7 +39,7 @@ func TestOnCluster(t *testing.T) {
 	}
 	machines, ok := c.(cluster.Inspectable)
 	if !ok {
-		t.Skipf("a %s cluster's machines are not ours to break", kind)
+		t.Skipf("a %s cluster's machines are not ours to break: use CLUSTER=local", kind)
 	}
 	nodes, err := machines.Nodes(t.Context())
 	if err != nil {

@@ -34,17 +34,17 @@ func (processes) OwnNetwork(context.Context, string, int) (bool, error) { return
 func newPod(t *testing.T) (pods processes, pod executor.Pod, peer string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root for network namespaces and netfilter queues")
+		t.Skip("makes network namespaces and netfilter queues: run it as root")
 	}
 	for _, program := range []string{"nsenter", "ip", "iptables-restore"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s: %v", program, err)
+			t.Skipf("needs %s (Debian: util-linux, iproute2, iptables): %v", program, err)
 		}
 	}
 	cmd := exec.Command("sleep", "300")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	if err := cmd.Start(); err != nil {
-		t.Skipf("no network namespace can be made here: %v", err)
+		t.Skipf("no network namespace can be made here: %v; run it as root outside a container, or in a privileged one", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	pid := cmd.Process.Pid

@@ -12,7 +12,7 @@ import (
 // no other that has got its number.
 func TestDownEndsTheExecutor(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("a cluster is taken down by root")
+		t.Skip("a cluster is taken down by root: run it as root")
 	}
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c, err := New(t.TempDir(), os.Stdout, os.Stderr)

@@ -142,7 +142,7 @@ func TestParseCutPorts(t *testing.T) {
 
 func TestFaultsOnAClusterThatIsNot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to get as far as the missing cluster")
+		t.Skip("gets as far as the missing cluster only as root: run it as root")
 	}
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c, err := New(t.TempDir(), os.Stdout, os.Stderr)

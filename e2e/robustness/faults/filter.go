@@ -69,7 +69,7 @@ func (f *filter) available(ctx context.Context) error {
 		return fmt.Errorf("%w: dropping packets needs root; run as root, or use --target cluster", ErrUnsupported)
 	}
 	if _, err := exec.LookPath("iptables"); err != nil {
-		return fmt.Errorf("%w: dropping packets needs iptables, which is not installed", ErrUnsupported)
+		return fmt.Errorf("%w: dropping packets needs iptables, which is not installed (apt-get install iptables)", ErrUnsupported)
 	}
 	if _, err := iptables(ctx, "", "-S", "INPUT"); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)

@@ -79,7 +79,7 @@ type setup struct {
 func start(t *testing.T, s setup) *drill {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts a grid")
+		t.Skip("builds and starts a grid: run it without -short")
 	}
 	program, err := gridNode(s.tags)
 	if err != nil {

@@ -49,7 +49,7 @@ func ledger(n int) *history.History {
 // there, is less than room is kept for.
 func TestMemoryOfALedger(t *testing.T) {
 	if testing.Short() || race.Enabled {
-		t.Skip("half a gigabyte")
+		t.Skip("takes half a gigabyte, and counts memory: run it without -short and -race")
 	}
 	const orders = 600_000
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that what is measured is needed

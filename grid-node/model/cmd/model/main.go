@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,14 +28,42 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 type options struct {
 	bounds  model.Bounds
-	mutant  string
+	single  bool // one search within the bounds, instead of the plan
+	mutant  model.Mutant
 	mutants bool
-	memory  int
+	memory  int // GiB
 	except  model.Invariant
 }
 
 func run(args []string, out, errs io.Writer) int {
-	o := options{bounds: model.Bounds{Members: 2}}
+	o, err := parse(args, errs)
+	if err != nil {
+		if !errors.Is(err, errSaid) {
+			fmt.Fprintln(errs, err)
+		}
+		return exitUnknown
+	}
+	switch {
+	case o.mutants:
+		return table(o, out, errs)
+	case o.single:
+		return check(o, &model.Spec{Bounds: o.bounds, Mutant: o.mutant}, out, errs)
+	}
+	for _, spec := range model.Plan {
+		o.except = spec.Mutant.Except()
+		if code := check(o, &spec, out, errs); code != exitHolds {
+			return code
+		}
+		fmt.Fprintln(out)
+	}
+	return exitHolds
+}
+
+// errSaid is wrong usage of which package flag has told already.
+var errSaid = errors.New("wrong usage")
+
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := &options{mutant: model.Correct}
 	f := flag.NewFlagSet("model", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.Usage = func() {
@@ -57,57 +86,44 @@ func run(args []string, out, errs io.Writer) int {
 	f.BoolVar(&o.bounds.Replace, "replace", false, "a fault may be a pod replaced while its old process runs on")
 	f.IntVar(&o.memory, "memory", 6, "GiB the search may take before it gives up")
 	except := f.String("except", "", "leave this invariant out, such as I6")
-	f.StringVar(&o.mutant, "mutant", "", "check this wrong protocol instead")
+	mutant := f.String("mutant", "", "check this wrong protocol instead")
 	f.BoolVar(&o.mutants, "mutants", false, "check every wrong protocol, and print which invariant catches it")
 	if err := f.Parse(args); err != nil {
-		return exitUnknown
+		return nil, errSaid
 	}
 	if f.NArg() > 0 {
-		fmt.Fprintf(errs, "argument %q: none are allowed beside flags\n", f.Arg(0))
-		return exitUnknown
-	}
-	if err := o.bounds.Check(); err != nil {
-		fmt.Fprintln(errs, err)
-		return exitUnknown
-	}
-	if *except != "" {
-		v, err := model.ParseInvariant(*except)
-		if err != nil {
-			fmt.Fprintln(errs, err)
-			return exitUnknown
-		}
-		o.except = v
+		return nil, fmt.Errorf("argument %q: none are allowed beside flags", f.Arg(0))
 	}
 	bounded := false
 	f.Visit(func(f *flag.Flag) {
 		bounded = bounded || f.Name != "memory" && f.Name != "mutant" && f.Name != "mutants"
 	})
-	mutant := model.Correct
-	if o.mutant != "" {
-		m, err := model.ParseMutant(o.mutant)
-		if err != nil {
-			fmt.Fprintln(errs, err)
-			return exitUnknown
-		}
-		mutant = m
+	o.single = bounded || *mutant != ""
+	if err := o.settle(*except, *mutant); err != nil {
+		return nil, err
 	}
-	if !bounded && (o.mutants || o.mutant != "") {
+	if !bounded && (o.mutants || o.single) {
 		o.bounds = model.MutantBounds
 	}
-	switch {
-	case o.mutants:
-		return table(&o, out, errs)
-	case bounded || o.mutant != "":
-		return check(&o, &model.Spec{Bounds: o.bounds, Mutant: mutant}, out, errs)
+	return o, nil
+}
+
+// settle checks what package flag cannot.
+func (o *options) settle(except, mutant string) (err error) {
+	if err := o.bounds.Check(); err != nil {
+		return err
 	}
-	for _, spec := range model.Plan {
-		o.except = spec.Mutant.Except()
-		if code := check(&o, &spec, out, errs); code != exitHolds {
-			return code
+	if except != "" {
+		if o.except, err = model.ParseInvariant(except); err != nil {
+			return err
 		}
-		fmt.Fprintln(out)
 	}
-	return exitHolds
+	if mutant != "" {
+		if o.mutant, err = model.ParseMutant(mutant); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func check(o *options, spec *model.Spec, out, errs io.Writer) int {

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 // The command is where it was sent, gets SIGTERM, and nothing of it stays.
 func TestNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root")
+		t.Skip("makes namespaces: run it as root")
 	}
 	binary := filepath.Join(t.TempDir(), "nsexec")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -43,7 +43,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
 	if _, err := stdout.Read(make([]byte, 16)); err != nil {
-		t.Skip("no namespaces here: ", err)
+		t.Skip("no namespaces can be made here, run it outside a container or in a privileged one: ", err)
 	}
 	child := "/proc/" + strings.TrimSpace(output(t, "pgrep", "-P", strconv.Itoa(holder.Process.Pid))) + "/ns/"
 	if out := output(t, binary, "-n", child+"net", "--", "ip", "link"); !strings.Contains(out, "trial0") {
