@@ -176,7 +176,7 @@ func (c *Client) forget(s *Session) {
 	}
 	delete(c.sessions, s)
 	c.past.add(&past)
-	if key := (sharedKey{s.partition, s.reads}); (*c.shared.Load())[key] == s {
+	if key := s.key; (*c.shared.Load())[key] == s {
 		c.replaceShared(key, nil)
 	}
 }
@@ -213,6 +213,7 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 		return s, nil
 	}
 	s := newSession(c, p, IONet, reads)
+	s.shared = true
 	c.sessions[s] = struct{}{}
 	c.replaceShared(key, s)
 	return s, nil
@@ -222,15 +223,12 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 // belongs to and waits until it is committed. See FateOf for errors and
 // Session.Submit for timeouts.
 func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	p, err := c.Route(fix)
-	if err != nil {
-		return Receipt{}, err
-	}
-	return c.SubmitTo(ctx, p, fix)
+	return c.submitRouted(ctx, fix)
 }
 
 // SubmitTo is Submit to a given partition. Whoever chooses partitions himself
-// also takes care of duplicate ClOrdIDs: each partition knows its own only.
+// also takes care of duplicate ClOrdIDs, each partition knows its own only; and of
+// ErrPartitionClosed: the shard is to be removed, another partition takes the order.
 func (c *Client) SubmitTo(ctx context.Context, partition wire.PartitionID, fix []byte) (Receipt, error) {
 	s, err := c.sharedSession(partition, 0)
 	if err != nil {

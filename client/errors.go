@@ -56,6 +56,7 @@ var (
 	ErrSessionMoved       = errors.New("session is open on another connection")
 	ErrSinkUnreadable     = errors.New("sink cannot be read")
 	ErrNotPermitted       = errors.New("not permitted")
+	ErrPartitionClosed    = errors.New("partition takes no new orders")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -64,7 +65,8 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
-	wire.CodeNotPermitted: ErrNotPermitted,
+	wire.CodeNotPermitted:    ErrNotPermitted,
+	wire.CodePartitionClosed: ErrPartitionClosed,
 }
 
 // RejectError is a refusal: the order was not accepted and took no sequence

@@ -60,7 +60,7 @@ type Order struct {
 // Get reads the order at a place in a partition's log. ErrNotFound: no order is
 // committed there; ErrFreed: it was, and is downstream now. Failed attempts are repeated until ctx or RequestTimeout ends.
 func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
-	if err := c.checkPartition(id.Partition); err != nil {
+	if err := c.checkRead(id); err != nil {
 		return Order{}, err
 	}
 	if id.Seq == 0 {
@@ -75,31 +75,80 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 
 // GetByClOrdID reads the order with this ClOrdID: from the partition it belongs
 // to, and if that has none from all others (an order may have been sent with
-// SubmitTo, or before the number of partitions changed). ErrFreed: none is held, and
-// the partition it belongs to has freed entries: it may be one of them.
+// SubmitTo, or before shards were added or removed). ErrFreed: none is held, and it
+// may have been: a partition has freed entries, or a shard was removed.
 func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadOption) (Order, error) {
 	if clOrdID == "" || len(clOrdID) > wire.MaxKey {
 		return Order{}, badClOrdID(len(clOrdID))
 	}
 	request := wire.Get{By: wire.ByClOrdID, Key: []byte(clOrdID)}
-	home := c.RouteClOrdID(request.Key)
-	o, err := c.get(ctx, home, &request, opts)
-	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
-		return o, err
-	}
-	freed := err
-	for _, p := range c.table.Load().parts {
-		if p.ID == home {
-			continue
+	asked := make(map[wire.PartitionID]bool, 8)
+	freed := error(nil)
+	for {
+		t := c.table.Load()
+		for _, p := range t.searchOrder(c.RouteClOrdID(request.Key)) {
+			if asked[p] {
+				continue
+			}
+			asked[p] = true
+			o, err := c.get(ctx, p, &request, opts)
+			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
+				return o, err
+			}
+			if freed == nil || !errors.Is(freed, ErrFreed) {
+				freed = err
+			}
 		}
-		if o, err = c.get(ctx, p.ID, &request, opts); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
-			return o, err
+		if !c.learnLayout(ctx, t) {
+			break
 		}
 	}
-	if errors.Is(freed, ErrFreed) {
+	switch t := c.table.Load(); {
+	case errors.Is(freed, ErrFreed):
 		return Order{}, freed
+	case t.removed():
+		return Order{}, &removedError{what: fmt.Sprintf("ClOrdID %.80q", clOrdID)}
 	}
-	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(c.table.Load().parts), ErrNotFound)
+	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(asked), ErrNotFound)
+}
+
+// searchOrder is all partitions, beginning with first.
+func (t *table) searchOrder(first wire.PartitionID) []wire.PartitionID {
+	list := []wire.PartitionID{first}
+	for i := range t.parts {
+		if t.parts[i].ID != first {
+			list = append(list, t.parts[i].ID)
+		}
+	}
+	return list
+}
+
+// learnLayout asks whether the grid has other shards than t says: somebody who knew
+// sooner may have placed there what was not found. Grids of which no node tells a
+// layout have none to learn.
+func (c *Client) learnLayout(ctx context.Context, t *table) bool {
+	if t.layout.Revision == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout(time.Second))
+	defer cancel()
+	targets, own := t.targets(0, "", c.cfg.Endpoints)
+	_ = c.ask(ctx, targets, own, func(*wire.Table) verdict { // without an answer the one that is there stands
+		if c.incomplete() == nil {
+			return enough
+		}
+		return useless
+	})
+	return c.table.Load().layout.Revision != t.layout.Revision
+}
+
+// checkRead is checkPartition, and says so if the partition is gone.
+func (c *Client) checkRead(id wire.OrderID) error {
+	t := c.table.Load()
+	if _, ok := t.find(id.Partition); !ok && t.removed() && id.Partition.Shard() >= t.shards {
+		return &removedError{what: "order " + id.String()}
+	}
+	return c.checkPartition(id.Partition)
 }
 
 func badOrderID(id wire.OrderID) error {

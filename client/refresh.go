@@ -78,10 +78,7 @@ func (c *Client) sawEpoch(p wire.PartitionID, epoch uint64) {
 	if epoch <= c.epochOf(p) {
 		return
 	}
-	select {
-	case c.aged <- p.Shard():
-	default: // enough is waiting
-	}
+	c.ageTable(p.Shard())
 }
 
 const flightGap = 2 * time.Millisecond
@@ -205,7 +202,18 @@ func (c *Client) learn(m *wire.Table) error {
 	if err != nil {
 		return err
 	}
-	c.table.Store(next)
+	for !c.table.CompareAndSwap(old, next) { // sawClosed holds no lock
+		old = c.table.Load()
+		if next, err = old.merge(m); err != nil {
+			return err
+		}
+	}
+	if next.layout.Revision > old.layout.Revision && old.shards != 0 {
+		c.cfg.Logger.Info("shards of the grid changed", "shards", next.shards, "takeOrders", next.layout.Open, "revision", next.layout.Revision)
+		for _, shard := range next.missing {
+			c.ageTable(shard)
+		}
+	}
 	if next.changed != old.changed && old.changed != nil {
 		close(old.changed)
 	}

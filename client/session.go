@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -16,12 +17,14 @@ import (
 // A goroutine that is the only user of a session writes and reads the socket
 // itself. Give each latency-critical thread a Session of its own.
 type Session struct {
-	client    *Client
-	partition wire.PartitionID
-	id        [2]uint64
-	io        IO
-	reads     readerKind // what a Reader's is for; 0: orders
-	turn      int        // of readsOfBackup: which copy comes next
+	client *Client
+	key    sharedKey     // with which it was made; it stays
+	where  atomic.Uint32 // the partition: it moves when its shard is to be removed
+	shared bool          // of Client.Submit: its orders are routed anew one by one, the session stays
+	id     [2]uint64
+	io     IO
+	reads  readerKind // what a Reader's is for; 0: orders
+	turn   int        // of readsOfBackup: which copy comes next
 
 	p pump // p.mu guards all fields below
 
@@ -34,6 +37,7 @@ type Session struct {
 	attempt    uint64 // of opening the session; rises with every connection
 	opened     bool   // slot and gen are valid
 	evicting   bool   // the grid forgot the session; answers still come in
+	moving     bool   // its partition takes no new orders; answers still come in
 	closed     bool
 	recovering bool
 	suspecting bool
@@ -71,18 +75,22 @@ func newSession(c *Client, partition wire.PartitionID, auto IO, reads readerKind
 		auto = c.cfg.IO
 	}
 	s := &Session{
-		client: c, partition: partition, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
+		client: c, key: sharedKey{partition, reads}, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
 		stop: make(chan struct{}), wake: make(chan struct{}, 1), reads: reads,
 	}
 	if reads != 0 {
 		s.lookups = newLookups(c.cfg.MaxInFlight)
 	}
+	s.where.Store(uint32(partition))
 	s.p.owner = s
 	return s
 }
 
-// Partition the session sends to.
-func (s *Session) Partition() wire.PartitionID { return s.partition }
+// Partition the session sends to. It is another one after the session has moved:
+// see move.go.
+func (s *Session) Partition() wire.PartitionID { return s.at() }
+
+func (s *Session) at() wire.PartitionID { return wire.PartitionID(s.where.Load()) }
 
 // Submit sends one FIX message (35=D, F or G) and waits until it is committed on every
 // in-sync copy. See FateOf for what an error means. fix is not kept. Without a
@@ -99,7 +107,7 @@ func (s *Session) TrySubmit(ctx context.Context, fix []byte) (Receipt, error) {
 
 func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
-		return Receipt{}, &NotSentError{Partition: s.partition, Cause: err}
+		return Receipt{}, &NotSentError{Partition: s.at(), Cause: err}
 	}
 	now := nanotime()
 	deadline := s.client.deadline(ctx, now)
@@ -127,7 +135,7 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 // admit waits for room in the window and checks what needs no node to check.
 func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wait bool) error {
 	if len(fix) == 0 || len(fix) > wire.MaxPayload {
-		return tooLarge(s.partition, len(fix))
+		return tooLarge(s.at(), len(fix))
 	}
 	if s.win.full() && !s.closed {
 		if !wait {
@@ -144,11 +152,11 @@ func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wa
 		s.p.leave(w)
 		waiters.Put(w)
 		if s.win.full() && !s.closed {
-			return &NotSentError{Partition: s.partition, Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
+			return &NotSentError{Partition: s.at(), Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
 		}
 	}
 	if s.closed {
-		return &NotSentError{Partition: s.partition, Cause: ErrClosed}
+		return &NotSentError{Partition: s.at(), Cause: ErrClosed}
 	}
 	return nil
 }
@@ -194,7 +202,7 @@ func (s *Session) open(ctx context.Context) error {
 	case s.closed:
 		return ErrClosed
 	}
-	return fmt.Errorf("client: open a session of %s: %w: %w", s.partition, ErrUnavailable, s.why(ctx, deadline-now))
+	return fmt.Errorf("client: open a session of %s: %w: %w", s.at(), ErrUnavailable, s.why(ctx, deadline-now))
 }
 
 func tooLarge(p wire.PartitionID, n int) error {
@@ -209,7 +217,7 @@ func tooLarge(p wire.PartitionID, n int) error {
 func (s *Session) send(o *pending) {
 	s.stats.Submitted++
 	s.win.add(o)
-	if c := s.p.conn; c != nil && !s.evicting {
+	if c := s.p.conn; c != nil && !s.evicting && !s.moving {
 		s.encode(c, o.clientSeq)
 		return
 	}
@@ -234,7 +242,7 @@ func (s *Session) encode(c *conn, seq uint64) {
 		s.stats.Resent++
 	}
 	cell.sent = true
-	c.out = wire.AppendSubmit(c.out, s.partition, &m)
+	c.out = wire.AppendSubmit(c.out, s.at(), &m)
 }
 
 func (s *Session) push() {
@@ -285,10 +293,10 @@ func (s *Session) giveUp(seq uint64, cause error) {
 	waited := time.Duration(nanotime() - o.submitted)
 	if cell.sent {
 		s.stats.Unknown++
-		s.finish(o, Receipt{}, &UnknownOutcomeError{Partition: s.partition, ClientSeq: seq, Waited: waited, Cause: cause})
+		s.finish(o, Receipt{}, &UnknownOutcomeError{Partition: s.at(), ClientSeq: seq, Waited: waited, Cause: cause})
 	} else {
 		s.stats.NotSent++
-		s.finish(o, Receipt{}, &NotSentError{Partition: s.partition, Waited: waited, Cause: cause})
+		s.finish(o, Receipt{}, &NotSentError{Partition: s.at(), Waited: waited, Cause: cause})
 	}
 	// Numbers at the end that no node has seen can be given again.
 	for s.win.next > s.win.head {

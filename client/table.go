@@ -22,15 +22,19 @@ type PartitionInfo struct {
 	Lineage uint32
 	Primary Member // zero if there is none at present
 	Members []Member
+	Closed  bool // it takes no new sessions and orders: its shard is new, or about to be removed
 }
 
 // table is an immutable snapshot of the routing information.
 type table struct {
 	shards  int
-	parts   []PartitionInfo // sorted by ID: the order that routing counts in
-	seeds   []string        // addresses of nodes of other shards
-	missing []int           // shards of which no partition is known
-	changed chan struct{}   // closed when a table with another epoch of a partition replaces this one
+	parts   []PartitionInfo             // sorted by ID
+	placing []wire.PartitionID          // those that take orders, sorted: the order that routing counts in
+	layout  wire.Layout                 // the latest that a node told, zero if none did
+	refused map[wire.PartitionID]uint64 // partitions that refused as closed, with the revision they did it by
+	seeds   []string                    // addresses of nodes of other shards
+	missing []int                       // shards of which no partition is known
+	changed chan struct{}               // closed when a table with another epoch of a partition replaces this one
 }
 
 func (t *table) find(id wire.PartitionID) (*PartitionInfo, bool) {
@@ -48,7 +52,13 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 	if m.NShards == 0 || m.NShards > wire.MaxShards {
 		return nil, &wire.FrameError{Type: wire.TypeTable, Field: "nShards", Value: uint64(m.NShards), Allowed: fmt.Sprintf("1..%d", wire.MaxShards)}
 	}
-	next := &table{shards: int(m.NShards), changed: t.changed}
+	next := &table{shards: int(m.NShards), changed: t.changed, layout: t.layout, refused: t.refused}
+	if m.Layout.Revision > t.layout.Revision {
+		next.layout = m.Layout
+	}
+	if next.layout.Revision != 0 {
+		next.shards = int(next.layout.Shards) // whatever a node says that does not know yet
+	}
 	known := make(map[wire.PartitionID]PartitionInfo, len(t.parts)+len(m.Parts))
 	for _, p := range t.parts {
 		known[p.ID] = p
@@ -75,7 +85,10 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 			next.missing = append(next.missing, i)
 		}
 	}
-	next.seeds = slices.Clone(t.seeds)
+	next.place(t)
+	if next.layout.Revision == t.layout.Revision || len(m.Seeds) == 0 {
+		next.seeds = slices.Clone(t.seeds) // otherwise there may be some of shards that are gone
+	}
 	for _, s := range m.Seeds {
 		addr := string(s)
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || slices.Contains(next.seeds, addr) || len(next.seeds) >= wire.MaxShards {
@@ -85,6 +98,59 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 	}
 	return next, nil
 }
+
+// place finds the partitions that take orders. Shards that were added count once
+// all of them are known, so that one change of the grid is one change of routing.
+func (t *table) place(before *table) {
+	open := t.shards
+	if t.layout.Revision != 0 {
+		open = int(t.layout.Open)
+	}
+	if was := before.open(); open > was && was > 0 && slices.ContainsFunc(t.missing, func(shard int) bool { return shard < open }) {
+		open = was
+	}
+	t.placing = make([]wire.PartitionID, 0, len(t.parts))
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.Closed = p.ID.Shard() >= open || t.refuses(p.ID)
+		if !p.Closed {
+			t.placing = append(t.placing, p.ID)
+		}
+	}
+}
+
+// open is one more than the highest shard that orders go to.
+func (t *table) open() int {
+	if len(t.placing) == 0 {
+		return 0
+	}
+	return t.placing[len(t.placing)-1].Shard() + 1
+}
+
+// refuses says whether a partition has refused as closed, and no later layout has
+// said that it is open.
+func (t *table) refuses(p wire.PartitionID) bool {
+	by, yes := t.refused[p]
+	return yes && by >= t.layout.Revision
+}
+
+// closing is the table without p among those that take orders: it refused by the
+// layout of that revision, which the table does not have yet.
+func (t *table) closing(p wire.PartitionID, revision uint64) *table {
+	next := *t
+	next.parts = slices.Clone(t.parts)
+	next.refused = map[wire.PartitionID]uint64{p: revision}
+	for q, by := range t.refused {
+		if by >= t.layout.Revision && (q != p || by > revision) {
+			next.refused[q] = by
+		}
+	}
+	next.place(t)
+	return &next
+}
+
+// removed says whether an order may have been in a shard that is gone.
+func (t *table) removed() bool { return t.layout.Removed > 0 }
 
 func infoOf(p *wire.TablePart) PartitionInfo {
 	info := PartitionInfo{ID: p.Partition, Epoch: p.Epoch, Lineage: p.Lineage}

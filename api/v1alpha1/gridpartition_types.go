@@ -3,6 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // GridPartitionSpec says which partition this is. The operator writes it; nobody else has to.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".admission",rule="!has(oldSelf.admission) || oldSelf.admission != 'Retired' || has(self.admission) && self.admission == 'Retired'",messageExpression="'%s after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew'.format([has(self.admission) ? self.admission : 'nothing'])"
 type GridPartitionSpec struct {
 	// gridRef names the OrderGrid in the same namespace that this partition belongs to.
 	// +required
@@ -57,6 +59,60 @@ type GridPartitionSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
+
+	// admission says whether the partition takes new sessions and new orders: Open (or nothing) does; Draining does not,
+	// and lets its clients find out what became of those they sent; Retired neither, for good: its orders are
+	// downstream, or given up, and its pods are being removed.
+	// +optional
+	Admission PartitionAdmission `json:"admission,omitempty"`
+
+	// layout is which shards of the grid take orders; grid nodes hand it to clients. admission is part of the same
+	// decision.
+	// +optional
+	Layout *GridLayout `json:"layout,omitempty"`
+}
+
+// PartitionAdmission says whether a partition takes new sessions and orders.
+//
+// +kubebuilder:validation:Enum=Open;Draining;Retired
+type PartitionAdmission string
+
+const (
+	// AdmissionOpen takes orders.
+	AdmissionOpen PartitionAdmission = "Open"
+	// AdmissionDraining takes none, and answers everything else.
+	AdmissionDraining PartitionAdmission = "Draining"
+	// AdmissionRetired never takes any again.
+	AdmissionRetired PartitionAdmission = "Retired"
+)
+
+// GridLayout is which shards of a grid there are, and which of them take orders.
+//
+// +kubebuilder:validation:XValidation:rule="self.open <= self.shards",messageExpression="'open is %d of %d shards; the shards that take orders are the first of those there are'.format([self.open, self.shards])"
+type GridLayout struct {
+	// revision rises with every change of the layout.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int64 `json:"revision"`
+
+	// shards is the number of shards that clients can ask, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	Shards int32 `json:"shards"`
+
+	// open is the number of shards that take new sessions and orders, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	Open int32 `json:"open"`
+
+	// removed is how many shards have been removed from the grid so far. Where it is not 0, an order that is not found may
+	// have been in one of them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	Removed int32 `json:"removed,omitempty"`
 }
 
 // GridReference names an OrderGrid in the same namespace.

@@ -16,14 +16,14 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !(has(self.resources.requests) && 'cpu' in self.resources.requests || has(self.resources.limits) && 'cpu' in self.resources.limits)",messageExpression="'cpu is given twice: spec.placement.cpu.policy Exclusive makes the request and the limit %d cores; remove cpu from spec.resources, or set policy to Shared'.format([has(self.placement.cpu.cores) ? self.placement.cpu.cores : 0])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !has(self.resources.requests) || !has(self.resources.limits) || !('memory' in self.resources.requests) || !('memory' in self.resources.limits) || quantity(string(self.resources.requests['memory'])).compareTo(quantity(string(self.resources.limits['memory']))) == 0",messageExpression="'requests.memory: %s is not limits.memory %s, but only a pod whose requests are its limits gets processors of its own (spec.placement.cpu.policy Exclusive); give both the same, or one of them'.format([self.resources.requests['memory'], self.resources.limits['memory']])"
 // +kubebuilder:validation:XValidation:fieldPath=".fabric",rule="has(self.fabric) == has(oldSelf.fabric) && (!has(self.fabric) || self.fabric.network == oldSelf.fabric.network)",message="changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards >= oldSelf.shards || has(self.scaleIn.policy) && self.scaleIn.policy == 'DiscardOrders' || self.writeBehind.sink == 'File' && has(self.writeBehind.file) && self.writeBehind.file.volume == 'PersistentVolumeClaim' && self.writeBehind.file.whenDeleted == 'Retain'",messageExpression="'%d is fewer than %d, and what the removed shards hold would be lost: %s; keep %d, or give those orders up with spec.scaleIn.policy DiscardOrders'.format([self.shards, oldSelf.shards, self.writeBehind.sink != 'File' ? 'spec.writeBehind.sink Hold has them in memory only' : has(self.writeBehind.file) && self.writeBehind.file.volume == 'PersistentVolumeClaim' ? 'spec.writeBehind.file.whenDeleted Delete takes the files of a shard with it' : 'spec.writeBehind.file.volume EmptyDir goes with the pods', oldSelf.shards])"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
-	// Shards may be added later; the number may not fall.
+	// It may change while the grid runs. A shard is removed only once its orders are downstream, see scaleIn.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
-	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",messageExpression="'%s is fewer than %d: a shard that holds orders cannot be removed; keep at least %d, or create a smaller OrderGrid and move the traffic'.format([self, oldSelf, oldSelf])"
 	Shards int32 `json:"shards,omitempty"`
 
 	// replicas is the number of copies of every order, the primary's included, each on a grid node of its own.
@@ -94,6 +94,11 @@ type OrderGridSpec struct {
 	// added to a running grid, taken away, or exchanged for another network.
 	// +optional
 	Fabric *FabricSpec `json:"fabric,omitempty"`
+
+	// scaleIn says when a shard that shards no longer asks for is removed.
+	// +optional
+	// +kubebuilder:default={policy: "WhenDownstream", keepDrained: "30s"}
+	ScaleIn ScaleInSpec `json:"scaleIn,omitempty,omitzero"`
 
 	// updateStrategy says how a change that needs new pods reaches them.
 	// +optional
@@ -283,6 +288,22 @@ type OrderGridStatus struct {
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
 
+	// openShards is the number of shards that take new orders.
+	// +optional
+	OpenShards int32 `json:"openShards,omitempty"`
+
+	// leaving are the shards that spec.shards no longer asks for, the highest last.
+	// +optional
+	// +listType=map
+	// +listMapKey=shard
+	// +kubebuilder:validation:MaxItems=256
+	Leaving []LeavingShard `json:"leaving,omitempty"`
+
+	// selector matches the grid's pods, for those who scale by spec.shards.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Selector string `json:"selector,omitempty"`
+
 	// pods is the number of the grid's pods.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
@@ -331,6 +352,10 @@ type PartitionSummary struct {
 	// +optional
 	Lineage int64 `json:"lineage,omitempty"`
 
+	// admission is Draining or Retired while the shard of the partition is being removed; empty: it takes orders.
+	// +optional
+	Admission PartitionAdmission `json:"admission,omitempty"`
+
 	// inSync is the number of complete copies.
 	// +optional
 	InSync int32 `json:"inSync,omitempty"`
@@ -347,6 +372,7 @@ type PartitionSummary struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.shards,statuspath=.status.shards,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=og,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Shards",type=integer,JSONPath=".spec.shards"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyShards"

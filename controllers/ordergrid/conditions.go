@@ -32,6 +32,9 @@ const (
 	reasonNameTaken          = "NameTaken"
 	reasonApplyRefused       = "ApplyRefused"
 	reasonRecordLost         = "PartitionRecordLost"
+	reasonAddingShards       = "AddingShards"
+	reasonRemovingShards     = "RemovingShards"
+	reasonDrainRefused       = "DrainRefused"
 )
 
 // judgement is the value of a condition; empty where it does not apply.
@@ -119,6 +122,9 @@ func judgeProgressing(o *observation) judgement {
 	if o.roll != nil && o.roll.missed != "" {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", o.roll, o.roll.missed, adviceMissed)}
 	}
+	if reason, message := o.scale.underWay(); reason != "" {
+		return judgement{metav1.ConditionTrue, reason, message + o.podTrouble()}
+	}
 	if o.roll != nil && o.roll.outdated > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdating, o.roll.String()}
 	}
@@ -137,6 +143,9 @@ func judgeProgressing(o *observation) judgement {
 func judgeStalled(o *observation) judgement {
 	if o.stall != nil {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
+	}
+	if o.scale.refused != "" {
+		return judgement{metav1.ConditionTrue, reasonDrainRefused, o.scale.refused}
 	}
 	if o.roll != nil && len(o.roll.stuck) > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",

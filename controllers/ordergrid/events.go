@@ -12,6 +12,10 @@ import (
 // Reasons of events that are not the reason of a condition.
 const (
 	eventShardCreated   = "ShardCreated"
+	eventShardOpened    = "ShardOpened"
+	eventShardDraining  = "ShardDraining"
+	eventShardDrained   = "ShardDrained"
+	eventShardRemoved   = "ShardRemoved"
 	eventPrimaryChanged = "PrimaryChanged"
 	eventNewLineage     = "NewLineage"
 	eventPodReplaced    = "ReplacingPod"

@@ -213,8 +213,13 @@ func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding,
 	return nil
 }
 
-// partitions of the grid, from the cache or from the API server.
+// partitions of the grid, from the cache or from the API server, without those of shards that are being removed.
 func (r *Reconciler) partitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
+	list, err := r.allPartitions(ctx, from, grid)
+	return dropRetired(list), err
+}
+
+func (r *Reconciler) allPartitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
 	var list api.GridPartitionList
 	if err := r.list(ctx, from, grid, &list, client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
 		return nil, fmt.Errorf("list GridPartitions: %w", err)

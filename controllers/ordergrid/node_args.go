@@ -23,7 +23,6 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--grid", grid.Name,
 		"--namespace", grid.Namespace,
 		"--shard", fmt.Sprint(shard),
-		"--shards", fmt.Sprint(spec.Shards),
 		"--replicas", fmt.Sprint(spec.Replicas),
 		"--pod", "$(POD_NAME)",
 		"--listen", fmt.Sprintf(":%d", api.DataPort),
@@ -56,9 +55,8 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}
-	if seeds := otherShards(grid, shard); len(seeds) > 0 {
-		args = append(args, "--seeds", strings.Join(seeds, ","))
-	}
+	// How many shards there are stands in the records: a change needs no other pods.
+	args = append(args, "--seed-pattern", seedPattern(grid))
 	return args
 }
 
@@ -96,13 +94,7 @@ func prefault(grid *api.OrderGrid) *resource.Quantity {
 	return resource.NewQuantity(min(orders, usualPrefault), resource.BinarySI)
 }
 
-// otherShards are the addresses at which the other shards tell their part of the partition table.
-func otherShards(grid *api.OrderGrid, shard int32) []string {
-	var seeds []string
-	for other := range grid.Spec.Shards {
-		if other != shard {
-			seeds = append(seeds, fmt.Sprintf("%s.%s.svc:%d", api.ShardName(grid.Name, other), grid.Namespace, api.DataPort))
-		}
-	}
-	return seeds
+// seedPattern is the address at which a shard tells its part of the partition table, for any number in place of %d.
+func seedPattern(grid *api.OrderGrid) string {
+	return fmt.Sprintf("%s-s%%d.%s.svc:%d", grid.Name, grid.Namespace, api.DataPort)
 }

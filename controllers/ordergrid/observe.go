@@ -17,6 +17,7 @@ type observation struct {
 	partitions   []api.GridPartition // those of spec, by shard and index
 	statefulSets []appsv1.StatefulSet
 	pods         []corev1.Pod // by name
+	scale        *scale
 	stall        *stall
 	findings     map[string]*finding // by partition
 	roll         *rollPlan           // nil while the operator has no pod to replace
@@ -126,19 +127,32 @@ func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSu
 	list := make([]api.PartitionSummary, 0, len(o.partitions))
 	there := make(map[string]bool, len(o.partitions))
 	for _, p := range o.partitions {
-		s := api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, InSync: int32(len(p.Status.InSync)), Problem: o.problem(&p)}
+		s := api.PartitionSummary{Name: p.Name, Admission: closedAdmission(&p), Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, InSync: int32(len(p.Status.InSync)), Problem: o.problem(&p)}
 		if p.Status.Primary != nil {
 			s.Primary = p.Status.Primary.PodName
 		}
 		list = append(list, s)
 		there[p.Name] = true
 	}
+	for i := range o.scale.retired { // the memory of them, until they are gone
+		p := &o.scale.retired[i]
+		list = append(list, api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, Admission: api.AdmissionRetired})
+		there[p.Name] = true
+	}
 	for _, s := range before {
-		if s.Epoch > 0 && !there[s.Name] {
+		if s.Epoch > 0 && !there[s.Name] && s.Admission != api.AdmissionRetired {
 			list = append(list, api.PartitionSummary{Name: s.Name, Epoch: s.Epoch})
 		}
 	}
 	return list
+}
+
+// closedAdmission is empty for a partition that takes orders.
+func closedAdmission(p *api.GridPartition) api.PartitionAdmission {
+	if p.Spec.Admission == api.AdmissionOpen {
+		return ""
+	}
+	return p.Spec.Admission
 }
 
 // owned reports whether the grid controls the object: of a grid of the same name that was deleted a moment ago there may

@@ -72,9 +72,6 @@ func affinity(grid *api.OrderGrid, shard int32) *corev1.Affinity {
 
 // topologySpread evens the pods of all shards out over the Kubernetes nodes.
 func topologySpread(grid *api.OrderGrid) []corev1.TopologySpreadConstraint {
-	if grid.Spec.Shards == 1 {
-		return nil
-	}
 	otherwise := corev1.ScheduleAnyway
 	if grid.Spec.Placement.ShardSpread == api.SpreadRequired {
 		otherwise = corev1.DoNotSchedule

@@ -134,17 +134,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
+	scale, err := r.planShards(ctx, grid)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	grid = scale.working(grid)
 	found, err := r.inquire(ctx, grid)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	run := &run{Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
+	run := &run{scale: scale, Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
 	stepErr := run.steps(ctx)
 	stalled, retry := classify(stepErr)
 	observed, err := r.look(ctx, r.Client, grid)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
+	observed.scale = scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
 	observed.nodesRead, observed.shortage, observed.tls = run.nodesRead, run.shortage, run.tls
 	observed.networkMissing = r.checkNetwork(ctx, observed)
@@ -180,6 +186,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.ObservedGeneration = o.grid.Generation
 	status.Shards = int32(len(o.statefulSets))
 	status.ReadyShards = o.readyShards()
+	status.OpenShards = o.scale.layout.Open
+	status.Leaving = o.scale.leaving()
+	status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: gridSelector(o.grid)})
 	status.Pods = int32(len(o.pods))
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)

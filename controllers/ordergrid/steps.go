@@ -17,6 +17,7 @@ import (
 type run struct {
 	*Reconciler
 	grid      *api.OrderGrid
+	scale     *scale
 	found     *findings
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
@@ -39,6 +40,8 @@ func (r *run) steps(ctx context.Context) error {
 		r.applyAuthorization,
 		r.applyNetworkPolicy,
 		r.applyShards,
+		r.drainShards,
+		r.removeShards,
 		r.replaceLost,
 		r.rollPods,
 	} {
@@ -76,12 +79,17 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				return err
 			}
 			record := partition(r.grid, shard, index, asked)
+			var now *api.GridPartition
+			if f != nil {
+				now = f.record
+			}
+			r.scale.tell(record, now)
 			if err := r.refuseToForget(ctx, record); err != nil {
 				return err
 			}
 			if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
-				if apierrors.IsInvalid(err) && asked.acceptDataLossEpoch != 0 {
-					return &movedError{err} // the epoch has moved since it was read
+				if apierrors.IsInvalid(err) && (asked.acceptDataLossEpoch != 0 || r.scale.leaves(shard)) {
+					return &movedError{err} // the epoch has moved, or the partition was retired, since it was read
 				}
 				return err
 			}
@@ -108,7 +116,7 @@ func (e *recordLostError) Error() string {
 func (r *run) refuseToForget(ctx context.Context, record *api.GridPartition) error {
 	var seen int64
 	for _, p := range r.grid.Status.Partitions {
-		if p.Name == record.Name {
+		if p.Name == record.Name && p.Admission != api.AdmissionRetired { // one that was retired may go
 			seen = p.Epoch
 		}
 	}

@@ -38,6 +38,28 @@ type Spec struct {
 	// ReassertChangeID is the change id of the configuration that a person says is
 	// the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
+
+	// Admission says whether the partition takes new sessions and orders: AdmissionOpen, AdmissionDraining,
+	// AdmissionRetired. "": open.
+	Admission string `json:"admission,omitempty"`
+	// Layout is which shards of the grid take orders; Admission is part of the same decision.
+	Layout Layout `json:"layout,omitzero"`
+}
+
+// Values of Spec.Admission. A partition that drains or is retired takes no new
+// session and no new order; one that is retired never will again.
+const (
+	AdmissionOpen     = "Open"
+	AdmissionDraining = "Draining"
+	AdmissionRetired  = "Retired"
+)
+
+// Layout is which shards of a grid there are, and which take orders.
+type Layout struct {
+	Revision uint64 `json:"revision"`          // rises with every change; 0: nothing is said
+	Shards   int    `json:"shards"`            // that clients can ask, from 0
+	Open     int    `json:"open"`              // of those, that take orders, from 0
+	Removed  int    `json:"removed,omitempty"` // how often a shard was removed
 }
 
 // Record is the configuration of a partition as the arbiter holds it.

@@ -96,7 +96,14 @@ func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool)
 		})
 		return
 	}
+	n.observeLayout(p, &rec.Spec)
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
+	switch closed := p.replica.Status().Closed; {
+	case !closed:
+		p.closedAt = 0
+	case p.closedAt == 0:
+		p.closedAt = n.loop.Clock().Mono()
+	}
 }
 
 func recordOf(name string, c *replica.Config) arbiter.Record {
@@ -117,7 +124,8 @@ func arbiterMember(m replica.Member) arbiter.Member {
 func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
 		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, PreferredPod: rec.Spec.PreferredPod,
-		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID}
+		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID,
+		Admission: admissionOf(&rec.Spec), AdmissionRevision: rec.Spec.Layout.Revision}
 	if rec.Lineage > math.MaxUint32 {
 		return nil, errors.New("record: lineage is over 4294967295")
 	}

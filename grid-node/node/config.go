@@ -35,6 +35,10 @@ type Config struct {
 	FabricOnly bool
 	Peers      []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
 	Seeds      []string // "host:port", one node or service per other shard, handed to clients
+	// SeedPattern is "host:port" with %d for a shard's number: where each of the shards
+	// that the partitions' records speak of is found. Shards is then what holds until a
+	// record has said so; default Shard+1.
+	SeedPattern string
 
 	// LeasedReads lets a primary answer leased reads at once. Its price: after a
 	// primary's death its backup has to wait the lease out (about 225 ms) before it
@@ -97,6 +101,9 @@ const (
 
 // fill sets defaults and checks every field; the error names all that is wrong.
 func (c *Config) fill() error {
+	if c.SeedPattern != "" {
+		setDefault(&c.Shards, c.Shard+1)
+	}
 	setDefault(&c.Shards, 1)
 	setDefault(&c.Replicas, 2)
 	setDefault(&c.Partitions, c.Replicas)
@@ -174,7 +181,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkRetention(), c.checkTLS(), c.checkAccess())...)
+	return errors.Join(append(errs, c.checkRetention(), c.checkTLS(), c.checkAccess(), c.checkSeedPattern())...)
 }
 
 func (c *Config) checkRetention() error {

@@ -52,6 +52,9 @@ func (n *Node) drain() {
 			if p.recordGone {
 				n.recordSeen(p, arbiter.ErrNotFound)
 			}
+			if p.retired {
+				n.stop(p, "it is retired")
+			}
 		}
 	})
 	poll, records := time.NewTicker(drainPoll), time.NewTicker(recordPoll)

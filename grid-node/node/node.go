@@ -53,6 +53,7 @@ type Node struct {
 	alarms    alarmLog
 	dog       *watchdog
 	stopping  bool          // a drain has begun
+	layout    wire.Layout   // which shards take orders; zero until a record says so
 	hurry     chan struct{} // closed: wait for nobody
 	hurryOnce sync.Once
 	registry  *metrics.Registry

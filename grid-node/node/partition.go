@@ -32,6 +32,8 @@ type partition struct {
 	drained    bool
 	ended      bool   // the replica takes nothing any more
 	recordGone bool   // the arbiter said so last
+	closedAt   int64  // Mono since when it takes no new orders, 0 while it does
+	retired    bool   // the record says so: nothing is left to hand over to
 	stopped    bool   // EventStop was given, to this incarnation and those after it
 	committed  uint64 // last ActionCommitted
 	orderAt    int64  // Mono at which this node, as primary, last saw an order committed

@@ -30,7 +30,7 @@ func writePage(w http.ResponseWriter, v any) {
 }
 
 func (n *Node) status() nodestatus.Node {
-	s := nodestatus.Node{Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Stopping: n.stopping}
+	s := nodestatus.Node{LayoutRevision: n.layout.Revision, Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Stopping: n.stopping}
 	if replica.Faulty {
 		dropped, every := replica.Dropped()
 		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
@@ -40,6 +40,10 @@ func (n *Node) status() nodestatus.Node {
 		ps := nodestatus.Partition{
 			Record: p.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
 			Role: r.Role.String(), Suspended: r.Suspended, Draining: r.Draining, InSync: []string{}, LastSeq: r.LastSeq, CommitSeq: r.CommitSeq,
+			Closed: r.Closed, AdmissionRevision: r.AdmissionRevision, CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
+		}
+		if p.closedAt != 0 && r.Closed {
+			ps.ClosedForNs = n.loop.Clock().Mono() - p.closedAt
 		}
 		if c := r.Config; c != nil {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID

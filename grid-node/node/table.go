@@ -15,9 +15,9 @@ func (n *Node) answerTable(l *link, frame []byte) error {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.cfg.Shards)}
-	for _, s := range n.cfg.Seeds {
-		t.Seeds = append(t.Seeds, []byte(s))
+	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Seeds: n.seeds()}
+	if l.version >= wire.VersionLayout {
+		t.Layout = n.layout
 	}
 	for _, p := range n.parts {
 		t.Parts = append(t.Parts, p.tablePart())
@@ -108,13 +108,13 @@ func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
-	if id.Shard() < n.cfg.Shards && id.Shard() != n.cfg.Shard {
+	if id.Shard() < n.shards() && id.Shard() != n.cfg.Shard {
 		// Another shard's: its nodes are in the table, not here.
 		n.counters.Redirects++
 		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}))
 		return nil
 	}
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,
-		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, n.cfg.Shards, n.cfg.Shard, len(n.parts))}))
+		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, n.shards(), n.cfg.Shard, len(n.parts))}))
 	return nil
 }

@@ -15,7 +15,7 @@ func (r *Replica) eventConfig(c *Config, fresh bool) {
 		r.watchAt = r.now.Mono
 	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {
 		bare := *c
-		bare.Replicas, bare.MinInSync, bare.PreferredPod = 0, 0, ""
+		bare.Replicas, bare.MinInSync, bare.PreferredPod, bare.Admission = 0, 0, "", AdmissionUnknown
 		c = &bare
 		r.askConfig()
 	}
@@ -102,6 +102,9 @@ func (r *Replica) observeSpec(c *Config) {
 		if r.opt.Preferred = c.PreferredPod == r.self.Pod(); r.opt.Preferred {
 			r.claimAt = min(r.claimAt, r.now.Mono)
 		}
+	}
+	if c.Admission != AdmissionUnknown {
+		r.closed, r.admissionRevision = c.Admission == AdmissionClosed, c.AdmissionRevision
 	}
 	r.observeDecisions(c)
 }

@@ -38,5 +38,6 @@ const (
 	mutFreeUndrained
 	mutFreeUncommitted
 	mutSnapshotBare
+	mutClosedTakesOrders
 	mutants
 )

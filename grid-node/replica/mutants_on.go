@@ -50,6 +50,7 @@ var mutantList = [mutants]Mutant{
 	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},
 	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
+	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
 }
 
 // Mutants lists all variants; the first is the protocol as it is.

@@ -52,12 +52,14 @@ type Replica struct {
 	stopping bool // EventStop came
 	drained  bool
 
-	preferredPod string  // that should be primary, "" if unknown
-	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
-	reassert     string  // change id that a person declared true, "" if none
-	regressed    *Config // what the arbiter shows, when it is older than cfg
-	logged       logCheck
-	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
+	preferredPod      string // that should be primary, "" if unknown
+	closed            bool   // new sessions and new orders are refused: see AdmissionClosed
+	admissionRevision uint64
+	acceptLoss        uint64  // epoch whose loss a person accepted, 0 if none
+	reassert          string  // change id that a person declared true, "" if none
+	regressed         *Config // what the arbiter shows, when it is older than cfg
+	logged            logCheck
+	lossTold          uint64 // epoch for which AlarmLossSuspected was raised
 }
 
 // primaryState is used in RolePrimary only.
@@ -322,7 +324,8 @@ func (r *Replica) Status() Status {
 	base, _ := r.store.Base()
 	s := Status{
 		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg,
-		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, FreedSeq: base, Sessions: len(r.sessions.byID),
+		Closed: r.closed, AdmissionRevision: r.admissionRevision,
+		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, DataSeq: r.cursor.dataSeq, FreedSeq: base, Sessions: len(r.sessions.byID),
 	}
 	if r.role == RolePrimary {
 		s.InFlight = int(last - r.commit)

@@ -179,6 +179,8 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 	last, _ := r.store.Last()
 	slot, evict, ok := r.sessions.choose(r.commit)
 	switch {
+	case r.closed:
+		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodePartitionClosed, 0, r.admissionRevision, closedText)
 	case r.stopping:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeDraining, 0, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:

@@ -14,6 +14,29 @@ type Table struct {
 	NShards uint16
 	Seeds   [][]byte // "host:port", one per other shard
 	Parts   []TablePart
+	Layout  Layout // since version 2; zero: the node knows of none
+}
+
+// Layout is which shards of a grid take orders. It changes while clients are
+// connected; of two the one with the higher revision counts. The zero value says
+// nothing: then Table.NShards shards all do.
+type Layout struct {
+	Revision uint64 // rises with every change
+	Shards   uint16 // shards that can be asked, 0..Shards-1
+	Open     uint16 // those of them that take new sessions and orders, 0..Open-1
+	Removed  uint16 // how often a shard was removed so far: orders that it held are downstream, if anywhere
+}
+
+const tableLayoutSize = 14
+
+func (l *Layout) check() error {
+	switch {
+	case l.Shards == 0 || l.Shards > MaxShards:
+		return &FrameError{Type: TypeTable, Field: "layout.shards", Value: uint64(l.Shards), Allowed: "1..4096"}
+	case l.Open == 0 || l.Open > l.Shards:
+		return &FrameError{Type: TypeTable, Field: "layout.open", Value: uint64(l.Open), Allowed: "1..layout.shards"}
+	}
+	return nil
 }
 
 // TablePart is one partition of a Table. Members[:NInSync] are in sync; the
@@ -50,6 +73,9 @@ func AppendTable(dst []byte, m *Table) []byte {
 			size += size8(mb.Address) + size8(mb.Member)
 		}
 	}
+	if m.Layout.Revision != 0 {
+		size += tableLayoutSize
+	}
 	dst, f := begin(dst, TypeTable, 0, 0, size)
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint16(f[16:], m.NShards)
@@ -61,6 +87,12 @@ func AppendTable(dst []byte, m *Table) []byte {
 	}
 	for i := range m.Parts {
 		b = putTablePart(b, &m.Parts[i])
+	}
+	if m.Layout.Revision != 0 {
+		le.PutUint64(b, m.Layout.Revision)
+		le.PutUint16(b[8:], m.Layout.Shards)
+		le.PutUint16(b[10:], m.Layout.Open)
+		le.PutUint16(b[12:], m.Layout.Removed)
 	}
 	return dst
 }
@@ -104,13 +136,28 @@ func DecodeTable(f []byte, m *Table) error {
 		m.Parts = make([]TablePart, nParts)
 	}
 	m.Parts = m.Parts[:nParts]
+	var err error
 	for i := range m.Parts {
-		var err error
 		if b, err = cutTablePart(b, &m.Parts[i]); err != nil {
 			return err
 		}
 	}
+	if m.Layout, b, err = cutLayout(b); err != nil {
+		return err
+	}
 	return done(b, TypeTable)
+}
+
+// cutLayout takes what a node of version 1 does not send.
+func cutLayout(b []byte) (l Layout, rest []byte, err error) {
+	if len(b) != tableLayoutSize {
+		return l, b, nil
+	}
+	l = Layout{Revision: le.Uint64(b), Shards: le.Uint16(b[8:]), Open: le.Uint16(b[10:]), Removed: le.Uint16(b[12:])}
+	if l.Revision == 0 {
+		return l, nil, &FrameError{Type: TypeTable, Field: "layout.revision", Allowed: "1 or more"}
+	}
+	return l, nil, l.check()
 }
 
 func cutTablePart(b []byte, p *TablePart) (rest []byte, err error) {

@@ -10,6 +10,9 @@ const VersionSinks = 2
 // VersionTokens is the first version with Authenticate.
 const VersionTokens = 2
 
+// VersionLayout is the first version whose tables have a Layout.
+const VersionLayout = 2
+
 // since is the version from which on a client may send a request.
 func since(t Type) uint16 {
 	switch t {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // SetSpec changes the spec of a record, as a person does with kubectl: change
@@ -43,6 +44,21 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
 	case len(next.PreferredPod) > 63 || strings.ContainsAny(next.PreferredPod, "/ \t\n\"\\"):
 		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
+	}
+	return checkAdmission(old, next)
+}
+
+func checkAdmission(old, next arbiter.Spec) error {
+	switch next.Admission {
+	case "", arbiter.AdmissionOpen, arbiter.AdmissionDraining, arbiter.AdmissionRetired:
+	default:
+		return arbiter.Refused("admission: value %.80q, allowed: %s, %s, %s", next.Admission, arbiter.AdmissionOpen, arbiter.AdmissionDraining, arbiter.AdmissionRetired)
+	}
+	if old.Admission == arbiter.AdmissionRetired && next.Admission != arbiter.AdmissionRetired {
+		return arbiter.Refused("admission: value %q after %s, allowed: %s; its orders are about to leave memory", next.Admission, arbiter.AdmissionRetired, arbiter.AdmissionRetired)
+	}
+	if l := next.Layout; l != (arbiter.Layout{}) && (l.Revision == 0 || l.Shards < 1 || l.Shards > wire.MaxShards || l.Open < 1 || l.Open > l.Shards || l.Removed < 0) {
+		return arbiter.Refused("layout: value %+v, allowed: a revision of 1 or more, 1..%d shards, of which 1 or more are open", l, wire.MaxShards)
 	}
 	return nil
 }
