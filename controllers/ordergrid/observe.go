@@ -17,7 +17,7 @@ type observation struct {
 	partitions   []api.GridPartition // those of spec, by shard and index
 	statefulSets []appsv1.StatefulSet
 	pods         []corev1.Pod // by name
-	scale        *scale
+	scale        scale
 	stall        *stall
 	findings     map[string]*finding // by partition
 	roll         *rollPlan           // nil while the operator has no pod to replace

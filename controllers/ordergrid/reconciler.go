@@ -150,7 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
-	observed.scale = scale
+	observed.scale = *scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
 	observed.nodesRead, observed.shortage, observed.tls = run.nodesRead, run.shortage, run.tls
 	observed.networkMissing = r.checkNetwork(ctx, observed)
