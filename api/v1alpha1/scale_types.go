@@ -42,10 +42,10 @@ type LeavingShard struct {
 	// +kubebuilder:validation:Minimum=0
 	Shard int32 `json:"shard"`
 
-	// phase is Draining (it takes no new orders) or Removing (its objects are being deleted, for good).
+	// stage is Draining (it takes no new orders) or Removing (its objects are being deleted, for good).
 	// +required
 	// +kubebuilder:validation:Enum=Draining;Removing
-	Phase LeavingPhase `json:"phase"`
+	Stage LeavingStage `json:"stage"`
 
 	// ordersLeft is how many log entries its sink does not hold yet, all partitions together, as its primaries said last.
 	// +optional
@@ -57,12 +57,12 @@ type LeavingShard struct {
 	WaitsFor string `json:"waitsFor,omitempty"`
 }
 
-// LeavingPhase is how far a shard that leaves has come.
-type LeavingPhase string
+// LeavingStage is how far a shard that leaves has come.
+type LeavingStage string
 
 const (
 	// LeavingDraining can be taken back.
-	LeavingDraining LeavingPhase = "Draining"
+	LeavingDraining LeavingStage = "Draining"
 	// LeavingRemoving cannot.
-	LeavingRemoving LeavingPhase = "Removing"
+	LeavingRemoving LeavingStage = "Removing"
 )

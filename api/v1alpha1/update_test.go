@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
@@ -55,7 +58,10 @@ func TestGridUpdates(t *testing.T) {
 		{"another minInSync", func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
 		{"more memory", func(s *api.OrderGridSpec) { s.Memory = resource.MustParse("2Gi") }, ""},
 		{"another timing", func(s *api.OrderGridSpec) { s.Timing.Grace.Duration = time.Second }, ""},
-		{"fewer shards", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2: 2 is fewer than 3: a shard that holds orders cannot be removed; keep at least 3, or create a smaller OrderGrid and move the traffic"},
+		{"fewer shards with nothing downstream", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.sink Hold has them in memory only; keep 3, or give those orders up with spec.scaleIn.policy DiscardOrders"},
+		{"fewer shards whose orders are given up", func(s *api.OrderGridSpec) { s.Shards, s.ScaleIn.Policy = 2, api.ScaleInDiscardOrders }, ""},
+		{"no shards", func(s *api.OrderGridSpec) { s.Shards = -1 }, "-1 is out of range; allowed are 1 to 256"},
+		{"a short look at the drained", func(s *api.OrderGridSpec) { s.ScaleIn.KeepDrained.Duration = time.Millisecond }, "1ms is not a duration from 1s to 24h; write it as 30s or 5m"},
 		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, "spec.replicas: Invalid value: 3: 3 differs from 2: the number of copies of a running grid cannot be changed; keep 2, or create a second OrderGrid with 3 and move the traffic"},
 		{"a fabric", func(s *api.OrderGridSpec) {
 			s.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "fabric"}}
@@ -73,6 +79,48 @@ func TestGridUpdates(t *testing.T) {
 			checkRefusal(t, cl.Update(t.Context(), grid), test.refuse)
 		})
 	}
+}
+
+// TestShardsFall: a shard may go where its orders are kept by files that outlive it, also through the scale subresource.
+func TestShardsFall(t *testing.T) {
+	cl := newClient(t)
+	for _, test := range []struct {
+		name   string
+		file   api.FileSinkSpec
+		refuse string
+	}{
+		{"files that outlive it", api.FileSinkSpec{Volume: api.SinkVolumeClaim}, ""},
+		{"files that go with its pods", api.FileSinkSpec{}, "2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.file.volume EmptyDir goes with the pods; keep 3"},
+		{"files that go with its objects", api.FileSinkSpec{Volume: api.SinkVolumeClaim, WhenDeleted: api.ClaimDelete}, "2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.file.whenDeleted Delete takes the files of a shard with it; keep 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "fall-", Namespace: "default"},
+				Spec: api.OrderGridSpec{Shards: 3, WriteBehind: api.WriteBehindSpec{Sink: api.SinkFile, File: &test.file}}}
+			if err := cl.Create(t.Context(), grid); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cl.Delete(t.Context(), grid) }()
+			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+			checkRefusal(t, cl.SubResource("scale").Update(t.Context(), grid, client.WithSubResourceBody(scale)), test.refuse)
+		})
+	}
+}
+
+// TestRetiredStays: a partition whose pods are being removed never takes orders again.
+func TestRetiredStays(t *testing.T) {
+	cl := newClient(t)
+	gp := newPartition(t, cl)
+	set := func(a api.PartitionAdmission) error {
+		gp.Spec.Admission = a
+		return cl.Update(t.Context(), gp)
+	}
+	for _, a := range []api.PartitionAdmission{api.AdmissionOpen, api.AdmissionDraining, api.AdmissionOpen, "", api.AdmissionDraining, api.AdmissionRetired} {
+		checkRefusal(t, set(a), "")
+	}
+	checkRefusal(t, set(api.AdmissionOpen), "Open after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew")
+	checkRefusal(t, set(""), "nothing after Retired")
+	gp.Spec.Admission, gp.Spec.Layout = api.AdmissionRetired, &api.GridLayout{Revision: 1, Shards: 2, Open: 3}
+	checkRefusal(t, cl.Update(t.Context(), gp), "open is 3 of 2 shards")
 }
 
 // TestProbeSpecIsFixed: a result belongs to the spec it was measured with.

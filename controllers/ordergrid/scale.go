@@ -200,7 +200,7 @@ func (s *scale) underWay() (reason, message string) {
 	var parts []string
 	for _, l := range s.leaving() {
 		reason = reasonRemovingShards
-		text := fmt.Sprintf("shard %d: %s", l.Shard, strings.ToLower(string(l.Phase)))
+		text := fmt.Sprintf("shard %d: %s", l.Shard, strings.ToLower(string(l.Stage)))
 		if l.OrdersLeft != nil && *l.OrdersLeft > 0 {
 			text += fmt.Sprintf(", %d entries are not downstream", *l.OrdersLeft)
 		}
@@ -229,7 +229,7 @@ func (s *scale) underWay() (reason, message string) {
 // leaving lists the shards on their way out for status.
 func (s *scale) leaving() (list []api.LeavingShard) {
 	for shard := max(s.wanted, s.layout.Open); shard < s.shards; shard++ {
-		l := api.LeavingShard{Shard: shard, Phase: api.LeavingDraining, WaitsFor: truncate(s.waitsFor[shard], 1024)}
+		l := api.LeavingShard{Shard: shard, Stage: api.LeavingDraining, WaitsFor: truncate(s.waitsFor[shard], 1024)}
 		if left, known := s.left[shard]; known {
 			l.OrdersLeft = &left
 		}
@@ -237,7 +237,7 @@ func (s *scale) leaving() (list []api.LeavingShard) {
 	}
 	for i := len(s.removing) - 1; i >= 0; i-- {
 		shard := s.removing[i]
-		list = append(list, api.LeavingShard{Shard: shard, Phase: api.LeavingRemoving, WaitsFor: truncate(s.waitsFor[shard], 1024)})
+		list = append(list, api.LeavingShard{Shard: shard, Stage: api.LeavingRemoving, WaitsFor: truncate(s.waitsFor[shard], 1024)})
 	}
 	return list
 }
