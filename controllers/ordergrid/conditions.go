@@ -225,8 +225,31 @@ func trouble(pod *corev1.Pod) string {
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ") + crash(&c)
+		}
+		if text := crash(&c); text != "" && !c.Ready {
+			return strings.TrimPrefix(text, "; ")
 		}
 	}
 	return ""
+}
+
+// crash says how a container ended the last time: its exit code, and the last line it wrote.
+func crash(c *corev1.ContainerStatus) string {
+	t := c.State.Terminated
+	if t == nil {
+		t = c.LastTerminationState.Terminated
+	}
+	if t == nil || t.ExitCode == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; %s ended with exit code %d", c.Name, t.ExitCode)
+	if c.RestartCount > 0 {
+		text += fmt.Sprintf(", restarts: %d", c.RestartCount)
+	}
+	lines := strings.Split(strings.TrimSpace(t.Message), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		text += ", its last words: " + truncate(last, 160)
+	}
+	return text
 }

@@ -75,6 +75,8 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		// may hold the last copy.
 		LivenessProbe:  probe("/healthz", 10, 6),
 		ReadinessProbe: probe("/readyz", 2, 2),
+		// What a process says that cannot start is quoted where a person looks first: in the conditions.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),
 			ReadOnlyRootFilesystem:   ptr.To(true),

@@ -100,6 +100,16 @@ func TestPlanRoll(t *testing.T) {
 			o.renew("rtd-s0-1", 11*time.Minute, false)
 			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
 		}, "", "pod rtd-s0-1, made from the present template, is not in sync after 10m0s (ImagePullBackOff: no such image)", 0},
+		{"stuck, between two restarts", func(o *observation) {
+			o.renew("rtd-s0-1", 11*time.Minute, false)
+			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "grid-node", RestartCount: 3, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Message: "usage: grid-node\nunknown flag: --shard\n"}}}}
+		}, "", "is not in sync after 10m0s (grid-node ended with exit code 2, restarts: 3, its last words: unknown flag: --shard)", 0},
+		{"stuck, held back after a crash", func(o *observation) {
+			o.renew("rtd-s0-1", 11*time.Minute, false)
+			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "grid-node", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}}}}
+		}, "", "(CrashLoopBackOff: back-off; grid-node ended with exit code 2, restarts: 3)", 0},
 		{"a replaced pod that worked for long has just lost its process", func(o *observation) {
 			o.renew("rtd-s0-1", time.Hour, false)
 			o.pods[1].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rollNow.Add(-time.Minute))

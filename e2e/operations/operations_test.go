@@ -34,6 +34,7 @@ func TestOperations(t *testing.T) {
 		{"rolling-update", rollingUpdate},
 		{"node-drain", nodeDrain},
 		{"bad-version", badVersion},
+		{"objective", objective},
 	} {
 		t.Run(part.name, part.run)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -39,7 +40,7 @@ func badVersion(t *testing.T) {
 	r := f.record(ctx, "bad-version", 2)
 	for _, bad := range []struct{ name, image, because string }{
 		{"an image that does not exist", "ordergrid.dev/grid-node:never-built", "ordergrid.dev/grid-node:never-built"},
-		{"an image of another program", "ordergrid.dev/order-probe:dev", "CrashLoopBackOff"},
+		{"an image of another program", "ordergrid.dev/order-probe:dev", "grid-node ended with exit code 2"},
 	} {
 		before := f.pods(ctx)
 		r.step(ctx, drill.Step{Fault: bad.name + ", and back", Type: "BadVersion", What: bad.name + ", then the old one"}, func() string {
@@ -62,5 +63,35 @@ func badVersion(t *testing.T) {
 			return fmt.Sprintf("%s never worked and was replaced again; the other pod stayed", replaced[0])
 		})
 	}
+	r.finish(ctx)
+}
+
+// objective holds an update that orders do not keep to its objective of: no pod is replaced until it is one they keep to.
+func objective(t *testing.T) {
+	ctx, f := on(t)
+	f.grow(ctx)
+	r := f.record(ctx, "objective", 2)
+	r.step(ctx, drill.Step{Type: "RollingUpdate", What: "an update held by its objective, then let go"}, func() string {
+		before := f.pods(ctx)
+		// No order is acknowledged in a microsecond.
+		f.patch(ctx, `{"podTemplate":{"metadata":{"annotations":{"example.com/restarted":"once"}}},"updateStrategy":{"objective":{"p99":"1us","errors":"0.1%","window":"5s"}}}`)
+		g := f.conditions(ctx, patience, api.ConditionProgressing+"=True/ObjectiveMissed", api.ConditionAvailable+"=True", api.ConditionRedundant+"=True")
+		said := meta.FindStatusCondition(g.Status.Conditions, api.ConditionProgressing).Message
+		t.Logf("Progressing: %s", said)
+		if !strings.Contains(said, "p99 of orders in shard 0 was ") || !strings.Contains(said, "spec.updateStrategy.objective.p99 is 1µs") {
+			t.Errorf("condition Progressing does not say figure and objective: %s", said)
+		}
+		sleep(ctx, 12*time.Second) // two windows more
+		if replaced := f.replaced(ctx, before); len(replaced) != 0 {
+			t.Errorf("pods %v were replaced although orders do not keep to the objective", replaced)
+		}
+		f.patch(ctx, `{"updateStrategy":{"objective":{"p99":"1m"}}}`)
+		f.updated(ctx, patience)
+		if replaced := f.replaced(ctx, before); len(replaced) != len(before) {
+			t.Errorf("of %d pods %v were replaced", len(before), replaced)
+			return ""
+		}
+		return "no pod was replaced while p99 was to be 1us, every pod when it was to be 1m"
+	})
 	r.finish(ctx)
 }
