@@ -25,7 +25,7 @@ ALERT    ?=
 
 export CLUSTER DEMO
 GO        := go
-VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
 PROGRAMS  := grid-node order-probe operator kubectl-ordergrid
@@ -61,17 +61,34 @@ build: ## Build the programs into bin/
 	@for p in $(PROGRAMS); do echo "build bin/$$p"; CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 .PHONY: images
-images: ## Build the container images as archives below out/images (no Docker needed)
+images: ## Build the container images as archives below out/images (no Docker needed), each with its bill of materials
 	@$(CLUSTERCTL) image build --all --out out/images
+
+.PHONY: sbom
+sbom: images ## What is in each image, as CycloneDX JSON out/images/NAME.cdx.json, and in short
+	@$(CLUSTERCTL) image contents out/images/*.cdx.json
+
+.PHONY: reproducible
+reproducible: ## Build all images twice, from two clones of this commit with nothing compiled before, and compare every byte
+	@ORDERGRID_REPRODUCE=all $(GO) test -count 1 -timeout 60m -v -run TestTwoClonesGiveTheSameImages ./e2e/cluster/image/
 
 .PHONY: generate
 generate: ## Regenerate deepcopy code, CRDs, dashboards and the chart's copies
 	@$(GO) run ./hack/generate
 	@$(GO) run ./dashboards/cmd/generate
 
+.PHONY: bundle
+bundle: ## Regenerate the bundle for the Operator Lifecycle Manager (charts/olm, PROJECT) and validate it
+	@cd hack/olm && $(GO) run . --helm "$$(cd ../.. && $(CLUSTERCTL) binaries --dir)/helm"
+
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod have drifted
 	@hack/verify.sh
+
+.PHONY: kubeconform
+kubeconform: ## Every manifest there is, and the chart with every switch, against the schemas of Kubernetes and of all CRDs
+	@$(CLUSTERCTL) binaries
+	@ORDERGRID_REQUIRE_ENVTEST=1 $(GO) test -count 1 -v -run TestKubeconform ./charts/
 
 .PHONY: lint
 lint: ## golangci-lint, the API conventions check, govulncheck where its database can be reached

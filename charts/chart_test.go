@@ -4,7 +4,6 @@ package charts
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,14 +30,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 // helmAt runs the helm program with a kubeconfig.
 func helmAt(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
-	program := filepath.Join(envtest.Assets(t), "helm")
-	if _, err := os.Stat(program); err != nil {
-		t.Skipf("no helm: %v; run `go run ./e2e/cluster/cmd/cluster binaries`", err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir(), "KUBECONFIG="+kubeconfig)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return envtest.Helm(t, kubeconfig, args...)
 }
 
 // render renders the chart and returns its objects by kind/name.

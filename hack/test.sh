@@ -40,6 +40,9 @@ promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
 step "tests with the race detector"
 go test -race -timeout 20m "${pkgs[@]}"
 
+step "bundle for the Operator Lifecycle Manager, a module of its own"
+(cd hack/olm && go vet ./... && go test ./... && go run . --verify --helm "$KUBEBUILDER_ASSETS/helm")
+
 step "helpers of Chaos Mesh's daemon, a module of its own"
 (cd e2e/chaosmesh/binaries && go vet ./cmd/... && go test ./cmd/...)
 

@@ -27,9 +27,6 @@ const (
 
 	// patience with one copy or sink that does not answer at the end; finishLimit bounds all of them.
 	patience = 2 * time.Minute
-
-	// recorderMemory is what a recorder asks for that does not say otherwise: its ledger has 64 bytes and more an order.
-	recorderMemory = 512 << 20
 )
 
 // recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
@@ -77,7 +74,10 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.S
 		LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
 	}}}}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}}
-	c.Resources = runs.Resources(t.Resources, recorderMemory)
+	c.Resources = runs.Resources(t.Resources, recorderMemory(d, grid, steps))
+	if t.Resources == nil {
+		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: c.Resources.Requests[corev1.ResourceMemory]}
+	}
 	return c
 }
 

@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -53,8 +54,14 @@ func countWrite(kind string, outcome apply.Outcome) {
 	writesTotal.WithLabelValues(kind, name).Inc()
 }
 
-// record publishes what was observed.
+// record publishes what was observed. A condition that the grid does not have any more, as FabricReady without
+// spec.fabric, has no series either: its last value would be alerted on for ever.
 func record(o *observation, conditions []metav1.Condition) {
+	for _, c := range gridConditions {
+		if meta.FindStatusCondition(conditions, c.kind) == nil {
+			conditionGauge.DeleteLabelValues(o.grid.Namespace, o.grid.Name, c.kind)
+		}
+	}
 	for _, c := range conditions {
 		value := 0.0
 		if c.Status == metav1.ConditionTrue {

@@ -50,6 +50,9 @@ func operated() []operatedCase {
 		{alerts: []alert{named("DataLossSuspected"), named("NoPrimary", "seen_by", "operator")}, how: "SIGKILL of both nodes, which come back empty",
 			cause: func(ctx context.Context, r *live.Run) error { return r.KillAll(ctx, time.Second) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.AcceptLoss(ctx) }},
+		{alerts: []alert{named("NotSchedulable"), named("FabricNotReady")}, how: "a grid with spec.fabric, whose pods nobody schedules, in a cluster without Multus",
+			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, nowhere()) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, nowhere()) }},
 		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
 			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
 			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
@@ -74,6 +77,12 @@ func operated() []operatedCase {
 
 func object(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: live.Namespace}
+}
+
+// nowhere is a grid that the world without nodes and networks has no place for.
+func nowhere() kube.Object {
+	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"),
+		Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "infiniband"}, Interface: "fabric0"}}}
 }
 
 // taken are a Service, and a grid that wants to have one of that name.

@@ -5,5 +5,6 @@ package tools
 
 import (
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	_ "github.com/yannh/kubeconform/cmd/kubeconform"
 	_ "golang.org/x/vuln/cmd/govulncheck"
 )

@@ -44,8 +44,10 @@ var variants = map[string]variant{
 }
 
 // BuildProgram compiles cmd/<name> and writes its image, described by
-// images/<name>/Dockerfile, as an archive; or a variant of a program. It returns the image's id. The same
-// sources, Go version and platform give the same id.
+// images/<name>/Dockerfile, as an archive; or a variant of a program. Its bill
+// of materials is written beside it (SBOMFile). It returns the image's id. The
+// same commit, Go version and platform give the same id, and the same bytes in
+// both files.
 func BuildProgram(ctx context.Context, root, name, tag, archive string) (id string, err error) {
 	v, ok := variants[name]
 	if !ok {
@@ -69,17 +71,32 @@ func BuildProgram(ctx context.Context, root, name, tag, archive string) (id stri
 		return "", err
 	}
 	defer os.RemoveAll(work)
-	if err := compile(ctx, root, v, work); err != nil {
+	dockerfile.Labels[labelVersion] = version(ctx, root)
+	if err := compile(ctx, root, v, dockerfile.Labels[labelVersion], work); err != nil {
 		return "", err
 	}
-	return WriteFile(archive, dockerfile, work, Registry+"/"+name+":"+tag, runtime.GOARCH)
+	ref := Registry + "/" + name + ":" + tag
+	if id, err = WriteFile(archive, dockerfile, work, ref, runtime.GOARCH); err != nil {
+		return "", err
+	}
+	bom, err := BillOfMaterials(dockerfile, work, ref, id)
+	if err == nil {
+		err = os.WriteFile(SBOMFile(archive), bom, 0o644) //nolint:gosec // for everybody
+	}
+	if err != nil {
+		return "", fmt.Errorf("bill of materials of %s: %w", ref, err)
+	}
+	return id, nil
 }
+
+// SBOMFile is where the bill of materials of an archive is: NAME.cdx.json beside NAME.tar.
+func SBOMFile(archive string) string { return strings.TrimSuffix(archive, ".tar") + ".cdx.json" }
 
 // compile builds a static Linux binary with the flags make build uses, so that
 // both share the build cache, except for what would make two builds differ.
-func compile(ctx context.Context, root string, v variant, out string) error {
+func compile(ctx context.Context, root string, v variant, version, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", v.tags,
-		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version(ctx, root),
+		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version,
 		"-o", filepath.Join(out, v.program), "./cmd/"+v.program)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOWORK=off")
@@ -91,9 +108,10 @@ func compile(ctx context.Context, root string, v variant, out string) error {
 
 const versionVariable = "github.com/ordergrid/ordergrid/internal/version.Version"
 
-// version is what git calls the checkout, "dev" outside one, as in the Makefile.
+// version is what git calls the checkout, "dev" outside one, as in the Makefile. How far git shortens a commit's name by
+// itself depends on what else a clone has in it.
 func version(ctx context.Context, root string) string {
-	cmd := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty")
+	cmd := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--abbrev=12", "--dirty")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {

@@ -207,19 +207,6 @@ func TestGapLimitOfALowRate(t *testing.T) {
 	}
 }
 
-func TestRoomFor(t *testing.T) {
-	for _, c := range []struct {
-		limit    int64
-		replicas int
-		least    int64
-		most     int64
-	}{{0, 2, 0, 0}, {128 << 20, 2, 0, 0}, {1 << 30, 2, 1_000_000, 1_100_000}, {4 << 30, 2, 5_000_000, 5_200_000}, {4 << 30, 1, 5_900_000, 6_000_000}} {
-		if n := roomFor(c.limit, c.replicas); n < c.least || n > c.most {
-			t.Errorf("room for %d orders in %d MiB with %d copies, want %d to %d", n, c.limit>>20, c.replicas, c.least, c.most)
-		}
-	}
-}
-
 func TestMetricsAreDocumented(t *testing.T) {
 	r, s := preparing(t)
 	metricsdoc.Check(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })

@@ -14,7 +14,7 @@ import (
 
 func imageCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "image", Short: "Build container images without Docker or a registry"}
-	cmd.AddCommand(imageBuild())
+	cmd.AddCommand(imageBuild(), imageContents())
 	return cmd
 }
 
@@ -23,7 +23,7 @@ func imageBuild() *cobra.Command {
 	var out, tag string
 	cmd := &cobra.Command{
 		Use:   "build [NAME...]",
-		Short: "Build the programs and write their images as docker archives",
+		Short: "Build the programs and write their images as docker archives, each with its bill of materials",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			root, err := cluster.Checkout()
 			if err != nil {
@@ -58,4 +58,26 @@ func imageBuild() *cobra.Command {
 	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "images"), "directory for the archives NAME.tar")
 	cmd.Flags().StringVar(&tag, "tag", "dev", "tag of the images")
 	return cmd
+}
+
+func imageContents() *cobra.Command {
+	return &cobra.Command{
+		Use:   "contents NAME.cdx.json...",
+		Short: "Say in short what bills of materials list",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			for _, file := range files {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				line, err := image.Summary(data)
+				if err != nil {
+					return fmt.Errorf("%s: %w", file, err)
+				}
+				fmt.Println(line)
+			}
+			return nil
+		},
+	}
 }

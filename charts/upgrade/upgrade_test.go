@@ -1,0 +1,323 @@
+// Package upgrade takes an installation of the release before to the chart of this checkout.
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/yaml"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/manager"
+	"github.com/ordergrid/ordergrid/controllers/ordergrid"
+	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+	"github.com/ordergrid/ordergrid/internal/envtest"
+)
+
+const (
+	previous  = "testdata/previous/ordergrid-0.1.0-previous.tgz"
+	objects   = "testdata/previous/objects"
+	present   = "../ordergrid"
+	namespace = "trading" // of the golden files
+	system    = "og-system"
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
+
+// TestUpgrade: CRDs are upgraded by `helm upgrade`; what users have written stays as it is and valid; the operator of this
+// checkout, with the rights of its chart, takes over what the one before has made, and replaces no pod that need not be.
+func TestUpgrade(t *testing.T) {
+	kubeconfig := envtest.Kubeconfig(t)
+	scheme := envtest.Scheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cl, err := client.New(envtest.Config(t), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm(t, kubeconfig, "install", "og", previous, "--namespace", system, "--create-namespace", "--set", "logLevel=debug")
+	before := served(t, cl)
+	if err := cl.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	written := writeExamples(t, cl)
+	grid := writeGrid(t, cl)
+
+	helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reuse-values=false", "--set", "logLevel=debug")
+	after := served(t, cl)
+	for kind, crd := range before {
+		if now := after[kind]; now == nil || now.Generation == crd.Generation && !equality.Semantic.DeepEqual(crd.Spec, now.Spec) {
+			t.Errorf("CRD %s: gone, or not upgraded", kind)
+		}
+	}
+	for _, file := range crdFiles(t) {
+		want := &apiextensionsv1.CustomResourceDefinition{}
+		readInto(t, file, want)
+		now := after[want.Spec.Names.Kind]
+		if now == nil || now.Spec.Versions[0].Schema.OpenAPIV3Schema.Description != want.Spec.Versions[0].Schema.OpenAPIV3Schema.Description ||
+			!equality.Semantic.DeepEqual(names(now), names(want)) {
+			t.Errorf("CRD %s is not the chart's after the upgrade: fields %v, want %v", want.Name, names(now), names(want))
+		}
+	}
+	wantValid(t, cl, written)
+	wantTakenOver(t, cl, grid)
+}
+
+func helm(t *testing.T, kubeconfig string, args ...string) {
+	t.Helper()
+	if out, err := envtest.Helm(t, kubeconfig, args...); err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func crdFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d CRDs, %v", len(files), err)
+	}
+	return files
+}
+
+// names are the fields of spec of a CRD's first version.
+func names(crd *apiextensionsv1.CustomResourceDefinition) (all []string) {
+	if crd == nil {
+		return nil
+	}
+	for name := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// served are OrderGrid's CRDs by kind, once all are established.
+func served(t *testing.T, cl client.Client) map[string]*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	envtest.Eventually(t, "the CRDs are established", func(ctx context.Context) error {
+		var list apiextensionsv1.CustomResourceDefinitionList
+		if err := cl.List(ctx, &list); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			crd := &list.Items[i]
+			established := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+			})
+			if crd.Spec.Group == api.GroupVersion.Group && !established {
+				return fmt.Errorf("%s is not established", crd.Name)
+			}
+			if crd.Spec.Group == api.GroupVersion.Group {
+				found[crd.Spec.Names.Kind] = crd
+			}
+		}
+		if len(found) < 3 {
+			return fmt.Errorf("%d CRDs of ours", len(found))
+		}
+		return nil
+	})
+	return found
+}
+
+func readInto(t *testing.T, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// writeExamples creates what users of the release before have written, as they would.
+func writeExamples(t *testing.T, cl client.Client) (written []*unstructured.Unstructured) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(objects, "example-*.yaml"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range bytes.SplitSeq(data, []byte("\n---")) {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(document, &o.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if len(o.Object) == 0 || o.GetName() == "rtd" && o.GetKind() == "OrderGrid" && !strings.HasSuffix(file, "example-pair.yaml") {
+				continue // one of several grids of this name
+			}
+			o.SetNamespace(namespace)
+			if err := cl.Create(t.Context(), o); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			written = append(written, o)
+		}
+	}
+	return written
+}
+
+// writeGrid makes what the operator of the release before has made of the example's pair.
+func writeGrid(t *testing.T, cl client.Client) *api.OrderGrid {
+	t.Helper()
+	grid := &api.OrderGrid{}
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "rtd"}, grid); err != nil {
+		t.Fatal(err)
+	}
+	for file, object := range map[string]client.Object{
+		"statefulset": &appsv1.StatefulSet{}, "client_service": &corev1.Service{}, "headless_service": &corev1.Service{}, "gridpartition": &api.GridPartition{},
+		"poddisruptionbudget": &policyv1.PodDisruptionBudget{}, "role": &rbacv1.Role{}, "rolebinding": &rbacv1.RoleBinding{}, "serviceaccount": &corev1.ServiceAccount{},
+	} {
+		readInto(t, filepath.Join(objects, file+".yaml"), object)
+		kinds, _, err := cl.Scheme().ObjectKinds(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object.GetObjectKind().SetGroupVersionKind(kinds[0])
+		if err := controllerutil.SetControllerReference(grid, object, cl.Scheme()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		delete(u.Object, "status")
+		if err := cl.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(apply.FieldOwner)); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	return grid
+}
+
+// wantValid: what was written before can be written again, and has kept every field.
+func wantValid(t *testing.T, cl client.Client, written []*unstructured.Unstructured) {
+	t.Helper()
+	for _, was := range written {
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(was.GroupVersionKind())
+		if err := cl.Get(t.Context(), client.ObjectKeyFromObject(was), now); err != nil {
+			t.Fatal(err)
+		}
+		if missing := lacks(was.Object["spec"], now.Object["spec"], "spec"); missing != "" {
+			t.Errorf("%s %s: %s", was.GetKind(), was.GetName(), missing)
+		}
+		now.SetAnnotations(map[string]string{"touched": "by its owner"}) // the smallest change validates all of it
+		if err := cl.Update(t.Context(), now); err != nil {
+			t.Errorf("%s %s is not valid any more: %v", was.GetKind(), was.GetName(), err)
+		}
+	}
+}
+
+// lacks says what of an older value is not in a newer one.
+func lacks(older, newer any, path string) string {
+	o, isObject := older.(map[string]any)
+	if !isObject {
+		if !equality.Semantic.DeepEqual(older, newer) {
+			return fmt.Sprintf("%s was %v, is %v", path, older, newer)
+		}
+		return ""
+	}
+	n, _ := newer.(map[string]any)
+	for name, value := range o {
+		if missing := lacks(value, n[name], path+"."+name); missing != "" {
+			return missing
+		}
+	}
+	return ""
+}
+
+// wantTakenOver: the operator of this checkout writes what it has to, and nothing that the API server refuses.
+func wantTakenOver(t *testing.T, cl client.Client, grid *api.OrderGrid) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: namespace, Name: api.ShardName(grid.Name, 0)}
+	before, after := &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
+	if err := cl.Get(t.Context(), key, before); err != nil {
+		t.Fatal(err)
+	}
+	defer operate(t)()
+	envtest.Eventually(t, "the operator of this checkout has looked at the grid", func(ctx context.Context) error {
+		if err := cl.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionStalled); c == nil || c.Status != metav1.ConditionFalse {
+			return fmt.Errorf("condition Stalled is %+v", c)
+		}
+		// Whatever it applies to the set, it has applied by then: its mark is on it.
+		if err := cl.Get(ctx, key, after); err != nil {
+			return err
+		}
+		if after.Annotations[apply.HashAnnotation] == "" {
+			return fmt.Errorf("StatefulSet %s has no annotation %s", key, apply.HashAnnotation)
+		}
+		return nil
+	})
+	if after.UID != before.UID {
+		t.Error("the StatefulSet was made anew, and its pods with it")
+	}
+	// A template that is the same replaces no pod. If this release's differs, that is for a reason: CHANGELOG.md says it.
+	was, is := golden(t, filepath.Join(objects, "statefulset.yaml")), golden(t, "../../controllers/ordergrid/testdata/pair/statefulset.yaml")
+	needed := !equality.Semantic.DeepEqual(was.Spec.Template, is.Spec.Template)
+	replaced := !equality.Semantic.DeepEqual(before.Spec.Template, after.Spec.Template)
+	t.Logf("pods of a pair are replaced by this upgrade: %t", replaced)
+	if replaced != needed {
+		t.Errorf("the template of a pair's pods changed: %t; by what this checkout writes it should: %t", replaced, needed)
+	}
+}
+
+func golden(t *testing.T, file string) *appsv1.StatefulSet {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	readInto(t, file, set)
+	return set
+}
+
+// operate runs the operator with the rights the upgraded chart gave its service account.
+func operate(t *testing.T) (stop func()) {
+	t.Helper()
+	cfg := envtest.Config(t)
+	cfg.Impersonate.UserName = "system:serviceaccount:" + system + ":og-ordergrid"
+	mgr, err := manager.New(cfg, manager.Options{
+		MetricsAddress: "0", HealthAddress: "0", Workers: 1, LeaderElection: true, LeaderElectionNamespace: system,
+		Grid:  ordergrid.Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent},
+		Probe: orderprobe.Defaults{Image: "ordergrid.dev/order-probe:dev"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("operator: %v", err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package failoverdrill
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/probe/drill/room"
+)
+
+const (
+	// leastMemory of a recorder: a drill of one step may wait long for its grid.
+	leastMemory = 512 << 20
+	// around is the time before the first step and after the last, in which orders flow as well.
+	around = time.Minute
+)
+
+// recorderMemory is what a recorder gets that does not say otherwise, as request and as limit: its ledger cannot be had
+// again, so it must neither be evicted from a machine that is short of memory nor take what others need. It has room for
+// every order of the drill when each step takes its own times and a quarter of the time the grid has to be redundant again.
+func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) (bytes int64) {
+	return max(leastMemory, room.Memory(expectedOrders(d, steps), int(grid.Spec.Replicas)))
+}
+
+// expectedOrders is how many orders a drill creates if nothing takes much longer than usual.
+func expectedOrders(d *api.FailoverDrill, steps []plan.Step) int64 {
+	s, lasts := &d.Spec.SteadyState, around
+	for i := range steps {
+		lasts += steps[i].After + steps[i].Duration + s.Calm.Duration + s.Settle.Duration + s.RedundantWithin.Duration/4
+	}
+	rate := int64(d.Spec.Traffic.Probes) * int64(ptr.Deref(d.Spec.Traffic.RatePerProbe, 0))
+	return int64(lasts/time.Second) * rate
+}
