@@ -73,9 +73,10 @@ reproducible: ## Build all images twice, from two clones of this commit with not
 	@ORDERGRID_REPRODUCE=all $(GO) test -count 1 -timeout 60m -v -run TestTwoClonesGiveTheSameImages ./e2e/cluster/image/
 
 .PHONY: generate
-generate: ## Regenerate deepcopy code, CRDs, dashboards and the chart's copies
+generate: ## Regenerate deepcopy code, CRDs, dashboards, the chart's copies and the bundle for OLM
 	@$(GO) run ./hack/generate
 	@$(GO) run ./dashboards/cmd/generate
+	@$(MAKE) --no-print-directory bundle
 
 .PHONY: bundle
 bundle: ## Regenerate the bundle for the Operator Lifecycle Manager (charts/olm, PROJECT) and validate it
