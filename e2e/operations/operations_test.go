@@ -35,6 +35,7 @@ func TestOperations(t *testing.T) {
 		{"node-drain", nodeDrain},
 		{"bad-version", badVersion},
 		{"objective", objective},
+		{"certificate-rotation", rotateCertificates},
 	} {
 		t.Run(part.name, part.run)
 	}
