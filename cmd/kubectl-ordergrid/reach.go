@@ -14,21 +14,26 @@ import (
 
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
 // reachHelp is for the help of commands that talk to nodes.
 const reachHelp = `Nodes are reached through the API server (needs the right to port-forward to the pods),
 with --direct at their pod addresses (inside the cluster), or at --endpoint without
-asking Kubernetes at all ("grid-node dev").`
+asking Kubernetes at all ("grid-node dev"). Where the grid speaks TLS, the certificate of
+its tools is taken (needs the right to read that Secret), or that of --tls-cert.`
 
 // reachFlags say how the nodes of a grid are reached.
 type reachFlags struct {
 	endpoints []string
 	direct    bool
+	tls       tlsflag.Flags
 }
 
 func (f *reachFlags) register(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.endpoints, "endpoint", nil, "host:port of a node; Kubernetes is not asked then")
+	f.tls.Register(fl, "the grid is talked to by TLS")
+	f.tls.RegisterToken(fl)
 	fl.BoolVar(&f.direct, "direct", false, "connect to pod addresses without a tunnel through the API server")
 }
 
@@ -51,8 +56,10 @@ func (f *reachFlags) config(ctx context.Context, k *kubeFlags, grid string) (cfg
 	if host, err := os.Hostname(); err == nil {
 		cfg.Name += "@" + host
 	}
+	cfg.Token = f.tls.Token()
 	if len(f.endpoints) > 0 {
-		return cfg, func() {}, nil
+		cfg.TLS, err = f.tls.Client()
+		return cfg, func() {}, err
 	}
 	cluster, err := k.connect()
 	if err != nil {
@@ -60,6 +67,9 @@ func (f *reachFlags) config(ctx context.Context, k *kubeFlags, grid string) (cfg
 	}
 	pods, err := cluster.gridPods(ctx, grid)
 	if err != nil {
+		return cfg, nil, err
+	}
+	if err := f.secure(ctx, cluster, grid, &cfg); err != nil {
 		return cfg, nil, err
 	}
 	for i := range pods {

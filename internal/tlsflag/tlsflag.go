@@ -25,6 +25,13 @@ func (f *Flags) Register(set *pflag.FlagSet, effect string) {
 	set.StringVar(&f.files.Name, "tls-name", "", "DNS name in the certificates of all nodes; default: each is for the address it is dialled at")
 }
 
+// DefaultName is --tls-name, where that is not given and other files are.
+func (f *Flags) DefaultName(name string) {
+	if f.files != (secure.Files{}) && f.files.Name == "" {
+		f.files.Name = name
+	}
+}
+
 // RegisterToken adds the flag of clients that prove by a token who they are. With it
 // --tls-ca is enough.
 func (f *Flags) RegisterToken(set *pflag.FlagSet) {
