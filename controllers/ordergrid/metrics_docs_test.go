@@ -14,9 +14,11 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	conditionGauge.WithLabelValues("a", "b", "c")
 	partitionGauge.WithLabelValues("a", "b", "c")
 	writesTotal.WithLabelValues("a", "b")
+	certificateExpires.WithLabelValues("a", "b", "c")
+	certificateRenews.WithLabelValues("a", "b")
 	questionsTotal.WithLabelValues("a")
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(conditionGauge, partitionGauge, writesTotal, questionsTotal)
+	reg.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal)
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
