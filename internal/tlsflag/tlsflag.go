@@ -13,8 +13,9 @@ import (
 
 // Flags are the files and what they are for.
 type Flags struct {
-	files secure.Files
-	token string
+	files  secure.Files
+	client bool // a certificate is not always needed
+	token  string
 }
 
 // Register adds the flags of both ends. effect completes "with it …".
@@ -32,9 +33,10 @@ func (f *Flags) DefaultName(name string) {
 	}
 }
 
-// RegisterToken adds the flag of clients that prove by a token who they are. With it
-// --tls-ca is enough.
+// RegisterToken adds the flag of clients that prove by a token who they are. Of the
+// files --tls-ca is then enough: whether a certificate is needed, the grid knows.
 func (f *Flags) RegisterToken(set *pflag.FlagSet) {
+	f.client = true
 	set.StringVar(&f.token, "token-file", "", "file with a token that says who you are, where the grid asks for that, read anew for each connection: for example what \"kubectl create token ACCOUNT --audience ordergrid.dev\" prints; of --tls-cert, --tls-key and --tls-ca it takes the last one only")
 }
 
@@ -55,7 +57,7 @@ func (f *Flags) RegisterServer(set *pflag.FlagSet) {
 // Given says whether TLS is wanted; an error if only part of it was said.
 func (f *Flags) Given() (bool, error) {
 	given := f.files != (secure.Files{}) || f.token != ""
-	if f.token != "" && f.files.Cert == "" && f.files.Key == "" && f.files.CA != "" {
+	if f.client && f.files.Cert == "" && f.files.Key == "" && f.files.CA != "" {
 		return true, nil
 	}
 	for _, x := range []struct{ flag, value string }{{"tls-cert", f.files.Cert}, {"tls-key", f.files.Key}, {"tls-ca", f.files.CA}} {

@@ -50,6 +50,7 @@ it), 2 wrong command line, 4 there is none.`,
 	set.StringSliceVar(&c.Endpoints, "endpoint", nil, "host:port of the grid's client service, or of one or more nodes")
 	set.StringVar(&c.Grid, "grid", "", "name of the grid; empty takes the one that answers")
 	f.tls.Register(set, "the grid is talked to by TLS")
+	f.tls.RegisterToken(set)
 	set.IntVar(&c.Replicas, "replicas", 2, "copies of every order that the grid is to hold")
 	set.IntVar(&c.Probes, "probes", 2, "probes, each bound to a partition, in turn")
 	set.IntVar(&c.Rate, "rate", 1000, "orders per second of each probe")
@@ -78,6 +79,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 		return usage(fmt.Errorf("$%s is empty: set the token that whoever drives the drill sends", api.TokenVariable))
 	}
 	var err error
+	c.GridToken = f.tls.Token()
 	if c.TLS, err = f.tls.Client(); err != nil {
 		return usage(err)
 	}

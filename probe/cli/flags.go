@@ -100,6 +100,7 @@ func (f *gridFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.metrics, "metrics", nil, "base URLs of the nodes' metrics, such as http://10.0.0.1:9400 (default: the nodes' port 9400 when their data port is 7400)")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
 	f.tls.Register(set, "the grid is talked to by TLS")
+	f.tls.RegisterToken(set)
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
 }
 

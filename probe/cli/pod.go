@@ -107,7 +107,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	defer stop()
 	ctx := cmd.Context()
 	cfg := runner.Config{
-		Plan: plan, Endpoints: f.grid.endpoint, TLS: secure, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: plan.ProbesOf(f.index), Recording: f.plan.arrival.recording,
+		Plan: plan, Endpoints: f.grid.endpoint, TLS: secure, Token: f.grid.tls.Token(), Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Probes: plan.ProbesOf(f.index), Recording: f.plan.arrival.recording,
 		Metrics: f.grid.metrics, Shared: f.shared, Flags: flagWords(cmd.Flags()), RequestTimeout: f.grid.timeout, Progress: newProgress(cmd.OutOrStdout(), plan),
 		Live: metrics,
 	}

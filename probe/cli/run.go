@@ -224,7 +224,7 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 		return nil, err
 	}
 	cfg := runner.Config{
-		Plan: part, Endpoints: f.grid.endpoint, TLS: secure, Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Recording: f.plan.arrival.recording,
+		Plan: part, Endpoints: f.grid.endpoint, TLS: secure, Token: f.grid.tls.Token(), Grid: f.grid.grid, FIX: fixorder.Version(f.grid.fix), Run: run, Recording: f.plan.arrival.recording,
 		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
 		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
 	}

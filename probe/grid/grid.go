@@ -21,7 +21,8 @@ import (
 type Config struct {
 	Endpoints []string   // host:port
 	TLS       client.TLS // nil: plain TCP
-	Name      string     // of the grid; "" takes the one that answers
+	Token     client.TokenSource
+	Name      string // of the grid; "" takes the one that answers
 	// RequestTimeout bounds one order, retries included; then its outcome is
 	// unknown.
 	RequestTimeout time.Duration
@@ -34,7 +35,7 @@ type Grid struct{ c *client.Client }
 // Dial learns the grid's partitions.
 func Dial(ctx context.Context, cfg Config) (*Grid, error) {
 	c, err := client.Dial(ctx, client.Config{
-		Endpoints: cfg.Endpoints, TLS: cfg.TLS, Grid: cfg.Name, Name: "order-probe",
+		Endpoints: cfg.Endpoints, TLS: cfg.TLS, Token: cfg.Token, Grid: cfg.Name, Name: "order-probe",
 		RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger,
 		// A publishing thread is the only user of its session: it waits in the
 		// system call itself and keeps its scheduler processor, so that the

@@ -31,7 +31,8 @@ type Config struct {
 	Plan      scenario.Plan
 	Endpoints []string
 	TLS       client.TLS // nil: plain TCP
-	Grid      string     // name of the grid; "" takes the one that answers
+	Token     client.TokenSource
+	Grid      string // name of the grid; "" takes the one that answers
 	FIX       fixorder.Version
 	// Run is part of every ClOrdID; processes of one run may share it.
 	Run uint64
@@ -121,7 +122,7 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, TLS: cfg.TLS, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
+	if r.grid, err = grid.Dial(ctx, grid.Config{Endpoints: cfg.Endpoints, TLS: cfg.TLS, Token: cfg.Token, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger}); err != nil {
 		return nil, err
 	}
 	ready, cancel := context.WithTimeout(ctx, readyLimit)

@@ -19,13 +19,14 @@ import (
 type Config struct {
 	Endpoints []string   // host:port of grid nodes, or of the grid's client service
 	TLS       client.TLS // nil: plain TCP
-	Grid      string     // its name; "" takes the one that answers
-	Replicas  int        // copies of every order that the grid is to hold
-	Probes    int        // streams of orders, each bound to a partition, in turn
-	Rate      int        // orders per second of each probe
-	Sessions  int        // client sessions of each probe
-	Reads     int        // confirmed reads per second at every node
-	Orders    int        // orders per second at every node, beside the probes
+	GridToken client.TokenSource
+	Grid      string // its name; "" takes the one that answers
+	Replicas  int    // copies of every order that the grid is to hold
+	Probes    int    // streams of orders, each bound to a partition, in turn
+	Rate      int    // orders per second of each probe
+	Sessions  int    // client sessions of each probe
+	Reads     int    // confirmed reads per second at every node
+	Orders    int    // orders per second at every node, beside the probes
 	FIX       fixorder.Version
 	Timeout   time.Duration // of an order, all retries included; then its outcome is unknown
 	Seed      uint64

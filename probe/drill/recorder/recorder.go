@@ -117,7 +117,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	defer cancel()
 	dial := func(name string) (*client.Client, error) {
 		for {
-			c, err := client.Dial(connect, client.Config{Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS})
+			c, err := client.Dial(connect, client.Config{Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS, Token: r.cfg.GridToken})
 			if err == nil {
 				return c, nil
 			}
