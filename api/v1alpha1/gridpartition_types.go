@@ -5,6 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // GridPartitionSpec says which partition this is. The operator writes it; nobody else has to.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".admission",rule="!has(oldSelf.admission) || oldSelf.admission != 'Retired' || has(self.admission) && self.admission == 'Retired'",messageExpression="'%s after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew'.format([has(self.admission) ? self.admission : 'nothing'])"
+// +kubebuilder:validation:XValidation:fieldPath=".maxInSync",rule="!has(self.maxInSync) || self.maxInSync >= self.replicas",messageExpression="'%d is fewer than spec.replicas %d, so the partition could never have its copies; set it to at least %d, or leave it out'.format([self.maxInSync, self.replicas, self.replicas])"
 type GridPartitionSpec struct {
 	// gridRef names the OrderGrid in the same namespace that this partition belongs to.
 	// +required
@@ -36,6 +37,14 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3
 	MinInSync int32 `json:"minInSync"`
+
+	// maxInSync is the number of in-sync copies up to which the primary takes pods in, more than replicas while a copy is
+	// being added. When more are in sync it lets the pod with the largest name go, with the others in sync. Default
+	// replicas.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3
+	MaxInSync int32 `json:"maxInSync,omitempty"`
 
 	// preferredPod is the pod that should be primary. It claims the partition at once when it has never had a primary; the
 	// other pods of the shard wait for spec.timing.claimDelay of the OrderGrid. Another primary hands over to it once its

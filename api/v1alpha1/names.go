@@ -10,6 +10,9 @@ const (
 	HTTPPort = 9400
 )
 
+// MaxReplicas is the largest spec.replicas of an OrderGrid.
+const MaxReplicas = 3
+
 // RecorderPort serves /metrics and the interface of the recorder of a FailoverDrill.
 const RecorderPort = 9401
 

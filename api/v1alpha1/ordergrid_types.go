@@ -10,6 +10,7 @@ import (
 // OrderGridSpec is what a user asks for.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
+// +kubebuilder:validation:XValidation:fieldPath=".replicas",rule="self.replicas != 1 || oldSelf.replicas == 1 || (has(self.singleCopy) && self.singleCopy == 'Accept')",messageExpression="'1 would leave one copy of every order where there are %d now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change'.format([oldSelf.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
 // +kubebuilder:validation:XValidation:fieldPath=".prefault",rule="!has(self.prefault) || !isQuantity(string(self.prefault)) || !isQuantity(string(self.memory)) || quantity(string(self.prefault)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'%s is more than the %s of spec.memory; give at most that, or 0'.format([self.prefault, self.memory])"
@@ -27,13 +28,20 @@ type OrderGridSpec struct {
 	Shards int32 `json:"shards,omitempty"`
 
 	// replicas is the number of copies of every order, the primary's included, each on a grid node of its own.
-	// 1 to 3, default 2; fixed once the grid is created.
+	// 1 to 3, default 2. It may change while orders flow; going down to 1 needs singleCopy Accept. The partitions of a
+	// shard stay as many as replicas was when the grid was created.
 	// +optional
 	// +default=2
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 3",messageExpression="'%s is out of range; allowed are 1 (no copy), 2 and 3'.format([self])"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: the number of copies of a running grid cannot be changed; keep %d, or create a second OrderGrid with %s and move the traffic'.format([self, oldSelf, oldSelf, self])"
 	Replicas int32 `json:"replicas,omitempty"`
+
+	// singleCopy says whether a running grid may be taken down to replicas: 1, after which the orders of a pod that ends
+	// are lost with it: Refuse (default) or Accept. A grid created with replicas: 1 needs no word.
+	// +optional
+	// +default="Refuse"
+	// +kubebuilder:default=Refuse
+	SingleCopy SingleCopyPolicy `json:"singleCopy,omitempty"`
 
 	// minInSync is the number of copies below which orders are refused. 1, the default, keeps serving from the last
 	// copy.
@@ -138,6 +146,18 @@ type OrderGridSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
 }
+
+// SingleCopyPolicy says whether a running grid may go down to one copy of every order.
+//
+// +kubebuilder:validation:Enum=Refuse;Accept
+type SingleCopyPolicy string
+
+const (
+	// SingleCopyRefuse keeps at least two copies.
+	SingleCopyRefuse SingleCopyPolicy = "Refuse"
+	// SingleCopyAccept lets a pod that ends take its orders with it.
+	SingleCopyAccept SingleCopyPolicy = "Accept"
+)
 
 // PartitionKey names a field of an order.
 //
@@ -304,6 +324,11 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Selector string `json:"selector,omitempty"`
 
+	// partitionsPerShard is how many partitions every shard has: as many as spec.replicas was when the grid was created.
+	// Which partition an order belongs to depends on it, so it never changes.
+	// +optional
+	PartitionsPerShard int32 `json:"partitionsPerShard,omitempty"`
+
 	// pods is the number of the grid's pods.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
@@ -397,6 +422,15 @@ type OrderGrid struct {
 	// status is what the operator observes.
 	// +optional
 	Status OrderGridStatus `json:"status,omitempty,omitzero"`
+}
+
+// PartitionsPerShard is how many partitions every shard of the grid has. Before the operator has seen the grid that is
+// how many it will have.
+func (g *OrderGrid) PartitionsPerShard() int32 {
+	if n := g.Status.PartitionsPerShard; n > 0 {
+		return n
+	}
+	return g.Spec.Replicas
 }
 
 // OrderGridList is a list of OrderGrids.

@@ -62,7 +62,12 @@ func TestGridUpdates(t *testing.T) {
 		{"fewer shards whose orders are given up", func(s *api.OrderGridSpec) { s.Shards, s.ScaleIn.Policy = 2, api.ScaleInDiscardOrders }, ""},
 		{"no shards", func(s *api.OrderGridSpec) { s.Shards = -1 }, "-1 is out of range; allowed are 1 to 256"},
 		{"a short look at the drained", func(s *api.OrderGridSpec) { s.ScaleIn.KeepDrained.Duration = time.Millisecond }, "1ms is not a duration from 1s to 24h; write it as 30s or 5m"},
-		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, "spec.replicas: Invalid value: 3: 3 differs from 2: the number of copies of a running grid cannot be changed; keep 2, or create a second OrderGrid with 3 and move the traffic"},
+		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, ""},
+		{"more replicas, all of them needed", func(s *api.OrderGridSpec) { s.Replicas, s.MinInSync = 3, 3 }, ""},
+		{"one copy", func(s *api.OrderGridSpec) { s.Replicas = 1 }, "spec.replicas: Invalid value: 1 would leave one copy of every order where there are 2 now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change"},
+		{"one copy, accepted", func(s *api.OrderGridSpec) { s.Replicas, s.SingleCopy = 1, api.SingleCopyAccept }, ""},
+		{"fewer copies than are needed", func(s *api.OrderGridSpec) { s.Replicas, s.MinInSync, s.SingleCopy = 1, 2, api.SingleCopyAccept }, "spec.minInSync: Invalid value: 2 is more than spec.replicas 1"},
+		{"no word about a single copy", func(s *api.OrderGridSpec) { s.SingleCopy = "Perhaps" }, "spec.singleCopy: Unsupported value"},
 		{"a fabric", func(s *api.OrderGridSpec) {
 			s.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "fabric"}}
 		}, "spec.fabric: Invalid value: changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"},

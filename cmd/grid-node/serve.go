@@ -71,7 +71,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&cfg.Pod, "pod", os.Getenv("POD_NAME"), "name of this pod; default $POD_NAME")
 	fl.IntVar(&cfg.Shard, "shard", 0, "number of this node's shard, from 0")
 	fl.IntVar(&cfg.Shards, "shards", 0, "shards of the grid; default 1. The partitions' records override it")
-	fl.IntVar(&cfg.Replicas, "replicas", 2, "copies of each partition, the primary's included: 1..3")
+	fl.IntVar(&cfg.Replicas, "replicas", 2, "copies of each partition, the primary's included, until its record in the arbiter was read, which says how many: 1..3")
 	fl.IntVar(&cfg.Partitions, "partitions", 0, "partitions of the shard: 1..16; default --replicas, so that each node is primary of one")
 	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
 	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")

@@ -61,9 +61,9 @@ type known struct {
 
 // planKey is what a plan depends on that can change: spec cannot, and what is skipped is decided once.
 type planKey struct {
-	seed             int64
-	skipped          int
-	shards, replicas int32
+	seed    int64
+	skipped int
+	shape   plan.Shape
 }
 
 func (p *plans) get(id types.UID, from planKey) (known, bool) {

@@ -64,7 +64,7 @@ func (r *Reconciler) addPlan(o *observation) {
 	d := o.drill
 	key := planKey{seed: d.Status.Seed, skipped: len(d.Status.Skipped)}
 	if o.grid != nil {
-		key.shards, key.replicas = o.grid.Spec.Shards, o.grid.Spec.Replicas
+		key.shape = plan.ShapeOf(o.grid)
 	}
 	k, there := r.plans.get(d.UID, key)
 	if !there {

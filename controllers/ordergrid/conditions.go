@@ -25,6 +25,7 @@ const (
 	reasonStarting           = "Starting"
 	reasonPodsOutdated       = "PodsOutdated"
 	reasonUpdating           = "Updating"
+	reasonResizing           = "Resizing"
 	reasonUpdateStuck        = "UpdateStuck"
 	reasonObjectiveMissed    = "ObjectiveMissed"
 	reasonAsExpected         = "AsExpected"
@@ -88,26 +89,39 @@ func judgeAvailable(o *observation) judgement {
 
 // judgeRedundant: every partition has all its copies.
 func judgeRedundant(o *observation) judgement {
-	if o.grid.Spec.Replicas == 1 {
+	fewest := o.fewestCopies()
+	switch {
+	case fewest == 1 && o.grid.Spec.Replicas == 1:
 		return judgement{metav1.ConditionFalse, reasonSingleCopy, "spec.replicas is 1: every order exists once, and is lost with its pod"}
+	case fewest == 1:
+		return judgement{metav1.ConditionFalse, reasonSingleCopy, fmt.Sprintf("orders exist once until the copies that spec.replicas %d asks for are in sync, see condition %s", o.grid.Spec.Replicas, api.ConditionProgressing)}
 	}
 	var missing []string
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		if absent := o.absent(p); len(absent) > 0 {
-			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(o.grid.Spec.Replicas)-len(absent), o.grid.Spec.Replicas, strings.Join(absent, " and ")))
+			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(p.Spec.Replicas)-len(absent), p.Spec.Replicas, strings.Join(absent, " and ")))
 		}
 	}
 	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
 		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s%s",
 			n, o.wantPartitions(), some(missing), o.lost.sentence(), o.podTrouble())}
 	}
-	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), o.grid.Spec.Replicas)}
+	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), fewest)}
+}
+
+// fewestCopies is the smallest number of copies that a partition is to have at this moment.
+func (o *observation) fewestCopies() int32 {
+	fewest := o.copiesWanted(0)
+	for shard := range o.grid.Spec.Shards {
+		fewest = min(fewest, o.copiesWanted(shard))
+	}
+	return fewest
 }
 
 // absent are the pods of the shard that hold no complete copy of the partition, or are not ready.
 func (o *observation) absent(p *api.GridPartition) (pods []string) {
-	for ordinal := range o.grid.Spec.Replicas {
+	for ordinal := range p.Spec.Replicas {
 		name := api.PodName(o.grid.Name, p.Spec.Shard, ordinal)
 		inSync := slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == name })
 		if !inSync || !o.ready(name) {
@@ -119,6 +133,9 @@ func (o *observation) absent(p *api.GridPartition) (pods []string) {
 
 // judgeProgressing: something is still on its way to what spec asks for.
 func judgeProgressing(o *observation) judgement {
+	if text := o.resizeText(); text != "" {
+		return judgement{metav1.ConditionTrue, reasonResizing, text}
+	}
 	if o.roll != nil && o.roll.missed != "" {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", o.roll, o.roll.missed, adviceMissed)}
 	}

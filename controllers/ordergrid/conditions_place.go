@@ -46,7 +46,7 @@ func judgeSchedulable(o *observation) judgement {
 	switch {
 	case o.nodesRead:
 		return judgement{metav1.ConditionTrue, reasonNodesFit, "the cluster has Kubernetes nodes with the labels, taints and sizes that the pods need"}
-	case placed == o.wantPartitions():
+	case placed >= o.wantPods():
 		return judgement{metav1.ConditionTrue, reasonNodesFit, "every pod has a Kubernetes node"}
 	}
 	return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "not every pod has a Kubernetes node yet, and the operator does not read them (chart value preflight)"}
@@ -60,7 +60,7 @@ func judgeFabric(o *observation) judgement {
 	network, device := networks.Name(o.grid), o.grid.Spec.Fabric.Interface
 	var starting, detached, beside []string
 	for shard := range o.grid.Spec.Shards {
-		for ordinal := range o.grid.Spec.Replicas {
+		for ordinal := range o.copiesWanted(shard) {
 			name := api.PodName(o.grid.Name, shard, ordinal)
 			pod := podNamed(o.pods, name)
 			switch _, err := fabricAddress(pod, network, device); {
@@ -74,7 +74,7 @@ func judgeFabric(o *observation) judgement {
 			}
 		}
 	}
-	all := o.wantPartitions()
+	all := o.wantPods()
 	switch {
 	case len(beside) > 0:
 		return judgement{metav1.ConditionFalse, reasonPodNetworkInUse, fmt.Sprintf("%d of %d pods have no address on %s and use the pod network instead, as spec.fabric.fallback PodNetwork allows%s",

@@ -15,7 +15,7 @@ import (
 func healthy() *observation {
 	o := &observation{grid: pairGrid()}
 	for index := range o.grid.Spec.Replicas {
-		p := partition(o.grid, 0, index, wishes{})
+		p := partition(o.grid, atRest(o.grid, 0), index, wishes{})
 		p.Status = api.GridPartitionStatus{Epoch: 2, Lineage: 1}
 		for i := range o.grid.Spec.Replicas {
 			ordinal := (index + i) % 2
@@ -30,7 +30,7 @@ func healthy() *observation {
 			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 		})
 	}
-	set := statefulSet(o.grid, 0, corev1.PodTemplateSpec{})
+	set := statefulSet(o.grid, 0, o.grid.Spec.Replicas, corev1.PodTemplateSpec{})
 	set.Status.UpdateRevision = "rev1"
 	o.statefulSets = append(o.statefulSets, *set)
 	o.sort()
@@ -86,6 +86,7 @@ func TestConditions(t *testing.T) {
 		{"single copy", func(o *observation) {
 			o.grid.Spec.Replicas = 1
 			o.partitions, o.pods = o.partitions[:1], o.pods[:1]
+			o.partitions[0].Spec.Replicas = 1
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
 		}, "True/Serving False/SingleCopy False/Steady False/AsExpected", "the partition has a primary that accepts orders"},
 		{"stalled", func(o *observation) { o.stall = &stall{reasonNameTaken, "Service trading/rtd-client exists"} },
@@ -117,7 +118,7 @@ func TestMessagesStayShort(t *testing.T) {
 	o := &observation{grid: grid}
 	for shard := range grid.Spec.Shards {
 		for index := range grid.Spec.Replicas {
-			o.partitions = append(o.partitions, *partition(grid, shard, index, wishes{}))
+			o.partitions = append(o.partitions, *partition(grid, atRest(grid, shard), index, wishes{}))
 		}
 	}
 	o.sort()

@@ -140,15 +140,17 @@ func planLost(o *observation, nodes map[string]lostNode, now time.Time) *lostPla
 func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *lostPlan, now time.Time) *corev1.Pod {
 	var lost []*corev1.Pod
 	coming := "" // a pod that is on its way: one at a time
-	for ordinal := range o.grid.Spec.Replicas {
+	wanted := o.copiesWanted(shard)
+	for ordinal := range int32(api.MaxReplicas) {
 		name := api.PodName(o.grid.Name, shard, ordinal)
 		pod := podNamed(o.pods, name)
 		switch {
-		case pod == nil:
+		case pod == nil && ordinal < wanted:
 			coming = name
+		case pod == nil:
 		case nodes[pod.Spec.NodeName].name != "" && !podReady(pod):
 			lost = append(lost, pod)
-		case !podReady(pod):
+		case !podReady(pod) && ordinal < wanted: // a copy that is being added is not waited for
 			coming = name
 		}
 	}
@@ -202,7 +204,7 @@ func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) s
 			return fmt.Sprintf("no pod that is ready has all orders of %s", p.Name)
 		}
 	}
-	if count < int(o.grid.Spec.Replicas) {
+	if count < int(o.grid.PartitionsPerShard()) {
 		return "a partition of its shard has no record"
 	}
 	return ""

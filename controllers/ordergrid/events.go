@@ -20,6 +20,10 @@ const (
 	eventNewLineage     = "NewLineage"
 	eventPodReplaced    = "ReplacingPod"
 	eventPodLost        = "ReplacingLostPod"
+	eventAddingCopy     = "AddingCopy"
+	eventCopyAdded      = "CopyAdded"
+	eventGivingCopyUp   = "GivingCopyUp"
+	eventCopyGivenUp    = "CopyGivenUp"
 
 	eventCertificateIssued = "CertificateIssued"
 

@@ -85,4 +85,10 @@ func singleGrid() *api.OrderGrid {
 	return grid
 }
 
+// atRest are the copies of a shard that has what spec asks for.
+func atRest(grid *api.OrderGrid, shard int32) *shardCopies {
+	n := grid.Spec.Replicas
+	return &shardCopies{shard: shard, have: n, fewest: n, most: n, pods: n, wanted: n, takesIn: n, needed: grid.Spec.MinInSync}
+}
+
 func raw(s string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(s)} }

@@ -20,14 +20,14 @@ func TestGoldenObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for object, built := range map[string]client.Object{
-			"gridpartition":       partition(grid, shard, grid.Spec.Replicas-1, wishes{}),
+			"gridpartition":       partition(grid, atRest(grid, shard), grid.Spec.Replicas-1, wishes{}),
 			"serviceaccount":      serviceAccount(grid, shard),
 			"role":                role(grid, shard),
 			"rolebinding":         roleBinding(grid, shard),
 			"headless_service":    headlessService(grid, shard),
 			"client_service":      clientService(grid),
 			"poddisruptionbudget": podDisruptionBudget(grid, shard),
-			"statefulset":         statefulSet(grid, shard, template),
+			"statefulset":         statefulSet(grid, shard, grid.Spec.Replicas, template),
 		} {
 			t.Run(name+"/"+object, func(t *testing.T) {
 				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)

@@ -4,32 +4,36 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// partition builds the configuration record of one partition. A shard has as many partitions as pods, and the pod with
-// the partition's index should be its primary, so that every pod is primary of one and backup of the others, unless a
-// person asked for something else.
-func partition(grid *api.OrderGrid, shard, index int32, asked wishes) *api.GridPartition {
+// partition builds the configuration record of one partition. The pod with the partition's index should be its primary, so
+// that every pod of a new shard is primary of one and backup of the others, unless a person asked for something else. With
+// fewer copies than partitions a pod is primary of several.
+func partition(grid *api.OrderGrid, copies *shardCopies, index int32, asked wishes) *api.GridPartition {
 	if asked.preferredPod == "" {
-		asked.preferredPod = api.PodName(grid.Name, shard, index%grid.Spec.Replicas)
+		asked.preferredPod = api.PodName(grid.Name, copies.shard, index%copies.wanted)
 	}
-	return &api.GridPartition{
-		ObjectMeta: shardMeta(grid, shard, api.PartitionName(grid.Name, shard, index)),
+	p := &api.GridPartition{
+		ObjectMeta: shardMeta(grid, copies.shard, api.PartitionName(grid.Name, copies.shard, index)),
 		Spec: api.GridPartitionSpec{
 			GridRef:      api.GridReference{Name: grid.Name},
-			Shard:        shard,
+			Shard:        copies.shard,
 			Index:        index,
-			Replicas:     grid.Spec.Replicas,
-			MinInSync:    grid.Spec.MinInSync,
+			Replicas:     copies.wanted,
+			MinInSync:    copies.needed,
 			PreferredPod: asked.preferredPod,
 
 			AcceptDataLossEpoch: asked.acceptDataLossEpoch,
 			ReassertChangeID:    asked.reassertChangeID,
 		},
 	}
+	if copies.takesIn > copies.wanted {
+		p.Spec.MaxInSync = copies.takesIn
+	}
+	return p
 }
 
 // partitionNames lists the partitions of a shard in order.
 func partitionNames(grid *api.OrderGrid, shard int32) []string {
-	names := make([]string, grid.Spec.Replicas)
+	names := make([]string, grid.PartitionsPerShard())
 	for index := range names {
 		names[index] = api.PartitionName(grid.Name, shard, int32(index))
 	}

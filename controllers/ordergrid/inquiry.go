@@ -61,11 +61,7 @@ type answer struct {
 
 // inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
 // operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
-func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid) (*findings, error) {
-	partitions, err := r.partitions(ctx, r.Client, grid)
-	if err != nil {
-		return nil, err
-	}
+func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid, partitions []api.GridPartition) (*findings, error) {
 	pods, err := r.pods(ctx, r.Client, grid)
 	if err != nil {
 		return nil, err
@@ -83,7 +79,7 @@ func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid) (*finding
 			continue
 		}
 		troubled = append(troubled, f)
-		for ordinal := range grid.Spec.Replicas {
+		for ordinal := range int32(api.MaxReplicas) { // those of a copy that is being added or given up, too
 			name := api.PodName(grid.Name, f.record.Spec.Shard, ordinal)
 			answers[name] = &answer{pod: podNamed(pods, name)}
 		}
@@ -179,7 +175,7 @@ func statusAddress(pod *corev1.Pod) string {
 // answered: the cache may be behind, and a node may have changed the record a moment ago.
 func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding, answers map[string]*answer) error {
 	f.asked = true
-	for ordinal := range grid.Spec.Replicas {
+	for ordinal := range int32(api.MaxReplicas) {
 		a := answers[api.PodName(grid.Name, f.record.Spec.Shard, ordinal)]
 		f.silent = f.silent || a.pod != nil && a.node == nil
 	}

@@ -14,8 +14,8 @@ import (
 // sinkDir is where the file sink's volume is mounted.
 const sinkDir = "/var/lib/ordergrid/sink"
 
-// nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet. minInSync is not
-// among them: nodes take it from their GridPartitions, so that a change needs no other pods.
+// nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet. replicas and
+// minInSync are not among them: nodes take them from their GridPartitions, so that a change needs no other pods.
 func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	spec := &grid.Spec
 	args := []string{
@@ -23,7 +23,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--grid", grid.Name,
 		"--namespace", grid.Namespace,
 		"--shard", fmt.Sprint(shard),
-		"--replicas", fmt.Sprint(spec.Replicas),
+		"--partitions", fmt.Sprint(grid.PartitionsPerShard()),
 		"--pod", "$(POD_NAME)",
 		"--listen", fmt.Sprintf(":%d", api.DataPort),
 		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),
@@ -60,11 +60,12 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	return args
 }
 
-// peers are the shard's own pods by the names the headless Service gives them. They lead to the pod network: nodes on a
+// peers are the pods a new shard has by the names the headless Service gives them; one that is added later dials them
+// itself. They lead to the pod network: nodes on a
 // fabric find each other by the addresses in their partitions' records alone.
 func peers(grid *api.OrderGrid, shard int32) []string {
 	var list []string
-	for ordinal := range grid.Spec.Replicas {
+	for ordinal := range grid.PartitionsPerShard() {
 		list = append(list, fmt.Sprintf("%s.%s.%s.svc:%d", api.PodName(grid.Name, shard, ordinal), api.ShardName(grid.Name, shard), grid.Namespace, api.DataPort))
 	}
 	return list

@@ -19,9 +19,12 @@ type observation struct {
 	pods         []corev1.Pod // by name
 	scale        scale
 	stall        *stall
-	findings     map[string]*finding // by partition
-	roll         *rollPlan           // nil while the operator has no pod to replace
-	lost         *lostPlan           // nil while no pod is on a lost node
+
+	saidPartitions int32               // status.partitionsPerShard as it was read
+	findings       map[string]*finding // by partition
+	copies         []shardCopies       // nil if that was not decided
+	roll           *rollPlan           // nil while the operator has no pod to replace
+	lost           *lostPlan           // nil while no pod is on a lost node
 
 	nodesRead      bool      // the Kubernetes nodes were looked at
 	shortage       shortage  // why they do not do; empty: they do
@@ -62,7 +65,15 @@ func readyIn(pods []corev1.Pod, m *api.Member) bool {
 }
 
 func (o *observation) wantPartitions() int {
-	return int(o.grid.Spec.Shards * o.grid.Spec.Replicas)
+	return int(o.grid.Spec.Shards * o.grid.PartitionsPerShard())
+}
+
+// wantPods is how many pods hold copies that count.
+func (o *observation) wantPods() (n int) {
+	for shard := range o.grid.Spec.Shards {
+		n += int(o.copiesWanted(shard))
+	}
+	return n
 }
 
 // ready reports whether the pod of that name is ready: its process is a member of every partition it should be in.
@@ -94,7 +105,7 @@ func readyCondition(pod *corev1.Pod) bool {
 func (o *observation) readyShards() (n int32) {
 	for shard := range o.grid.Spec.Shards {
 		ready := true
-		for ordinal := range o.grid.Spec.Replicas {
+		for ordinal := range o.copiesWanted(shard) {
 			ready = ready && o.ready(api.PodName(o.grid.Name, shard, ordinal))
 		}
 		if ready {

@@ -134,12 +134,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
+	records, err := r.partitions(ctx, r.Client, grid)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	said := grid.Status.PartitionsPerShard
+	if grid.Status.PartitionsPerShard, err = r.partitionsPerShard(ctx, grid, records); err != nil {
+		return ctrl.Result{}, err
+	}
 	scale, err := r.planShards(ctx, grid)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	grid = scale.working(grid)
-	found, err := r.inquire(ctx, grid)
+	found, err := r.inquire(ctx, grid, records)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -152,6 +160,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	observed.scale = *scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
+	observed.copies, observed.saidPartitions = run.copies, said
 	observed.nodesRead, observed.shortage, observed.tls = run.nodesRead, run.shortage, run.tls
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
@@ -181,6 +190,7 @@ func reference(namespace, partition string) *api.GridPartition {
 // writeStatus rebuilds status from what was observed and writes it if that changed anything.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	before := o.grid.DeepCopy()
+	before.Status.PartitionsPerShard = o.saidPartitions
 	status := &o.grid.Status
 	changed := setConditions(o, status, metav1.NewTime(r.Clock.Now()))
 	status.ObservedGeneration = o.grid.Generation

@@ -214,7 +214,7 @@ func TestPreferredPod(t *testing.T) {
 	b.annotate(p, api.AnnotationPreferredPod, "rtd-s1-0")
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationPreferredPod, false)
-	b.wantEvent(`Warning PreferredPodRefused annotation ordergrid.dev/preferred-pod is refused and removed: "rtd-s1-0" is not a pod of the shard; allowed are [rtd-s0-0 rtd-s0-1]`)
+	b.wantEvent(`Warning PreferredPodRefused annotation ordergrid.dev/preferred-pod is refused and removed: "rtd-s1-0" is not a pod that keeps a copy of the partition; allowed are [rtd-s0-0 rtd-s0-1]`)
 	if p.Spec.PreferredPod != "rtd-s0-0" {
 		t.Errorf("preferredPod %s, want the default", p.Spec.PreferredPod)
 	}

@@ -37,7 +37,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live.findings = r.found.partitions
+	live.findings, live.copies = r.found.partitions, r.copies
 	plan := planRoll(live, r.Clock.Now())
 	r.keepToObjective(ctx, live, plan)
 	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
@@ -165,7 +165,7 @@ func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard)
 				s.partitions = append(s.partitions, &o.partitions[i])
 			}
 		}
-		for ordinal := range o.grid.Spec.Replicas {
+		for ordinal := range int32(api.MaxReplicas) {
 			if name := api.PodName(o.grid.Name, number, ordinal); outdated[name] {
 				s.outdated = append(s.outdated, podNamed(o.pods, name))
 			}
@@ -177,7 +177,7 @@ func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard)
 
 // judge says whether the shard may lose a pod, and puts into the plan what speaks against it.
 func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
-	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(s.partitions) < int(o.grid.Spec.Replicas) {
+	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(s.partitions) < int(o.grid.PartitionsPerShard()) {
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: its objects are not complete yet", s.number))
 		return
 	}
@@ -193,8 +193,12 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 	}
 	strategy := &o.grid.Spec.UpdateStrategy
 	s.settled = len(away) == 0 && !trouble
+	if o.resizing(s.number) != nil {
+		s.settled = false
+		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: the number of its copies changes first", s.number))
+	}
 	s.record = !trouble
-	for ordinal := range o.grid.Spec.Replicas {
+	for ordinal := range o.copiesWanted(s.number) {
 		name := api.PodName(o.grid.Name, s.number, ordinal)
 		pod := podNamed(o.pods, name)
 		switch {

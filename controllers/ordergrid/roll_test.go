@@ -32,7 +32,7 @@ func twoShards() *observation {
 		pod.Name, pod.Labels[api.LabelShard] = api.PodName("rtd", 1, int32(i)), "1"
 		o.partitions, o.pods = append(o.partitions, p), append(o.pods, pod)
 	}
-	o.statefulSets = append(o.statefulSets, *statefulSet(o.grid, 1, corev1.PodTemplateSpec{}))
+	o.statefulSets = append(o.statefulSets, *statefulSet(o.grid, 1, o.grid.Spec.Replicas, corev1.PodTemplateSpec{}))
 	for i := range o.statefulSets {
 		o.statefulSets[i].Status.UpdateRevision = "rev2"
 	}

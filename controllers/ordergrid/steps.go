@@ -21,6 +21,7 @@ type run struct {
 	found     *findings
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
+	copies    []shardCopies            // by shard
 	roll      *rollPlan                // nil while no pod has to be replaced
 	lost      *lostPlan                // nil while no pod is on a lost node
 	nodesRead bool                     // the Kubernetes nodes were looked at
@@ -33,6 +34,7 @@ func (r *run) steps(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		r.buildPods,
 		r.checkNodes,
+		r.planCopies,
 		r.applyClientService,
 		r.applyPartitions,
 		r.applyIdentity,
@@ -72,13 +74,14 @@ func (r *run) applyClientService(ctx context.Context) error {
 
 func (r *run) applyPartitions(ctx context.Context) error {
 	for shard := range r.grid.Spec.Shards {
-		for index := range r.grid.Spec.Replicas {
+		copies := &r.copies[shard]
+		for index := range r.grid.PartitionsPerShard() {
 			f := r.found.partitions[api.PartitionName(r.grid.Name, shard, index)]
-			asked, err := r.wishes(ctx, f)
+			asked, err := r.wishes(ctx, f, copies)
 			if err != nil {
 				return err
 			}
-			record := partition(r.grid, shard, index, asked)
+			record := partition(r.grid, copies, index, asked)
 			var now *api.GridPartition
 			if f != nil {
 				now = f.record
@@ -95,6 +98,7 @@ func (r *run) applyPartitions(ctx context.Context) error {
 			}
 			r.tellGranted(f, asked)
 		}
+		r.tellWanted(copies)
 	}
 	return nil
 }
@@ -159,14 +163,17 @@ func (r *run) applyShards(ctx context.Context) error {
 				return err
 			}
 		}
-		set := statefulSet(r.grid, shard, r.templates[shard])
+		set := statefulSet(r.grid, shard, r.copies[shard].pods, r.templates[shard])
 		outcome, err := r.applier.Apply(ctx, r.grid, set)
 		if err != nil {
 			return err
 		}
+		if outcome == apply.Updated {
+			r.tellPods(&r.copies[shard], set)
+		}
 		if outcome == apply.Created {
 			// What is related keeps the events of several shards apart, which Kubernetes would count as one.
-			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.grid.Spec.Replicas)
+			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.copies[shard].pods)
 		}
 	}
 	return nil

@@ -25,11 +25,11 @@ type wishes struct {
 }
 
 // wishes reads the annotations of a partition. f is nil while the partition has no record yet.
-func (r *run) wishes(ctx context.Context, f *finding) (w wishes, err error) {
+func (r *run) wishes(ctx context.Context, f *finding, copies *shardCopies) (w wishes, err error) {
 	if f == nil {
 		return w, nil
 	}
-	if w.preferredPod, err = r.preferredPod(ctx, f); err != nil {
+	if w.preferredPod, err = r.preferredPod(ctx, f, copies); err != nil {
 		return w, err
 	}
 	if w.acceptDataLossEpoch, err = r.acceptance(ctx, f); err != nil {
@@ -40,13 +40,13 @@ func (r *run) wishes(ctx context.Context, f *finding) (w wishes, err error) {
 }
 
 // preferredPod is the pod that a person wants as primary, empty for the default.
-func (r *run) preferredPod(ctx context.Context, f *finding) (string, error) {
+func (r *run) preferredPod(ctx context.Context, f *finding, copies *shardCopies) (string, error) {
 	pod, there := f.record.Annotations[api.AnnotationPreferredPod]
 	if !there {
 		return "", nil
 	}
 	var allowed []string
-	for ordinal := range r.grid.Spec.Replicas {
+	for ordinal := range copies.wanted {
 		name := api.PodName(r.grid.Name, f.record.Spec.Shard, ordinal)
 		if name == pod {
 			return pod, nil
@@ -54,7 +54,7 @@ func (r *run) preferredPod(ctx context.Context, f *finding) (string, error) {
 		allowed = append(allowed, name)
 	}
 	return "", r.refuse(ctx, f, api.AnnotationPreferredPod, eventPreferredPodRefused,
-		fmt.Sprintf("%q is not a pod of the shard; allowed are %v", pod, allowed))
+		fmt.Sprintf("%q is not a pod that keeps a copy of the partition; allowed are %v", pod, allowed))
 }
 
 // acceptance is the epoch whose loss a person accepts, 0 for none. It is given only while every in-sync member is known to

@@ -25,11 +25,14 @@ type Member struct {
 
 // Spec says which partition a record is for. Nodes only read it.
 type Spec struct {
-	Grid         string `json:"grid"`
-	Shard        int    `json:"shard"`
-	Index        int    `json:"index"`
-	Replicas     int    `json:"replicas"`     // copies wanted, the primary's included; 1..3
-	MinInSync    int    `json:"minInSync"`    // fewer in-sync copies refuse orders; 1..Replicas
+	Grid      string `json:"grid"`
+	Shard     int    `json:"shard"`
+	Index     int    `json:"index"`
+	Replicas  int    `json:"replicas"`  // copies wanted, the primary's included; 1..3
+	MinInSync int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
+	// MaxInSync is up to how many copies the primary takes pods in; with more, the pod
+	// with the largest name is let go. Replicas..3; 0: Replicas.
+	MaxInSync    int    `json:"maxInSync,omitempty"`
 	PreferredPod string `json:"preferredPod"` // the pod that should be primary
 
 	// AcceptDataLossEpoch is the epoch whose in-sync members a person has given up;

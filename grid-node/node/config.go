@@ -22,7 +22,7 @@ type Config struct {
 	Pod        string // name of the pod this process runs in; unique within the shard
 	Shard      int    // 0..4095
 	Shards     int    // shards of the grid; default 1
-	Replicas   int    // copies of each partition, the primary's included: 1..3; default 2
+	Replicas   int    // copies of each partition, the primary's included, until its record was read: 1..3; default 2
 	Partitions int    // partitions of the shard: 1..16; default Replicas
 	MinInSync  int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
 

@@ -175,7 +175,7 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 	}
 	switch l.role {
 	case wire.RolePeer:
-		n.warmed(l, "")
+		n.notWarmed(l, err)
 		n.peerLinkClosed(l, err)
 	case wire.RoleBulk:
 		n.bulkClosed(l, err)

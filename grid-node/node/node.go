@@ -45,6 +45,7 @@ type Node struct {
 	warmAt   int64
 	lookAt   int64 // wall clock: when a client's token is due to be looked at again; 0 for none
 	lookedAt int64
+	unknown  map[string]*unknownPeer // configured names that lead nowhere
 
 	ev        replica.Event // reused: what a Step gets
 	dirty     []*partition  // stepped since their last flush
@@ -73,7 +74,7 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, hurry: make(chan struct{}),
+	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, unknown: map[string]*unknownPeer{}, hurry: make(chan struct{}),
 		sinkAsked: make(chan sinkRequest, maxSinkReads)}
 	if err := checkCgroup(cfg.MemoryLimit); err != nil {
 		return nil, err

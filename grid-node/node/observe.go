@@ -114,6 +114,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 		for _, p := range n.parts {
 			s.Partitions = append(s.Partitions, p.snapshot(n.loop.Clock().Wall()))
 			s.MemoryUsed += p.store.Used()
+			s.Replicas = max(s.Replicas, s.Partitions[len(s.Partitions)-1].Status.Replicas)
 		}
 		s.MemoryLimit = n.budget.Limit()
 	})
@@ -123,7 +124,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if at := n.api.at.Load(); at != 0 {
 		s.ArbiterAgo = max(1, since()-at)
 	}
-	s.Fabric, s.Replicas, s.Sink = n.fabric, n.cfg.Replicas, n.cfg.Sink
+	s.Fabric, s.Sink = n.fabric, n.cfg.Sink
 	if n.cfg.TLS != nil {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
 	}

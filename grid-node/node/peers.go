@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"net"
 	"syscall"
 	"time"
 
@@ -213,6 +214,9 @@ func (n *Node) warmUp(now int64) {
 	n.warmAt = now + int64(maxDialBackoff)
 	n.closeIdleBulk(now)
 	for _, name := range n.cfg.Peers {
+		if u := n.unknown[name]; u != nil && now < u.dialAt {
+			continue
+		}
 		addr, known := n.warm[name]
 		if known && (addr == n.cfg.Advertise || addr == "" || (n.peers[addr] != nil && n.peers[addr].out != nil)) {
 			continue
@@ -222,14 +226,41 @@ func (n *Node) warmUp(now int64) {
 	}
 }
 
-// warmed remembers where a configured name led to; "" forgets it.
+// warmed remembers where a configured name led to.
 func (n *Node) warmed(l *link, addr string) {
 	if l.warm == "" {
 		return
 	}
-	if addr == "" && n.warm[l.warm] == "" {
-		delete(n.warm, l.warm) // the attempt failed: dial again
-	} else if addr != "" {
-		n.warm[l.warm] = addr
+	n.warm[l.warm] = addr
+	delete(n.unknown, l.warm)
+}
+
+// unknownPeer is a name that does not exist: its pod has not started yet, or is one
+// that a shard with fewer copies has no more. Whoever appears under it dials himself,
+// so the name server is asked more and more rarely.
+type unknownPeer struct {
+	dialAt  int64 // Mono
+	backoff time.Duration
+}
+
+const maxUnknownBackoff = 30 * time.Second
+
+// notWarmed forgets that a configured name is being dialled.
+func (n *Node) notWarmed(l *link, err error) {
+	if l.warm == "" || n.warm[l.warm] != "" {
+		return
 	}
+	delete(n.warm, l.warm) // the attempt failed: dial again
+	var dns *net.DNSError
+	if !errors.As(err, &dns) || !dns.IsNotFound {
+		delete(n.unknown, l.warm)
+		return
+	}
+	u := n.unknown[l.warm]
+	if u == nil {
+		u = &unknownPeer{backoff: maxDialBackoff}
+		n.unknown[l.warm] = u
+	}
+	u.dialAt = n.loop.Clock().Mono() + int64(u.backoff)
+	u.backoff = min(2*u.backoff, maxUnknownBackoff)
 }

@@ -34,7 +34,7 @@ const (
 	AlarmMemberDropped AlarmKind = "MemberDropped"           // this primary drops a silent member
 	AlarmTakeOver      AlarmKind = "TakeOver"                // this backup takes over from a silent primary
 	AlarmHandOver      AlarmKind = "HandOver"                // this primary hands over to a member, as planned
-	AlarmRetired       AlarmKind = "MemberRetired"           // this primary lets a member go that is about to stop
+	AlarmRetired       AlarmKind = "MemberRetired"           // a member goes that is about to stop, or is one copy too many
 	AlarmHandOverCut   AlarmKind = "HandOverCutShort"        // a member may hold entries, none committed, that the new primary lacks
 	AlarmNoTarget      AlarmKind = "NoHandOverTarget"        // this primary should stop and nobody can take the partition
 	AlarmLossSuspected AlarmKind = "DataLossSuspected"       // every in-sync member was a former process of this pod

@@ -127,7 +127,7 @@ func (a *arbiterModel) touch() {
 
 func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
-	c.Replicas, c.PreferredPod = a.spec.Replicas, a.spec.PreferredPod
+	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

@@ -15,7 +15,7 @@ func (r *Replica) eventConfig(c *Config, fresh bool) {
 		r.watchAt = r.now.Mono
 	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {
 		bare := *c
-		bare.Replicas, bare.MinInSync, bare.PreferredPod, bare.Admission = 0, 0, "", AdmissionUnknown
+		bare.Replicas, bare.MinInSync, bare.MaxInSync, bare.PreferredPod, bare.Admission = 0, 0, 0, "", AdmissionUnknown
 		c = &bare
 		r.askConfig()
 	}
@@ -93,6 +93,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 func (r *Replica) observeSpec(c *Config) {
 	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
 		r.opt.Replicas = c.Replicas
+		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxMembers)
 	}
 	if c.MinInSync > 0 && c.MinInSync <= wire.MaxMembers {
 		r.opt.MinInSync = c.MinInSync
@@ -245,7 +246,11 @@ func (r *Replica) becomeOutsider(before Role) {
 			r.out.add(Action{Kind: ActionDrained})
 			return
 		}
-		r.alarm(AlarmRemoved, "not in sync any more: "+r.cfg.String())
+		if r.letGo() {
+			r.alarm(AlarmRetired, "the partition has its copies without this one: "+r.cfg.String())
+		} else {
+			r.alarm(AlarmRemoved, "not in sync any more: "+r.cfg.String())
+		}
 		r.restart("removed from inSync at epoch " + fmt.Sprint(r.epoch))
 	default:
 		r.role = RoleLearner

@@ -52,6 +52,7 @@ type Config struct {
 	// From the spec of the record; not part of a proposal.
 	Replicas     int    // members wanted, 1..3; 0 keeps what Options say
 	MinInSync    int    // fewer in-sync members refuse writes; 0 keeps what Options say
+	MaxInSync    int    // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
 	PreferredPod string // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
 	Admission    Admission
 	// AdmissionRevision names the decision that Admission is part of.

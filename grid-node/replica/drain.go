@@ -51,7 +51,7 @@ func (r *Replica) mayEnd() bool {
 // lookForTarget says once that nobody can take the partition yet. In a grid with
 // one copy nobody ever can.
 func (r *Replica) lookForTarget() {
-	if r.opt.Replicas == 1 {
+	if r.opt.MaxInSync == 1 && len(r.cfg.InSync) == 1 {
 		r.stop()
 		return
 	}

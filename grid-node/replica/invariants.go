@@ -75,6 +75,12 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks || p.stored < r.mustHave() {
 			text = "a learner that is not in the ack set, or lacks committed entries"
 		}
+	case purposeRetire: // I12
+		for i := range r.primary.peers {
+			if p := &r.primary.peers[i]; p.inSync && !p.draining && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
+				text = "a member that does not leave is to be let go, and a copy would be missing"
+			}
+		}
 	case purposeHandOver:
 		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync || len(next.InSync) != len(r.cfg.InSync) {
 			text = "a hand-over to one that is not in sync, or one that drops a member"

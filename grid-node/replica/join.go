@@ -69,7 +69,7 @@ func (r *Replica) join(frame []byte) error {
 
 func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	if slices.Contains(r.primary.released[:], member.Boot) { // an old request, come late, or its answer was lost
-		r.joinReplyTo(member, wire.JoinReleased, 0, "you are about to stop")
+		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was let go")
 		return
 	}
 	known := r.peer(member.Boot)
@@ -128,8 +128,8 @@ func (r *Replica) refuseLearner(member *Member) string {
 		}
 		r.dropPeer(p.Boot)
 	}
-	if n := 1 + len(r.primary.peers); n >= r.opt.Replicas {
-		return fmt.Sprintf("the partition has %d of %d members", n, r.opt.Replicas)
+	if !r.hasRoom(member.Pod()) {
+		return fmt.Sprintf("the partition has %d of %d members", 1+len(r.primary.peers), r.opt.MaxInSync)
 	}
 	return ""
 }
@@ -171,6 +171,9 @@ func (r *Replica) joinReply(frame []byte) error {
 		}
 	case wire.JoinReleased:
 		r.backup.accepted, r.backup.counted = false, false
+		if !r.leaving { // its place is gone; should it get one again, it asks as another process
+			r.restart("released: " + string(m.Text))
+		}
 	case wire.JoinDiverged, wire.JoinTruncated:
 		r.restart("join refused: " + string(m.Text))
 	}
@@ -198,7 +201,7 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.acks && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
 		r.settle(p)
 	}
-	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt {
+	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || len(r.cfg.InSync) == wire.MaxMembers {
 		return
 	}
 	members := []Member{r.self}

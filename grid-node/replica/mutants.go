@@ -39,5 +39,6 @@ const (
 	mutFreeUncommitted
 	mutSnapshotBare
 	mutClosedTakesOrders
+	mutSurplusMiscounted
 	mutants
 )

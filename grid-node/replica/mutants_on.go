@@ -49,6 +49,7 @@ var mutantList = [mutants]Mutant{
 	mutDoubtIgnored:           {"old-read-believed", "a read of the record that began before the present epoch was known counts as a regression"},
 	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},
 	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
+	mutSurplusMiscounted:      {"surplus-miscounted", "a member is let go although there are not more copies than wanted"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
 }

@@ -56,6 +56,7 @@ type Options struct {
 	Limits    Limits
 	Replicas  int // members wanted, 1..3; 2
 	MinInSync int // 1..Replicas; 1
+	MaxInSync int // members taken in, at least Replicas; Replicas
 	Retention Retention
 	Preferred bool // claims an unclaimed partition at once
 	// LeaseClock reads the clock of Time.Mono. It is called for leased reads,
@@ -143,6 +144,7 @@ func (o *Options) fill() error {
 		return fmt.Errorf("replica %s: replicas %d, minInSync %d, allowed: 1..%d and minInSync at most replicas",
 			o.Partition, o.Replicas, o.MinInSync, wire.MaxMembers)
 	}
+	o.MaxInSync = min(max(o.MaxInSync, o.Replicas), wire.MaxMembers)
 	if err := o.Timing.fill(); err != nil {
 		return err
 	}

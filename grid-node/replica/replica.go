@@ -323,7 +323,7 @@ func (r *Replica) Status() Status {
 	last, _ := r.store.Last()
 	base, _ := r.store.Base()
 	s := Status{
-		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg,
+		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Replicas: r.opt.Replicas,
 		Closed: r.closed, AdmissionRevision: r.admissionRevision,
 		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, DataSeq: r.cursor.dataSeq, FreedSeq: base, Sessions: len(r.sessions.byID),
 	}

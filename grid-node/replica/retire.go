@@ -1,10 +1,6 @@
 package replica
 
-import (
-	"fmt"
-
-	"github.com/ordergrid/ordergrid/grid-node/wire"
-)
+import "fmt"
 
 // retireDraining lets members go that are about to stop. They acknowledge until
 // the arbiter has accepted the configuration without them, so nothing waits: not
@@ -19,6 +15,7 @@ func (r *Replica) retireDraining() {
 		due = due || r.primary.peers[i].draining
 	}
 	if !due {
+		r.retireSurplus()
 		return
 	}
 	members, names := []Member{r.self}, ""
@@ -29,10 +26,7 @@ func (r *Replica) retireDraining() {
 		case p.inSync:
 			members = append(members, p.Member)
 		case p.draining: // a learner, and no admission is under way
-			r.primary.released[r.primary.nReleased%len(r.primary.released)] = p.Boot
-			r.primary.nReleased++
-			r.joinReplyTo(&p.Member, wire.JoinReleased, 0, "you are about to stop")
-			r.dropPeer(p.Boot)
+			r.release(p, "you are about to stop")
 		}
 	}
 	if names == "" {

@@ -309,7 +309,12 @@ func (s *script) arbiter(d *datadriven.TestData) {
 	case "touch":
 		a.touch()
 	case "spec":
-		a.spec.Replicas = s.w.opt.replicas
+		if a.spec.Replicas == 0 {
+			a.spec.Replicas = s.w.opt.replicas
+		}
+		arg(d, "replicas", &a.spec.Replicas)
+		arg(d, "minInSync", &a.spec.MinInSync)
+		arg(d, "maxInSync", &a.spec.MaxInSync)
 		arg(d, "preferred", &a.spec.PreferredPod)
 		arg(d, "accept-loss", &a.spec.AcceptLossEpoch)
 		arg(d, "reassert", &a.spec.ReassertChangeID)

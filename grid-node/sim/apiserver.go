@@ -153,7 +153,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 		return replica.OutcomeConflict, "the record has another version"
 	}
 	next := *put.c
-	next.Replicas, next.MinInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.PreferredPod
+	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()

@@ -140,17 +140,17 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 	w.logf("lineage %d begins with the %d entries of %s; %d were committed", st.Config.Lineage, t.base, p.name, len(w.timeline(st.Config.Lineage-1).hashes))
 }
 
-// checkI12Record: in a planned roll no change of the record leaves more than one
+// checkI12Record: in a planned roll, or change of the number of copies, no change of the record leaves more than one
 // member out, and a new primary comes with all that were in sync before it.
 func (w *world) checkI12Record(before, now *replica.Config) {
-	if w.phase != phaseRoll {
+	if w.phase != phaseRoll && w.phase != phaseResize {
 		return
 	}
 	if len(now.InSync) < len(w.pods)-1 {
-		w.violation("I12", "in a planned roll the record becomes %s", w.configText(now))
+		w.violation("I12", "in a planned change the record becomes %s", w.configText(now))
 	}
 	if now.Primary.Boot != before.Primary.Boot && len(now.InSync) != len(before.InSync) {
-		w.violation("I12", "in a planned roll the primary is lost, not handed over: %s", w.configText(now))
+		w.violation("I12", "in a planned change the primary is lost, not handed over: %s", w.configText(now))
 	}
 }
 

@@ -56,9 +56,12 @@ func (w *world) converged() string {
 }
 
 // redundant says which member is not there, or not where the record has it.
-func (w *world) redundant() string {
+func (w *world) redundant() string { return w.redundantOn(w.pods) }
+
+// redundantOn says it of a grid whose copies are to be on these pods and no other.
+func (w *world) redundantOn(pods []*pod) string {
 	rec := &w.api.rec
-	if len(rec.InSync) != len(w.pods) {
+	if len(rec.InSync) != len(pods) {
 		return "the record is " + w.configText(rec)
 	}
 	primary := w.processOf(rec.Primary.Boot)
@@ -68,7 +71,7 @@ func (w *world) redundant() string {
 	if pod := rec.PreferredPod; pod != "" && pod != rec.Primary.Pod() {
 		return "pod " + pod + " is preferred, and the record is " + w.configText(rec)
 	}
-	for _, p := range w.pods {
+	for _, p := range pods {
 		if p.proc == nil {
 			return "nothing runs in pod " + p.name
 		}
@@ -184,7 +187,10 @@ func (w *world) checkI12() {
 }
 
 // settle waits until everything that is not an open order is well.
-func (w *world) settle(when string) {
+func (w *world) settle(when string) { w.await(when+",", w.redundant) }
+
+// await waits until something is as it should be.
+func (w *world) await(when string, lacking func() string) {
 	next := w.now
 	why := ""
 	w.runUntil(w.now+healLimit, func() bool {
@@ -192,11 +198,11 @@ func (w *world) settle(when string) {
 			return false
 		}
 		next = w.now + 10*millisecond
-		why = w.redundant()
+		why = lacking()
 		return why == ""
 	})
 	if why != "" && !w.stopped {
-		w.violation("I13", "%s, after %d s without faults, %s", when, healLimit/second, why)
+		w.violation("I13", "%s after %d s without faults %s", when, healLimit/second, why)
 	}
 }
 

@@ -41,6 +41,7 @@ const (
 	faultPrefer
 	faultAllDead
 	faultLossAccepted
+	faultResize
 	faultKinds
 )
 
@@ -53,7 +54,7 @@ var faultNames = [faultKinds]string{
 	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
-	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted",
+	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultResize: "copies added or given up",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -327,6 +328,9 @@ func (w *world) heal() {
 		l.slow = 0
 	})
 	w.api.heal()
+	if w.profile.resizes != nil {
+		w.resize(copies{len(w.pods), len(w.pods)})
+	}
 	for _, c := range w.clients {
 		if c.conn != nil && c.conn.stalled > w.now {
 			c.turnTo(c.pod)

@@ -21,6 +21,7 @@ type profile struct {
 	maxPPM     int64
 	limits     replica.Limits
 	retention  replica.Retention // entries that the sink holds are freed
+	resizes    *rand.Rand        // the number of copies changes; nil: never
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // a learner's feed takes up to so long more
@@ -166,6 +167,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		p.minInSync = 2
 	}
 	retain(p, seed)
+	resizes(p, seed)
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
@@ -184,8 +186,8 @@ func retain(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

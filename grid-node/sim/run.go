@@ -106,6 +106,7 @@ func (w *world) close() {
 // run is the whole life of a world.
 func (w *world) run() {
 	w.scheduleFault()
+	w.scheduleResize()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
@@ -114,6 +115,7 @@ func (w *world) run() {
 	w.recoverLoss()
 	w.checkI13()
 	w.checkI11()
+	w.checkResize()
 	w.checkI12()
 	w.checkEnd()
 	w.checkHistory()

@@ -51,6 +51,7 @@ const (
 	phaseChaos phase = iota
 	phaseHeal
 	phaseOutage
+	phaseResize
 	phaseRoll
 	phaseDone
 )

@@ -13,10 +13,13 @@ import (
 // Shape is what a plan has to know of a grid.
 type Shape struct {
 	Shards, Replicas int32
+	Partitions       int32 // of every shard
 }
 
 // ShapeOf a grid.
-func ShapeOf(g *api.OrderGrid) Shape { return Shape{Shards: g.Spec.Shards, Replicas: g.Spec.Replicas} }
+func ShapeOf(g *api.OrderGrid) Shape {
+	return Shape{Shards: g.Spec.Shards, Replicas: g.Spec.Replicas, Partitions: g.PartitionsPerShard()}
+}
 
 // Step is one injection of one fault. Steps are carried out one after the other; one that starts Held is carried out
 // while the one before it is in place.
@@ -96,7 +99,7 @@ func group(faults []api.DrillFault) [][]api.DrillFault {
 // step draws whatever may be drawn, needed or not, so that naming a shard in one fault changes no other step.
 func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 	s := Step{
-		Fault: *f.DeepCopy(), Start: f.Start, Shard: draw.Int32N(shape.Shards), Partition: draw.Int32N(shape.Replicas), Pick: draw.Uint64(),
+		Fault: *f.DeepCopy(), Start: f.Start, Shard: draw.Int32N(shape.Shards), Partition: draw.Int32N(shape.Partitions), Pick: draw.Uint64(),
 	}
 	if f.Duration != nil {
 		s.Duration = f.Duration.Duration
@@ -132,8 +135,8 @@ func follow(s, before *Step) {
 
 // check refuses what only the shape of the grid, or the order of faults, shows to be wrong.
 func check(spec *api.FailoverDrillSpec, shape Shape) error {
-	if len(spec.Faults) == 0 || spec.Repetitions == nil || shape.Shards < 1 || shape.Replicas < 1 {
-		return fmt.Errorf("nothing to plan: %d faults, grid with %d shards of %d replicas", len(spec.Faults), shape.Shards, shape.Replicas)
+	if len(spec.Faults) == 0 || spec.Repetitions == nil || shape.Shards < 1 || shape.Replicas < 1 || shape.Partitions < 1 {
+		return fmt.Errorf("nothing to plan: %d faults, grid with %d shards of %d replicas and %d partitions", len(spec.Faults), shape.Shards, shape.Replicas, shape.Partitions)
 	}
 	for i := range spec.Faults {
 		f := &spec.Faults[i]
@@ -160,8 +163,8 @@ func checkTarget(t *api.DrillTarget, shape Shape) error {
 	switch {
 	case t.Shard != nil && *t.Shard >= shape.Shards:
 		return fmt.Errorf("shard: the grid has no shard %d; allowed are 0 to %d", *t.Shard, shape.Shards-1)
-	case t.Partition != nil && *t.Partition >= shape.Replicas:
-		return fmt.Errorf("partition: a shard of the grid has no partition %d; allowed are 0 to %d", *t.Partition, shape.Replicas-1)
+	case t.Partition != nil && *t.Partition >= shape.Partitions:
+		return fmt.Errorf("partition: a shard of the grid has no partition %d; allowed are 0 to %d", *t.Partition, shape.Partitions-1)
 	case shape.Replicas == 1 && (t.Role == api.RoleBackup || t.Role == api.RoleBackups):
 		return fmt.Errorf("role: %s needs a second copy, and the grid has replicas: 1; set role: Primary, or choose a grid with replicas: 2", t.Role)
 	case shape.Replicas == 1 && t.Peer == api.PeerCopies:

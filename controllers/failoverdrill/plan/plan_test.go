@@ -24,7 +24,7 @@ func resolve(t *testing.T, spec api.FailoverDrillSpec) *api.FailoverDrillSpec {
 
 func steps(t *testing.T, spec api.FailoverDrillSpec, seed int64) []plan.Step {
 	t.Helper()
-	s, err := plan.Steps(resolve(t, spec), plan.Shape{Shards: 4, Replicas: 2}, seed)
+	s, err := plan.Steps(resolve(t, spec), plan.Shape{Shards: 4, Replicas: 2, Partitions: 2}, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestImpossiblePlans(t *testing.T) {
 		{"held by a moment", []api.DrillFault{{Name: "a", Type: api.FaultPodKill}, {Name: "b", Type: api.FaultPodKill, Start: api.StartHeld}}, 2, "fault b: start: Held, but PodKill before it is over in a moment; put it after a fault with a duration, or set start: Served"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := plan.Steps(resolve(t, api.FailoverDrillSpec{Faults: test.faults}), plan.Shape{Shards: 4, Replicas: test.replicas}, 1)
+			_, err := plan.Steps(resolve(t, api.FailoverDrillSpec{Faults: test.faults}), plan.Shape{Shards: 4, Replicas: test.replicas, Partitions: test.replicas}, 1)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}

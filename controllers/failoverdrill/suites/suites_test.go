@@ -42,7 +42,7 @@ func TestSuitesAreValid(t *testing.T) {
 					t.Errorf("the API server would complete it otherwise:\n%+v\n%+v", own.Spec.Faults[i], resolved.Faults[i])
 				}
 			}
-			steps, err := plan.Steps(resolved, plan.Shape{Shards: 1, Replicas: 2}, 1)
+			steps, err := plan.Steps(resolved, plan.Shape{Shards: 1, Replicas: 2, Partitions: 2}, 1)
 			if err != nil || len(steps) != len(s.Faults)*int(s.Repetitions) {
 				t.Errorf("%d steps, error %v", len(steps), err)
 			}

@@ -38,8 +38,12 @@ func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.
 
 func checkSpec(old, next arbiter.Spec) error {
 	switch {
-	case next.Grid != old.Grid || next.Shard != old.Shard || next.Index != old.Index || next.Replicas != old.Replicas:
-		return arbiter.Refused("grid, shard, index and replicas say which partition this is and never change; leave them out")
+	case next.Grid != old.Grid || next.Shard != old.Shard || next.Index != old.Index:
+		return arbiter.Refused("grid, shard and index say which partition this is and never change; leave them out")
+	case next.Replicas < 1 || next.Replicas > wire.MaxMembers:
+		return arbiter.Refused("replicas: value %d, allowed: 1..%d", next.Replicas, wire.MaxMembers)
+	case next.MaxInSync != 0 && (next.MaxInSync < next.Replicas || next.MaxInSync > wire.MaxMembers):
+		return arbiter.Refused("maxInSync: value %d, allowed: %d..%d, or 0 for as many as replicas", next.MaxInSync, next.Replicas, wire.MaxMembers)
 	case next.MinInSync < 1 || next.MinInSync > next.Replicas:
 		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
 	case len(next.PreferredPod) > 63 || strings.ContainsAny(next.PreferredPod, "/ \t\n\"\\"):

@@ -1,0 +1,307 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// spec.replicas of a running grid changes a shard at a time, from whatever point it is at; what is observed is all the
+// memory there is. A copy is added before it counts: the StatefulSet gets the pod, the records let the primary take it
+// in (maxInSync), and once it is in sync everywhere it is part of what is wanted (replicas). A copy is given up the other
+// way round: the records want fewer, the primary lets the pod go while the others are in sync and answer, and only when
+// no record names it any more its StatefulSet gives it up. Partitions stay as many as they were; see ADR 22.
+
+// shardCopies is how many copies one shard has, and how many it is to have now.
+type shardCopies struct {
+	shard int32
+
+	have             int32 // pods its StatefulSet has
+	fewest, most     int32 // copies that its records want; up to how many they take in
+	pods             int32 // that its StatefulSet is to have
+	wanted, takesIn  int32 // for its records
+	needed           int32 // minInSync for its records
+	resizing, queued bool  // on its way to spec.replicas; not begun, because others are
+	waiting          string
+}
+
+// planCopies decides what every shard is to have. At rest, which is nearly always, it costs no question to the API server.
+func (r *run) planCopies(ctx context.Context) error {
+	cached, err := r.look(ctx, r.Client, r.grid)
+	if err != nil {
+		return err
+	}
+	cached.findings = r.found.partitions
+	r.copies = planCopies(cached)
+	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.pods != c.have }) {
+		return nil
+	}
+	live, err := r.look(ctx, r.Live, r.grid)
+	if err != nil {
+		return err
+	}
+	live.findings = r.found.partitions
+	r.copies = planCopies(live)
+	return nil
+}
+
+// planCopies decides, from what is observed at one moment. At most spec.updateStrategy.maxUnavailableShards shards change
+// at a time.
+func planCopies(o *observation) []shardCopies {
+	want, limit := o.grid.Spec.Replicas, max(1, o.grid.Spec.UpdateStrategy.MaxUnavailableShards)
+	list := make([]shardCopies, o.grid.Spec.Shards)
+	busy := int32(0)
+	for shard := range list {
+		list[shard] = o.observeCopies(int32(shard))
+		if list[shard].begun(want) {
+			busy++
+		}
+	}
+	for i := range list {
+		c := &list[i]
+		switch {
+		case !c.resizing:
+		case !c.begun(want) && busy >= limit:
+			c.queued = true
+		default:
+			if !c.begun(want) {
+				busy++
+			}
+			c.advance(o, want)
+			c.resizing = c.fewest != want || c.most != want || c.pods != want // or the StatefulSet alone is put right, now
+		}
+		c.needed = min(o.grid.Spec.MinInSync, c.wanted)
+	}
+	return list
+}
+
+// observeCopies is a shard as it is, to be left so.
+func (o *observation) observeCopies(shard int32) shardCopies {
+	want := o.grid.Spec.Replicas
+	c := shardCopies{shard: shard, have: -1}
+	claimed := false
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if p.Spec.Shard != shard {
+			continue
+		}
+		claimed = claimed || p.Status.Epoch > 0
+		if c.fewest == 0 || p.Spec.Replicas < c.fewest {
+			c.fewest = p.Spec.Replicas
+		}
+		c.most = max(c.most, p.Spec.Replicas, p.Spec.MaxInSync)
+	}
+	for i := range o.statefulSets {
+		if set := &o.statefulSets[i]; set.Name == api.ShardName(o.grid.Name, shard) && set.Spec.Replicas != nil {
+			c.have = *set.Spec.Replicas
+		}
+	}
+	switch {
+	case c.have < 0 && !claimed: // it is about to be made
+		c.fewest, c.most, c.have = want, want, want
+	case c.have < 0: // its StatefulSet is gone, its records are not
+		c.have = c.most
+	case c.fewest == 0:
+		c.fewest = min(max(c.have, 1), api.MaxReplicas)
+		c.most = c.fewest
+	}
+	c.pods, c.wanted, c.takesIn = max(c.have, c.fewest), c.fewest, c.most // never fewer pods than copies
+	c.resizing = c.have != want || c.fewest != want || c.most != want
+	return c
+}
+
+// begun reports whether the shard is on its way: no longer at rest where it was. A StatefulSet that somebody else scaled
+// is put right at once.
+func (c *shardCopies) begun(want int32) bool {
+	return c.resizing && (c.fewest != c.most || c.fewest == want || c.fewest < want && c.have >= want)
+}
+
+// advance takes the next step towards want copies.
+func (c *shardCopies) advance(o *observation, want int32) {
+	if problem := o.shardProblem(c.shard); problem != "" { // who holds what is not known, and a person has to decide first
+		c.waiting = problem
+		return
+	}
+	switch {
+	case c.fewest < want:
+		c.grow(o, want)
+	case c.fewest > want:
+		if missing := o.notInSync(c.shard, want, true); len(missing) > 0 {
+			c.waiting = "of the pods that stay " + strings.Join(missing, " and ")
+			return
+		}
+		c.wanted, c.takesIn = want, want
+	default:
+		c.shrink(o, want)
+	}
+}
+
+// grow adds pods, and counts them from when they are in sync in every partition.
+func (c *shardCopies) grow(o *observation, want int32) {
+	c.pods, c.takesIn = max(c.have, want), want
+	for n := c.fewest + 1; n <= want && len(o.notInSync(c.shard, n, false)) == 0; n++ {
+		c.wanted = n
+	}
+	if c.wanted < want {
+		c.waiting = strings.Join(o.notInSync(c.shard, want, false), " and ")
+	}
+}
+
+// shrink gives up pods that the records do not name any more.
+func (c *shardCopies) shrink(o *observation, want int32) {
+	c.wanted, c.takesIn = want, want
+	if c.have <= want {
+		c.pods = want
+		return
+	}
+	if c.most > want {
+		return // the records have to say so first
+	}
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		for _, m := range p.Status.InSync {
+			if p.Spec.Shard == c.shard && !o.stays(c.shard, m.PodName, want) {
+				c.waiting = fmt.Sprintf("%s is still in sync in %s", m.PodName, p.Name)
+				return
+			}
+		}
+	}
+	c.pods = want
+}
+
+// stays reports whether the pod is one of the first n of the shard.
+func (o *observation) stays(shard int32, pod string, n int32) bool {
+	for ordinal := range n {
+		if api.PodName(o.grid.Name, shard, ordinal) == pod {
+			return true
+		}
+	}
+	return false
+}
+
+// notInSync says which of the first n pods of a shard are not in sync in every partition of it, and, if that is asked,
+// which are not ready.
+func (o *observation) notInSync(shard, n int32, ready bool) (list []string) {
+	for ordinal := range n {
+		name := api.PodName(o.grid.Name, shard, ordinal)
+		pod := podNamed(o.pods, name)
+		switch {
+		case !o.inSyncEverywhere(shard, name) && pod == nil:
+			list = append(list, name+" is not there yet")
+		case !o.inSyncEverywhere(shard, name):
+			list = append(list, name+" is not in sync"+because(pod))
+		case ready && !o.ready(name):
+			list = append(list, name+" is not ready")
+		}
+	}
+	return list
+}
+
+// inSyncEverywhere reports whether the pod holds all orders of every partition of its shard.
+func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
+	count := int32(0)
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if p.Spec.Shard == shard && slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
+			count++
+		}
+	}
+	return count >= o.grid.PartitionsPerShard()
+}
+
+// shardProblem is what a person has to decide about a partition of the shard.
+func (o *observation) shardProblem(shard int32) string {
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if problem := o.problem(p); p.Spec.Shard == shard && (problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected) {
+			return p.Name + ": " + problem
+		}
+	}
+	return ""
+}
+
+// copiesWanted is how many copies the shard is to have at this moment, by its records: a copy that is being added does not
+// count yet, one that is being given up no longer.
+func (o *observation) copiesWanted(shard int32) int32 {
+	n := int32(0)
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Shard == shard {
+			n = max(n, p.Spec.Replicas)
+		}
+	}
+	if n == 0 {
+		return o.grid.Spec.Replicas
+	}
+	return n
+}
+
+// resizing is the plan of a shard that is on its way to spec.replicas, nil for any other.
+func (o *observation) resizing(shard int32) *shardCopies {
+	for i := range o.copies {
+		if c := &o.copies[i]; c.shard == shard && c.resizing {
+			return c
+		}
+	}
+	return nil
+}
+
+// resizeText says how far a change of spec.replicas has come; empty if none is under way.
+func (o *observation) resizeText() string {
+	var list []string
+	done, queued := 0, 0
+	for i := range o.copies {
+		switch c := &o.copies[i]; {
+		case !c.resizing:
+			done++
+		case c.queued:
+			queued++
+		case c.waiting != "":
+			list = append(list, fmt.Sprintf("shard %d: %s", c.shard, c.waiting))
+		default:
+			list = append(list, fmt.Sprintf("shard %d goes from %d to %d", c.shard, c.fewest, o.grid.Spec.Replicas))
+		}
+	}
+	if done == len(o.copies) {
+		return ""
+	}
+	if queued > 0 {
+		list = append(list, fmt.Sprintf("%d more follow", queued))
+	}
+	return fmt.Sprintf("%d of %d shards have the %d copies of spec.replicas. %s", done, len(o.copies), o.grid.Spec.Replicas, sentences(list))
+}
+
+// tellWanted reports that the records of a shard want another number of copies than before.
+func (r *run) tellWanted(c *shardCopies) {
+	related := reference(r.grid.Namespace, api.PartitionName(r.grid.Name, c.shard, 0))
+	switch {
+	case c.wanted > c.fewest:
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyAdded, "Resize", "every order of shard %d has %d copies now, %s included", c.shard, c.wanted, api.PodName(r.grid.Name, c.shard, c.wanted-1))
+	case c.wanted < c.fewest:
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventGivingCopyUp, "Resize", "shard %d goes from %d copies to %d: its primaries let %s go", c.shard, c.fewest, c.wanted, r.podRange(c.shard, c.wanted, c.fewest))
+	}
+}
+
+// tellPods reports that the StatefulSet of a shard has got another number of pods.
+func (r *run) tellPods(c *shardCopies, related runtime.Object) {
+	switch {
+	case c.pods > c.have:
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Resize", "shard %d goes from %d copies to %d: %s joins", c.shard, c.fewest, r.grid.Spec.Replicas, r.podRange(c.shard, c.have, c.pods))
+	case c.pods < c.have:
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyGivenUp, "Resize", "shard %d has %d copies; %s ends, and no record names it", c.shard, c.pods, r.podRange(c.shard, c.pods, c.have))
+	}
+}
+
+// podRange names the pods from one ordinal to before another.
+func (r *run) podRange(shard, from, to int32) string {
+	var names []string
+	for ordinal := max(from, 0); ordinal < to && len(names) < api.MaxReplicas; ordinal++ {
+		names = append(names, api.PodName(r.grid.Name, shard, ordinal))
+	}
+	return strings.Join(names, " and ")
+}

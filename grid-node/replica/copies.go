@@ -1,0 +1,112 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// The number of copies can change while orders flow. The record says how many are
+// wanted (Replicas) and how many may be taken in (MaxInSync, more than Replicas while
+// one is being added). With as many copies as that, they are to be on the pods with
+// the smallest names: those of a StatefulSet that goes down keeps. A learner of such
+// a pod is taken in all the same, and then the member with the largest name is let
+// go: by the primary, with all others in sync and answering, while it acknowledges,
+// so that nothing waits and no moment has fewer copies than are wanted.
+
+// hasRoom says whether a learner of this pod may be taken in.
+func (r *Replica) hasRoom(pod string) bool {
+	if 1+len(r.primary.peers) < r.opt.MaxInSync {
+		return true
+	}
+	if len(r.cfg.InSync) >= wire.MaxMembers {
+		return false
+	}
+	largest := r.self.Pod()
+	for i := range r.primary.peers {
+		largest = max(largest, r.primary.peers[i].Pod())
+	}
+	return pod < largest
+}
+
+// surplus is the member to let go of, nil if there is none or it is too early. One
+// that is the primary hands over first; the record says to whom.
+func (r *Replica) surplus() *peer {
+	if len(r.cfg.InSync) <= r.opt.MaxInSync && !mutant(mutSurplusMiscounted) {
+		return nil
+	}
+	var last *peer
+	for i := range r.primary.peers {
+		p := &r.primary.peers[i]
+		switch {
+		case !p.inSync:
+		case p.draining || !r.mayTakeHandOver(p):
+			return nil // what stays has to be well
+		case last == nil || p.Pod() > last.Pod():
+			last = p
+		}
+	}
+	if r.leaving || last == nil || last.Pod() < r.self.Pod() {
+		return nil
+	}
+	return last
+}
+
+// retireSurplus lets a member go, and learners that have lost their place.
+func (r *Replica) retireSurplus() {
+	r.releaseSurplus()
+	p := r.surplus()
+	if p == nil {
+		return
+	}
+	members := []Member{r.self}
+	for i := range r.primary.peers {
+		if o := &r.primary.peers[i]; o.inSync && o.Boot != p.Boot {
+			members = append(members, o.Member)
+		}
+	}
+	r.alarm(AlarmRetired, fmt.Sprintf("copies: %d are wanted, %d are there; proposing epoch %d without %s", r.opt.MaxInSync, len(r.cfg.InSync), r.epoch+1, p.ID))
+	r.propose(purposeRetire, members)
+}
+
+// releaseSurplus lets learners go for whom there is no place any more. No admission
+// is under way.
+func (r *Replica) releaseSurplus() {
+	members := len(r.cfg.InSync)
+	if members < r.opt.MaxInSync {
+		return
+	}
+	largest := r.self.Pod()
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync {
+			largest = max(largest, p.Pod())
+		}
+	}
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		if p := &r.primary.peers[i]; p.learner && p.Pod() > largest {
+			r.release(p, fmt.Sprintf("the partition has %d of %d members", members, r.opt.MaxInSync))
+		}
+	}
+}
+
+// release lets a learner go that nobody counts on.
+func (r *Replica) release(p *peer, text string) {
+	r.primary.released[r.primary.nReleased%len(r.primary.released)] = p.Boot
+	r.primary.nReleased++
+	r.joinReplyTo(&p.Member, wire.JoinReleased, 0, text)
+	r.dropPeer(p.Boot)
+}
+
+// letGo says whether this replica left the configuration because there were enough
+// copies without it.
+func (r *Replica) letGo() bool {
+	if len(r.cfg.InSync) < r.opt.MaxInSync {
+		return false
+	}
+	for i := range r.cfg.InSync {
+		if r.cfg.InSync[i].Pod() > r.self.Pod() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+// The number of copies changes while orders flow: among all other faults, back and
+// forth as by a person who cannot decide, and, once everything is well, as the
+// operator does it, when nobody may notice.
+
+// resizes lets a third of the worlds with three pods change the number of copies.
+// Its draws are its own, so that it changes no other world.
+func resizes(p *profile, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0x636f70696573))
+	if p.replicas == 3 && rng.IntN(3) == 0 {
+		p.resizes = rng
+	}
+}
+
+// copies is what the record asks for.
+type copies struct{ replicas, maxInSync int }
+
+// scheduleResize draws the next change of the number of copies and when it comes.
+func (w *world) scheduleResize() {
+	rng := w.profile.resizes
+	if rng == nil {
+		return
+	}
+	w.after(int64(rng.ExpFloat64()*float64(2*w.profile.every)), func() {
+		if w.healing {
+			return
+		}
+		list := []copies{{2, 2}, {2, 3}, {3, 3}, {2, 2}}
+		if w.profile.mayLose && w.profile.minInSync == 1 {
+			list = append(list, copies{1, 1}, copies{1, 2})
+		}
+		if !w.api.rewound { // it is the old record that would be edited
+			w.faults.hit(faultResize)
+			w.resize(list[rng.IntN(len(list))])
+		}
+		w.scheduleResize()
+	})
+}
+
+func (w *world) resize(c copies) {
+	w.logf("api: %d copies are wanted, up to %d are taken in", c.replicas, c.maxInSync)
+	w.api.touch(func(r *replica.Config) {
+		r.Replicas, r.MaxInSync, r.MinInSync = c.replicas, c.maxInSync, min(w.profile.minInSync, c.replicas)
+	})
+}
+
+// checkResize: a copy less, and one more again, as the operator does it. No order is
+// refused, none is slow, no moment has fewer copies than were wanted, and in the end
+// all are where they are wanted.
+func (w *world) checkResize() {
+	if w.stopped || w.profile.resizes == nil {
+		return
+	}
+	w.phase = phaseResize
+	w.api.heal()
+	for _, c := range w.clients {
+		c.mode = clientBusy
+	}
+	first, refused := len(w.history.ops), w.stats.Refusals
+	w.settle("before a copy is given up")
+	stay := w.pods[:len(w.pods)-1]
+	w.api.touch(func(r *replica.Config) { r.PreferredPod = stay[w.profile.resizes.IntN(len(stay))].name })
+	w.resize(copies{2, 2})
+	w.await("a copy was to be given up, and", func() string { return w.redundantOn(stay) })
+	w.resize(copies{2, 3})
+	w.await("a copy was to be added, and", func() string { return w.redundantOn(w.pods) })
+	w.resize(copies{3, 3})
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	w.settle("after a copy was added")
+	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
+	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
+			w.violation("I12", "while the number of copies changed an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
+		}
+	}
+	if w.stats.Refusals != refused {
+		w.violation("I12", "%d orders were refused while the number of copies changed", w.stats.Refusals-refused)
+	}
+}
