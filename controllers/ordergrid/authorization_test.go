@@ -35,7 +35,7 @@ func TestGoldenAuthorization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, object := range map[string]client.Object{"authorization": rules, "statefulset": statefulSet(grid, 0, template)} {
+	for name, object := range map[string]client.Object{"authorization": rules, "statefulset": statefulSet(grid, 0, grid.Spec.Replicas, template)} {
 		golden.YAML(t, filepath.Join("testdata", "guarded", name+".yaml"), object)
 	}
 }
