@@ -56,26 +56,20 @@ func TestWatches(t *testing.T) {
 	})
 
 	stop()
-	b.mu.Lock()
-	b.writes = nil
-	b.mu.Unlock()
+	b.writes.Forget()
 	stop = b.manager(t)
 	defer stop()
 	eventually(t, "the restarted operator has reconciled", func(context.Context) bool { return b.reconciled.Load() > 0 })
 	time.Sleep(200 * time.Millisecond) // a write that should not happen has no event to wait for
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.writes) != 0 {
-		t.Errorf("a restart of the operator made %d writes:\n%s", len(b.writes), strings.Join(b.writes, "\n"))
+	if writes := b.writes.All(); len(writes) != 0 {
+		t.Errorf("a restart of the operator made %d writes:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
 }
 
 // manager runs the controller until stop is called.
 func (b *bench) manager(t *testing.T) (stop func()) {
 	t.Helper()
-	cfg := envtest.Config(t)
-	cfg.Wrap(b.record)
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	mgr, err := ctrl.NewManager(b.writes.Of(envtest.Config(t)), ctrl.Options{
 		Scheme:     envtest.Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},

@@ -46,13 +46,7 @@ func init() {
 	metrics.Registry.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal)
 }
 
-func countWrite(kind string, outcome apply.Outcome) {
-	name := "updated"
-	if outcome == apply.Created {
-		name = "created"
-	}
-	writesTotal.WithLabelValues(kind, name).Inc()
-}
+var countWrite = apply.CountIn(writesTotal)
 
 // record publishes what was observed. A condition that the grid does not have any more, as FabricReady without
 // spec.fabric, has no series either: its last value would be alerted on for ever.

@@ -13,14 +13,12 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/restricted"
 )
 
 const (
 	containerName = "grid-node"
 	sinkVolume    = "sink"
-
-	// nonRoot is the user and group of every container, as in images/.
-	nonRoot int64 = 65532
 
 	// stopMargin is what the kubelet gives a pod beyond its drain timeout before it kills it.
 	stopMargin = 10 * time.Second
@@ -41,19 +39,13 @@ func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplate
 			// Environment variables for every Service of the namespace serve nobody here.
 			EnableServiceLinks:            ptr.To(false),
 			TerminationGracePeriodSeconds: ptr.To(int64((spec.Timing.DrainTimeout.Duration + stopMargin) / time.Second)),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot:   ptr.To(true),
-				RunAsUser:      ptr.To(nonRoot),
-				RunAsGroup:     ptr.To(nonRoot),
-				FSGroup:        ptr.To(nonRoot),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			NodeSelector:              nodeSelector(grid),
-			Tolerations:               spec.Placement.Tolerations,
-			Affinity:                  affinity(grid, shard),
-			TopologySpreadConstraints: topologySpread(grid),
-			Containers:                []corev1.Container{container(grid, shard, defaults)},
-			Volumes:                   volumes(grid),
+			SecurityContext:               restricted.PodWithVolumes(),
+			NodeSelector:                  nodeSelector(grid),
+			Tolerations:                   spec.Placement.Tolerations,
+			Affinity:                      affinity(grid, shard),
+			TopologySpreadConstraints:     topologySpread(grid),
+			Containers:                    []corev1.Container{container(grid, shard, defaults)},
+			Volumes:                       volumes(grid),
 		},
 	}
 }
@@ -77,11 +69,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// What a process says that cannot start is quoted where a person looks first: in the conditions.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
+		SecurityContext:          restricted.Container(),
 	}
 	if c.Image == "" {
 		c.Image = defaults.Image

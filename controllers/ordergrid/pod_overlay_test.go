@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/restricted"
 )
 
 func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
@@ -87,7 +88,7 @@ func TestOverlayKeepsWhatItDoesNotName(t *testing.T) {
 	if len(node.Env) != 3 || !containsEqual(node.Env, corev1.EnvVar{Name: "ORDERGRID_FAULTY_DROP_EVERY", Value: "50"}) {
 		t.Errorf("a variable of one's own: %+v", node.Env)
 	}
-	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != nonRoot {
+	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != restricted.User {
 		t.Errorf("%+v", got.Spec)
 	}
 }

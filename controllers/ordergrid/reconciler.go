@@ -7,7 +7,6 @@ package ordergrid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -208,9 +207,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, o.grid, patch, client.FieldOwner(apply.FieldOwner)); err != nil {
-		return fmt.Errorf("write status: %w", err)
+	if err := apply.Status(ctx, r.Client, before, o.grid); err != nil {
+		return err
 	}
 	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
 	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed), partitionEvents(before.Status.Partitions, status.Partitions)) {

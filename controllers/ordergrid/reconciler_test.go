@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 // TestThreePairs follows a grid of three pairs from its creation to the day nothing happens any more.
@@ -308,19 +309,7 @@ func (b *bench) wantNoWrites(grid *api.OrderGrid, when string) {
 
 func (b *bench) wantEvent(prefix string) {
 	b.t.Helper()
-	var seen []string
-	for {
-		select {
-		case e := <-b.events:
-			if strings.HasPrefix(e, prefix) {
-				return
-			}
-			seen = append(seen, e)
-		default:
-			b.t.Errorf("no event %q; there were:\n%s", prefix, strings.Join(seen, "\n"))
-			return
-		}
-	}
+	envtest.WantEvent(b.t, b.events, prefix)
 }
 
 func (b *bench) partition(grid *api.OrderGrid, shard, index int32) *api.GridPartition {

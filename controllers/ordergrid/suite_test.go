@@ -3,9 +3,7 @@ package ordergrid
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,9 +34,7 @@ type bench struct {
 	clock     *clocktesting.FakePassiveClock
 	nodes     *fakeNodes
 	again     time.Duration // when the last run wants to look again
-
-	mu     sync.Mutex
-	writes []string
+	writes    *envtest.Requests
 
 	readyShards int32        // what TestWatches waits for
 	reconciled  atomic.Int64 // passes of the running manager
@@ -47,17 +43,9 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	cfg := envtest.Config(t)
-	b := &bench{t: t}
-	b.client = mustClient(t, cfg)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "grid-"}}
-	if err := b.client.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b.namespace = ns.Name
-
-	recorded := rest.CopyConfig(cfg)
-	recorded.Wrap(b.record)
-	observed := mustClient(t, recorded)
+	b := &bench{t: t, client: envtest.Client(t, cfg), writes: envtest.Writes()}
+	b.namespace = envtest.Namespace(t, b.client, "grid-")
+	observed := envtest.Client(t, b.writes.Of(cfg))
 	recorder := events.NewFakeRecorder(1000)
 	b.events = recorder.Events
 	b.clock = clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -69,47 +57,17 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func mustClient(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	cl, err := client.New(cfg, client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cl
-}
-
-func (b *bench) record(next http.RoundTripper) http.RoundTripper { return recordingTransport{next, b} }
-
-// recordingTransport records every request that is not a read.
-type recordingTransport struct {
-	next http.RoundTripper
-	b    *bench
-}
-
-func (r recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet {
-		r.b.mu.Lock()
-		r.b.writes = append(r.b.writes, req.Method+" "+req.URL.Path)
-		r.b.mu.Unlock()
-	}
-	return r.next.RoundTrip(req)
-}
-
 // run reconciles once and returns the writes it made.
 func (b *bench) run(grid *api.OrderGrid) []string {
 	b.t.Helper()
-	b.mu.Lock()
-	b.writes = nil
-	b.mu.Unlock()
+	b.writes.Forget()
 	result, err := b.reconcile.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(grid)})
 	if err != nil {
 		b.t.Fatalf("reconcile: %v", err)
 	}
 	b.again = result.RequeueAfter
 	b.get(grid)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.writes
+	return b.writes.All()
 }
 
 func (b *bench) get(obj client.Object) {
@@ -208,7 +166,7 @@ func (b *bench) asPod(grid *api.OrderGrid, shard int32) client.Client {
 		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", grid.Namespace, api.ShardName(grid.Name, shard)),
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + grid.Namespace, "system:authenticated"},
 	}
-	return mustClient(b.t, cfg)
+	return envtest.Client(b.t, cfg)
 }
 
 // eventually retries until ok, for a test that waits for another process.
