@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,46 +35,20 @@ type bench struct {
 	t         *testing.T
 	client    client.Client
 	namespace string
-
-	mu       sync.Mutex
-	requests []string // but for watches, which last
+	requests  *envtest.Requests // but for watches, which last
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	cl, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
-	if err := cl.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	return &bench{t: t, client: cl, namespace: ns.Name}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// count keeps the requests of an operator.
-func (b *bench) count(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.URL.Query().Get("watch") == "" {
-			b.mu.Lock()
-			b.requests = append(b.requests, req.Method+" "+req.URL.Path)
-			b.mu.Unlock()
-		}
-		return next.RoundTrip(req)
-	})
+	cl := envtest.Client(t, envtest.Config(t))
+	ends := func(req *http.Request) bool { return req.URL.Query().Get("watch") == "" }
+	return &bench{t: t, client: cl, namespace: envtest.Namespace(t, cl, "operator-"), requests: &envtest.Requests{Keep: ends}}
 }
 
 // operator runs one, without leader election, until stop is called.
 func (b *bench) operator() (stop func()) {
 	b.t.Helper()
-	cfg := envtest.Config(b.t)
-	cfg.Wrap(b.count)
-	mgr, err := New(cfg, Options{
+	mgr, err := New(b.requests.Of(envtest.Config(b.t)), Options{
 		MetricsAddress: "0", HealthAddress: "0", Workers: 4, Namespaces: []string{b.namespace}, LeaderElectionNamespace: b.namespace, shareProcess: true,
 		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{b.namespace}},
 	})
@@ -176,7 +149,7 @@ func (b *bench) quiet() {
 	b.t.Helper()
 	before, calm := "", 0
 	envtest.Eventually(b.t, "the operators are quiet", func(context.Context) error {
-		now := fmt.Sprint(reconciles(b.t), len(b.asked()))
+		now := fmt.Sprint(reconciles(b.t), len(b.requests.All()))
 		if calm++; now != before {
 			before, calm = now, 0
 		}
@@ -185,18 +158,6 @@ func (b *bench) quiet() {
 		}
 		return nil
 	})
-}
-
-func (b *bench) asked() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.requests)
-}
-
-func (b *bench) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.requests = nil
 }
 
 // reconciles is how often each controller of this process has reconciled.
@@ -226,7 +187,7 @@ func reconciles(t *testing.T) map[string]int {
 func (b *bench) wake(controller string, operators int, wake func()) []string {
 	b.t.Helper()
 	before := reconciles(b.t)[controller]
-	b.forget()
+	b.requests.Forget()
 	wake()
 	envtest.Eventually(b.t, controller+" has reconciled", func(context.Context) error {
 		if n := reconciles(b.t)[controller] - before; n < operators {
@@ -235,7 +196,7 @@ func (b *bench) wake(controller string, operators int, wake func()) []string {
 		return nil
 	})
 	time.Sleep(200 * time.Millisecond) // a request that should not be has no event to wait for
-	return b.asked()
+	return b.requests.All()
 }
 
 // versions is the resourceVersion of everything in the namespace: a write of anything, were it only of a status or an

@@ -54,7 +54,7 @@ func TestRestart(t *testing.T) {
 	b.steady()
 	stop()
 	before, ran := b.versions(), reconciles(t)
-	b.forget()
+	b.requests.Forget()
 	defer b.operator()()
 	b.quiet()
 	for controller, n := range ran {
@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 	if after := b.versions(); after != before {
 		t.Errorf("objects before the restart\n%s\nand after it\n%s", before, after)
 	}
-	for _, request := range b.asked() {
+	for _, request := range b.requests.All() {
 		if !strings.HasPrefix(request, "GET ") {
 			t.Errorf("the operator wrote after its restart: %s", request)
 		}

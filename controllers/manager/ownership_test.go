@@ -72,7 +72,7 @@ func TestOthersFields(t *testing.T) {
 	b.applyAs("gitops", serviceKind, "rtd-client", map[string]any{"metadata": marks(), "spec": map[string]any{"sessionAffinity": "ClientIP"}})
 	b.applyAs("gitops", setKind, "rtd-s0", map[string]any{"metadata": marks(), "spec": map[string]any{"minReadySeconds": int64(3)}})
 	b.applyAs("gitops", partitionKind, "rtd-s0-p0", map[string]any{"metadata": marks()})
-	b.forget()
+	b.requests.Forget()
 	b.quiet()
 	b.wantOnlyReads("others have applied fields of their own")
 
@@ -98,7 +98,7 @@ func TestOthersFields(t *testing.T) {
 // wantOnlyReads: nothing was written since forget.
 func (b *bench) wantOnlyReads(when string) {
 	b.t.Helper()
-	for _, request := range b.asked() {
+	for _, request := range b.requests.All() {
 		if !strings.HasPrefix(request, "GET ") {
 			b.t.Errorf("%s, and the operator wrote: %s", when, request)
 		}
@@ -107,7 +107,7 @@ func (b *bench) wantOnlyReads(when string) {
 
 // writesOf are the requests since forget that are no reads, of objects but the grid's status and events.
 func (b *bench) writesOf() (list []string) {
-	for _, request := range b.asked() {
+	for _, request := range b.requests.All() {
 		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "/ordergrids/") && !strings.Contains(request, "/events") {
 			list = append(list, request)
 		}
@@ -153,7 +153,7 @@ func TestEditedField(t *testing.T) {
 			func(o *appsv1.StatefulSet) bool { return o.Labels[api.LabelShard] == "0" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b.forget()
+			b.requests.Forget()
 			test.change()
 			o := set()
 			b.until(o, "the change is put back", func() bool { return test.right(o) })
@@ -218,7 +218,7 @@ func TestOverlayIsStill(t *testing.T) {
 			"topologySpreadConstraints": [], "imagePullSecrets": [{"name": "pull"}], "priorityClassName": ""
 		}}`)}})
 	for n := range 3 {
-		b.forget()
+		b.requests.Forget()
 		b.wake("ordergrid", 1, func() { b.touch(&corev1.Pod{ObjectMeta: b.meta("rtd-s0-0")}, n) })
 		b.wantOnlyReads("nothing has changed")
 	}
