@@ -79,8 +79,16 @@ func (b *bench) gridPod(name, node string) {
 	b.ready(p, true)
 }
 
+// ready has the kubelet say that a pod's container runs, or was ended.
 func (b *bench) ready(p *corev1.Pod, is bool) {
 	b.t.Helper()
+	container := corev1.ContainerStatus{Name: p.Spec.Containers[0].Name, Ready: is}
+	if is {
+		container.State.Running = &corev1.ContainerStateRunning{}
+	} else {
+		container.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 137}
+	}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{container}
 	p.Status.Phase, p.Status.PodIP = corev1.PodRunning, "10.0.0.1"
 	p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionStatus(status(is))}}
