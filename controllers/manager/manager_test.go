@@ -51,7 +51,7 @@ func TestCacheIsLimited(t *testing.T) {
 			t.Errorf("%T: %v", object, by.Label)
 		}
 	}
-	if len(o.ByObject) != 10 {
+	if len(o.ByObject) != 11 {
 		t.Errorf("%d kinds", len(o.ByObject))
 	}
 }
