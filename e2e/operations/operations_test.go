@@ -36,6 +36,7 @@ func TestOperations(t *testing.T) {
 		{"bad-version", badVersion},
 		{"objective", objective},
 		{"certificate-rotation", rotateCertificates},
+		{"upgrade-from-previous", upgradeFromPrevious},
 	} {
 		t.Run(part.name, part.run)
 	}

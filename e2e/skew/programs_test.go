@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/e2e/history"
 )
 
 // lastOfBefore is the last commit whose programs spoke version 1 only.
@@ -57,33 +59,17 @@ var present = sync.OnceValue(func() func(*testing.T) string {
 // compat is this checkout's node, that speaks the version before only.
 func compat(t *testing.T) string { return build(t, checkout, "compat", "-tags", "wire_previous") }
 
-// history is the node of lastOfBefore.
-func history(t *testing.T) string {
+// before is the node of lastOfBefore.
+func before(t *testing.T) string {
 	t.Helper()
 	if os.Getenv(historyEnv) == "" {
 		t.Skipf("not asked for: %s=1, or make skew", historyEnv)
 	}
-	git := exec.Command("git", "archive", lastOfBefore)
-	git.Dir = checkout
-	if err := exec.Command("git", "-C", checkout, "cat-file", "-e", lastOfBefore+"^{commit}").Run(); err != nil {
-		t.Skipf("commit %s is not in this clone, which is shallow; git fetch --unshallow: %v", lastOfBefore, err)
+	if !history.Has(t.Context(), checkout, lastOfBefore) {
+		t.Skipf("commit %s is not in this clone (shallow?)", lastOfBefore)
 	}
 	root := filepath.Join(outDir, "history")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	tar := exec.Command("tar", "-x", "-C", root)
-	var err error
-	if tar.Stdin, err = git.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tar.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := git.Run(); err != nil {
-		t.Fatalf("git archive %s: %v", lastOfBefore, err)
-	}
-	if err := tar.Wait(); err != nil {
+	if err := history.LayOut(t.Context(), checkout, lastOfBefore, root); err != nil {
 		t.Fatal(err)
 	}
 	return build(t, root, "before")

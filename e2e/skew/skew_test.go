@@ -22,7 +22,7 @@ func TestNeighbouringVersionsMix(t *testing.T) {
 	if wire.Version-wire.MinVersion != 1 {
 		t.Fatalf("this build speaks %d..%d, want two neighbouring versions", wire.MinVersion, wire.Version)
 	}
-	for name, before := range map[string]func(*testing.T) string{"compat": compat, "history": history} {
+	for name, before := range map[string]func(*testing.T) string{"compat": compat, "history": before} {
 		t.Run(name, func(t *testing.T) { mix(t, before(t), present(t)) })
 	}
 }

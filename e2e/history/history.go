@@ -1,0 +1,37 @@
+// Package history lays out the tree of an earlier commit, for suites in which the programs of today meet those of then.
+package history
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// Before is the commit that stands for the release before: an installation of it is what `helm upgrade` begins with. Its
+// chart is in charts/upgrade/testdata/previous.
+const Before = "9bf3e73"
+
+// Has tells whether the clone at root has a commit; a shallow one has not.
+func Has(ctx context.Context, root, commit string) bool {
+	return exec.CommandContext(ctx, "git", "-C", root, "cat-file", "-e", commit+"^{commit}").Run() == nil
+}
+
+// LayOut writes the tree of a commit into a directory, which is made.
+func LayOut(ctx context.Context, root, commit, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	git, tar := exec.CommandContext(ctx, "git", "-C", root, "archive", commit), exec.CommandContext(ctx, "tar", "-x", "-C", dir)
+	var err error
+	if tar.Stdin, err = git.StdoutPipe(); err != nil {
+		return err
+	}
+	if err := tar.Start(); err != nil {
+		return err
+	}
+	if err := git.Run(); err != nil {
+		return fmt.Errorf("git archive %s: %w", commit, err)
+	}
+	return tar.Wait()
+}
