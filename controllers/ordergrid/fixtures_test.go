@@ -77,6 +77,16 @@ func fabricGrid() *api.OrderGrid {
 	return grid
 }
 
+// securedGrid speaks TLS and takes clients of a bank's own authority.
+func securedGrid() *api.OrderGrid {
+	grid := pairGrid()
+	grid.Spec.Security.TLS = &api.TLSSpec{
+		Issuer: api.IssuerOperator, Duration: metav1.Duration{Duration: 2160 * time.Hour}, RenewBefore: metav1.Duration{Duration: 720 * time.Hour},
+		ClientAuth: api.ClientAuthNone, ClientAuthorities: &api.ConfigMapReference{Name: "desk-ca"},
+	}
+	return grid
+}
+
 // singleGrid is one server without replication, its sink on an EmptyDir.
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()

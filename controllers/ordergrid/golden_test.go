@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of four grids with testdata/<grid>/<object>.yaml. Of a grid with several
+// TestGoldenObjects compares every object of five grids with testdata/<grid>/<object>.yaml. Of a grid with several
 // shards it is shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		template, err := overlay(grid, pod(grid, shard, testDefaults))
 		if err != nil {
