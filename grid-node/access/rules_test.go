@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 const sample = `{"rules": [
@@ -71,24 +73,41 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// What a connection may is looked at for each frame.
+func TestNeedsCostsNothing(t *testing.T) {
+	may, refused := Submit|Read, 0
+	if n := testing.AllocsPerRun(100, func() {
+		for typ := range 256 {
+			if Needs(wire.Type(typ))&^may != 0 {
+				refused++
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+	if refused != 3*101 { // ReadLog, ListSinks, ReadSink; once more to warm up
+		t.Errorf("%d refused, want 3 of each run", refused)
+	}
+}
+
 func TestRulesRefused(t *testing.T) {
 	many := `{"kind":"User","name":"x"}` + strings.Repeat(`,{"kind":"User","name":"x"}`, maxSubjects)
 	for text, want := range map[string]string{
-		``:                  "allowed: JSON",
-		`[]`:                "allowed: JSON",
-		`{"rules": []} {}`:  "something stands behind the rules",
-		`{"rule": []}`:      `unknown field "rule"`,
-		`{"rules": [{"permissions": ["Read"]}]}`:                                                                         "rules[0].subjects: 0 of them, allowed: 1..256",
-		`{"rules": [{"subjects": [` + many + `], "permissions": ["Read"]}]}`:                                             "rules[0].subjects: 257 of them",
-		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}]}]}`:                                                     "rules[0].permissions: none",
-		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}], "permissions": ["read"]}]}`:                            `rules[0].permissions[0]: permission is "read", allowed: Submit, Read, Admin`,
-		`{"rules": [{"subjects": [{"kind": "user", "name": "a"}], "permissions": ["Read"]}]}`:                            `kind is "user", allowed: User, Group, ServiceAccount`,
-		`{"rules": [{"subjects": [{"kind": "User", "name": ""}], "permissions": ["Read"]}]}`:                             "name has 0 bytes",
-		`{"rules": [{"subjects": [{"kind": "User", "name": "a", "namespace": "b"}], "permissions": ["Read"]}]}`:          "allowed: a namespace with ServiceAccount",
-		`{"rules": [{"subjects": [{"kind": "ServiceAccount", "name": "a"}], "permissions": ["Read"]}]}`:                  "allowed: a namespace with ServiceAccount",
+		``:                                       "allowed: JSON",
+		`[]`:                                     "allowed: JSON",
+		`{"rules": []} {}`:                       "something stands behind the rules",
+		`{"rule": []}`:                           `unknown field "rule"`,
+		`{"rules": [{"permissions": ["Read"]}]}`: "rules[0].subjects: 0 of them, allowed: 1..256",
+		`{"rules": [{"subjects": [` + many + `], "permissions": ["Read"]}]}`:                                            "rules[0].subjects: 257 of them",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}]}]}`:                                                    "rules[0].permissions: none",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}], "permissions": ["read"]}]}`:                           `rules[0].permissions[0]: permission is "read", allowed: Submit, Read, Admin`,
+		`{"rules": [{"subjects": [{"kind": "user", "name": "a"}], "permissions": ["Read"]}]}`:                           `kind is "user", allowed: User, Group, ServiceAccount`,
+		`{"rules": [{"subjects": [{"kind": "User", "name": ""}], "permissions": ["Read"]}]}`:                            "name has 0 bytes",
+		`{"rules": [{"subjects": [{"kind": "User", "name": "a", "namespace": "b"}], "permissions": ["Read"]}]}`:         "allowed: a namespace with ServiceAccount",
+		`{"rules": [{"subjects": [{"kind": "ServiceAccount", "name": "a"}], "permissions": ["Read"]}]}`:                 "allowed: a namespace with ServiceAccount",
 		`{"rules": [{"subjects": [{"kind": "User", "name": "a"}], "permissions": ["Read"], "notAfter": "2026-01-01"}]}`: `unknown field "notAfter"`,
 		`{"rules": [` + strings.Repeat(`{},`, maxRules) + `{}]}`:                                                        "rules: 257 of them",
-		strings.Repeat(" ", MaxRulesFile+1): "allowed: at most 1048576",
+		strings.Repeat(" ", MaxRulesFile+1):                                                                             "allowed: at most 1048576",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %q", text, err, want)

@@ -42,7 +42,7 @@ func (a *audiences) UnmarshalJSON(b []byte) error {
 // maxClaims bounds the claims of a token that is taken apart, bytes of base64.
 const maxClaims = 12 << 10
 
-// ErrExpired: a token has ended by what it says. It comes with ErrRefused.
+// ErrExpired says that a token has ended by what it tells of itself. It comes with ErrRefused.
 var ErrExpired = errors.New("it has expired")
 
 var errNotJWT = errors.New("it is no JSON web token: allowed: what TokenRequest or a projected volume gives")

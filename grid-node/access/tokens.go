@@ -14,10 +14,10 @@ type Reviewer interface {
 	Review(ctx context.Context, token string) (*Identity, error)
 }
 
-// ErrRefused: the token is not good, and asking again is of no use.
+// ErrRefused says that a token is not good, and asking again is of no use.
 var ErrRefused = errors.New("token refused")
 
-// ErrUnavailable: nobody could be asked about the token, or too many wait for that.
+// ErrUnavailable says that nobody could be asked about a token, or too many wait for that.
 var ErrUnavailable = errors.New("tokens cannot be looked at now")
 
 // Limits of Tokens. Zero fields take the default.

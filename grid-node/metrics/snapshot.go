@@ -17,7 +17,7 @@ type NodeCounters struct {
 	NodesRefused      uint64 // said to be nodes without a node's certificate
 	ClientsRefused    [refusals]uint64
 	NotPermitted      [8]uint64 // requests, by the access.Permissions they take: one bit each
-	PeerFramesDropped uint64 // no connection to the peer, or a partition that is not here
+	PeerFramesDropped uint64    // no connection to the peer, or a partition that is not here
 	Proposals         uint64
 	Restarts          uint64 // replicas discarded and made anew
 	ArbiterErrors     uint64

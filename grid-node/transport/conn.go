@@ -27,8 +27,8 @@ type Conn struct {
 	cause   error
 
 	soft, hard int
-	frameTime  int64 // ns in which a frame has to be complete; 0 = any
-	partialAt  int64 // Mono since when an incomplete frame is here; 0 = none
+	frameTime  int64  // ns in which a frame has to be complete; 0 = any
+	partialAt  int64  // Mono since when an incomplete frame is here; 0 = none
 	out        []byte // out[off:] is not written yet
 	off        int
 	inflight   int   // bytes a writer goroutine holds (KindNet)

@@ -105,8 +105,8 @@ func TestTokenReviews(t *testing.T) {
 		err   error
 		says  string
 	}{
-		"another audience":       {node, f.token(t, gateway, "https://elsewhere.example"), access.ErrRefused, ""},
-		
+		"another audience": {node, f.token(t, gateway, "https://elsewhere.example"), access.ErrRefused, ""},
+
 		"another's signature":    {node, good[:dot] + left[strings.LastIndexByte(left, '.'):], access.ErrRefused, ""},
 		"no signature":           {node, good[:dot+1], access.ErrRefused, ""},
 		"account was deleted":    {node, left, access.ErrRefused, ""},
