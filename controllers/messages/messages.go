@@ -12,6 +12,8 @@ const (
 	MaxCondition = 4096
 	// maxQuote is how much of what Kubernetes, or a program, says of one pod is quoted.
 	maxQuote = 512
+	// maxWords is how much of the last line of a crashed container is quoted, beside other things.
+	maxWords = 160
 )
 
 // Cut shortens s to at most limit bytes of valid UTF-8, three of which say that something is missing. limit is 3 or more.

@@ -51,7 +51,7 @@ func pod(change func(*corev1.PodStatus)) *corev1.Pod {
 }
 
 func container(s corev1.ContainerState) func(*corev1.PodStatus) {
-	return func(p *corev1.PodStatus) { p.ContainerStatuses = []corev1.ContainerStatus{{State: s}} }
+	return func(p *corev1.PodStatus) { p.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: s}} }
 }
 
 func waiting(reason, message string) func(*corev1.PodStatus) {
@@ -70,6 +70,9 @@ func scheduled(is corev1.ConditionStatus, message string) func(*corev1.PodStatus
 
 func TestPods(t *testing.T) {
 	well := pod(func(*corev1.PodStatus) {})
+	crashing := pod(waiting("CrashLoopBackOff", "back-off 10s"))
+	crashing.Status.ContainerStatuses[0].RestartCount = 3
+	crashing.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 2, Message: "usage:\nunknown flag\n"}
 	for _, tc := range []struct {
 		name             string
 		pod              *corev1.Pod
@@ -82,10 +85,11 @@ func TestPods(t *testing.T) {
 		{"starts", pod(waiting("ContainerCreating", "")), "", ""},
 		{"no image", pod(waiting("ImagePullBackOff", "not found")), ". Pod p-0: ImagePullBackOff: not found", ""},
 		{"without a message", pod(waiting("CrashLoopBackOff", "")), ". Pod p-0: CrashLoopBackOff", ""},
+		{"crashes again and again", crashing, ". Pod p-0: CrashLoopBackOff: back-off 10s; c ended with exit code 2, restarts: 3, its last words: unknown flag", ""},
 		{"long", pod(waiting("R", strings.Repeat("x", 600))), ". Pod p-0: R: " + strings.Repeat("x", maxQuote-6) + "...", ""},
 		{"done", pod(ended(0, "fine")), "", ""},
-		{"gave up", pod(ended(3, "started\nno route to the grid\n")), "", ". Pod p-0 ended with exit code 3: no route to the grid"},
-		{"gave up without a word", pod(ended(137, "")), "", ". Pod p-0 ended with exit code 137: "},
+		{"gave up", pod(ended(3, "started\nno route to the grid\n")), ". Pod p-0: c ended with exit code 3, its last words: no route to the grid", ". Pod p-0 ended with exit code 3: no route to the grid"},
+		{"gave up without a word", pod(ended(137, "")), ". Pod p-0: c ended with exit code 137", ". Pod p-0 ended with exit code 137: "},
 		{"evicted", pod(func(s *corev1.PodStatus) { s.Reason, s.Message = "Evicted", "low on memory" }), "", ". Pod p-0: Evicted: low on memory"},
 	} {
 		if got := PodTrouble(tc.pod); got != tc.trouble {

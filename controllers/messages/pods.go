@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The functions below answer with a sentence that stands behind another, with ". " in front, or with nothing if there is
-// nothing to say.
+// The functions below but Trouble answer with a sentence that stands behind another, with ". " in front, or with nothing if
+// there is nothing to say.
 
 // First is what f says of the first pod of which it says something.
 func First(pods []corev1.Pod, f func(*corev1.Pod) string) string {
@@ -21,34 +21,67 @@ func First(pods []corev1.Pod, f func(*corev1.Pod) string) string {
 	return ""
 }
 
-// PodTrouble says why a pod does not start: not scheduled, image not there, container crashing. pod may be nil.
+// PodTrouble is Trouble with the name of the pod, which may be nil.
 func PodTrouble(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""
 	}
+	return quote(pod, Trouble(pod))
+}
+
+// Trouble says why a pod does not start or is not ready: not scheduled, image not there, container crashing and with which
+// last words. It stands alone.
+func Trouble(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return quote(pod, c.Message)
+			return c.Message
 		}
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
 		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return quote(pod, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
+			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ") + crash(c)
+		}
+		if text := crash(c); text != "" && !c.Ready {
+			return strings.TrimPrefix(text, "; ")
 		}
 	}
 	return ""
 }
 
-// PodFailure quotes a pod that ended with an error: the last line of its log is where a program says why it gave up. pod may
-// be nil.
+// crash says how a container ended the last time: its exit code, and the last line it wrote.
+func crash(c *corev1.ContainerStatus) string {
+	t := c.State.Terminated
+	if t == nil {
+		t = c.LastTerminationState.Terminated
+	}
+	if t == nil || t.ExitCode == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; %s ended with exit code %d", c.Name, t.ExitCode)
+	if c.RestartCount > 0 {
+		text += fmt.Sprintf(", restarts: %d", c.RestartCount)
+	}
+	if last := lastLine(t.Message); last != "" {
+		text += ", its last words: " + Cut(last, maxWords)
+	}
+	return text
+}
+
+// lastLine of a log is where a program says why it gave up.
+func lastLine(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return lines[len(lines)-1]
+}
+
+// PodFailure quotes a pod that ended with an error. pod may be nil.
 func PodFailure(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			lines := strings.Split(strings.TrimSpace(t.Message), "\n")
-			return fmt.Sprintf(". Pod %s ended with exit code %d: %s", pod.Name, t.ExitCode, Cut(lines[len(lines)-1], maxQuote))
+			return fmt.Sprintf(". Pod %s ended with exit code %d: %s", pod.Name, t.ExitCode, Cut(lastLine(t.Message), maxQuote))
 		}
 	}
 	if pod.Status.Reason != "" { // ended by others, such as Evicted

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // Reasons of the conditions of an OrderGrid.
@@ -76,13 +76,13 @@ func judgeAvailable(o *observation) judgement {
 	switch {
 	case len(unclaimed) > 0 || len(o.partitions) < o.wantPartitions():
 		return judgement{metav1.ConditionFalse, reasonNotClaimed, fmt.Sprintf("%d of %d partitions have no primary yet%s%s",
-			len(unclaimed)+o.wantPartitions()-len(o.partitions), o.wantPartitions(), some(unclaimed), o.podTrouble())}
+			len(unclaimed)+o.wantPartitions()-len(o.partitions), o.wantPartitions(), some(unclaimed), messages.First(o.pods, messages.PodTrouble))}
 	case len(away) > 0:
 		return judgement{metav1.ConditionFalse, reasonPrimaryNotReady, fmt.Sprintf("the primary of %d of %d partitions is not ready%s%s",
-			len(away), o.wantPartitions(), some(away), o.podTrouble())}
+			len(away), o.wantPartitions(), some(away), messages.First(o.pods, messages.PodTrouble))}
 	case len(short) > 0:
 		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
-			len(short), o.wantPartitions(), some(short), o.podTrouble())}
+			len(short), o.wantPartitions(), some(short), messages.First(o.pods, messages.PodTrouble))}
 	}
 	return judgement{metav1.ConditionTrue, reasonServing, all(len(o.partitions), "partition has", "partitions have") + " a primary that accepts orders"}
 }
@@ -105,7 +105,7 @@ func judgeRedundant(o *observation) judgement {
 	}
 	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
 		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s%s",
-			n, o.wantPartitions(), some(missing), o.lost.sentence(), o.podTrouble())}
+			n, o.wantPartitions(), some(missing), o.lost.sentence(), messages.First(o.pods, messages.PodTrouble))}
 	}
 	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), fewest)}
 }
@@ -140,14 +140,14 @@ func judgeProgressing(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", o.roll, o.roll.missed, adviceMissed)}
 	}
 	if reason, message := o.scale.underWay(); reason != "" {
-		return judgement{metav1.ConditionTrue, reason, message + o.podTrouble()}
+		return judgement{metav1.ConditionTrue, reason, message + messages.First(o.pods, messages.PodTrouble)}
 	}
 	if o.roll != nil && o.roll.outdated > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdating, o.roll.String()}
 	}
 	if o.readyShards() < o.grid.Spec.Shards {
 		return judgement{metav1.ConditionTrue, reasonStarting, fmt.Sprintf("%d of %d shards are ready%s",
-			o.readyShards(), o.grid.Spec.Shards, o.podTrouble())}
+			o.readyShards(), o.grid.Spec.Shards, messages.First(o.pods, messages.PodTrouble))}
 	}
 	if outdated := o.outdatedPods(); len(outdated) > 0 {
 		return judgement{metav1.ConditionTrue, reasonPodsOutdated, fmt.Sprintf(
@@ -190,7 +190,7 @@ func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time)
 			changed = append(changed, metav1.Condition{Type: c.kind, Status: j.status, Reason: j.reason, Message: j.message})
 		}
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: c.kind, Status: j.status, Reason: j.reason, Message: truncate(j.message, 4096),
+			Type: c.kind, Status: j.status, Reason: j.reason, Message: messages.Cut(j.message, messages.MaxCondition),
 			ObservedGeneration: o.grid.Generation, LastTransitionTime: now,
 		})
 	}
@@ -215,58 +215,4 @@ func some(names []string) string {
 		return ": " + strings.Join(names, ", ")
 	}
 	return fmt.Sprintf(": %s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-3], "") + "..."
-}
-
-// podTrouble says why the first pod that is in trouble is: not scheduled, image not there, container crashing.
-func (o *observation) podTrouble() string {
-	for i := range o.pods {
-		if text := trouble(&o.pods[i]); text != "" {
-			return fmt.Sprintf(". Pod %s: %s", o.pods[i].Name, truncate(text, 512))
-		}
-	}
-	return ""
-}
-
-func trouble(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Message
-		}
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ") + crash(&c)
-		}
-		if text := crash(&c); text != "" && !c.Ready {
-			return strings.TrimPrefix(text, "; ")
-		}
-	}
-	return ""
-}
-
-// crash says how a container ended the last time: its exit code, and the last line it wrote.
-func crash(c *corev1.ContainerStatus) string {
-	t := c.State.Terminated
-	if t == nil {
-		t = c.LastTerminationState.Terminated
-	}
-	if t == nil || t.ExitCode == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("; %s ended with exit code %d", c.Name, t.ExitCode)
-	if c.RestartCount > 0 {
-		text += fmt.Sprintf(", restarts: %d", c.RestartCount)
-	}
-	lines := strings.Split(strings.TrimSpace(t.Message), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		text += ", its last words: " + truncate(last, 160)
-	}
-	return text
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 )
@@ -39,7 +40,7 @@ func judgeSchedulable(o *observation) judgement {
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				return judgement{metav1.ConditionFalse, reasonPodsWait, fmt.Sprintf("pod %s waits for a Kubernetes node: %s", pod.Name, truncate(c.Message, 1024))}
+				return judgement{metav1.ConditionFalse, reasonPodsWait, fmt.Sprintf("pod %s waits for a Kubernetes node: %s", pod.Name, messages.Cut(c.Message, 1024))}
 			}
 		}
 	}

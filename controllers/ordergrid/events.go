@@ -45,9 +45,6 @@ type event struct {
 	partition string
 }
 
-// noteLimit is the longest note the events API accepts, in bytes.
-const noteLimit = 1024
-
 // conditionEvents turns changed conditions into events. Only what a person may have to act on is a warning.
 func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (events []event) {
 	was := make(map[string]metav1.ConditionStatus, len(before))

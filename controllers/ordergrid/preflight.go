@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // Preflight says which Kubernetes nodes the pods of a grid fit on, and what the others lack, before a pod waits for the
@@ -189,7 +190,7 @@ func lackingText(lacking map[string][]string, all int) string {
 			break
 		}
 		slices.Sort(lacking[reason])
-		list = append(list, fmt.Sprintf("%s: %s", fewNames(lacking[reason]), truncate(reason, 700)))
+		list = append(list, fmt.Sprintf("%s: %s", fewNames(lacking[reason]), messages.Cut(reason, 700)))
 	}
 	return strings.Join(list, "; ")
 }

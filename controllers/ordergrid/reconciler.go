@@ -34,6 +34,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 )
 
@@ -216,7 +217,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 		if e.partition != "" {
 			related = reference(o.grid.Namespace, e.partition)
 		}
-		r.Recorder.Eventf(o.grid, related, e.kind, e.reason, e.action, "%s", truncate(e.note, noteLimit))
+		r.Recorder.Eventf(o.grid, related, e.kind, e.reason, e.action, "%s", messages.Cut(e.note, messages.MaxNote))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // A changed template reaches the pods one at a time. A pod is replaced only while its shard has every copy, by what the
@@ -284,8 +285,8 @@ func (s *rollShard) useless(o *observation) *corev1.Pod {
 }
 
 func because(pod *corev1.Pod) string {
-	if text := trouble(pod); text != "" {
-		return " (" + truncate(text, 256) + ")"
+	if text := messages.Trouble(pod); text != "" {
+		return " (" + messages.Cut(text, 256) + ")"
 	}
 	return ""
 }

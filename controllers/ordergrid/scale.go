@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // Shards come and go while a grid runs. What clients go by is the layout in the records of the partitions, which grid
@@ -229,7 +230,7 @@ func (s *scale) underWay() (reason, message string) {
 // leaving lists the shards on their way out for status.
 func (s *scale) leaving() (list []api.LeavingShard) {
 	for shard := max(s.wanted, s.layout.Open); shard < s.shards; shard++ {
-		l := api.LeavingShard{Shard: shard, Stage: api.LeavingDraining, WaitsFor: truncate(s.waitsFor[shard], 1024)}
+		l := api.LeavingShard{Shard: shard, Stage: api.LeavingDraining, WaitsFor: messages.Cut(s.waitsFor[shard], 1024)}
 		if left, known := s.left[shard]; known {
 			l.OrdersLeft = &left
 		}
@@ -237,7 +238,7 @@ func (s *scale) leaving() (list []api.LeavingShard) {
 	}
 	for i := len(s.removing) - 1; i >= 0; i-- {
 		shard := s.removing[i]
-		list = append(list, api.LeavingShard{Shard: shard, Stage: api.LeavingRemoving, WaitsFor: truncate(s.waitsFor[shard], 1024)})
+		list = append(list, api.LeavingShard{Shard: shard, Stage: api.LeavingRemoving, WaitsFor: messages.Cut(s.waitsFor[shard], 1024)})
 	}
 	return list
 }

@@ -16,6 +16,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
@@ -99,7 +100,7 @@ func (r *run) lookAtCertificates(ctx context.Context, state *tlsState) {
 	state.verdict = verdictOf(err, r.grid)
 	if state.verdict.status == "" {
 		// The API server did not answer, or was overtaken: the next look tells.
-		state.verdict = judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates could not be looked at: " + truncate(err.Error(), 512)}
+		state.verdict = judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates could not be looked at: " + messages.Cut(err.Error(), 512)}
 	}
 }
 

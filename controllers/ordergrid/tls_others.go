@@ -14,6 +14,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
@@ -78,7 +79,7 @@ func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
 			state.describeCertificate(live)
 		}
 		if message := notReady(live); message != "" {
-			return &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, truncate(message, 512), r.grid.Namespace, w.secret)}
+			return &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, messages.Cut(message, 512), r.grid.Namespace, w.secret)}
 		}
 	}
 	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, "cert-manager has issued the certificate of the grid nodes"}
@@ -157,7 +158,7 @@ func (s *tlsState) describeCertificate(u *unstructured.Unstructured) {
 // verdictOf turns an error into a condition; empty for one that the next look may not have.
 func verdictOf(err error, grid *api.OrderGrid) judgement {
 	no := func(reason, message string) judgement {
-		return judgement{metav1.ConditionFalse, reason, truncate(message, 1024)}
+		return judgement{metav1.ConditionFalse, reason, messages.Cut(message, 1024)}
 	}
 	switch trouble, foreign := asTrouble(err), asForeign(err); {
 	case trouble != nil:

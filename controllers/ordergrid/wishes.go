@@ -11,6 +11,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 // wishes are what persons asked for by annotations of a GridPartition, after they were checked. The zero value asks for
@@ -173,7 +174,7 @@ func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation strin
 func (r *run) tell(p *api.GridPartition, kind, reason, note string) {
 	about := reference(p.Namespace, p.Name)
 	about.UID = p.UID
-	r.Recorder.Eventf(about, r.grid, kind, reason, "Reconcile", "%s", truncate(note, noteLimit))
+	r.Recorder.Eventf(about, r.grid, kind, reason, "Reconcile", "%s", messages.Cut(note, messages.MaxNote))
 }
 
 // movedError: what was read is no longer so; the next pass reads it anew.
