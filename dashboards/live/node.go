@@ -80,6 +80,7 @@ func runNode(text string) error {
 func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, i int) error {
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
 	pod.Name, pod.Namespace = podName(i), namespace
+	pod.Spec.NodeName = "this-machine" // as the scheduler does: condition Schedulable goes by it
 	if err := r.kube.Create(ctx, pod); err != nil {
 		return err
 	}
