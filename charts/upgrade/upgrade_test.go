@@ -62,7 +62,7 @@ func TestUpgrade(t *testing.T) {
 	written := writeExamples(t, cl)
 	grid := writeGrid(t, cl)
 
-	helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reuse-values=false", "--set", "logLevel=debug")
+	helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reset-then-reuse-values")
 	after := served(t, cl)
 	for kind, crd := range before {
 		if now := after[kind]; now == nil || now.Generation == crd.Generation && !equality.Semantic.DeepEqual(crd.Spec, now.Spec) {
