@@ -87,6 +87,13 @@ func (f *field) must(text string, err error) string {
 // grow makes the grid anew and waits until it is redundant; change alters the manifest, in pairs of old and new.
 func (f *field) grow(ctx context.Context, change ...string) {
 	f.Helper()
+	f.plant(ctx, change...)
+	f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False")
+}
+
+// plant makes the grid anew.
+func (f *field) plant(ctx context.Context, change ...string) {
+	f.Helper()
 	manifest, err := os.ReadFile("testdata/grid.yaml")
 	if err != nil {
 		f.Fatal(err)
@@ -96,7 +103,6 @@ func (f *field) grow(ctx context.Context, change ...string) {
 		f.Fatal(err)
 	}
 	f.must(f.kube.Apply(ctx, []byte(strings.NewReplacer(change...).Replace(string(manifest)))))
-	f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False")
 }
 
 // patch changes the grid's spec by a JSON merge patch, and returns the generation that it leads to.

@@ -37,6 +37,8 @@ func TestOperations(t *testing.T) {
 		{"objective", objective},
 		{"certificate-rotation", rotateCertificates},
 		{"upgrade-from-previous", upgradeFromPrevious},
+		{"replicas", twoToThreeToTwo},
+		{"replicas-one", oneToTwo},
 	} {
 		t.Run(part.name, part.run)
 	}
