@@ -22,6 +22,7 @@ SCENARIO ?= kill-primary
 REPEAT   ?= 0
 RATE     ?= 3000
 ALERT    ?=
+GRIDS    ?= 10,100,1000
 
 export CLUSTER DEMO
 GO        := go
@@ -167,6 +168,12 @@ hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, ha
 .PHONY: skew
 skew: ## A rolling update, its rollback and kills in the middle, under load, between nodes of this protocol version and the one before: a compatible build, and the real programs of the last commit that spoke it
 	@ORDERGRID_SKEW_HISTORY=1 $(GO) test -count 1 -v ./e2e/skew
+
+.PHONY: scale
+scale: ## The operator beside 10, 100 and 1,000 grids on a real API server with KWOK's nodes: table and plots in out/scale (GRIDS=10,100; docs/scale.md)
+	@$(GO) run ./e2e/cluster/cmd/cluster binaries
+	@$(GO) build -o bin/scale ./e2e/scale/cmd/scale
+	@bin/scale --grids '$(GRIDS)'
 
 .PHONY: alerts-check
 alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=regexp of names)

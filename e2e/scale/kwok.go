@@ -1,0 +1,42 @@
+package scale
+
+import (
+	"context"
+	_ "embed" // the stages
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ordergrid/ordergrid/e2e/gobin"
+)
+
+// kwokVersion is that of the program; TestVersionMatchesModule keeps it equal to what the module requires.
+const kwokVersion = "v0.8.0"
+
+var kwok = gobin.Set{
+	Module: "e2e/scale/binaries", Cache: "kwok", What: "KWOK " + kwokVersion,
+	Mains:    []string{"sigs.k8s.io/kwok/cmd/kwok"},
+	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
+	Programs: []string{"kwok"},
+}
+
+//go:embed stages.yaml
+var stages []byte
+
+// EnsureKWOK builds KWOK for the checkout at root unless the cache holds it and returns the directory it is in; see
+// gobin.Set.Ensure.
+func EnsureKWOK(ctx context.Context, root string, report func(format string, args ...any)) (string, error) {
+	return kwok.Ensure(ctx, root, report)
+}
+
+// FindKWOK is EnsureKWOK that builds nothing.
+func FindKWOK(ctx context.Context, root string) (string, error) {
+	dir, err := kwok.Dir(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "kwok")); err != nil {
+		return "", fmt.Errorf("KWOK is not built: %w; `make scale` builds it", err)
+	}
+	return dir, nil
+}
