@@ -240,7 +240,7 @@ func until(ctx context.Context, what string, ok func(context.Context) (bool, err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

@@ -86,8 +86,16 @@ func (o *operator) read(ctx context.Context) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.processes, err = children()
-	return out, err
+	return out, nil
+}
+
+// readAll also asks the kernel for what all processes have used.
+func (o *operator) readAll(ctx context.Context) (*reading, error) {
+	r, err := o.read(ctx)
+	if err == nil {
+		r.processes, err = children()
+	}
+	return r, err
 }
 
 // settled waits until the operator has nothing to do: its queue is empty and it has reconciled nothing for a while. It
@@ -100,6 +108,9 @@ func (o *operator) settled(ctx context.Context, atLeast float64) (since *reading
 			return false, err
 		}
 		if since == nil || now.reconciles != since.reconciles || now.waiting > 0 {
+			if now.processes, err = children(); err != nil {
+				return false, err
+			}
 			since = now
 		}
 		return since.waiting == 0 && since.reconciles >= atLeast && now.at.Sub(since.at) > calm, nil

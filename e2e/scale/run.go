@@ -158,7 +158,7 @@ func (m *measurement) createGrids(ctx context.Context) error {
 // rest looks on while nothing happens.
 func (m *measurement) rest(ctx context.Context) error {
 	m.Say("%d grids: look on for %v while nothing happens", m.grids, m.Rest)
-	before, err := m.operator.read(ctx)
+	before, err := m.operator.readAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (m *measurement) rest(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(m.Rest):
 	}
-	after, err := m.operator.read(ctx)
+	after, err := m.operator.readAll(ctx)
 	if err != nil {
 		return err
 	}
