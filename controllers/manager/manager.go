@@ -155,7 +155,7 @@ func cacheOptions(namespaces []string) cache.Options {
 			&batchv1.Job{}:                  ours,
 			&corev1.ConfigMap{}:             ours,
 			&corev1.Node{}:                  {Transform: ordergrid.StripNode},
-			&corev1.Pod{}:                   ours,
+			&corev1.Pod{}:                   {Label: ours.Label, Transform: ordergrid.StripPod},
 			&corev1.Service{}:               ours,
 			&corev1.ServiceAccount{}:        ours,
 			&networkingv1.NetworkPolicy{}:   ours,

@@ -71,6 +71,18 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
+// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on. The rest, volumes and containers
+// above all, would be a good part of the operator's memory where there are thousands.
+func StripPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	stripped := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: pod.Status}
+	stripped.ManagedFields = nil
+	return stripped, nil
+}
+
 // nodeMatters lets pass what may change where pods fit. A node reports itself every few minutes; that does not.
 var nodeMatters = predicate.Funcs{
 	UpdateFunc: func(e ctrlevent.UpdateEvent) bool {

@@ -136,3 +136,26 @@ func TestStripNode(t *testing.T) {
 		t.Error(other, err)
 	}
 }
+
+// TestStripPod: what is left of a pod is what the operator looks at.
+func TestStripPod(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}},
+		Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "grid-node"}}},
+		Status:     corev1.PodStatus{PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+	out, err := StripPod(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out.(*corev1.Pod)
+	if got.Name != "rtd-s0-0" || got.UID != "u" || got.ResourceVersion != "7" || got.Labels["a"] != "b" || got.Spec.NodeName != "n" || !podReady(got) || got.Status.PodIP != "10.0.0.1" {
+		t.Errorf("%+v", got)
+	}
+	if len(got.ManagedFields) != 0 || len(got.Spec.Containers) != 0 {
+		t.Errorf("what nobody looks at is kept: %+v", got)
+	}
+	if other, err := StripPod("something else"); other != "something else" || err != nil {
+		t.Errorf("%v, %v", other, err)
+	}
+}

@@ -93,6 +93,8 @@ func (c *cluster) controlPlane(assets string) (err error) {
 	c.env = &server.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: startLimit, ControlPlaneStopTimeout: startLimit}
 	c.env.ControlPlane.GetAPIServer().Configure().
 		Set("audit-policy-file", c.file("audit-policy.yaml")).Set("audit-log-path", c.file("audit.log")).
+		// Each grid's Service for clients has an address of its own; envtest has 254.
+		Set("service-cluster-ip-range", "10.0.0.0/16").
 		// Pods name their grid's ServiceAccount; envtest switches off what looks for it.
 		Set("disable-admission-plugins", "DefaultStorageClass")
 	if c.admin, err = c.env.Start(); err != nil {
