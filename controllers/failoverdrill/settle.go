@@ -33,7 +33,7 @@ func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		d := going(o, p, doNothing, nil, "is in place")
 		d.again = min(pollStep, p.Duration-lasted)
 		return d
-	case s.Outcome == "" && !shown(o, s, p):
+	case s.Outcome == "" && !shown(o, p):
 		if lasted < max(p.Duration, shownLimit) {
 			return going(o, p, doNothing, nil, "is in place")
 		}
@@ -56,7 +56,7 @@ func heldTime(steps []plan.Step, index int) time.Duration {
 }
 
 // shown: the grid shows what the fault wants of it.
-func shown(o *observation, s *api.DrillStep, p *plan.Step) bool {
+func shown(o *observation, p *plan.Step) bool {
 	if p.Fault.Expect == nil {
 		return true
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +45,8 @@ func prepare(ctx context.Context, t *testing.T) *field {
 	}
 	f := &field{T: t, root: root}
 	// Two operators: one of them may be on a machine that is drained.
-	f.chart = kube.Chart{Path: filepath.Join(root, "charts/ordergrid"), Release: "ordergrid", Namespace: "ordergrid-system", Set: []string{"replicas=2", "certificates.namespaces={*}"}}
+	f.chart = kube.OwnChart(root)
+	f.chart.Set = []string{"replicas=2", "certificates.namespaces={*}"}
 	if _, err := f.kube.Install(ctx, f.chart); err != nil {
 		t.Fatal(err)
 	}
