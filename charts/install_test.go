@@ -3,6 +3,8 @@ package charts
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -52,7 +54,8 @@ func TestRelease(t *testing.T) {
 	stop := operate(t)
 	helmTest(t, kubeconfig, cl)
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "default"}}
-	if err := cl.Create(t.Context(), grid); err != nil {
+	followNotes(t, kubeconfig, out, "2. ", "kubectl wait")
+	if err := cl.Get(t.Context(), client.ObjectKeyFromObject(grid), grid); err != nil {
 		t.Fatal(err)
 	}
 	envtest.Eventually(t, "the operator, with the chart's rights, has made the grid's StatefulSet", func(ctx context.Context) error {
@@ -72,11 +75,7 @@ func TestRelease(t *testing.T) {
 		}
 		return nil
 	})
-	probe := &api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: "pair", Namespace: "default"},
-		Spec: api.OrderProbeSpec{GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}}
-	if err := cl.Create(t.Context(), probe); err != nil {
-		t.Fatal(err)
-	}
+	followNotes(t, kubeconfig, out, "3. ", "kubectl wait")
 	envtest.Eventually(t, "the operator, with the chart's rights, has made the probe's Job", func(ctx context.Context) error {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "pair"}, &batchv1.Job{})
 	})
@@ -110,6 +109,25 @@ func TestRelease(t *testing.T) {
 	// Installed again, the release takes the CRDs it had kept.
 	if out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system"); err != nil {
 		t.Fatalf("install again: %v\n%s", err, out)
+	}
+}
+
+// followNotes does what the notes say, as somebody who copies the lines from a point of it up to a command into a shell: what
+// is copied is what helm printed, blanks at the beginning of lines included.
+func followNotes(t *testing.T, kubeconfig, notes, point, until string) {
+	t.Helper()
+	_, rest, found := strings.Cut(notes, "\n"+point)
+	_, lines, _ := strings.Cut(rest, "\n")
+	lines, _, ends := strings.Cut(lines, until)
+	if !found || !ends || strings.TrimSpace(lines) == "" {
+		t.Fatalf("the notes have no commands from %q to %q:\n%s", point, until, notes)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-eu")
+	shell.Stdin = strings.NewReader(lines)
+	shell.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+envtest.Assets(t)+":"+os.Getenv("PATH"))
+	text, err := shell.CombinedOutput()
+	if err != nil || strings.Contains(string(text), "here-document") {
+		t.Fatalf("%v\n%s\n%s", err, lines, text)
 	}
 }
 
