@@ -112,7 +112,7 @@ func (w *who) begin(ctx context.Context, t *site.Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, err := os.ReadFile(filepath.Join("testdata", "client.yaml"))
+	template, err := os.ReadFile(filepath.Join("testdata", "client.yaml.in"))
 	if err != nil {
 		t.Fatal(err)
 	}
