@@ -23,6 +23,7 @@ type fakeNodes struct {
 	answers map[string]*nodestatus.Node // by "ip:port"
 	traffic map[string]*fakeTraffic     // by "ip:port": what /metrics shows
 	asked   int
+	onAsk   func() // before the next answer, once
 }
 
 func newFakeNodes(t *testing.T) *fakeNodes {
@@ -33,6 +34,12 @@ func newFakeNodes(t *testing.T) *fakeNodes {
 			return
 		}
 		f.mu.Lock()
+		if then := f.onAsk; then != nil {
+			f.onAsk = nil
+			f.mu.Unlock()
+			then()
+			f.mu.Lock()
+		}
 		f.asked++
 		answer := f.answers[r.Host]
 		body, err := json.Marshal(answer)

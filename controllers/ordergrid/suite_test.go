@@ -107,6 +107,11 @@ func (b *bench) startPod(grid *api.OrderGrid, shard, ordinal int32) {
 	b.get(set)
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
 	pod.Name, pod.Namespace = api.PodName(grid.Name, shard, ordinal), grid.Namespace
+	for _, claim := range set.Spec.VolumeClaimTemplates { // as the StatefulSet controller does
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name},
+		}})
+	}
 	if err := b.client.Create(b.t.Context(), pod); err != nil {
 		b.t.Fatal(err)
 	}

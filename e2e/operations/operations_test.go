@@ -36,6 +36,7 @@ func TestOperations(t *testing.T) {
 		{"upgrade-from-previous", upgradeFromPrevious},
 		{"replicas", twoToThreeToTwo},
 		{"replicas-one", oneToTwo},
+		{"shards", shards},
 	} {
 		t.Run(part.name, part.run)
 	}
