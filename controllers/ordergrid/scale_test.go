@@ -132,7 +132,7 @@ func TestPlanScale(t *testing.T) {
 						now = &records[i]
 					}
 				}
-				desired := partition(grid, shard, 0, wishes{})
+				desired := partition(grid, &shardCopies{shard: shard, wanted: 2, needed: 1}, 0, wishes{})
 				s.tell(desired, now)
 				says += map[api.PartitionAdmission]string{api.AdmissionOpen: "o", api.AdmissionDraining: "d", api.AdmissionRetired: "r"}[desired.Spec.Admission]
 			}
