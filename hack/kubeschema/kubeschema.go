@@ -73,7 +73,7 @@ func (c *Core) Has(kind schema.GroupVersionKind) bool { return c.kinds[kind] != 
 func (c *Core) Write(dir string, kind schema.GroupVersionKind) error {
 	name := c.kinds[kind]
 	if name == "" {
-		return fmt.Errorf("Kubernetes has no kind %s", kind)
+		return fmt.Errorf("no kind %s in Kubernetes' document", kind)
 	}
 	needed := map[string]any{}
 	c.collect(name, needed)

@@ -3,11 +3,11 @@
 package room
 
 const (
-	// PerOrder and PerCopy are what an order takes when the ledger is judged, in bytes: the record and its copy, what the
-	// judges sort and mark, and the encoded history; and an entry in every copy of the log and in a sink. The recorder's
-	// TestMemoryOfALedger measures both.
+	// PerOrder is what an order takes when the ledger is judged, in bytes: the record and its copy, what the judges sort and
+	// mark, and the encoded history. The recorder's TestMemoryOfALedger measures it.
 	PerOrder = 420
-	PerCopy  = 96
+	// PerCopy is an entry in a copy of the log, or in a sink, in bytes.
+	PerCopy = 96
 	// fixed is what the process takes without orders, in bytes.
 	fixed = 192 << 20
 	// most orders whose memory can be said in an int64, far beyond any machine.
