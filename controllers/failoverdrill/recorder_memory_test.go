@@ -37,7 +37,7 @@ func TestRecorderMemory(t *testing.T) {
 				spec.Traffic.Probes = 2 // as the API server fills it in
 			}
 			spec.SteadyState.Calm, spec.SteadyState.Settle, spec.SteadyState.RedundantWithin = in(5*time.Second), in(3*time.Second), in(2*time.Minute)
-			steps, err := plan.Steps(spec, plan.Shape{Shards: 1, Replicas: 2}, 1)
+			steps, err := plan.Steps(spec, plan.Shape{Shards: 1, Replicas: 2, Partitions: 2}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
