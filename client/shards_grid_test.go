@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -321,4 +323,67 @@ func killPrimaryOf(t *testing.T, g *devgrid.Grid, c *client.Client, p wire.Parti
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestGridClosedPartition: a partition that takes no new orders still answers for those it took, through a hand-over and
+// the death of its primary; every process of it says so, and says when all of it is downstream.
+func TestGridClosedPartition(t *testing.T) {
+	g := &layoutGrid{Grid: devgrid.Run(t, "--shards", "3", "--sink", "file", "--dir", t.TempDir()), t: t}
+	g.layout(3, 3, 0)
+	c := dial(t, g.Grid, often)
+	p := partitionOf(t, 2, 0)
+	r, err := c.SubmitTo(t.Context(), p, devgrid.Order("BEFORE", 305))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.layout(3, 2, 0)
+	drained := func() bool {
+		closed := 0
+		for _, url := range g.HTTP {
+			n, err := nodestatus.Get(t.Context(), nodestatus.NewClient(time.Second, nil), strings.TrimPrefix(url, "http://"))
+			if err != nil {
+				return false // a process that was killed
+			}
+			q := n.Find("dev-s2-p0")
+			if q == nil {
+				continue
+			}
+			if q.Closed && q.AdmissionRevision == uint64(g.revision) && (q.Role != "primary" || q.Drained()) {
+				closed++
+			}
+		}
+		return closed == 2
+	}
+	check := func(when string) {
+		t.Helper()
+		waitFor(t, drained)
+		if _, err := c.SubmitTo(t.Context(), p, devgrid.Order("AFTER-"+when, 305)); !errors.Is(err, client.ErrPartitionClosed) {
+			t.Errorf("%s: %v, want ErrPartitionClosed", when, err)
+		}
+		if o, err := c.Get(t.Context(), r.ID()); err != nil || o.ClOrdID != "BEFORE" {
+			t.Errorf("%s: reads %v, %v", when, o.ClOrdID, err)
+		}
+	}
+	check("closed")
+	primary := func() client.PartitionInfo {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		table := c.Table()
+		return table[slices.IndexFunc(table, func(i client.PartitionInfo) bool { return i.ID == p })]
+	}
+	before := primary()
+	if err := g.SetSpec("dev-s2-p0", `{"preferredPod":"dev-s2-1"}`); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return primary().Primary.ID != before.Primary.ID })
+	check("handed over")
+	killPrimaryOf(t, g.Grid, c, p)
+	waitFor(t, func() bool { return primary().Epoch > before.Epoch+1 && primary().Primary.ID != "" })
+	check("its primary killed")
+	g.layout(3, 3, 0)
+	waitFor(t, func() bool {
+		_, err := c.SubmitTo(t.Context(), p, devgrid.Order("AGAIN", 305))
+		return err == nil || errors.Is(err, client.ErrDuplicateClOrdID)
+	})
 }

@@ -38,7 +38,6 @@ const (
 	mutFreeUndrained
 	mutFreeUncommitted
 	mutSnapshotBare
-	mutClosedTakesOrders
 	mutSurplusMiscounted
 	mutants
 )

@@ -51,7 +51,6 @@ var mutantList = [mutants]Mutant{
 	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
 	mutSurplusMiscounted:      {"surplus-miscounted", "a member is let go although there are not more copies than wanted"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
-	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
 }
 
 // Mutants lists all variants; the first is the protocol as it is.
