@@ -27,17 +27,22 @@ type rule struct {
 
 func load(t *testing.T) (rules []rule) {
 	t.Helper()
-	var file struct {
-		Groups []struct {
-			Name  string
-			Rules []rule
-		}
-	}
-	read(t, "ordergrid.rules.yaml", &file)
-	for _, g := range file.Groups {
+	for _, g := range groups(t) {
 		rules = append(rules, g.Rules...)
 	}
 	return rules
+}
+
+type group struct {
+	Name  string
+	Rules []rule
+}
+
+func groups(t *testing.T) []group {
+	t.Helper()
+	var file struct{ Groups []group }
+	read(t, "ordergrid.rules.yaml", &file)
+	return file.Groups
 }
 
 func read(t *testing.T, name string, into any) {
@@ -159,6 +164,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		RuleFiles          []string `json:"rule_files"`
 		EvaluationInterval string   `json:"evaluation_interval"`
+		GroupEvalOrder     []string `json:"group_eval_order"`
 		Tests              []struct {
 			Interval    string
 			InputSeries []struct{ Series, Values string } `json:"input_series"`
@@ -173,6 +179,11 @@ func TestEveryAlertIsTested(t *testing.T) {
 		}
 	}
 	read(t, "ordergrid.rules_test.yaml", &file)
+	for i, g := range groups(t) {
+		if i >= len(file.GroupEvalOrder) || file.GroupEvalOrder[i] != g.Name {
+			t.Errorf("group_eval_order is %v, want the groups of the rules in their order, %s at %d: promtool evaluates others by chance", file.GroupEvalOrder, g.Name, i)
+		}
+	}
 	quiet, firing := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, c := range test.Checks {
