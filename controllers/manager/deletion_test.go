@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -107,11 +106,10 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	envtest.Eventually(t, "the grid is gone", func(ctx context.Context) error {
-		err := b.client.Get(ctx, client.ObjectKeyFromObject(grid), grid)
-		if apierrors.IsNotFound(err) {
-			return nil
+		if err := b.client.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
+			return client.IgnoreNotFound(err)
 		}
-		return fmt.Errorf("it is there: %v", err)
+		return errors.New("it is there")
 	})
 	b.quiet()
 	record, set := &api.GridPartition{ObjectMeta: b.meta("rtd-s0-p0")}, &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}

@@ -29,7 +29,10 @@ type Curve struct {
 type XY struct{ X, Y, Lower, Upper float64 }
 
 // Size of a chart of lines, in pixels.
-const LinesWidth, LinesHeight = 720, 400
+const (
+	LinesWidth  = 720
+	LinesHeight = 400
+)
 
 // SVG writes the chart as a file of its own.
 func (l *Lines) SVG(w io.Writer) error {

@@ -26,7 +26,7 @@ func (r *Recorder) State() api.State {
 	if s.WorstGap, s.P99 = r.gaps.worst(), r.recent.p99(); r.phase == api.Running {
 		s.WorstGap = max(s.WorstGap, r.traffic.Gap(r.parts))
 	}
-	if err, at := r.traffic.Refusal(); err != nil && now-at < int64(recently) {
+	if at, err := r.traffic.Refusal(); err != nil && now-at < int64(recently) {
 		s.Refusal = err.Error()
 	}
 	if calm := r.calmSince(); calm != 0 && r.phase == api.Running {

@@ -202,10 +202,10 @@ func (t *Traffic) Counts() Counts {
 }
 
 // Refusal is the error of the order that was refused last, and when that was; nil: none was.
-func (t *Traffic) Refusal() (err error, at int64) {
+func (t *Traffic) Refusal() (at int64, err error) {
 	t.tally.mu.Lock()
 	defer t.tally.mu.Unlock()
-	return t.tally.refusal, t.tally.refusedAt
+	return t.tally.refusedAt, t.tally.refusal
 }
 
 // Ended says that no more orders are created, for want of room.
