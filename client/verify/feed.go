@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/ordergrid/ordergrid/client"
 )
@@ -32,7 +33,7 @@ var errEnough = errors.New("read as far as wanted")
 
 func (f *feed) run(ctx context.Context) {
 	defer close(f.chunks)
-	limit := uint64(0)
+	limit, last := uint64(0), uint64(0)
 	for first := true; ; first = false {
 		var c chunk
 		n, err := f.log.Next(ctx, func(e client.LogEntry) error {
@@ -42,12 +43,15 @@ func (f *feed) run(ctx context.Context) {
 			if e.Seq > limit {
 				return errEnough
 			}
+			last = e.Seq
 			e.Bytes = append([]byte(nil), e.Bytes...)
 			c.entries = append(c.entries, e)
 			return nil
 		})
 		if err != nil && !errors.Is(err, errEnough) {
 			f.err = err
+		} else if now := f.log.End().CommitSeq; n == 0 && last < limit && now < limit {
+			f.err = fmt.Errorf("%d entries are committed there now, %d were when the comparison began: another process answers at the address, which joined meanwhile; compare again", now, limit)
 		}
 		c.limit = limit
 		if len(c.entries) > 0 || first && f.err == nil {

@@ -21,6 +21,7 @@ type fakeGrid struct {
 	logs   [][][]byte // per replica, its entries
 	errs   []error    // per replica: what reading it ends with
 	commit []uint64   // 0: all
+	fresh  []bool     // at the end of its entries another process answers, which has no more than those
 }
 
 func (g *fakeGrid) Table() []client.PartitionInfo {
@@ -44,6 +45,7 @@ func (g *fakeGrid) OpenLog(_ wire.PartitionID, address string) Log {
 	if g.errs != nil {
 		l.err = g.errs[i]
 	}
+	l.fresh = g.fresh != nil && g.fresh[i]
 	return l
 }
 
@@ -52,6 +54,7 @@ type fakeLog struct {
 	commit  uint64
 	at      int
 	err     error
+	fresh   bool
 }
 
 func (l *fakeLog) End() client.LogEnd { return client.LogEnd{CommitSeq: l.commit} }
@@ -59,6 +62,9 @@ func (l *fakeLog) End() client.LogEnd { return client.LogEnd{CommitSeq: l.commit
 func (l *fakeLog) Next(_ context.Context, fn func(client.LogEntry) error) (int, error) {
 	if l.err != nil && l.at >= len(l.entries) {
 		return 0, l.err
+	}
+	if l.fresh && l.at >= len(l.entries) {
+		l.commit = uint64(len(l.entries))
 	}
 	n := 0
 	for ; l.at < len(l.entries) && n < 3; l.at++ {
@@ -151,6 +157,7 @@ func TestFindings(t *testing.T) {
 		"unreachable":      {fakeGrid{logs: [][][]byte{good, nil}, errs: []error{nil, errors.New("connection refused")}}, ExitIncomplete, "NOT READ: connection refused"},
 		"breaks off":       {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, errors.New("reset")}, commit: []uint64{12, 12}}, ExitIncomplete, "from entry 7: reset"},
 		"ends early":       {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}}, ExitDifferent, "the log ends before entry 7, committed was 12"},
+		"replaced":         {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}, fresh: []bool{false, true}}, ExitIncomplete, "6 entries are committed there now, 12 were"},
 		"not a log":        {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of s0p0 at x: entry 7: seq is 9"},
 		"nobody reachable": {fakeGrid{logs: [][][]byte{nil}, errs: []error{errors.New("no route")}}, ExitIncomplete, "INCOMPLETE"},
 		"no member":        {fakeGrid{logs: [][][]byte{}}, ExitDifferent, "no replica is known"},
