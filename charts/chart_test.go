@@ -138,7 +138,11 @@ func wantRestricted(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
-// TestRights: the operator may delete nothing, escalate nothing and read no Secret; no rule has a wildcard.
+// deletable are what belongs to a shard, which goes when spec.shards falls. Pods, Secrets and claims are not among them.
+var deletable = []string{"gridpartitions", "services", "serviceaccounts", "statefulsets", "poddisruptionbudgets", "roles", "rolebindings"}
+
+// TestRights: the operator may delete nothing but what belongs to a shard, escalate nothing and read no Secret; no rule
+// has a wildcard.
 func TestRights(t *testing.T) {
 	rules := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules
 	for _, rule := range rules {
@@ -147,7 +151,12 @@ func TestRights(t *testing.T) {
 				t.Errorf("a wildcard: %+v", rule)
 			}
 		}
-		for _, verb := range []string{"delete", "deletecollection", "escalate", "bind", "impersonate"} {
+		for _, resource := range rule.Resources {
+			if slices.Contains(rule.Verbs, "delete") && !slices.Contains(deletable, resource) {
+				t.Errorf("delete is granted: %+v", rule)
+			}
+		}
+		for _, verb := range []string{"deletecollection", "escalate", "bind", "impersonate"} {
 			if slices.Contains(rule.Verbs, verb) {
 				t.Errorf("%s is granted: %+v", verb, rule)
 			}

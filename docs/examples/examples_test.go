@@ -111,7 +111,7 @@ func fields(t *testing.T, kind string) (names []string) {
 	if err := yaml.Unmarshal(data, &crd); err != nil {
 		t.Fatal(err)
 	}
-	foreign := []string{"conditions", "tolerations", "resources"}
+	foreign := []string{"conditions", "tolerations", "resources", "podSelector", "namespaceSelector"}
 	var walk func(apiextensionsv1.JSONSchemaProps)
 	walk = func(s apiextensionsv1.JSONSchemaProps) {
 		for name, property := range s.Properties {
