@@ -97,7 +97,6 @@ func cases() []oneCase {
 var notCaused = []omitted{
 	{named("LatencyObjectiveMissed", "window", "6h"), "takes 18 minutes even at a twentieth of the time"},
 	{named("DrillFaultsRemain"), "needs a Chaos Mesh whose controller manager is gone in the middle of a fault"},
-	{named("TLSNotReady"), "needs pods that get certificates mounted, and the pods of this suite are played"},
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
 }
 

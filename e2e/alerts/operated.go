@@ -53,6 +53,9 @@ func operated() []operatedCase {
 		{alerts: []alert{named("NotSchedulable"), named("FabricNotReady")}, how: "a grid with spec.fabric, whose pods nobody schedules, in a cluster without Multus",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, nowhere()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, nowhere()) }},
+		{alerts: []alert{named("TLSNotReady")}, how: "a grid whose certificates are to come from cert-manager, in a cluster without it",
+			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, uncertified()) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, uncertified()) }},
 		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
 			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
 			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
@@ -83,6 +86,12 @@ func object(name string) metav1.ObjectMeta {
 func nowhere() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"),
 		Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "infiniband"}, Interface: "fabric0"}}}
+}
+
+// uncertified is a grid that nobody issues certificates to.
+func uncertified() kube.Object {
+	return &api.OrderGrid{ObjectMeta: object("uncertified"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"),
+		Security: api.SecuritySpec{TLS: &api.TLSSpec{Issuer: api.IssuerCertManager, CertManager: &api.CertManagerSpec{IssuerRef: api.IssuerReference{Name: "desk"}}}}}}
 }
 
 // taken are a Service, and a grid that wants to have one of that name.

@@ -26,7 +26,7 @@ func TestVersionMatchesModule(t *testing.T) {
 // KWOK, which `make scale` builds.
 func TestTenGrids(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("starts a control plane and ten grids: run it without -short")
 	}
 	root, err := filepath.Abs(envtest.Root())
 	if err != nil {

@@ -145,7 +145,7 @@ func TestBillOfMaterialsRefuses(t *testing.T) {
 // what compiled packages the cache has, which finds what differs in linking and packing.
 func TestTwoClonesGiveTheSameImages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a program twice")
+		t.Skip("builds a program from two clones: run it without -short")
 	}
 	root, err := filepath.Abs("../../..")
 	if err != nil {
