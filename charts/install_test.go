@@ -40,14 +40,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%q is not in the notes:\n%s", want, out)
 		}
 	}
-	scheme := envtest.Scheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	cl, err := client.New(envtest.Config(t), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
 	waitForCRDs(t, cl)
 
 	wantCheckFails(t, "lease og-system/operator.ordergrid.dev: ")
@@ -143,15 +136,7 @@ func operate(t *testing.T) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("operator: %v", err)
-		}
-	}
+	return envtest.Operate(t, mgr)
 }
 
 // serve has the grid's pods do their part, and waits until the operator has seen it.

@@ -226,14 +226,7 @@ func TestWrongMonitoringValues(t *testing.T) {
 // before, has shown that their absence is no error.
 func TestMonitorsOnAPIServer(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
-	scheme := envtest.Scheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	cl, err := client.New(envtest.Config(t), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
 	files, err := filepath.Glob("testdata/prometheus-operator/*.yaml")
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %v", files, err)

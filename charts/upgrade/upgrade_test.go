@@ -46,14 +46,7 @@ func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
 // checkout, with the rights of its chart, takes over what the one before has made, and replaces no pod that need not be.
 func TestUpgrade(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
-	scheme := envtest.Scheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	cl, err := client.New(envtest.Config(t), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
 	helm(t, kubeconfig, "install", "og", previous, "--namespace", system, "--create-namespace", "--set", "logLevel=debug")
 	before := served(t, cl)
 	if err := cl.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
@@ -311,13 +304,5 @@ func operate(t *testing.T) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("operator: %v", err)
-		}
-	}
+	return envtest.Operate(t, mgr)
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -55,15 +54,7 @@ func (b *bench) operator() (stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	return sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			b.t.Errorf("operator: %v", err)
-		}
-	})
+	return envtest.Operate(b.t, mgr)
 }
 
 // world is a grid that serves, a probe that has failed and a drill that was aborted: all steady, all with objects.

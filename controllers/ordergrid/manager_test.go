@@ -83,15 +83,7 @@ func (b *bench) manager(t *testing.T) (stop func()) {
 	if err := setup(mgr, 2, counting{r, b}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("manager: %v", err)
-		}
-	}
+	return envtest.Operate(t, mgr)
 }
 
 // counting counts the passes, so that a test can wait for one that changes nothing.

@@ -143,15 +143,7 @@ func (c *cluster) operate() {
 	r := &ordergrid.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("operator"),
 		Clock: clock.RealClock{}, Nodes: nodes, Defaults: ordergrid.Defaults{Image: "grid-node:test"}}
 	c.must(r.SetupWithManager(mgr, 1))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	c.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			c.t.Errorf("operator: %v", err)
-		}
-	})
+	c.t.Cleanup(envtest.Operate(c.t, mgr))
 }
 
 func podIP(i int) string { return fmt.Sprintf("10.9.0.%d", i+1) }

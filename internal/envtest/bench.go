@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,18 +10,39 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client is a client without a cache, so that a test sees what it has just written.
-func Client(t testing.TB, cfg *rest.Config) client.Client {
+// Client is a client without a cache, so that a test sees what it has just written. It knows OrderGrid's kinds,
+// Kubernetes' own, and those that more adds.
+func Client(t testing.TB, cfg *rest.Config, more ...func(*runtime.Scheme) error) client.Client {
 	t.Helper()
-	cl, err := client.New(cfg, client.Options{Scheme: Scheme()})
+	scheme := Scheme()
+	for _, add := range more {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cl
+}
+
+// Operate starts what runs until its context ends, such as a manager. stop waits for its end, and may be called again.
+func Operate(t testing.TB, operator interface{ Start(context.Context) error }) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- operator.Start(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("operator: %v", err)
+		}
+	})
 }
 
 // Namespace makes a namespace whose name begins with prefix, and gives its name.
