@@ -3,9 +3,6 @@ package scale
 import (
 	"context"
 	_ "embed" // the stages
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/ordergrid/ordergrid/e2e/gobin"
 )
@@ -27,16 +24,4 @@ var stages []byte
 // gobin.Set.Ensure.
 func EnsureKWOK(ctx context.Context, root string, report func(format string, args ...any)) (string, error) {
 	return kwok.Ensure(ctx, root, report)
-}
-
-// FindKWOK is EnsureKWOK that builds nothing.
-func FindKWOK(ctx context.Context, root string) (string, error) {
-	dir, err := kwok.Dir(ctx, root)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(filepath.Join(dir, "kwok")); err != nil {
-		return "", fmt.Errorf("KWOK is not built: %w; `make scale` builds it", err)
-	}
-	return dir, nil
 }

@@ -22,8 +22,8 @@ func TestVersionMatchesModule(t *testing.T) {
 	}
 }
 
-// TestTenGrids is the whole measurement, small. What it holds to are counts, which do not depend on the machine. It needs
-// KWOK, which `make scale` builds.
+// TestTenGrids is the whole measurement, small. What it holds to are counts, which do not depend on the machine. It builds
+// KWOK the first time.
 func TestTenGrids(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane and ten grids: run it without -short")
@@ -33,9 +33,9 @@ func TestTenGrids(t *testing.T) {
 		t.Fatal(err)
 	}
 	envtest.Assets(t)
-	kwok, err := FindKWOK(t.Context(), root)
+	kwok, err := EnsureKWOK(t.Context(), root, t.Logf)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	dir := t.ArtifactDir()
 	program := filepath.Join(t.TempDir(), "operator")

@@ -1,9 +1,7 @@
 package dev
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -31,6 +29,7 @@ type grid struct {
 	mu     sync.Mutex
 	url    string
 	places []place
+	ports  ports
 }
 
 // place is where a node listens and which pod it is.
@@ -47,11 +46,11 @@ func (g *grid) start(url string) error {
 	g.url = url
 	o := &g.o
 	n := o.Shards * o.Replicas
-	data, err := o.ports(o.Port, n)
+	data, err := g.take(o.Port, n)
 	if err != nil {
 		return fmt.Errorf("--port: %w", err)
 	}
-	web, err := o.ports(o.HTTPPort, n)
+	web, err := g.take(o.HTTPPort, n)
 	if err != nil {
 		return fmt.Errorf("--http-port: %w", err)
 	}
@@ -106,11 +105,11 @@ func (g *grid) replace(pod string) (Node, error) {
 	if next >= g.o.Shards*g.o.Replicas+maxReplacements {
 		return Node{}, fmt.Errorf("there were %d replacements already, allowed: %d; start a new grid", maxReplacements, maxReplacements)
 	}
-	data, err := freePort(g.o.host(next))
+	data, err := g.ports.take(g.o.host(next), 0)
 	if err != nil {
 		return Node{}, err
 	}
-	web, err := freePort(g.o.host(next))
+	web, err := g.ports.take(g.o.host(next), 0)
 	if err != nil {
 		return Node{}, err
 	}
@@ -149,32 +148,21 @@ func loopbackRoom(host string) bool {
 	return b[3] == 1 && (b[1] != 0 || b[2] != 0)
 }
 
-// ports returns "host:port" of n nodes: ports from first on, or free ones; each
-// was free just now.
-func (o *Options) ports(first, n int) ([]string, error) {
+// take keeps a port for each of n nodes: from first on, or any if first is 0.
+func (g *grid) take(first, n int) ([]string, error) {
 	var out []string
 	for i := range n {
 		want := 0
 		if first != 0 {
 			want = first + i
 		}
-		ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(o.host(i), strconv.Itoa(want)))
+		addr, err := g.ports.take(g.o.host(i), want)
 		if err != nil {
-			return nil, fmt.Errorf("port %d is not free: %w; choose another with this flag, or 0 for any", want, err)
+			return nil, err
 		}
-		defer func() { _ = ln.Close() }() // after all are known, so that none is given twice
-		out = append(out, ln.Addr().String())
+		out = append(out, addr)
 	}
 	return out, nil
-}
-
-func freePort(host string) (string, error) {
-	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String(), nil
 }
 
 // args are the arguments of the node in place i.
