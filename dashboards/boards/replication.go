@@ -12,6 +12,7 @@ func replication() (board, error) {
 			{"The way between nodes", between()},
 			{"Downstream", downstream()},
 			{"Signs of life and trouble", trouble()},
+			{"Clients who are asked who they are", askedWho()},
 		},
 	}, nil
 }
@@ -139,5 +140,24 @@ func trouble() []*panel {
 			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
 			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
 			fromZero().empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+	}
+}
+
+// askedWho is 0 in a grid whose clients are not asked.
+func askedWho() []*panel {
+	const page = "security.md#who-may-do-what"
+	return []*panel{
+		lines(8, 7, "Clients refused, by reason", "Connections closed because of who the client is: no proof, no rule that gives it anything, or nobody who could look at its token.").
+			ask("{{reason}}", orZero(sumBy("reason", increase(node("clients_refused_total")))+" > 0")).
+			fromZero().override(nameless, named("none")).docs("Who may do what", page),
+		lines(8, 7, "Looks at tokens, by result", "Failed: the API server did not answer, or does not let the node ask. Turned away: too many waited.").
+			ask("{{result}}", orZero(sumBy("result", increase(node("token_reviews_total")))+" > 0")).
+			fromZero().override(nameless, named("none")).docs("Runbook: tokens not reviewed", "runbooks/TokensNotReviewed.md"),
+		lamp(4, "Rules not readable", "Nodes that cannot read the authorization rules that are mounted. They go by the last ones they could read.").
+			ask("unread", orZero("count("+node("authorization_rules_unread")+" == 1)")).
+			decimals(0).goal("green", at(1, "orange")).docs("Runbook: rules unread", "runbooks/AuthorizationRulesUnread.md"),
+		lamp(4, "Without any rules", "Nodes that never read any since they started: they let no client do anything.").
+			ask("without", orZero("count("+node("authorization_rules_read_seconds")+" == 0)")).
+			decimals(0).goal("green", at(1, "red")).docs("Runbook: rules unread", "runbooks/AuthorizationRulesUnread.md"),
 	}
 }

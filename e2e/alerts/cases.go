@@ -84,6 +84,15 @@ func cases() []oneCase {
 			grid:  func(string) (gridOptions, error) { return gridOptions{args: []string{"--tls"}}, nil },
 			cause: func(_ context.Context, w *world) error { return w.grid.reissue(48 * time.Hour) },
 			undo:  func(_ context.Context, w *world) error { return w.grid.reissue(0) }},
+		{alerts: []alert{named("AuthorizationRulesUnread", "severity", "critical"), named("AuthorizationRulesUnread", "severity", "warning")},
+			how:  "the file of authorization rules is cut in the middle, then SIGKILL of one of two nodes: it begins without rules",
+			grid: askedWho,
+			cause: func(ctx context.Context, w *world) error {
+				err := writeRules(w.dir, devRules[:len(devRules)/2])
+				sleep(ctx, 3*time.Second) // a node looks once a second
+				return errors.Join(err, w.grid.signal(1, syscall.SIGKILL))
+			},
+			undo: func(_ context.Context, w *world) error { return writeRules(w.dir, devRules) }},
 		{alerts: []alert{named("WriteBehindFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
@@ -108,6 +117,25 @@ func sinkInTheWay(dir string) (gridOptions, error) {
 		}
 	}
 	return gridOptions{args: []string{"--sink", "file", "--dir", dir}}, nil
+}
+
+// devRules let the clients of grid-node dev do what the check does.
+const devRules = `{"rules": [{"subjects": [{"kind": "User", "name": "ordergrid-dev-client"}], "permissions": ["Submit", "Read"]}]}`
+
+// askedWho gives a grid rules for its clients, in a file that writeRules changes.
+func askedWho(dir string) (gridOptions, error) {
+	return gridOptions{args: []string{"--tls", "--", "--authorization", filepath.Join(dir, rulesFile)}}, writeRules(dir, devRules)
+}
+
+const rulesFile = "rules.json"
+
+// writeRules replaces the file as the kubelet does: never half of it.
+func writeRules(dir, text string) error {
+	file := filepath.Join(dir, rulesFile)
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 func sendGarbage(_ context.Context, w *world) error {

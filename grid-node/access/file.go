@@ -19,8 +19,9 @@ type File struct {
 // fileState is what is known of the file; it is replaced, never changed.
 type fileState struct {
 	rules *Rules
-	text  string // that rules are of
-	err   error  // why the file that is there now is not in use
+	text  string    // that rules are of
+	read  time.Time // when
+	err   error     // why the file that is there now is not in use
 }
 
 // Open reads the file. Err says whether that worked; it is read again by Watch.
@@ -37,15 +38,18 @@ func (f *File) Rules() *Rules { return f.state.Load().rules }
 // Err is why the file is not in use as it is now; nil if it is.
 func (f *File) Err() error { return f.state.Load().err }
 
+// Read is when the rules of this moment were read; zero until there were any.
+func (f *File) Read() time.Time { return f.state.Load().read }
+
 // reload reads the file and says whether anything is other than before.
 func (f *File) reload() bool {
 	old := f.state.Load()
-	next := &fileState{rules: old.rules, text: old.text}
+	next := &fileState{rules: old.rules, text: old.text, read: old.read}
 	text, err := readAtMost(f.path, MaxRulesFile+1)
 	if err == nil && (text != old.text || old.rules == nil) {
 		var rules *Rules
 		if rules, err = Parse([]byte(text)); err == nil {
-			next.rules, next.text = rules, text
+			next.rules, next.text, next.read = rules, text, time.Now()
 		}
 	}
 	if err != nil {

@@ -36,8 +36,8 @@ func TestFileIsReadAgain(t *testing.T) {
 	}
 	bob := &Identity{User: "bob"}
 	f := Open(path)
-	if f.Err() == nil || f.Rules().Of(bob) != 0 {
-		t.Fatalf("no file: %v, %v", f.Err(), f.Rules().Of(bob))
+	if f.Err() == nil || f.Rules().Of(bob) != 0 || !f.Read().IsZero() {
+		t.Fatalf("no file: %v, %v, read %v", f.Err(), f.Rules().Of(bob), f.Read())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	changed := make(chan struct{}, 10)
@@ -53,8 +53,12 @@ func TestFileIsReadAgain(t *testing.T) {
 		{`{"rules": [{"subjects"`, Submit, "authorization file"},
 		{`{"rules": []}`, 0, ""},
 	} {
+		before := f.Read()
 		put(c.text)
 		<-changed
+		if later := f.Read().After(before); later != (c.err == "") {
+			t.Errorf("%s: read at %v, before at %v: it is when the rules in use were read", c.text, f.Read(), before)
+		}
 		if err := f.Err(); (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.err)
 		}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strings"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
@@ -25,6 +26,7 @@ func (r Refusal) String() string { return refusalNames[r] }
 // Access is what is known where clients are asked who they are.
 type Access struct {
 	RulesUnread bool
+	RulesRead   time.Time // zero before any could be read
 	Tokens      access.TokenStats
 }
 
@@ -39,6 +41,11 @@ func (e emitter) access(s *Snapshot) {
 		e.counter(notPermitted, s.Node.NotPermitted[p], strings.ToLower(p.String()))
 	}
 	e.gauge(rulesUnread, b2f(s.Access.RulesUnread))
+	var read float64
+	if at := s.Access.RulesRead; !at.IsZero() {
+		read = float64(at.Unix())
+	}
+	e.gauge(rulesRead, read)
 	t := &s.Access.Tokens
 	e.counter(tokenReviews, t.Accepted, "accepted")
 	e.counter(tokenReviews, t.Refused, "refused")

@@ -84,7 +84,8 @@ var (
 	clientsRefused = desc("clients_refused_total", "Connections closed because of who the client is, by reason: unauthenticated (no proof in time, or one that is not accepted), not_permitted (no rule gives it anything), unavailable (its token could not be looked at).", "reason")
 	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they take.", "permission")
 	tokenReviews   = desc("token_reviews_total", "Looks at clients' tokens, by result: accepted, refused, failed (the API server did not answer), cached (known already), turned_away (too many waited).", "result")
-	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read and those before are in use; absent where nobody is asked who he is.")
+	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read: those before stay in use, and where there were none no client may do anything; absent where nobody is asked who he is.")
+	rulesRead      = desc("authorization_rules_read_seconds", "When the authorization rules in use were read, in seconds since 1970; 0 before any could be read; absent where nobody is asked who he is.")
 	tlsExpires     = desc("tls_certificate_expires_seconds", "When the certificate in use ends, in seconds since 1970; absent without TLS.")
 	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly.")
 	unfinished     = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time.")
@@ -118,7 +119,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, tlsExpires, slowClosed, unfinished, paused,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }

@@ -275,13 +275,22 @@ func (n *Node) judgeAgain(l *link, v access.Verdict) {
 	}
 }
 
-// rulesChanged judges the standing connections by the rules of now.
-func (n *Node) rulesChanged() {
-	if err := n.cfg.Access.Rules.Err(); err != nil {
-		n.log.Error("the authorization rules cannot be read: those before stay in use", "reason", err)
+// rulesUnread says what that means for clients.
+func (n *Node) rulesUnread(before *access.Rules, err error) {
+	if before == nil {
+		n.log.Error("no client may do anything until the authorization rules can be read", "reason", err)
 		return
 	}
+	n.log.Error("the authorization rules cannot be read: those before stay in use", "reason", err)
+}
+
+// rulesChanged judges the standing connections by the rules of now.
+func (n *Node) rulesChanged() {
 	rules := n.cfg.Access.Rules.Rules()
+	if err := n.cfg.Access.Rules.Err(); err != nil {
+		n.rulesUnread(rules, err)
+		return
+	}
 	ended := 0
 	for _, l := range n.clients {
 		if l.may = rules.Of(l.who); l.may == 0 && l.conn.Open() {

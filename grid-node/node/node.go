@@ -146,7 +146,7 @@ func (n *Node) Run(ctx context.Context) error {
 	go n.readSinks(n.ctx)
 	if a := n.cfg.Access; a != nil {
 		if err := a.Rules.Err(); err != nil {
-			n.log.Error("no client may do anything until the authorization rules can be read", "reason", err)
+			n.rulesUnread(a.Rules.Rules(), err)
 		}
 		n.wg.Go(func() { a.Rules.Watch(n.ctx, rulesEvery, func() { n.loop.Post(n.rulesChanged) }) })
 		if a.Tokens != nil {

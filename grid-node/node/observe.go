@@ -129,7 +129,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
 	}
 	if a := n.cfg.Access; a != nil {
-		s.Access = &metrics.Access{RulesUnread: a.Rules.Err() != nil}
+		s.Access = &metrics.Access{RulesUnread: a.Rules.Err() != nil, RulesRead: a.Rules.Read()}
 		if a.Tokens != nil {
 			s.Access.Tokens = a.Tokens.Stats()
 		}
