@@ -78,8 +78,9 @@ var (
 	connections = desc("connections", "Open connections, by the role of the other end.", "role")
 
 	accepted       = desc("connections_accepted_total", "Connections accepted.")
-	refused        = desc("connections_refused_total", "Connections closed at accept, the limit was reached.")
+	refused        = desc("connections_refused_total", "Connections closed at accept: a limit was reached, that of connections or that of TLS handshakes that wait for their turn.")
 	noTLS          = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
+	handshakes     = desc("tls_handshakes", "TLS handshakes of accepted connections under way, by what they wait for: peer (what the other end has to send), turn (they compute, or wait for their turn to).", "waits_for")
 	nodesRefused   = desc("nodes_refused_total", "Connections closed because they said to be a node's and had no node's certificate.")
 	clientsRefused = desc("clients_refused_total", "Connections closed because of who the client is, by reason: unauthenticated (no proof in time, or one that is not accepted), not_permitted (no rule gives it anything), unavailable (its token could not be looked at).", "reason")
 	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they take.", "permission")
@@ -119,7 +120,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -248,6 +249,8 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(accepted, t.Accepted)
 	e.counter(refused, t.Refused)
 	e.counter(noTLS, t.NoTLS)
+	e.gauge(handshakes, float64(t.Greeting), "peer")
+	e.gauge(handshakes, float64(t.Computing), "turn")
 	e.counter(nodesRefused, s.Node.NodesRefused)
 	e.access(s)
 	if !s.TLSExpires.IsZero() {

@@ -24,7 +24,7 @@ type netLoop struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 
-	handshakes handshakes // of accepted connections
+	handshakes *handshakes // of accepted connections; nil without TLS
 }
 
 // netEvent is something a helper goroutine has for the loop.
@@ -46,8 +46,19 @@ const (
 )
 
 func newNetLoop(cfg Config, h Handler) Loop {
-	return &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256),
+	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	if cfg.TLS != nil {
+		l.handshakes = newHandshakes(cfg.TLS.MaxHandshakes, cfg.TLS.MaxComputing)
+	}
+	return l
+}
+
+// Stats implements Loop.
+func (l *netLoop) Stats() Stats {
+	s := l.core.Stats()
+	l.handshakes.count(&s)
+	return s
 }
 
 // Run implements Loop.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
@@ -25,8 +24,13 @@ type TLS struct {
 	// Config.DialTimeout bounds that of a dialled one.
 	HandshakeTimeout time.Duration
 	// MaxHandshakes at the same time, of accepted connections; default 128. One more
-	// ends the oldest: who only holds connections open keeps nobody out.
+	// ends that of the peer that owes an answer for longest: who only holds connections
+	// open keeps nobody out. It is refused if all of them wait for this process.
 	MaxHandshakes int
+	// MaxComputing of them compute at the same time, the others wait for the network or
+	// for their turn; default a quarter of GOMAXPROCS, but 1 at least. As many as want to
+	// would stand in front of the loop in the queues for a processor.
+	MaxComputing int
 	// NotTLS is written to a peer that does not speak TLS, before its connection is
 	// closed; may be nil.
 	NotTLS []byte
@@ -90,38 +94,39 @@ func (t *TLS) dialled(ctx context.Context, nc net.Conn, addr string) (*session, 
 
 // secureAccepted makes the handshake of an accepted connection, off the loop.
 func (l *netLoop) secureAccepted(s *netSocket) {
-	if !l.handshakes.begin(s.nc, l.cfg.TLS.MaxHandshakes) {
+	h := l.handshakes.begin(s.nc, l.cfg.TLS.HandshakeTimeout)
+	if h == nil {
 		_ = s.nc.Close()
 		return
 	}
 	go func() {
 		kind := netAccepted
 		var err error
-		if s.tls, err = l.cfg.TLS.accepted(s.nc); err != nil {
+		if s.tls, err = l.cfg.TLS.accepted(h); err != nil {
 			kind = netNoTLS
 			_ = s.nc.Close()
 		}
-		l.handshakes.done(s.nc)
+		h.done()
 		if !l.send(netEvent{kind: kind, s: s, err: err}) {
 			_ = s.nc.Close()
 		}
 	}()
 }
 
-func (t *TLS) accepted(nc net.Conn) (*session, error) {
-	if err := nc.SetDeadline(time.Now().Add(t.HandshakeTimeout)); err != nil {
-		return nil, err
-	}
-	s := &session{records: secure.NewRecords(nc)}
+func (t *TLS) accepted(h *handshake) (*session, error) {
+	s := &session{records: secure.NewRecords(h)}
 	s.conn = tls.Server(s.records, t.Server())
-	if err := s.conn.Handshake(); err != nil {
+	err := s.conn.Handshake()
+	h.giveBack()
+	if err != nil {
 		err = secure.Explain(err)
 		if errors.Is(err, secure.ErrPlain) {
-			t.sayNotTLS(nc)
+			t.sayNotTLS(h.Conn)
 		}
 		return nil, err
 	}
-	return s, nc.SetDeadline(time.Time{})
+	s.records.Conn = h.Conn // orders take no turns
+	return s, h.SetDeadline(time.Time{})
 }
 
 // sayNotTLS tells a peer in its own language, and waits until it has read that:
@@ -134,49 +139,4 @@ func (t *TLS) sayNotTLS(nc net.Conn) {
 		_ = hc.CloseWrite()
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(nc, maxDiscard))
-}
-
-// handshakes are the accepted connections that have not proved anything yet, the
-// oldest first.
-type handshakes struct {
-	mu    sync.Mutex
-	conns []net.Conn
-	ended bool
-}
-
-// begin notes one more, and ends the oldest if there are too many. False: the loop
-// has ended.
-func (h *handshakes) begin(nc net.Conn, limit int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended {
-		return false
-	}
-	if len(h.conns) >= limit {
-		_ = h.conns[0].Close() // its goroutine reports the failure
-		h.conns = append(h.conns[:0], h.conns[1:]...)
-	}
-	h.conns = append(h.conns, nc)
-	return true
-}
-
-func (h *handshakes) done(nc net.Conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, c := range h.conns {
-		if c == nc {
-			h.conns = append(h.conns[:i], h.conns[i+1:]...)
-			return
-		}
-	}
-}
-
-// end closes all of them.
-func (h *handshakes) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ended = true
-	for _, c := range h.conns {
-		_ = c.Close()
-	}
 }

@@ -81,13 +81,15 @@ type Loop interface {
 	Stats() Stats
 }
 
-// Stats are monotonic counters since the start, and Conns, a gauge.
+// Stats are monotonic counters since the start; those of type int are of now.
 type Stats struct {
 	Conns     int    // open connections
 	Accepted  uint64 // connections accepted
 	Adopted   uint64 // connections handed over by another loop
-	Refused   uint64 // closed at accept: Config.MaxConns, or no file descriptor
+	Refused   uint64 // closed at accept: Config.MaxConns, TLS.MaxHandshakes, or no file descriptor
 	NoTLS     uint64 // accepted connections whose TLS handshake failed
+	Greeting  int    // TLS handshakes that wait for their peer
+	Computing int    // TLS handshakes that compute, or wait for their turn to
 	WakeUps   uint64 // wake-ups with at least one event
 	BytesIn   uint64
 	BytesOut  uint64
@@ -153,6 +155,7 @@ func (c Config) withDefaults() Config {
 	if c.TLS != nil {
 		t := *c.TLS
 		def(&t.MaxHandshakes, 128)
+		def(&t.MaxComputing, max(1, runtime.GOMAXPROCS(0)/4))
 		defD(&t.HandshakeTimeout, 3*time.Second)
 		c.TLS = &t
 	}
