@@ -134,7 +134,7 @@ func (r *Run) startGrid(ctx context.Context) error {
 	}
 	r.o.Say("start %d grid nodes", replicas)
 	for i := range replicas {
-		if err := r.createPod(ctx, set, i); err != nil {
+		if err := r.createPod(ctx, set, podName(i), nodeIP(i)); err != nil {
 			return err
 		}
 		if err := r.startNode(i); err != nil {

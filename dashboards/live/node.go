@@ -29,8 +29,10 @@ const nodeEnv = "ORDERGRID_LIVE_NODE"
 
 // nodeSpec is how a grid node is started.
 type nodeSpec struct {
-	Kubeconfig, Pod, IP, Sink string
-	DropEvery                 uint64
+	Kubeconfig, Grid, Pod, IP, Sink string
+	Peers                           []string // data ports of the shard's nodes
+	DropEvery                       uint64
+	Guard                           *guard // nil: clients are not asked who they are
 }
 
 // IsNode says whether this process was started as a grid node; then it has run, and this is its exit status.
@@ -56,18 +58,20 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + api.ShardName(gridName, 0) // no more rights than the pod has
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + api.ShardName(s.Grid, 0) // no more rights than the pod has
 	a, err := arbiter.New(config, namespace)
 	if err != nil {
 		return err
 	}
-	var peers []string
-	for i := range replicas {
-		peers = append(peers, fmt.Sprintf("%s:%d", nodeIP(i), api.DataPort))
-	}
 	data := fmt.Sprintf("%s:%d", s.IP, api.DataPort)
-	n, err := node.New(node.Config{Grid: gridName, Pod: s.Pod, Replicas: replicas, Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: peers,
-		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	c := node.Config{Grid: s.Grid, Pod: s.Pod, Replicas: len(s.Peers), Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: s.Peers,
+		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	if s.Guard != nil {
+		if err := s.Guard.apply(&c, config); err != nil {
+			return err
+		}
+	}
+	n, err := node.New(c)
 	if err != nil {
 		return err
 	}
@@ -77,33 +81,44 @@ func runNode(text string) error {
 }
 
 // createPod does what the StatefulSet controller and the kubelet do.
-func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, i int) error {
+func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, name, ip string) error {
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
-	pod.Name, pod.Namespace = podName(i), namespace
+	pod.Name, pod.Namespace = name, namespace
 	pod.Spec.NodeName = "this-machine" // as the scheduler does: condition Schedulable goes by it
 	if err := r.kube.Create(ctx, pod); err != nil {
 		return err
 	}
-	pod.Status.PodIP = nodeIP(i)
+	pod.Status.PodIP = ip
 	return r.kube.Status().Update(ctx, pod)
 }
 
 func (r *Run) startNode(i int) error {
-	text, err := json.Marshal(nodeSpec{r.kubeconfig(), podName(i), nodeIP(i), filepath.Join(r.o.Dir, "sink"), r.o.DropEvery})
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	s := nodeSpec{Kubeconfig: r.kubeconfig(), Grid: gridName, Pod: podName(i), IP: nodeIP(i), Sink: filepath.Join(r.o.Dir, "sink"), DropEvery: r.o.DropEvery}
+	for peer := range replicas {
+		s.Peers = append(s.Peers, fmt.Sprintf("%s:%d", nodeIP(peer), api.DataPort))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
 	}
-	r.nodes[i], err = r.spawn(podName(i), []string{nodeEnv + "=" + string(text)}, self)
+	p, err := r.spawnNode(s)
+	if err == nil {
+		r.nodes[i] = p
+	}
 	return err
+}
+
+func (r *Run) spawnNode(s nodeSpec) (*process, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return r.spawn(s.Pod, []string{nodeEnv + "=" + string(text)}, self)
 }
 
 // Kill ends the process of a pod as a crash does, and starts it again after a while, as the kubelet does.

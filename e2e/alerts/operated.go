@@ -34,6 +34,7 @@ type operatedCase struct {
 // operated are those cases. The one that leaves something behind is the last.
 func operated() []operatedCase {
 	var backup live.Backup
+	var strangers newcomers
 	return []operatedCase{
 		{alerts: []alert{named("ProbeIncorrect")}, how: fmt.Sprintf("an OrderProbe measures nodes that throw every %dth order away; the time includes the run", dropEvery),
 			cause: measureLoss,
@@ -56,6 +57,8 @@ func operated() []operatedCase {
 		{alerts: []alert{named("TLSNotReady")}, how: "a grid whose certificates are to come from cert-manager, in a cluster without it",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, uncertified()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, uncertified()) }},
+		{alerts: []alert{named("TokensNotReviewed")}, how: "the nodes lose the right to have tokens looked at, and clients come with new tokens",
+			prepare: strangers.prepare, cause: strangers.cause, undo: strangers.undo},
 		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
 			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
 			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
