@@ -2,5 +2,6 @@
 // connections open and say nothing, that say Hello byte by byte, that begin frames and
 // TLS handshakes and do not end them, and that come back as soon as they are thrown
 // out. A client with a right to be there submits meanwhile. `make hostile` runs it
-// and reports what that did to the client's latency.
+// and reports what that did to the client's latency, beside what the same strangers do to it
+// at another grid on the same machine.
 package hostile

@@ -50,17 +50,26 @@ func of(t *testing.T, name string, usual int) int {
 
 const rules = `{"rules": [{"subjects": [{"kind": "User", "name": "ordergrid-dev-client"}], "permissions": ["Submit", "Read", "Admin"]}]}`
 
-// grid is one that asks clients who they are; strangers without a certificate get as
-// far as a Welcome.
-func grid(t *testing.T) *devgrid.Grid {
+// program is grid-node as it is here, or another build of it, to compare the two.
+func program(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	exe := filepath.Join(dir, "grid-node")
+	if exe := os.Getenv("ORDERGRID_HOSTILE_PROGRAM"); exe != "" {
+		return exe
+	}
+	exe := filepath.Join(t.TempDir(), "grid-node")
 	build := exec.Command("go", "build", "-o", exe, "./cmd/grid-node")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return exe
+}
+
+// grid is one that asks clients who they are; strangers without a certificate get as
+// far as a Welcome.
+func grid(t *testing.T, exe string) *devgrid.Grid {
+	t.Helper()
+	dir := t.TempDir()
 	file := filepath.Join(dir, "rules.json")
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,44 +164,85 @@ func idlers(t *testing.T, g *devgrid.Grid, n int) (leave func()) {
 	}
 }
 
+// phase is one of the situations that a client trades in.
+type phase struct {
+	name string
+	// begin makes the situation, its result ends it.
+	begin  func() (end func())
+	rounds [][]time.Duration
+}
+
+func (p *phase) all() []time.Duration { return slices.Concat(p.rounds...) }
+
 // A thousand connections of strangers, always: every order goes through, every
 // stranger is thrown out, newcomers with a certificate are let in. So it is with a
 // thousand clients that are let in and say nothing. What it does to latency is
 // measured, alternately with and without them, and reported: a machine that is shared
-// says nothing about it.
+// says nothing about it. Strangers take the processors away even if they bother
+// somebody else: what they do to a grid beyond that is seen beside the same strangers at
+// another grid.
 func TestStrangersAreThrownOut(t *testing.T) {
-	g := grid(t)
+	exe := program(t)
+	g, other := grid(t, exe), grid(t, exe)
 	w := newTrader(t, g)
 	connections, rounds, orders, pause := of(t, "CONNECTIONS", 1000), of(t, "ROUNDS", 1), of(t, "ORDERS", 1000), of(t, "PAUSE_MS", 2000)
-	w.trade(orders, 2*time.Millisecond) // both ends are warm
-	var without, idle, with []time.Duration
-	var all tally
-	for range rounds {
-		without = append(without, w.trade(orders, 2*time.Millisecond)...)
-		leave := idlers(t, g, connections)
-		idle = append(idle, w.trade(orders, 2*time.Millisecond)...)
-		leave()
+	var seen tally
+	nothing := func() func() { return func() {} }
+	idle := func() func() { return idlers(t, g, connections) }
+	elsewhere := func() func() {
+		s := letLoose(t, order{other.Endpoints, connections, pause})
+		return func() { s.goHome(t) }
+	}
+	here := func() func() {
 		s := letLoose(t, order{g.Endpoints, connections, pause})
-		with = append(with, w.trade(orders, 2*time.Millisecond)...)
-		newTrader(t, g).trade(1, 0) // a newcomer
-		// As long as the longest patience, so that each is thrown out at least once.
-		w.trade(max(0, 5000-orders), 2*time.Millisecond)
-		all = s.goHome(t)
-		for _, b := range behaviours {
-			if all.Ended[b.name] == 0 {
-				t.Errorf("%s: none of %d connections was ended by a node", b.name, connections/len(behaviours))
+		return func() {
+			newTrader(t, g).trade(1, 0) // a newcomer
+			// As long as the longest patience, so that each is thrown out at least once.
+			w.trade(max(0, 5000-orders), 2*time.Millisecond)
+			seen = s.goHome(t)
+			for _, b := range behaviours {
+				if seen.Ended[b.name] == 0 {
+					t.Errorf("%s: none of %d connections was ended by a node", b.name, connections/len(behaviours))
+				}
 			}
 		}
 	}
-	t.Logf("%d connections of strangers, %d opened in the last round", connections, all.Opened)
+	phases := []*phase{{name: "alone", begin: nothing}, {name: "idle clients", begin: idle}, {name: "strangers at another grid", begin: elsewhere}, {name: "strangers at this grid", begin: here}}
+	for range rounds {
+		for _, p := range phases {
+			w.trade(max(1, orders/2), 2*time.Millisecond) // what was before is over, both ends are warm
+			end := p.begin()
+			p.rounds = append(p.rounds, w.trade(orders, 2*time.Millisecond))
+			end()
+		}
+	}
+	t.Logf("%d connections of strangers, %d opened in the last round", connections, seen.Opened)
 	for _, b := range behaviours {
-		t.Logf("  %-26s %6d ended by a node, the longest lived %d ms", b.name, all.Ended[b.name], all.Longest[b.name])
+		t.Logf("  %-26s %6d ended by a node, the longest lived %d ms", b.name, seen.Ended[b.name], seen.Longest[b.name])
 	}
-	for _, q := range []float64{0.5, 0.99, 0.999} {
-		a, i, b := quantile(without, q), quantile(idle, q), quantile(with, q)
-		t.Logf("p%-5v alone %8.1f us, idle clients %8.1f us (ratio %.2f), strangers %8.1f us (ratio %.2f)", 100*q, us(a), us(i), float64(i)/float64(a), us(b), float64(b)/float64(a))
-	}
+	compare(t, phases)
 	refusals(t, g)
+}
+
+// compare reports what each phase did to latency. The last beside the one before it is
+// what counts.
+func compare(t *testing.T, phases []*phase) {
+	t.Helper()
+	for _, q := range []float64{0.5, 0.99, 0.999} {
+		alone := quantile(phases[0].all(), q)
+		for _, p := range phases {
+			d := quantile(p.all(), q)
+			t.Logf("p%-5v %-26s %9.1f us, %6.2f times alone", 100*q, p.name, us(d), float64(d)/float64(alone))
+		}
+		elsewhere, here := phases[len(phases)-2], phases[len(phases)-1]
+		ratios := make([]float64, len(here.rounds))
+		for i := range ratios {
+			ratios[i] = float64(quantile(here.rounds[i], q)) / float64(quantile(elsewhere.rounds[i], q))
+		}
+		slices.Sort(ratios)
+		t.Logf("p%-5v strangers at this grid / at another: %.2f of all orders; round by round median %.2f, %.2f to %.2f in %d rounds", 100*q,
+			float64(quantile(here.all(), q))/float64(quantile(elsewhere.all(), q)), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], len(ratios))
+	}
 }
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
