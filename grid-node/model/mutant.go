@@ -37,7 +37,7 @@ const (
 	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
 	StoreAfterFencing
 
-	// What grid-node/replica does when a hand-over takes longer than a lease: I6 alone is given up.
+	// What grid-node/replica does when a hand-over is held for too long: I6 alone is given up.
 	HandOverUnheld
 )
 

@@ -15,6 +15,8 @@ type arbiterModel struct {
 	queue   []arbiterCall
 	mode    arbiterMode
 	held    []arbiterCall // proposals that are on the way and will land late
+	slow    []func()      // answers that are on the way
+	deaf    uint64        // the process whose watch is as late as its answer
 	noWatch bool
 	history []replica.Config
 	spec    replica.Config // what the operator asks for: the fields of Config that no proposal has
@@ -27,6 +29,7 @@ const (
 	arbiterDown        arbiterMode = "down"         // nothing is done, answers are lost
 	arbiterCommitsLost arbiterMode = "commits-lost" // done, the answer is lost
 	arbiterLate        arbiterMode = "late"         // the answer is lost and the change is done later
+	arbiterSlow        arbiterMode = "slow"         // done, and told to everybody but the proposer
 	arbiterRefuses     arbiterMode = "refuses"
 )
 
@@ -57,14 +60,17 @@ func (a *arbiterModel) answerNext() {
 	c := a.queue[0]
 	a.queue = a.queue[1:]
 	if c.put == nil {
-		if a.mode != arbiterDown {
+		if a.mode != arbiterDown && (a.deaf == 0 || a.deaf != c.boot) {
 			a.tell(c, replica.Event{Kind: replica.EventConfig, Fresh: true, Config: a.copy()})
 		}
 		return
 	}
 	result := replica.Event{Kind: replica.EventCASResult, ChangeID: c.put.ChangeID, Outcome: replica.OutcomeUnknown}
 	switch a.mode {
-	case arbiterOK:
+	case arbiterOK, arbiterSlow:
+		if a.mode == arbiterSlow && c.put.Version == a.rec.Version {
+			a.deaf = c.boot
+		}
 		result.Outcome, result.Text = a.swap(c.put)
 		if result.Outcome == replica.OutcomeOK {
 			result.Config = a.copy()
@@ -76,8 +82,21 @@ func (a *arbiterModel) answerNext() {
 	case arbiterRefuses:
 		result.Outcome, result.Text = replica.OutcomeRefused, "the fake API server refuses everything"
 	}
+	if a.mode == arbiterSlow && result.Outcome == replica.OutcomeOK {
+		a.w.logf("arbiter: %s proposes %s: answers later", c.name, a.w.configText(c.put))
+		a.slow = append(a.slow, func() { a.tell(c, result) })
+		return
+	}
 	a.w.logf("arbiter: %s proposes %s: %s", c.name, a.w.configText(c.put), outcomeText(result.Outcome))
 	a.tell(c, result)
+}
+
+// answerLate brings proposers the answers that are on the way.
+func (a *arbiterModel) answerLate() {
+	for _, answer := range a.slow {
+		answer()
+	}
+	a.slow, a.deaf = nil, 0
 }
 
 // landLate lets a held proposal arrive now.
@@ -138,7 +157,9 @@ func (a *arbiterModel) tellAll() {
 		return
 	}
 	for _, n := range a.w.nodes {
-		n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+		if a.deaf == 0 || n.self.Boot != a.deaf {
+			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
+		}
 	}
 }
 

@@ -71,9 +71,13 @@ func (r *Replica) arbiterAnswers() bool {
 // parking says whether new orders wait for the end of a hand-over.
 func (r *Replica) parking() bool { return r.primary.hand.accepted != nil && !r.stopping }
 
-// postpone says whether the next configuration, a hand-over, is not to be adopted
-// yet. Its primary first commits what it accepted; the others wait for its word.
+// postpone says whether the next configuration is not to be adopted yet. The primary
+// of a hand-over first commits what it accepted; the others wait for its word, of any
+// change that it made.
 func (r *Replica) postpone(c *Config) bool {
+	if r.isOwnChange(c) {
+		return (r.role == RoleBackup || r.role == RoleLearner) && r.backup.ahead < c.Epoch && !mutant(mutWatchBelieved) && r.hold(c)
+	}
 	if !r.isHandOver(c) || mutant(mutHandOverUndrained) {
 		return false
 	}
@@ -85,15 +89,7 @@ func (r *Replica) postpone(c *Config) bool {
 		}
 		return true
 	case RoleBackup, RoleLearner:
-		b := &r.backup
-		if r.role == RoleLearner && !b.accepted {
-			return false
-		}
-		if b.held == nil {
-			b.held, b.heldAt = c, r.now.Mono
-			r.releaseHeld()
-		}
-		return true
+		return r.hold(c)
 	}
 	return false
 }
@@ -119,24 +115,6 @@ func (r *Replica) finishHandOver() {
 	}
 	if last, _ := r.store.Last(); last == r.commit || r.now.Mono-h.since > int64(r.opt.Timing.Lease) || r.memberGone() {
 		r.adopt(h.accepted)
-	}
-}
-
-// releaseHeld adopts a hand-over that the primary did not tell of: it died, or it
-// cannot be heard, or it cannot hear the arbiter.
-func (r *Replica) releaseHeld() {
-	b := &r.backup
-	if b.held == nil {
-		return
-	}
-	if b.primaryDown || r.role == RoleLearner && !b.accepted || r.now.Mono-b.heldAt > int64(r.opt.Timing.Lease) {
-		former, down := r.cfg.Primary.Boot, b.primaryDown
-		r.untold(b.held)
-		r.adopt(b.held)
-		if p := r.peer(former); p != nil && down && r.role == RolePrimary {
-			p.down = true
-			r.dropSilent()
-		}
 	}
 }
 

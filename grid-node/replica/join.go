@@ -152,9 +152,9 @@ func (r *Replica) joinReply(frame []byte) error {
 		return nil
 	}
 	if m.Epoch > r.epoch {
-		r.readConfig()
+		r.spokeOf(m.Epoch)
 	}
-	if m.Epoch != r.epoch {
+	if m.Epoch != r.epoch || r.role != RoleLearner {
 		return nil
 	}
 	switch m.Code {

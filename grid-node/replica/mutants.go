@@ -31,6 +31,7 @@ const (
 	mutDedupeForgotten
 	mutSessionFenceIgnored
 	mutHandOverUndrained
+	mutWatchBelieved
 	mutHandOverLeases
 	mutBackupLeaves
 	mutCursorAhead

@@ -43,6 +43,7 @@ var mutantList = [mutants]Mutant{
 	mutDedupeForgotten:        {"dedupe-forgotten", "a new primary forgets which clientSeqs were applied"},
 	mutSessionFenceIgnored:    {"session-fence-ignored", "a submit is taken from a connection that its session has left"},
 	mutHandOverUndrained:      {"hand-over-undrained", "a primary whose hand-over was accepted becomes a backup at once, whatever it has not committed, and nobody holds the record"},
+	mutWatchBelieved:          {"watch-believed", "a member acts on a change that its watch shows before the primary that made it has heard"},
 	mutHandOverLeases:         {"hand-over-leases", "leased reads go on while a hand-over is proposed"},
 	mutBackupLeaves:           {"backup-leaves", "a backup that is told to leave says it may end while it is still in sync"},
 	mutCursorAhead:            {"cursor-ahead", "the write-behind cursor says what is committed, not what the sink holds"},

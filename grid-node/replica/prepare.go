@@ -20,7 +20,8 @@ func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
 		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot {
 		r.count.StaleFrames++
 		if h.To == r.self.Boot && h.Epoch > r.epoch && r.role != RoleFenced {
-			r.readConfig()
+			r.spokeOf(h.Epoch)
+			return h.Epoch == r.epoch && r.fromPrimary(h) // it was held
 		}
 		return false
 	}

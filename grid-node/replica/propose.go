@@ -20,6 +20,9 @@ func (p purpose) String() string {
 	return [...]string{"none", "claim", "take-over", "shrink", "admission", "retirement", "hand-over", "new lineage", "reassertion"}[p]
 }
 
+// answerPatience in Timing.Retry: how long an answer of the arbiter is waited for.
+const answerPatience = 20
+
 // voluntary says whether the proposer may forget a change that was refused and
 // certainly never happened. It gave nothing up for it.
 func (p purpose) voluntary() bool {
@@ -127,7 +130,7 @@ func (r *Replica) tickProposal() {
 	}
 	since := r.now.Mono - p.triedAt
 	retry := int64(r.opt.Timing.Retry)
-	if p.waiting && since < 20*retry || since < retry {
+	if p.waiting && since < answerPatience*retry || since < retry {
 		return
 	}
 	p.unknown = p.unknown || p.waiting

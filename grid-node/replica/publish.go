@@ -109,7 +109,7 @@ func (r *Replica) takeVitals() {
 	v.mu.Unlock()
 	r.follow(told)
 	if newer > r.epoch && r.role != RoleFenced {
-		r.readConfig()
+		r.spokeOf(newer)
 	}
 	if bad != nil {
 		r.alarm(AlarmBadFrame, bad.Error())

@@ -83,8 +83,9 @@ type backupState struct {
 	primaryDown bool    // its connection was reset since
 	downAt      int64   // when
 	redirectAt  int64   // after a hand-over: when those who wait here are sent on, 0 if none do
-	held        *Config // a hand-over that the primary has not told of yet
+	held        *Config // the next configuration, which the primary has not told of yet
 	heldAt      int64
+	ahead       uint64 // highest epoch that another member spoke in, if that is a later one
 	primary     uint64 // its boot id
 	leased      bool   // it answers leased reads: wait its lease out before taking over
 	round       uint64

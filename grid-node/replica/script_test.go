@@ -306,6 +306,9 @@ func (s *script) arbiter(d *datadriven.TestData) {
 	case "land":
 		a.landLate()
 		s.w.deliver()
+	case "answer":
+		a.answerLate()
+		s.w.deliver()
 	case "touch":
 		a.touch()
 	case "spec":

@@ -8,8 +8,8 @@ import "fmt"
 // the proposal: that is what makes a later answer of the arbiter safe.
 func (r *Replica) watchPrimary() {
 	b := &r.backup
-	if r.prop.active() || b.held != nil {
-		r.releaseHeld()
+	r.releaseHeld()
+	if r.role != RoleBackup || r.prop.active() || b.held != nil {
 		return
 	}
 	silent, fenced := r.vitals.fence(b.heardAt, b.leased, b.primaryDown, r.now.Mono)

@@ -17,6 +17,7 @@ type apiServer struct {
 	changes   int // counts what watches tell of; versions come again after a rewind
 	mode      apiMode
 	slow      int64            // added to every call
+	lateWord  int64            // the proposer hears of its change up to so much later than everybody else
 	puts      []*apiPut        // sent and not yet arrived or given up
 	history   []replica.Config // every record that ever stood, in order
 	cut       map[*pod]bool    // who does not reach it, nor is reached
@@ -128,7 +129,7 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 			return
 		}
 		stands := a.rec
-		w.after(a.way(), func() { a.answer(p, c, outcome, text, &stands) })
+		w.after(a.way()+a.lateFor(p, put.from), func() { a.answer(p, c, outcome, text, &stands) })
 	})
 }
 
@@ -163,7 +164,9 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	a.stamp()
 	a.w.logf("api: version %s is %s", a.rec.Version, a.w.configText(&a.rec))
 	a.w.recordChanged(&before, put.from)
-	a.notify()
+	for p := range a.w.up {
+		a.watch(p, a.lateFor(p, put.from))
+	}
 	return replica.OutcomeOK, ""
 }
 
@@ -184,20 +187,29 @@ func (a *apiServer) forget(put *apiPut) {
 // notify sends the record to every watch that is not silent.
 func (a *apiServer) notify() {
 	for p := range a.w.up {
-		a.watch(p)
+		a.watch(p, 0)
 	}
+}
+
+// lateFor is how much later than everybody else a process hears of a change: an
+// answer waits behind other work, a watch does not.
+func (a *apiServer) lateFor(p, proposer *process) int64 {
+	if a.lateWord == 0 || p != proposer {
+		return 0
+	}
+	return a.w.between(a.lateWord/2, a.lateWord)
 }
 
 // watch brings the record as it is now to one process, a while later. Watch
 // events come in order; some are left out.
-func (a *apiServer) watch(p *process) {
+func (a *apiServer) watch(p *process, later int64) {
 	w := a.w
 	if a.silent[p.pod] || a.away(p) {
 		w.faults.hit(faultWatchSilent)
 		return
 	}
 	c, change := a.rec, a.changes
-	lag := w.between(millisecond, 15*millisecond)
+	lag := later + w.between(millisecond, 15*millisecond)
 	if !w.healing && w.chance(w.profile.odds.lateWatch) {
 		lag += w.between(50*millisecond, second)
 		w.faults.hit(faultLateWatch)

@@ -14,7 +14,8 @@ const (
 	healTraffic = 300 * millisecond // clients go on for so long after everything healed
 	outageLong  = 700 * millisecond
 	answerLimit = 150 * millisecond // an order in a world without faults
-	rollLimit   = 250 * millisecond // an order in a planned roll: a round trip and a change of the record, twice if it is unlucky
+	rollLimit   = 60 * millisecond  // an order in a planned change: round trips between members, nothing of the API server, whatever that takes
+	lateWord    = 500 * millisecond // more than two leases, less than an answer is waited for
 )
 
 // checkI13: healed faults end in a full inSync, with every order answered and
@@ -156,6 +157,7 @@ func (w *world) checkI12() {
 	w.phase = phaseRoll
 	w.logf("api: well; a roll begins")
 	w.api.heal()
+	w.api.lateWord = lateWord
 	for _, c := range w.clients {
 		c.mode = clientBusy
 	}

@@ -37,7 +37,7 @@ func (w *world) makeSilentWatch() {
 	w.until(50*millisecond, 1500*millisecond, func() {
 		w.api.silent[p] = false
 		if p.proc != nil {
-			w.api.watch(p.proc) // a new watch begins with the record as it is
+			w.api.watch(p.proc, 0) // a new watch begins with the record as it is
 		}
 	})
 }
@@ -108,7 +108,7 @@ func (a *apiServer) heal() {
 	for _, p := range a.w.pods {
 		a.silent[p], a.cut[p] = false, false
 		if p.proc != nil {
-			a.watch(p.proc)
+			a.watch(p.proc, 0)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (w *world) makeIsolation() {
 		set(false)
 		w.api.cut[p] = false
 		if p.proc != nil {
-			w.api.watch(p.proc)
+			w.api.watch(p.proc, 0)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func (w *world) makeSuspicion() {
 	w.until(300*millisecond, 2*second, func() {
 		w.api.cut[p] = false
 		if p.proc != nil {
-			w.api.watch(p.proc)
+			w.api.watch(p.proc, 0)
 		}
 	})
 }

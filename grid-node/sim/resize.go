@@ -61,6 +61,7 @@ func (w *world) checkResize() {
 	}
 	w.phase = phaseResize
 	w.api.heal()
+	w.api.lateWord = lateWord
 	for _, c := range w.clients {
 		c.mode = clientBusy
 	}

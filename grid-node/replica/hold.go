@@ -1,0 +1,66 @@
+package replica
+
+// What a primary proposes the others may hear of before it does: an answer of the
+// arbiter takes its time, and a watch is another way. Were they to act on it, the
+// primary would wait in the old epoch for acknowledgements that nobody gives there any
+// more, until it hears: a member that was let go discards itself, one that stays takes
+// nothing of the old epoch. So they hold the record, and go on in the old epoch as if
+// their watch were slow, until the primary has told them, or speaks in the new epoch,
+// or is not heard any more.
+//
+// A hand-over is not held for ever: it is the one change by which a primary that does
+// not hear of the arbiter any more is to lose its place.
+
+// isOwnChange says whether c is the next configuration, of the same primary.
+func (r *Replica) isOwnChange(c *Config) bool {
+	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot == r.cfg.Primary.Boot && c.Lineage == r.cfg.Lineage
+}
+
+// hold keeps the next configuration until the primary tells of it. It returns false
+// where no primary would.
+func (r *Replica) hold(c *Config) bool {
+	b := &r.backup
+	if r.role == RoleLearner && !b.accepted {
+		return false
+	}
+	if b.held == nil {
+		b.held, b.heldAt = c, r.now.Mono
+		r.releaseHeld()
+	}
+	return true
+}
+
+// releaseHeld adopts a configuration that the primary did not tell of: it died, or it
+// cannot be heard, or its word was lost; or, with a hand-over, it cannot hear the
+// arbiter.
+func (r *Replica) releaseHeld() {
+	b, t := &r.backup, &r.opt.Timing
+	if b.held == nil {
+		return
+	}
+	own := r.isOwnChange(b.held)
+	silent := r.now.Mono-b.heardAt > int64(t.Lease)
+	late := !own && r.now.Mono-b.heldAt > answerPatience*int64(t.Retry)
+	if !b.primaryDown && !silent && !late && b.ahead < b.held.Epoch && (r.role != RoleLearner || b.accepted) {
+		return
+	}
+	former, was := r.cfg.Primary.Boot, r.backup
+	r.untold(b.held)
+	r.adopt(b.held)
+	switch p := r.peer(former); {
+	case p != nil && was.primaryDown && r.role == RolePrimary:
+		p.down = true
+		r.dropSilent()
+	case own && r.role == RoleBackup && was.ahead < r.epoch: // as silent as it was
+		r.backup.heardAt, r.backup.primaryDown, r.backup.downAt = was.heardAt, was.primaryDown, was.downAt
+	}
+}
+
+// spokeOf notes that somebody spoke in a later epoch, and has this replica follow.
+func (r *Replica) spokeOf(epoch uint64) {
+	r.backup.ahead = max(r.backup.ahead, epoch)
+	r.releaseHeld()
+	if epoch > r.epoch {
+		r.readConfig()
+	}
+}
