@@ -54,6 +54,9 @@ what it accepted, when the partition's record is gone (the grid is being deleted
 Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("max-connections-per-client") {
+				cfg.MaxClientConns = cfg.MaxConns / 4
+			}
 			n, err := newNode(cmd.Context(), cfg, f)
 			switch {
 			case errors.Is(err, fabric.ErrNoAddress):
@@ -84,6 +87,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&f.memory, "memory-limit", "1Gi", "memory the process may use; orders get what the runtime and the connections leave")
 	fl.StringVar(&f.prefault, "prefault", "0", "memory for orders that the kernel has to provide before the node serves, of --memory-limit: orders do not wait for it later, the start takes longer (0.1 to 2 s a GiB)")
 	fl.IntVar(&cfg.MaxConns, "max-connections", 4096, "connections at the same time")
+	fl.IntVar(&cfg.MaxClientConns, "max-connections-per-client", 0, "connections of one client, by the user, service account or certificate it proved to be, with --authorization: 0 any number; default a quarter of --max-connections")
 	fl.StringVar(&f.arbiter, "arbiter", "", "who holds the configuration: kube, or http://host:port of grid-node dev (required)")
 	fl.StringVar(&cfg.Sink, "sink", "hold", "write-behind sink: hold (stays in memory) or file (append-only, one line an order, fsync per batch)")
 	fl.StringVar(&cfg.SinkDir, "sink-dir", "", "directory of the file sink; a directory per pod is made in it")

@@ -95,6 +95,17 @@ func (id *Identity) Name() string {
 	return id.User
 }
 
+// Key tells identities apart; nobody chooses his own. Empty for nil only.
+func (id *Identity) Key() string {
+	switch {
+	case id == nil:
+		return ""
+	case id.Name() == "":
+		return fmt.Sprintf("%t groups %q", id.Token, id.Groups)
+	}
+	return fmt.Sprintf("%t %q", id.Token, id.Name())
+}
+
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r > '~' {

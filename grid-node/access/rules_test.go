@@ -129,3 +129,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What is counted by who it is must not count two as one, nor one as two.
+func TestKeysTellIdentitiesApart(t *testing.T) {
+	seen := map[string]int{}
+	for i, id := range []*Identity{
+		nil,
+		{User: "a"},
+		{User: "a", Token: true},
+		{User: "a b"},
+		{URIs: []string{"spiffe://a"}},
+		{Groups: []string{"a"}},
+		{Groups: []string{"a", "b"}},
+		{Groups: []string{`a" "b`}},
+	} {
+		if j, twice := seen[id.Key()]; twice {
+			t.Errorf("identities %d and %d have key %q", j, i, id.Key())
+		}
+		seen[id.Key()] = i
+	}
+	if a, b := (&Identity{User: "a", Groups: []string{"x"}}), (&Identity{User: "a"}); a.Key() != b.Key() {
+		t.Errorf("one user, two keys: %q, %q", a.Key(), b.Key())
+	}
+}

@@ -15,10 +15,11 @@ const (
 	RefusedUnauthenticated Refusal = iota
 	RefusedNotPermitted
 	RefusedUnavailable
+	RefusedTooMany
 	refusals
 )
 
-var refusalNames = [refusals]string{"unauthenticated", "not_permitted", "unavailable"}
+var refusalNames = [refusals]string{"unauthenticated", "not_permitted", "unavailable", "too_many"}
 
 // String is the label of the metric.
 func (r Refusal) String() string { return refusalNames[r] }

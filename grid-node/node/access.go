@@ -46,6 +46,8 @@ type proof struct {
 	token  []byte // that proves who; looked at again at until
 	until  int64  // wall clock, unix ns; 0: never
 	asking bool   // a look at a token is under way
+	// countedAs is whose connection it is counted as; empty: nobody's.
+	countedAs string
 }
 
 // admit judges a client by its certificate, when it has said Hello. The answer is
@@ -58,6 +60,11 @@ func (n *Node) admit(l *link) error {
 		l.may = n.cfg.Access.Rules.Rules().Of(l.who)
 		if l.may == 0 && (n.cfg.Access.Tokens == nil || !wire.Speaks(l.version, wire.TypeAuthenticate)) {
 			return n.turnAway(l)
+		}
+		if l.may != 0 {
+			if err := n.takeIn(l); err != nil {
+				return err
+			}
 		}
 	}
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
@@ -194,6 +201,9 @@ func (n *Node) judge(l *link, reqID uint64, token []byte, v access.Verdict) {
 		_ = n.turnAway(l)
 		return
 	}
+	if n.takeIn(l) != nil {
+		return
+	}
 	n.believe(l, token, v)
 	if l.state != ready {
 		n.welcomeClient(l)
@@ -263,7 +273,9 @@ func (n *Node) judgeAgain(l *link, v access.Verdict) {
 			_ = n.turnAway(l)
 			return
 		}
-		n.believe(l, l.token, v)
+		if n.takeIn(l) == nil {
+			n.believe(l, l.token, v)
+		}
 	case errors.Is(v.Err, access.ErrExpired):
 		_ = n.goaway(l, wire.GoawayAuthRetry, fmt.Sprintf("the token of %s has ended: connect again with the present one", l.who))
 	case errors.Is(v.Err, access.ErrUnavailable):

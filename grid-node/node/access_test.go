@@ -74,7 +74,7 @@ const deskRules = `{"rules": [
 	{"subjects": [{"kind": "Group", "name": "surveillance"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "reader"}], "permissions": ["Read"]},
 	{"subjects": [{"kind": "User", "name": "operations"}], "permissions": ["Submit", "Read", "Admin"]}]}`
 
-func newDesk(t *testing.T, nodes int, limits access.Limits) *desk {
+func newDesk(t *testing.T, nodes int, limits access.Limits, change ...func(*Config)) *desk {
 	t.Helper()
 	d := &desk{grid: newGrid(t, nodes, 1), dir: t.TempDir(), api: &registrar{}}
 	var err error
@@ -86,6 +86,9 @@ func newDesk(t *testing.T, nodes int, limits access.Limits) *desk {
 	d.base.TLS = identityOf(t, d.certificate(pki.Identity{User: "node", Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}, secure.NoClientCert))
 	d.base.Log = slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d.base.Access = &Access{Rules: access.Open(d.rules), Tokens: access.NewTokens(d.api, "ordergrid.dev", limits)}
+	for _, f := range change {
+		f(&d.base)
+	}
 	d.up()
 	t.Cleanup(func() {
 		if d.log.has("_secret") {

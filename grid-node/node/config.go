@@ -52,6 +52,9 @@ type Config struct {
 	// for a little ahead of need, while orders come.
 	Prefault int64
 	MaxConns int // connections at the same time; default 4096
+	// MaxClientConns is how many of them one client, by who it proved to be, may have;
+	// with Access only. 0: any number.
+	MaxClientConns int
 
 	Beacon       time.Duration // default 20 ms
 	Lease        time.Duration // default 200 ms
@@ -181,7 +184,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkRetention(), c.checkTLS(), c.checkAccess(), c.checkSeedPattern())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkAccess(), c.checkSeedPattern())...)
 }
 
 func (c *Config) checkRetention() error {

@@ -18,6 +18,7 @@ func (n *Node) OnOpen(c *transport.Conn) {
 		l = &link{conn: c, helloBy: n.loop.Clock().Mono() + int64(helloTimeout)}
 		c.Tag = l
 		c.SetLimits(maxHello, clientHardOut)
+		n.makeRoomForUndecided()
 		n.awaiting = append(n.awaiting, l)
 		return
 	}
@@ -183,6 +184,7 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 		// Replies to a connection that is gone are dropped by its id: nothing to tell
 		// the replicas.
 		delete(n.clients, c.ID())
+		n.letGo(l)
 	}
 }
 

@@ -38,6 +38,7 @@ type Node struct {
 	parts  []*partition
 
 	clients  map[uint64]*link // ready clients by connection id
+	connsOf  map[string]int   // how many of them by Identity.Key, see takeIn
 	awaiting linkSet          // connections that have not said Hello or Welcome yet
 	bulkIn   linkSet          // bulk connections that others dialled
 	peers    map[string]*peer // by address
@@ -74,7 +75,7 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, clients: map[uint64]*link{}, peers: map[string]*peer{}, warm: map[string]string{}, unknown: map[string]*unknownPeer{}, hurry: make(chan struct{}),
+	n := &Node{cfg: cfg, clients: map[uint64]*link{}, connsOf: map[string]int{}, peers: map[string]*peer{}, warm: map[string]string{}, unknown: map[string]*unknownPeer{}, hurry: make(chan struct{}),
 		sinkAsked: make(chan sinkRequest, maxSinkReads)}
 	if err := checkCgroup(cfg.MemoryLimit); err != nil {
 		return nil, err

@@ -309,6 +309,7 @@ func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
 		"grace":      {func(c *Config) { c.Grace = 1 }, []string{"--grace", "more than --lease"}},
 		"hand-over":  {func(c *Config) { c.HandOverDelay = -1 }, []string{"--hand-over-delay", "-1ns", "such as 5s"}},
 		"learner":    {func(c *Config) { c.LearnerRate = 1 }, []string{"--learner-rate", "value 1,", "1Mi to 16Gi"}},
+		"per client": {func(c *Config) { c.MaxConns, c.MaxClientConns = 100, 101 }, []string{"--max-connections-per-client", "value 101,", "0 (any number) to 100"}},
 		"sink":       {func(c *Config) { c.Sink = "tape" }, []string{"--sink", `"tape"`, "hold, file"}},
 		"sink-dir":   {func(c *Config) { c.Sink = SinkFile }, []string{"--sink-dir", "a directory"}},
 		"arbiter":    {func(c *Config) { c.Arbiter = nil }, []string{"--arbiter", "kube"}},

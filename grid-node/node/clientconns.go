@@ -1,0 +1,90 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+const (
+	// reservedPart of the connections (one in so many), minReserved at least, is not for
+	// clients without Admin: nodes come back, and administrators look what is wrong, when
+	// clients have taken all others.
+	reservedPart = 16
+	minReserved  = 4
+	// undecidedPart of the connections is for those that have not said who they are.
+	undecidedPart = 4
+)
+
+func (c *Config) checkClientConns() error {
+	if c.MaxClientConns < 0 || c.MaxClientConns > c.MaxConns {
+		return fmt.Errorf("--max-connections-per-client: value %d, allowed: 0 (any number) to %d, which is --max-connections", c.MaxClientConns, c.MaxConns)
+	}
+	return nil
+}
+
+// takeIn counts a connection of a client by who it is, or says why there is no room:
+// nobody who is let in may keep others out by the number of connections alone. Only
+// where clients are asked who they are; an address says nothing, for many may share one.
+func (n *Node) takeIn(l *link) error {
+	key := l.who.Key()
+	if n.cfg.Access == nil || key == l.countedAs {
+		return nil
+	}
+	admin := l.may&access.Admin != 0
+	have, limit := n.connsOf[key], n.cfg.MaxClientConns
+	all, most := len(n.clients), n.cfg.MaxConns-max(minReserved, n.cfg.MaxConns/reservedPart)
+	switch {
+	case limit > 0 && have >= limit && l.who.User != access.Tools:
+		return n.tooMany(l, fmt.Sprintf("%s has %d connections to this node, --max-connections-per-client allows %d: use fewer, or give each program an identity of its own", l.who, have, limit))
+	case l.state != ready && !admin && all >= most:
+		return n.tooMany(l, fmt.Sprintf("clients have %d connections to this node, of %d (--max-connections) the others are for nodes and for clients that may Admin: try another node, or raise --max-connections", all, n.cfg.MaxConns))
+	}
+	n.letGo(l)
+	l.countedAs = key
+	n.connsOf[key]++
+	return nil
+}
+
+// letGo is the end of takeIn.
+func (n *Node) letGo(l *link) {
+	if l.countedAs == "" {
+		return
+	}
+	if n.connsOf[l.countedAs]--; n.connsOf[l.countedAs] == 0 {
+		delete(n.connsOf, l.countedAs)
+	}
+	l.countedAs = ""
+}
+
+func (n *Node) tooMany(l *link, text string) error {
+	n.refused(l, metrics.RefusedTooMany, text)
+	return n.goaway(l, wire.GoawayLimit, text)
+}
+
+var errTooManyUndecided = errors.New("too many connections have not said who they are")
+
+// makeRoomForUndecided ends one, any, of the accepted connections that have not said who
+// they are when there are too many: they are not to take all there are for as long as
+// each of them may think. Whoever means it needs no more than a round trip, and is
+// hardly ever the one. It is not told why: who is told is given time to read it.
+func (n *Node) makeRoomForUndecided() {
+	if len(n.awaiting) < max(minReserved, n.cfg.MaxConns/undecidedPart) {
+		return
+	}
+	begin := rand.IntN(len(n.awaiting))
+	for i := range n.awaiting {
+		l := n.awaiting[(begin+i)%len(n.awaiting)]
+		if l.conn.Dialled() || l.asking { // they are bounded already
+			continue
+		}
+		n.counters.HelloTimeouts++
+		l.conn.Close(errTooManyUndecided)
+		n.awaiting.remove(l)
+		return
+	}
+}
