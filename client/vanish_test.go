@@ -2,13 +2,13 @@ package client
 
 import (
 	"errors"
-	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 // TestVanishedNode: at default settings a client whose primary's node is cut off
@@ -155,18 +155,14 @@ func TestSlowPrimaryIsNoSuspect(t *testing.T) {
 // TestEndpointsThatAreDead: one endpoint that answers is enough, wherever it
 // stands in the list, whether the others refuse or are silent.
 func TestEndpointsThatAreDead(t *testing.T) {
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing.Close()
+	refusing := ports.ForTest(t)
 	const silent = "192.0.2.1:7400" // no address of a real host; the cable swallows it
 	for name, order := range map[string][3]int{"first": {0, 1, 2}, "second": {1, 0, 2}, "last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {
 			g := newFakeGrid(t, 2)
 			k := newCable()
 			k.cut[silent] = true
-			list := []string{g.nodes[1].ln.Addr().String(), refusing.Addr().String(), silent}
+			list := []string{g.nodes[1].ln.Addr().String(), refusing, silent}
 			c := g.dial(t, func(c *Config) {
 				c.Dial, c.Endpoints = k.dial, []string{list[order[0]], list[order[1]], list[order[2]]}
 			})

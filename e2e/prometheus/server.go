@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
@@ -22,6 +22,7 @@ type Server struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	log   *tail.Writer
+	port  ports.Held
 }
 
 // startLimit is how long a server may take to answer.
@@ -31,23 +32,22 @@ const startLimit = 30 * time.Second
 // machine. config is the path of a configuration. The server ends with Stop, or
 // with this process.
 func Start(ctx context.Context, program, dir, config string) (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s := &Server{ended: make(chan struct{}), log: &tail.Writer{}}
+	address, err := s.port.Take("127.0.0.1", 0)
 	if err != nil {
 		return nil, err
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-	s := &Server{URL: "http://" + address, ended: make(chan struct{}), log: &tail.Writer{}}
+	s.URL = "http://" + address
 	s.cmd = exec.Command(program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+address, "--log.level=warn")
 	s.cmd.Stderr, s.cmd.Dir = s.log, dir
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {
+		s.port.Release()
 		return nil, err
 	}
 	go func() {
 		_ = s.cmd.Wait() // how it ended is in its log
+		s.port.Release()
 		close(s.ended)
 	}()
 	limit := time.After(startLimit)

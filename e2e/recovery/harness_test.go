@@ -39,6 +39,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 const replicas = 2
@@ -113,7 +114,7 @@ func newCluster(t *testing.T) *cluster {
 		return c.kube.Get(t.Context(), kube.ObjectKey{Namespace: c.ns, Name: "rtd-s0"}, &appsv1.StatefulSet{}) == nil
 	})
 	for i := range replicas {
-		c.data[i], c.http[i] = freeAddress(t), freeAddress(t)
+		c.data[i], c.http[i] = ports.ForTest(t), ports.ForTest(t)
 		c.createPod(i)
 		c.start(i)
 	}
@@ -343,16 +344,6 @@ func (c *cluster) submit(n int, timeout time.Duration) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // order is a valid NewOrderSingle.

@@ -2,7 +2,6 @@ package scale
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
+	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
@@ -25,24 +25,17 @@ func (c *cluster) operate(ctx context.Context, path string) (*operator, error) {
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorAccount}, deployment); err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	var port ports.Held
+	address, err := port.Take("127.0.0.1", 0)
 	if err != nil {
 		return nil, err
 	}
+	c.group.Add(func() error { port.Release(); return nil })
 	args := append(deployment.Spec.Template.Spec.Containers[0].Args,
 		"--metrics-bind-address="+address, "--health-probe-bind-address=0", "--leader-election-namespace="+operatorNamespace)
 	o := &operator{metrics: address}
 	o.program, err = c.run("operator", path, []string{"KUBECONFIG=" + c.file("operator.kubeconfig")}, args...)
 	return o, err
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // reading is what the operator says of itself at one moment, and the kernel of all processes.

@@ -3,7 +3,6 @@ package skew
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/internal/tail"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -68,12 +68,7 @@ func podName(i int) string { return "g-s0-" + strconv.Itoa(i) }
 func freeAddresses(t *testing.T, n int) (out []string) {
 	t.Helper()
 	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = ln.Close() }() // after all are known, so that none is given twice
-		out = append(out, ln.Addr().String())
+		out = append(out, ports.ForTest(t))
 	}
 	return out
 }

@@ -114,7 +114,7 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 	}
 	start := time.Now()
 	g := &grid{o: o, s: newSupervisor(o)}
-	defer g.ports.release()
+	defer g.ports.Release()
 	defer g.s.stop()
 	url, stopArbiter, err := g.serveArbiter()
 	if err != nil {

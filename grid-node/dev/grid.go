@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 // Node is one process of the grid, as GET /v1/nodes lists it.
@@ -29,7 +31,7 @@ type grid struct {
 	mu     sync.Mutex
 	url    string
 	places []place
-	ports  ports
+	ports  ports.Held // of places: while a node starts, and while one that was killed is started again
 }
 
 // place is where a node listens and which pod it is.
@@ -105,11 +107,11 @@ func (g *grid) replace(pod string) (Node, error) {
 	if next >= g.o.Shards*g.o.Replicas+maxReplacements {
 		return Node{}, fmt.Errorf("there were %d replacements already, allowed: %d; start a new grid", maxReplacements, maxReplacements)
 	}
-	data, err := g.ports.take(g.o.host(next), 0)
+	data, err := g.ports.Take(g.o.host(next), 0)
 	if err != nil {
 		return Node{}, err
 	}
-	web, err := g.ports.take(g.o.host(next), 0)
+	web, err := g.ports.Take(g.o.host(next), 0)
 	if err != nil {
 		return Node{}, err
 	}
@@ -156,9 +158,9 @@ func (g *grid) take(first, n int) ([]string, error) {
 		if first != 0 {
 			want = first + i
 		}
-		addr, err := g.ports.take(g.o.host(i), want)
+		addr, err := g.ports.Take(g.o.host(i), want)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; choose another with this flag, or 0 for any", err)
 		}
 		out = append(out, addr)
 	}

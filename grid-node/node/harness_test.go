@@ -17,6 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 // grid is a shard of nodes in this process, over real sockets.
@@ -83,12 +84,7 @@ func (w logWriter) Write(b []byte) (int, error) {
 func freeAddrs(t *testing.T, n int) (out []string) {
 	t.Helper()
 	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = ln.Close() }()
-		out = append(out, ln.Addr().String())
+		out = append(out, ports.ForTest(t))
 	}
 	return out
 }

@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
@@ -52,7 +52,7 @@ func TestDrillAndCertify(t *testing.T) {
 	}
 	defer func() { _ = g.Stop() }()
 	t.Setenv(api.TokenVariable, "secret")
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), ports.ForTest(t)
 	ended := make(chan string, 1)
 	go func() {
 		code, out, stderr := call("drill", "--endpoint", g.Endpoints[0], "--replicas", "2", "--rate", "200", "--max-orders", "100000", "--gap-limit", "10s", "--http", address, "--node-port", "0", "--dir", dir, "--ttl", "0s", "--seed", "-7")
@@ -87,17 +87,6 @@ func TestDrillAndCertify(t *testing.T) {
 		t.Fatal(said)
 	}
 	certify(t, dir)
-}
-
-// freeAddress is one that was free a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func wait(t *testing.T, c *api.Client, until func(*api.State) bool) {

@@ -3,7 +3,6 @@ package kube_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 // Two nodes form a shard through a real API server, with no more rights than a
@@ -40,7 +40,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr := freeAddr(t)
+		addr := ports.ForTest(t)
 		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Partitions: 1, Listen: addr, Advertise: addr,
 			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, Arbiter: a})
 		if err != nil {
@@ -104,16 +104,6 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 	if err := <-ends[1]; err != nil {
 		t.Fatalf("the last node: %v", err)
 	}
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String()
 }
 
 // order is a valid NewOrderSingle.

@@ -1,4 +1,4 @@
-package dev
+package ports
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 func TestPortsAreKept(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
-			var p ports
-			defer p.release()
-			mine, err := p.take(host, 0)
+			var p Held
+			defer p.Release()
+			mine, err := p.Take(host, 0)
 			if host == "::1" && err != nil {
 				t.Skip("this machine has no IPv6 loopback")
 			}
@@ -34,7 +34,7 @@ func TestPortsAreKept(t *testing.T) {
 				if other, err := net.Listen("tcp", mine); err == nil {
 					t.Errorf("two listen on %s: %v", mine, other.Close())
 				}
-				if _, err := p.take(host, ln.Addr().(*net.TCPAddr).Port); err == nil || !strings.Contains(err.Error(), "is not free: address already in use") {
+				if _, err := p.Take(host, ln.Addr().(*net.TCPAddr).Port); err == nil || !strings.Contains(err.Error(), "is not free: address already in use") {
 					t.Errorf("a port that is listened on was given: %v", err)
 				}
 				_ = ln.Close()

@@ -1,4 +1,4 @@
-package dev
+package ports
 
 import (
 	"net/netip"

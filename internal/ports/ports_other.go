@@ -1,6 +1,6 @@
 //go:build !linux
 
-package dev
+package ports
 
 import (
 	"context"
