@@ -23,7 +23,26 @@ type DrillSafety struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
 	MaxShards int32 `json:"maxShards,omitempty"`
+
+	// whenMemoryShort says what becomes of a drill whose orders are more than the grid's memory has room for: Refuse (it
+	// does not begin until there is room) or Allow (the grid refuses orders once it is full). Default Refuse.
+	// +optional
+	// +default="Refuse"
+	// +kubebuilder:default=Refuse
+	WhenMemoryShort MemoryShortPolicy `json:"whenMemoryShort,omitempty"`
 }
+
+// MemoryShortPolicy says whether a drill begins whose orders its grid has no room for.
+//
+// +kubebuilder:validation:Enum=Refuse;Allow
+type MemoryShortPolicy string
+
+const (
+	// MemoryShortRefuse waits for room.
+	MemoryShortRefuse MemoryShortPolicy = "Refuse"
+	// MemoryShortAllow begins.
+	MemoryShortAllow MemoryShortPolicy = "Allow"
+)
 
 // NotRedundantPolicy says whether a fault is injected while copies are missing.
 //

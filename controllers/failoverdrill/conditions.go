@@ -39,8 +39,8 @@ func setConditions(o *observation, d *decision) {
 		switch {
 		case d.phase == phasePending || d.phase == phasePreflight:
 			set(api.ConditionPreflight, metav1.ConditionFalse, d.reason, d.message)
-		case d.phase == phaseStarting:
-			set(api.ConditionPreflight, metav1.ConditionTrue, reasonPassed, "made by: "+providersText(s.Providers))
+		case d.phase == phaseStarting && !meta.IsStatusConditionTrue(s.Conditions, api.ConditionPreflight): // what was found out is known now only
+			set(api.ConditionPreflight, metav1.ConditionTrue, reasonPassed, strings.Join(append([]string{"made by: " + providersText(s.Providers)}, o.check.notes...), "; "))
 		case meta.FindStatusCondition(s.Conditions, api.ConditionPreflight) == nil: // aborted before it was looked at
 			set(api.ConditionPreflight, metav1.ConditionFalse, d.reason, d.message)
 		}

@@ -23,6 +23,7 @@ const (
 	reasonGridMismatch        = "GridMismatch"
 	reasonTooManyShards       = "TooManyShards"
 	reasonFaultNotPossible    = "FaultNotPossible"
+	reasonGridTooSmall        = "GridTooSmall"
 )
 
 // AllNamespaces in the list of namespaces lets drills run everywhere.
@@ -39,6 +40,8 @@ type preflight struct {
 	providers []api.DrillProvider
 	// skipped are the faults that are left out, because nobody here can make them and the drill allows that.
 	skipped []api.DrillSkipped
+	// notes are what a person should know who lets the drill run.
+	notes []string
 }
 
 func (c *preflight) add(reason, format string, args ...any) {
@@ -62,7 +65,7 @@ func (c *preflight) message() string {
 
 // check looks for everything that stands in the way. Whether a fault can be made may have to be tried on the nodes, which
 // is not done where no drill may run.
-func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []string, injectors []inject.Injector) (c preflight) {
+func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []string, injectors []inject.Injector, asked Memories) (c preflight) {
 	if d := o.drill; !slices.Contains(namespaces, d.Namespace) && !slices.Contains(namespaces, AllNamespaces) {
 		c.add(reasonNamespaceNotAllowed, "the operator runs no drills in namespace %s; add it to the chart's value drills.namespaces (now: [%s]), or run the drill on a grid in one of these",
 			d.Namespace, strings.Join(namespaces, " "))
@@ -77,6 +80,9 @@ func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []
 	c.checkFaults(o.drill, o.grid, o.plan)
 	c.checkNodes(o.drill, o.plan, pods)
 	possible.problems = append(c.problems, possible.problems...)
+	if len(possible.problems) == 0 && possible.asking == "" {
+		possible.memoryCheck(ctx, o, pods, asked)
+	}
 	return possible
 }
 

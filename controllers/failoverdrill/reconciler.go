@@ -58,6 +58,8 @@ type Reconciler struct {
 	Injectors []inject.Injector
 	// Witness shows that they have hit.
 	Witness witness.Witness
+	// Memories knows what room grids have for the orders of drills; nil: nobody does.
+	Memories Memories
 	// Keys makes the tokens of recorders.
 	Keys Keys
 	// RecorderURL says where the recorder in a pod answers; nil: at the pod's address.

@@ -26,10 +26,10 @@ func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step
 
 // expectedOrders is how many orders a drill creates if nothing takes much longer than usual.
 func expectedOrders(d *api.FailoverDrill, steps []plan.Step) int64 {
-	s, lasts := &d.Spec.SteadyState, around
-	for i := range steps {
-		lasts += steps[i].After + steps[i].Duration + s.Calm.Duration + s.Settle.Duration + s.RedundantWithin.Duration/4
-	}
-	rate := int64(d.Spec.Traffic.Probes) * int64(ptr.Deref(d.Spec.Traffic.RatePerProbe, 0))
-	return int64(lasts/time.Second) * rate
+	waits := time.Duration(len(steps)) * d.Spec.SteadyState.RedundantWithin.Duration / 4
+	return seconds(leastTime(d, steps)+waits+around) * ordersPerSecond(d)
+}
+
+func ordersPerSecond(d *api.FailoverDrill) int64 {
+	return int64(d.Spec.Traffic.Probes) * int64(ptr.Deref(d.Spec.Traffic.RatePerProbe, 0))
 }

@@ -46,10 +46,12 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	for _, name := range sortedKeys(services) {
 		injectors = append(injectors, &inject.Executor{Name: name, Service: services[name], Reader: live})
 	}
+	observer := &witness.Observer{Client: live, Nodes: nodestatus.NewClient(3*time.Second, nil)}
 	return &failoverdrill.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"), Clock: clock.RealClock{},
 		Injectors: injectors,
-		Witness:   &witness.Observer{Client: live, Nodes: nodestatus.NewClient(3*time.Second, nil)},
+		Witness:   observer,
+		Memories:  observer,
 		Keys:      failoverdrill.StoredKey{Client: live, Live: live, Namespace: ownNamespace(o.LeaderElectionNamespace)},
 		Versions:  versions(mgr, live),
 		Defaults:  defaults,

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -62,8 +64,8 @@ func number(p *int32) int {
 	return int(*p)
 }
 
-// orderBytes is what an order of the scenarios takes in a grid node: 305 bytes of FIX, header and indexes.
-const orderBytes = 305 + 96
+// orderBytes is what an order of the scenarios takes in a grid node, at most: the FIX message, header and indexes.
+const orderBytes = fixorder.Size + store.PerOrder
 
 // mismatch says why the grid is not one the plan can be run on; empty if it is.
 func mismatch(plan scenario.Plan, grid *api.OrderGrid) (reason, message string) {

@@ -6,6 +6,10 @@ import "sync/atomic"
 // the shared counter is touched once per some hundred orders.
 const grant = 64 << 10
 
+// PerOrder is what an order takes at most beside its payload, in bytes: header,
+// alignment and indexes, fixed parts included. TestMemoryPerOrder holds it.
+const PerOrder = 96
+
 // Budget is a memory limit that the stores of one process share.
 type Budget struct {
 	limit int64

@@ -8,10 +8,6 @@ import (
 	"unsafe"
 )
 
-// perOrder is what an order may take beside its payload, in bytes, fixed parts
-// included.
-const perOrder = 96
-
 // TestMemoryPerOrder holds the promise at every moment up to a million orders,
 // with the payload that padding fits worst: right after the pages of the ClOrdID
 // index were split, at half their filling, too. The store's own account and what
@@ -56,7 +52,7 @@ func memoryPerOrder(t *testing.T, n int) {
 	for _, c := range []struct {
 		what         string
 		got, allowed float64
-	}{{"by the store's account", worst, payload + perOrder}, {"by the kernel's account", resident, payload + perOrder + begun}, {"right after a split of all index pages", splits, payload + perOrder}} {
+	}{{"by the store's account", worst, payload + PerOrder}, {"by the kernel's account", resident, payload + PerOrder + begun}, {"right after a split of all index pages", splits, payload + PerOrder}} {
 		if c.got > c.allowed {
 			t.Errorf("an order takes up to %.1f bytes %s, allowed %.1f", c.got, c.what, c.allowed)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/htmlreport"
@@ -257,7 +258,7 @@ func execute(ctx context.Context, cfg runner.Config, startAt time.Time) (_ *repo
 
 // bytesPerOrder is what an order takes in a node: the message, its entry header
 // and its share of the indexes, with room for growth.
-const bytesPerOrder = (fixorder.Size + 96) * 3 / 2
+const bytesPerOrder = (fixorder.Size + store.PerOrder) * 3 / 2
 
 func (f *runFlags) nodeMemory(p scenario.Plan) int64 {
 	if f.memory > 0 {
