@@ -59,7 +59,7 @@ type FailoverDrillSpec struct {
 
 	// safety bounds what the drill may break.
 	// +optional
-	// +kubebuilder:default={whenNotRedundant: "Refuse", lastCopy: "Keep", maxShards: 1, whenMemoryShort: "Refuse"}
+	// +kubebuilder:default={whenNotRedundant: "Refuse", lastCopy: "Keep", maxShards: 1}
 	Safety DrillSafety `json:"safety,omitempty,omitzero"`
 
 	// unsupportedFaults says what becomes of faults that nobody here can carry out, because Chaos Mesh, an executor or a
