@@ -105,7 +105,6 @@ func cases() []oneCase {
 // notCaused are the others. promtool's tests show what their rules do.
 var notCaused = []omitted{
 	{named("LatencyObjectiveMissed", "window", "6h"), "takes 18 minutes even at a twentieth of the time"},
-	{named("DrillFaultsRemain"), "needs a Chaos Mesh whose controller manager is gone in the middle of a fault"},
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
 }
 

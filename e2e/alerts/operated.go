@@ -29,12 +29,14 @@ type operatedCase struct {
 	how    string
 	// prepare is what has to be before the condition can be caused; may be nil.
 	prepare, cause, undo func(ctx context.Context, r *live.Run) error
+	limit                time.Duration // for firing; 0 is a minute
 }
 
 // operated are those cases. The one that leaves something behind is the last.
 func operated() []operatedCase {
 	var backup live.Backup
 	var strangers newcomers
+	var drill wedged
 	return []operatedCase{
 		{alerts: []alert{named("ProbeIncorrect")}, how: fmt.Sprintf("an OrderProbe measures nodes that throw every %dth order away; the time includes the run", dropEvery),
 			cause: measureLoss,
@@ -59,6 +61,8 @@ func operated() []operatedCase {
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, uncertified()) }},
 		{alerts: []alert{named("TokensNotReviewed")}, how: "the nodes lose the right to have tokens looked at, and clients come with new tokens",
 			prepare: strangers.prepare, cause: strangers.cause, undo: strangers.undo},
+		{alerts: []alert{named("DrillFaultsRemain")}, how: "Chaos Mesh goes away with its finalizer on a drill's fault, and the drill is aborted; 30 s are the operator's",
+			prepare: drill.prepare, cause: drill.cause, undo: drill.undo, limit: 2 * time.Minute},
 		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
 			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
 			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
@@ -164,7 +168,7 @@ func (c operatedCase) run(ctx context.Context, o Options, r *live.Run) ([]row, e
 		}
 	}
 	return trial{
-		alerts: c.alerts, how: c.how,
+		alerts: c.alerts, how: c.how, limit: c.limit,
 		cause: func(ctx context.Context) error { return c.cause(ctx, r) },
 		undo:  func(ctx context.Context) error { return c.undo(ctx, r) },
 	}.run(ctx, o, &prometheus.Server{URL: live.PrometheusURL})
