@@ -26,6 +26,15 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: a partition never changes its index; create a new GridPartition'.format([self, oldSelf])"
 	Index int32 `json:"index"`
 
+	// firstSeq is the sequence number that the partition's log begins with. An order's id is partition and sequence
+	// number, so a partition that may take the place of a removed one begins where that one never was. It is set when the
+	// record is made, or never. Default 1.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%d differs from %d: ids of orders were made from it, and another number could give them again; keep it as it was'.format([self, oldSelf])"
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9007199254740991
+	FirstSeq int64 `json:"firstSeq,omitempty"`
+
 	// replicas is how many copies the partition should have, the primary's included.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -122,6 +131,13 @@ type GridLayout struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	Removed int32 `json:"removed,omitempty"`
+
+	// nextFirstSeq is above the sequence numbers that partitions of removed shards began with, by more than they can
+	// have counted: partitions that are made from now on begin there, or higher.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9007199254740991
+	NextFirstSeq int64 `json:"nextFirstSeq,omitempty"`
 }
 
 // GridReference names an OrderGrid in the same namespace.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,6 +21,7 @@ import (
 
 // scale is where a grid stands on its way to the number of shards that spec.shards asks for.
 type scale struct {
+	now      time.Time      // of this pass
 	wanted   int32          // spec.shards
 	shards   int32          // that this pass works on: those there are or should be, without those being removed
 	before   api.GridLayout // what the records say,
@@ -34,14 +36,14 @@ type scale struct {
 }
 
 // planScale decides, from the records and pods of all shards.
-func planScale(grid *api.OrderGrid, records []api.GridPartition, pods []corev1.Pod) *scale {
-	s := &scale{wanted: grid.Spec.Shards, left: map[int32]int64{}, waitsFor: map[int32]string{}}
+func planScale(grid *api.OrderGrid, records []api.GridPartition, pods []corev1.Pod, now time.Time) *scale {
+	s := &scale{now: now, wanted: grid.Spec.Shards, left: map[int32]int64{}, waitsFor: map[int32]string{}}
 	shards := map[int32][]*api.GridPartition{}
 	for i := range records {
 		r := &records[i]
 		shards[r.Spec.Shard] = append(shards[r.Spec.Shard], r)
-		if l := r.Spec.Layout; l != nil && l.Revision > s.before.Revision {
-			s.before = *l
+		if l := r.Spec.Layout; l != nil && (l.Revision > s.before.Revision || l.Revision == s.before.Revision && l.NextFirstSeq < s.before.NextFirstSeq) {
+			s.before = *l // one that is given up has noted more: where it ended
 		}
 	}
 	present := int32(0)
@@ -74,6 +76,7 @@ func (s *scale) plan(grid *api.OrderGrid, present int32, notServing func(shard i
 	for next.Shards > 1 && slices.Contains(s.removing, next.Shards-1) {
 		next.Shards--
 		next.Removed++
+		next.NextFirstSeq = max(next.NextFirstSeq, s.nextFirstSeq(next.Shards))
 	}
 	next.Open = min(next.Open, next.Shards)
 	if s.wanted < next.Open {

@@ -59,9 +59,10 @@ func (s *scaling) nodesSay(shard int32, left uint64, closedFor time.Duration) {
 		n := &nodestatus.Node{Grid: s.grid.Name, Pod: m.PodName, BootID: m.BootID}
 		for index := range s.grid.Spec.Replicas {
 			p := s.partition(s.grid, shard, index)
+			begins := uint64(max(p.Spec.FirstSeq, 1))
 			q := nodestatus.Partition{Record: p.Name, Member: m.ID, BootID: m.BootID, Role: "backup", Epoch: uint64(p.Status.Epoch), ChangeID: p.Status.ChangeID, Lineage: uint64(p.Status.Lineage),
 				Closed: p.Spec.Admission != api.AdmissionOpen, AdmissionRevision: uint64(p.Spec.Layout.Revision), ClosedForNs: int64(closedFor),
-				LastSeq: 51, CommitSeq: 51, DataSeq: 50, CursorSeq: 50 - left}
+				LastSeq: begins + 50, CommitSeq: begins + 50, DataSeq: begins + 49, CursorSeq: begins + 49 - left}
 			if p.Status.Primary.ID == m.ID {
 				q.Role = "primary"
 			}
@@ -292,4 +293,91 @@ func TestNothingDownstreamIsRefused(t *testing.T) {
 	s.run(s.grid)
 	s.wantLayout("2:1/2-0 s0Open s1Retired")
 	s.wantEvent("Normal ShardDrained")
+}
+
+// removeShard takes the highest shard away, of two, and the pods with it.
+func (s *scaling) removeShard() {
+	s.t.Helper()
+	s.want(1)
+	s.run(s.grid)
+	s.nodesSay(1, 0, time.Minute)
+	s.run(s.grid)
+	for range 2 { // clients are told, then the StatefulSet goes
+		s.run(s.grid)
+	}
+	s.killPods(1)
+	for range 8 {
+		s.restart()
+		if s.run(s.grid); len(s.left(1)) == 0 {
+			return
+		}
+	}
+	s.t.Fatalf("of shard 1 there are %v", s.left(1))
+}
+
+// makeShard makes shard 1 anew and returns the numbers that its partitions begin with.
+func (s *scaling) makeShard() (begins []int64) {
+	s.t.Helper()
+	s.want(2)
+	s.run(s.grid)
+	s.restart() // nothing of it is in the operator's memory
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
+	s.run(s.grid)
+	s.startShard(1)
+	for range 3 {
+		s.run(s.grid)
+	}
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
+	for index := range s.grid.Spec.Replicas {
+		p := s.partition(s.grid, 1, index)
+		if p.Status.Epoch == 0 {
+			s.t.Errorf("%s is not claimed", p.Name)
+		}
+		begins = append(begins, p.Spec.FirstSeq)
+	}
+	return begins
+}
+
+// TestNewShardCountsElsewhere: partitions of a shard that is made anew begin above every number that those of the removed
+// one reached, so that no order gets an id that was given before: without the operator's memory, without status, and with
+// a clock that has gone back.
+func TestNewShardCountsElsewhere(t *testing.T) {
+	s := newScaling(t, 2)
+	for shard := range int32(2) {
+		for index := range s.grid.Spec.Replicas {
+			if p := s.partition(s.grid, shard, index); p.Spec.FirstSeq != 0 {
+				t.Errorf("%s begins with %d; a grid that is made begins with 1", p.Name, p.Spec.FirstSeq)
+			}
+		}
+	}
+	s.removeShard()
+	if l := s.partition(s.grid, 0, 0).Spec.Layout; l.NextFirstSeq != 52 {
+		t.Errorf("the records remember %d; the removed shard ended at 51", l.NextFirstSeq)
+	}
+	grid := s.grid.DeepCopy() // as from a backup that leaves status out
+	grid.Status = api.OrderGridStatus{}
+	if err := s.client.Status().Update(t.Context(), grid); err != nil {
+		t.Fatal(err)
+	}
+	made := s.clock.Now()
+	first := s.makeShard()
+	for index, begins := range first {
+		if begins != made.Unix()<<20+1 {
+			t.Errorf("partition %d begins with %d, want it of the time it was made at, %d", index, begins, made.Unix()<<20+1)
+		}
+	}
+
+	s.removeShard()
+	s.clock.SetTime(time.Unix(1000, 0))
+	for index, begins := range s.makeShard() {
+		if want := first[0] + 51; begins != want {
+			t.Errorf("partition %d begins with %d though the one before ended at %d, want %d", index, begins, want-1, want)
+		}
+	}
+	p := s.partition(s.grid, 1, 0)
+	p.Spec.FirstSeq++
+	if err := s.client.Update(t.Context(), p); err == nil || !strings.Contains(err.Error(), "ids of orders were made from it") {
+		t.Errorf("changed: %v, want a refusal", err)
+	}
+	s.wantNoWrites(s.grid, "with the new shard")
 }

@@ -27,7 +27,7 @@ func (r *Reconciler) planShards(ctx context.Context, grid *api.OrderGrid) (*scal
 	if err != nil {
 		return nil, err
 	}
-	return planScale(grid, records, pods), nil
+	return planScale(grid, records, pods, r.Clock.Now()), nil
 }
 
 // drainShards gives up for good the shards that are drained, the highest first.
@@ -76,6 +76,7 @@ func (r *run) retire(ctx context.Context, shard int32) (bool, error) {
 		}
 		before := record.DeepCopy()
 		record.Spec.Admission = api.AdmissionRetired
+		rememberLast(record, d.last[record.Name])
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		switch err := r.Client.Patch(ctx, record, patch, client.FieldOwner(apply.FieldOwner)); {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -92,9 +93,10 @@ func (r *run) retire(ctx context.Context, shard int32) (bool, error) {
 
 // drainage is how far a shard has drained.
 type drainage struct {
-	left    int64    // entries that the sink does not hold
-	entries uint64   // entries that the shard took
-	waits   []string // what has to happen yet; empty: it is drained
+	left    int64             // entries that the sink does not hold
+	entries uint64            // entries that the shard took
+	last    map[string]uint64 // sequence number of the last entry, by partition
+	waits   []string          // what has to happen yet; empty: it is drained
 }
 
 func (d *drainage) outcome(grid *api.OrderGrid) string {
@@ -107,7 +109,7 @@ func (d *drainage) outcome(grid *api.OrderGrid) string {
 // judgeDrain says what a shard waits for. Every process that could become primary has to have heard that the partition is
 // closed: then nothing can be added to what the present primary says.
 func judgeDrain(grid *api.OrderGrid, revision int64, records []*api.GridPartition, answers map[string]*answer) *drainage {
-	d := &drainage{}
+	d := &drainage{last: map[string]uint64{}}
 	for _, p := range records {
 		if p.Spec.Admission == api.AdmissionRetired {
 			continue
@@ -148,7 +150,8 @@ func (d *drainage) partition(grid *api.OrderGrid, p *api.GridPartition, answers 
 	if q.Role != "primary" || q.Epoch != uint64(p.Status.Epoch) || q.Suspended {
 		return fmt.Sprintf("the primary of %s is being changed", p.Name)
 	}
-	d.entries += q.DataSeq
+	d.entries += q.DataSeq - min(q.DataSeq, uint64(max(p.Spec.FirstSeq, 1)-1))
+	d.last[p.Name] = q.LastSeq
 	if q.DataSeq > q.CursorSeq {
 		d.left += int64(min(q.DataSeq-q.CursorSeq, 1<<62))
 	}

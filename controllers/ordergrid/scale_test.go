@@ -114,7 +114,11 @@ func TestPlanScale(t *testing.T) {
 				test.change(grid)
 			}
 			records, pods := world(test.shards, test.layout)
-			s := planScale(grid, records, pods)
+			s := planScale(grid, records, pods, time.Unix(1<<20, 0))
+			if told := s.layout.NextFirstSeq != 0; told != (test.want.Removed > test.layout.Removed) {
+				t.Errorf("nextFirstSeq %d: it says where partitions begin once others were removed", s.layout.NextFirstSeq)
+			}
+			s.layout.NextFirstSeq = 0
 			if s.layout != test.want || s.shards != test.works {
 				t.Errorf("layout %+v, %d shards; want %+v, %d", s.layout, s.shards, test.want, test.works)
 			}
@@ -217,11 +221,11 @@ func TestScaleMessages(t *testing.T) {
 	grid := kept()
 	grid.Spec.Shards, grid.Spec.WriteBehind = 2, api.WriteBehindSpec{Sink: api.SinkHold}
 	records, pods := world("a+ b+ c+", api.GridLayout{Revision: 2, Shards: 3, Open: 3})
-	s := planScale(grid, records, pods)
+	s := planScale(grid, records, pods, time.Now())
 	if want := "shard 2 cannot be removed, because spec.writeBehind.sink is Hold, which has its orders in memory only. Set spec.shards back to 3, or give the orders up with spec.scaleIn.policy DiscardOrders"; s.refused != want {
 		t.Errorf("refused %q, want %q", s.refused, want)
 	}
-	s = planScale(kept(), records, pods) // one shard wanted of three
+	s = planScale(kept(), records, pods, time.Now()) // one shard wanted of three
 	s.left[2], s.waitsFor[2] = 40, "rtd-s2-p0 holds 40 entries that its sink does not"
 	reason, message := s.underWay()
 	want := "1 of 1 shards take orders; shard 1: draining; shard 2: draining, 40 entries are not downstream, waits: rtd-s2-p0 holds 40 entries that its sink does not"

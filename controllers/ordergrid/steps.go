@@ -87,6 +87,9 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				now = f.record
 			}
 			r.scale.tell(record, now)
+			if err := r.keepFirstSeq(ctx, record, now); err != nil {
+				return err
+			}
 			if err := r.refuseToForget(ctx, record); err != nil {
 				return err
 			}

@@ -35,6 +35,9 @@ type Spec struct {
 	MaxInSync    int    `json:"maxInSync,omitempty"`
 	PreferredPod string `json:"preferredPod"` // the pod that should be primary
 
+	// FirstSeq is the sequence number that the partition's log begins with; it never changes. 0: 1. At most MaxFirstSeq.
+	FirstSeq uint64 `json:"firstSeq,omitempty"`
+
 	// AcceptDataLossEpoch is the epoch whose in-sync members a person has given up;
 	// only then may lineage rise. 0: none.
 	AcceptDataLossEpoch uint64 `json:"acceptDataLossEpoch,omitempty"`
@@ -48,6 +51,9 @@ type Spec struct {
 	// Layout is which shards of the grid take orders; Admission is part of the same decision.
 	Layout Layout `json:"layout,omitzero"`
 }
+
+// MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.
+const MaxFirstSeq = 1<<53 - 1
 
 // Values of Spec.Admission. A partition that drains or is retired takes no new
 // session and no new order; one that is retired never will again.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -123,11 +124,14 @@ func arbiterMember(m replica.Member) arbiter.Member {
 // configOf checks what came from outside: member ids have to be member ids.
 func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
-		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, PreferredPod: rec.Spec.PreferredPod,
+		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, PreferredPod: rec.Spec.PreferredPod, FirstSeq: rec.Spec.FirstSeq,
 		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID,
 		Admission: admissionOf(&rec.Spec), AdmissionRevision: rec.Spec.Layout.Revision}
 	if rec.Lineage > math.MaxUint32 {
 		return nil, errors.New("record: lineage is over 4294967295")
+	}
+	if rec.Spec.FirstSeq > arbiter.MaxFirstSeq {
+		return nil, fmt.Errorf("record: firstSeq is %d, allowed: up to %d", rec.Spec.FirstSeq, uint64(arbiter.MaxFirstSeq))
 	}
 	if rec.Epoch == 0 {
 		return c, nil

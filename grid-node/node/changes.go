@@ -181,7 +181,8 @@ func (p *partition) firstOrder(from, to uint64) {
 		if c.serving == 0 {
 			return true // proposed since
 		}
-		for seq := from; seq <= to && c.firstOrder == 0; seq++ {
+		base, _ := p.store.Base() // what was taken in with a snapshot, or never was, is not held
+		for seq := max(from, base+1); seq <= to && c.firstOrder == 0; seq++ {
 			e := p.store.Get(seq)
 			if e != nil && order.Kind(e[4]) == order.KindOrder && uint64(binary.LittleEndian.Uint32(e[24:])) >= c.orderEpoch {
 				c.firstOrder = p.n.loop.Clock().Mono()

@@ -67,7 +67,7 @@ type Entry struct {
 	Size      uint32 // header and payload, without padding
 	Kind      Kind
 	Seq       uint64
-	PrevHash  uint64 // hash of the entry before, 0 for seq 1
+	PrevHash  uint64 // hash of the entry before, 0 for the first of a log
 	Epoch     uint32
 	Session   uint32 // session slot, 0 if none
 	ClientSeq uint64

@@ -104,6 +104,9 @@ func (r *Replica) observeSpec(c *Config) {
 			r.claimAt = min(r.claimAt, r.now.Mono)
 		}
 	}
+	if c.FirstSeq > 0 {
+		r.firstSeq = c.FirstSeq
+	}
 	if c.Admission != AdmissionUnknown {
 		r.closed, r.admissionRevision = c.Admission == AdmissionClosed, c.AdmissionRevision
 	}
@@ -158,6 +161,9 @@ func (r *Replica) becomePrimary(before Role) {
 		r.sessions.forgetClients()
 		if mutant(mutDedupeForgotten) {
 			r.mutateSessions()
+		}
+		if !r.beginLog() {
+			return
 		}
 		p.floor, _ = r.store.Last()
 	}

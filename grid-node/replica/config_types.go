@@ -54,6 +54,7 @@ type Config struct {
 	MinInSync    int    // fewer in-sync members refuse writes; 0 keeps what Options say
 	MaxInSync    int    // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
 	PreferredPod string // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
+	FirstSeq     uint64 // the number that a log made from nothing begins with; 0 keeps what was known, 1 if nothing was
 	Admission    Admission
 	// AdmissionRevision names the decision that Admission is part of.
 	AdmissionRevision uint64

@@ -53,6 +53,7 @@ type Replica struct {
 	drained  bool
 
 	preferredPod      string // that should be primary, "" if unknown
+	firstSeq          uint64 // see beginLog; 0 if the record says nothing
 	closed            bool   // new sessions and new orders are refused: see AdmissionClosed
 	admissionRevision uint64
 	acceptLoss        uint64  // epoch whose loss a person accepted, 0 if none

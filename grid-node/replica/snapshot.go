@@ -140,10 +140,19 @@ func (r *Replica) snapshot(frame []byte) error {
 func (r *Replica) install(base, hash uint64) error {
 	state := r.backup.install.state
 	r.backup.install = installState{}
+	if r.beginBehind(base, hash, state) {
+		r.backup.ackDue = true
+	}
+	return nil
+}
+
+// beginBehind makes an empty log one that begins behind an entry, which left the state
+// given; false: it does not fit, and the replica ends.
+func (r *Replica) beginBehind(base, hash uint64, state baseState) bool {
 	if err := r.store.SetBase(base, hash, len(state.sessions.slots)); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
 		r.restart("cannot store what the primary can: " + err.Error())
-		return nil
+		return false
 	}
 	r.base = state
 	r.sessions = state.sessions.clone()
@@ -154,6 +163,5 @@ func (r *Replica) install(base, hash uint64) error {
 	r.truncate = truncateState{logged: base, committed: base}
 	r.logged.begin(r)
 	r.commitTo(base)
-	r.backup.ackDue = true
-	return nil
+	return true
 }

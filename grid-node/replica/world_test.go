@@ -220,10 +220,8 @@ func (n *node) checkCommitted(to uint64) {
 	if c := n.r.Status().Config; c.Lineage > n.w.lineage { // the loss of what was before is accepted
 		n.w.committed, n.w.lineage = map[uint64]uint64{}, c.Lineage
 	}
-	for seq := n.commits + 1; seq <= to; seq++ {
-		if base, _ := n.st.Base(); seq < base {
-			continue // taken in with a snapshot, whose last entry is compared
-		}
+	base, _ := n.st.Base() // what was taken in with a snapshot is compared by its last entry
+	for seq := max(n.commits+1, base); seq <= to; seq++ {
 		hash, known := n.w.committed[seq]
 		if known && hash != n.st.HashAt(seq) {
 			n.w.tb.Errorf("%s commits entry %d with hash %016x, it was committed with %016x", n.name(), seq, n.st.HashAt(seq), hash)

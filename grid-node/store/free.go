@@ -29,7 +29,7 @@ func (s *Store) SetBase(seq, hash uint64, sessions int) error {
 	}
 	s.used += bytes
 	s.sessions = int64(sessions)
-	s.last, s.lastHash, s.baseHash, s.seqs.first = seq, hash, hash, seq+1
+	s.last, s.lastHash, s.baseHash, s.seqs.before = seq, hash, hash, seq
 	s.base.Store(seq)
 	return nil
 }
@@ -106,35 +106,20 @@ func (s *segments) release(pos, next uint32, block int) (bytes int64) {
 
 // release gives back the places of entries up to seq, block by block.
 func (x *seqIndex) release(seq uint64, block int) int64 {
-	k, off := chunkOf(seq - 1)
+	k, off := x.placeOf(seq)
 	size := len(x.maps[k])
 	block = min(block, size)
 	end := int(off+1) * 4
 	if end%block != 0 {
 		return 0
 	}
-	freed := block
-	if first := end - block; uint64(first)/4 < x.skipped(k) {
-		freed = end - int(x.skipped(k))*4 // the index began in the middle of this block
-	}
 	if end == size {
 		unmapMemory(x.maps[k])
 		x.maps[k], x.chunks[k] = nil, nil
-		return int64(freed)
+		return int64(block)
 	}
 	forget(x.maps[k][end-block : end])
-	return int64(freed)
-}
-
-// skipped is how many places at the beginning of chunk k were never used.
-func (x *seqIndex) skipped(k int) uint64 {
-	if x.first == 0 {
-		return 0
-	}
-	if c, off := chunkOf(x.first - 1); c == k {
-		return off
-	}
-	return 0
+	return int64(block)
 }
 
 // remove takes the slot of a position out. Slots behind it move up, so that no

@@ -70,6 +70,6 @@ type Place uint32
 func (s *Store) At(p Place) []byte { return s.entryAt(uint32(p)) }
 
 func (x *seqIndex) prefetch(seq uint64) {
-	k, off := chunkOf(seq - 1)
+	k, off := x.placeOf(seq)
 	prefetch(unsafe.Pointer(&x.chunks[k][off]))
 }

@@ -10,10 +10,13 @@ import (
 type seqIndex struct {
 	chunks [28][]uint32
 	maps   [28][]byte
-	first  uint64 // seq the index begins with, 0 for 1
+	before uint64 // seq before the one the index begins with: a log may begin at any number
 }
 
 const firstChunkBits = 12
+
+// placeOf is the chunk of a seq and the place in it.
+func (x *seqIndex) placeOf(seq uint64) (chunk int, off uint64) { return chunkOf(seq - 1 - x.before) }
 
 func chunkOf(i uint64) (chunk int, off uint64) {
 	k := bits.Len64(i>>firstChunkBits+1) - 1
@@ -22,7 +25,7 @@ func chunkOf(i uint64) (chunk int, off uint64) {
 
 // reserve makes sure that seq has a place.
 func (x *seqIndex) reserve(seq uint64) error {
-	k, _ := chunkOf(seq - 1)
+	k, _ := x.placeOf(seq)
 	if x.chunks[k] != nil {
 		return nil
 	}
@@ -37,12 +40,12 @@ func (x *seqIndex) reserve(seq uint64) error {
 }
 
 func (x *seqIndex) put(seq uint64, pos uint32) {
-	k, off := chunkOf(seq - 1)
+	k, off := x.placeOf(seq)
 	x.chunks[k][off] = pos
 }
 
 func (x *seqIndex) get(seq uint64) uint32 {
-	k, off := chunkOf(seq - 1)
+	k, off := x.placeOf(seq)
 	return x.chunks[k][off]
 }
 

@@ -54,7 +54,7 @@ func (f *fixture) partition(t *testing.T) string {
 	f.n++
 	name := fmt.Sprintf("g-s0-p%d", f.n)
 	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name}, Spec: api.GridPartitionSpec{
-		GridRef: api.GridReference{Name: "g"}, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
+		GridRef: api.GridReference{Name: "g"}, FirstSeq: 1<<53 - 1, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	if err := f.admin.Create(t.Context(), gp); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestRoundTripAndConflict(t *testing.T) {
 	f := newFixture(t)
 	name := f.partition(t)
 	unclaimed, err := f.Get(t.Context(), name)
-	if err != nil || unclaimed.Epoch != 0 || unclaimed.Spec != (arbiter.Spec{Grid: "g", Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
+	if err != nil || unclaimed.Epoch != 0 || unclaimed.Spec != (arbiter.Spec{Grid: "g", FirstSeq: arbiter.MaxFirstSeq, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
 		t.Fatalf("unclaimed: %+v, %v", unclaimed, err)
 	}
 	want := arbitertest.Rec(1, 1, "first", arbitertest.A, arbitertest.A)

@@ -40,6 +40,8 @@ func checkSpec(old, next arbiter.Spec) error {
 	switch {
 	case next.Grid != old.Grid || next.Shard != old.Shard || next.Index != old.Index:
 		return arbiter.Refused("grid, shard and index say which partition this is and never change; leave them out")
+	case next.FirstSeq != old.FirstSeq:
+		return arbiter.Refused("firstSeq: value %d, allowed: %d; ids of orders were made from it", next.FirstSeq, old.FirstSeq)
 	case next.Replicas < 1 || next.Replicas > wire.MaxMembers:
 		return arbiter.Refused("replicas: value %d, allowed: 1..%d", next.Replicas, wire.MaxMembers)
 	case next.MaxInSync != 0 && (next.MaxInSync < next.Replicas || next.MaxInSync > wire.MaxMembers):
