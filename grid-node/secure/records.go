@@ -35,8 +35,11 @@ type Records struct {
 const (
 	recordHeader = 5
 	maxRecord    = 16 << 10 // bytes of data in one record
-	// receiveBuffer is what one system call can receive.
+	// receiveBuffer is what one system call can receive, once one has received
+	// firstBuffer, which a handshake fits in: the buffers of strangers are garbage soon,
+	// and the collector runs beside orders.
 	receiveBuffer = 64 << 10
+	firstBuffer   = 4 << 10
 	// flushAt bounds what is kept from the socket until Flush.
 	flushAt = 256 << 10
 	keepOut = 1 << 20
@@ -44,7 +47,7 @@ const (
 
 // NewRecords wraps a connection on which nothing was read or written yet.
 func NewRecords(c net.Conn) *Records {
-	return &Records{Conn: c, in: make([]byte, receiveBuffer)}
+	return &Records{Conn: c, in: make([]byte, firstBuffer)}
 }
 
 // Read implements net.Conn for the tls.Conn.
@@ -68,7 +71,11 @@ func (c *Records) receive() error {
 	if c.noWait {
 		return os.ErrDeadlineExceeded
 	}
-	c.w = copy(c.in, c.in[c.r:c.w])
+	rest := c.in[c.r:c.w]
+	if c.w == len(c.in) && len(c.in) < receiveBuffer { // more was there, most likely
+		c.in = make([]byte, receiveBuffer)
+	}
+	c.w = copy(c.in, rest)
 	c.r = 0
 	n, err := c.Conn.Read(c.in[c.w:])
 	c.w += n
