@@ -148,3 +148,13 @@ func TestShardMadeAnewGivesNewIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileFirstSeq: a number that no API server lets pass is no beginning.
+func TestHostileFirstSeq(t *testing.T) {
+	for first, refused := range map[uint64]bool{0: false, 1: false, arbiter.MaxFirstSeq: false, arbiter.MaxFirstSeq + 1: true, 1<<64 - 1: true} {
+		c, err := configOf(arbiter.Record{Spec: arbiter.Spec{FirstSeq: first}})
+		if (err != nil) != refused || err == nil && c.FirstSeq != first {
+			t.Errorf("firstSeq %d: %+v, %v; want refused: %v", first, c, err, refused)
+		}
+	}
+}

@@ -159,10 +159,16 @@ func TestPositionsBeginAnew(t *testing.T) {
 	}
 }
 
-// TestStoreWithABase begins in the middle of the index.
+// TestStoreWithABase begins anywhere: what is below takes no memory and no address space.
 func TestStoreWithABase(t *testing.T) {
+	for _, base := range []uint64{1, 1_000_003, 1<<53 - 2, 1 << 62} {
+		t.Run(fmt.Sprint(base), func(t *testing.T) { storeWithABase(t, base) })
+	}
+}
+
+func storeWithABase(t *testing.T, base uint64) {
 	s := open(t, Options{Block: 4096, SessionBytes: 100})
-	if err := s.SetBase(1_000_003, 77, 5); err != nil {
+	if err := s.SetBase(base, 77, 5); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 9000 {
@@ -171,12 +177,12 @@ func TestStoreWithABase(t *testing.T) {
 		}
 	}
 	last, _ := s.Last()
-	if last != 1_009_003 || order.PrevHash(s.Get(1_000_004)) != 77 {
-		t.Fatalf("last %d, first chained to %016x", last, order.PrevHash(s.Get(1_000_004)))
+	if last != base+9000 || order.PrevHash(s.Get(base+1)) != 77 {
+		t.Fatalf("last %d, first chained to %016x", last, order.PrevHash(s.Get(base+1)))
 	}
 	s.SetCommitted(last)
 	for to := s.Freeable(last); ; {
-		if base, _ := s.Base(); base == to {
+		if now, _ := s.Base(); now == to {
 			break
 		}
 		freeOne(s)
@@ -184,7 +190,7 @@ func TestStoreWithABase(t *testing.T) {
 	if rest := s.Used() - s.keys.bytes() - 5*100; rest < 0 || rest > 64<<10 {
 		t.Errorf("%d bytes are accounted for one entry", rest)
 	}
-	s.Pin(5)
+	s.Pin(1)
 	if s.Freeable(last) != last-1 {
 		t.Error("a pin below the base moves it")
 	}
