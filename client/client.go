@@ -33,6 +33,7 @@ type Client struct {
 	closed   bool
 	flights  map[int]*flight // by shard
 	callers  map[string]*caller
+	opening  uint64 // the latest layout for whose added shards sessions were opened ahead, or are being
 	sessions map[*Session]struct{}
 	past     Stats // of sessions that were closed
 	outages  outageLog

@@ -29,7 +29,10 @@ type fakeGrid struct {
 	nextSlot uint32
 	orders   []fakeOrder
 	window   uint32
-	tables   int // TableRequests answered
+	tables   int              // TableRequests answered
+	part     wire.PartitionID // the one it has
+	layout   wire.Layout
+	beside   *fakeGrid // another shard of the grid, from the first's layout on that has it
 }
 
 type fakeSession struct {
@@ -258,20 +261,26 @@ func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 				reply.Status, reply.Entry = wire.GetFound, entry
 			}
 		}
-		return wire.AppendGetReply(nil, testPartition, &reply)
+		return wire.AppendGetReply(nil, g.part, &reply)
 	}
 	return nil
 }
 
 func (g *fakeGrid) table(reqID uint64) *wire.Table {
-	p := wire.TablePart{Partition: testPartition, Epoch: g.epoch, Lineage: 1, Primary: wire.NoPrimary, NInSync: uint8(len(g.nodes))}
+	p := wire.TablePart{Partition: g.part, Epoch: g.epoch, Lineage: 1, Primary: wire.NoPrimary, NInSync: uint8(len(g.nodes))}
 	for i, n := range g.nodes {
 		p.Members = append(p.Members, wire.TableMember{Address: []byte(n.ln.Addr().String()), Member: []byte(n.name)})
 		if n == g.primary {
 			p.Primary = uint8(i)
 		}
 	}
-	return &wire.Table{ReqID: reqID, NShards: 1, Parts: []wire.TablePart{p}}
+	t := &wire.Table{ReqID: reqID, NShards: 1, Parts: []wire.TablePart{p}, Layout: g.layout}
+	if g.layout.Shards > 1 {
+		g.beside.mu.Lock()
+		defer g.beside.mu.Unlock()
+		t.NShards, t.Parts = g.layout.Shards, append(t.Parts, g.beside.table(0).Parts...)
+	}
+	return t
 }
 
 func (g *fakeGrid) notPrimary(id uint64, t wire.Type) []byte {
@@ -279,7 +288,7 @@ func (g *fakeGrid) notPrimary(id uint64, t wire.Type) []byte {
 	if g.primary != nil {
 		m.Address, m.Member = []byte(g.primary.ln.Addr().String()), []byte(g.primary.name)
 	}
-	return wire.AppendNotPrimary(nil, testPartition, &m)
+	return wire.AppendNotPrimary(nil, g.part, &m)
 }
 
 func (c *fakeConn) open(g *fakeGrid, m *wire.OpenSession) []byte {
@@ -295,11 +304,11 @@ func (c *fakeConn) open(g *fakeGrid, m *wire.OpenSession) []byte {
 	if s.node == c.node && s.epoch == g.epoch {
 		c.expected = s.expected // the primary it had remembers
 		if m.Attempt < s.attempt || m.Attempt == s.attempt && s.conn != c {
-			return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ReqID, Slot: s.slot, Code: wire.CodeSessionMoved, ForType: wire.TypeOpenSession, Detail: s.attempt, Text: []byte("attempt")})
+			return wire.AppendReject(nil, g.part, &wire.Reject{RequestID: m.ReqID, Slot: s.slot, Code: wire.CodeSessionMoved, ForType: wire.TypeOpenSession, Detail: s.attempt, Text: []byte("attempt")})
 		}
 	}
 	s.node, s.epoch, s.conn, s.attempt = c.node, g.epoch, c, m.Attempt
-	return wire.AppendSessionOpened(nil, testPartition, &wire.SessionOpened{ReqID: m.ReqID, Slot: s.slot, Generation: s.gen, Window: g.window, LastClientSeq: s.last, Epoch: g.epoch})
+	return wire.AppendSessionOpened(nil, g.part, &wire.SessionOpened{ReqID: m.ReqID, Slot: s.slot, Generation: s.gen, Window: g.window, LastClientSeq: s.last, Epoch: g.epoch})
 }
 
 func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
@@ -310,7 +319,7 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 		}
 	}
 	reject := func(code wire.Code, detail uint64, text string) []byte {
-		return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Detail: detail, Text: []byte(text)})
+		return wire.AppendReject(nil, g.part, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Detail: detail, Text: []byte(text)})
 	}
 	if s == nil {
 		return reject(wire.CodeSessionUnknown, 0, "no such session")
@@ -319,7 +328,7 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 		return reject(wire.CodeSessionMoved, s.attempt, "the session is not open on this connection")
 	}
 	ack := func(seq uint64, flags uint8) []byte {
-		return wire.AppendAck(nil, testPartition, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: g.epoch, Slot: m.Slot, Copies: uint8(len(g.nodes)), Flags: flags})
+		return wire.AppendAck(nil, g.part, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: g.epoch, Slot: m.Slot, Copies: uint8(len(g.nodes)), Flags: flags})
 	}
 	if c.expected != 0 && m.ClientSeq > c.expected {
 		return reject(wire.CodeSequenceGap, c.expected, "gap")

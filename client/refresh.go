@@ -198,13 +198,13 @@ func (c *Client) learn(m *wire.Table) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.table.Load()
-	next, err := old.merge(m)
+	next, err := c.merged(old, m)
 	if err != nil {
 		return err
 	}
 	for !c.table.CompareAndSwap(old, next) { // sawClosed holds no lock
 		old = c.table.Load()
-		if next, err = old.merge(m); err != nil {
+		if next, err = c.merged(old, m); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,7 @@ type table struct {
 	refused map[wire.PartitionID]uint64 // partitions that refused as closed, with the revision they did it by
 	seeds   []string                    // addresses of nodes of other shards
 	missing []int                       // shards of which no partition is known
+	ahead   uint64                      // the layout whose added shards are not placed yet: sessions of them are being opened; 0: none
 	changed chan struct{}               // closed when a table with another epoch of a partition replaces this one
 }
 
@@ -52,7 +53,7 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 	if m.NShards == 0 || m.NShards > wire.MaxShards {
 		return nil, &wire.FrameError{Type: wire.TypeTable, Field: "nShards", Value: uint64(m.NShards), Allowed: fmt.Sprintf("1..%d", wire.MaxShards)}
 	}
-	next := &table{shards: int(m.NShards), changed: t.changed, layout: t.layout, refused: t.refused}
+	next := &table{shards: int(m.NShards), changed: t.changed, layout: t.layout, refused: t.refused, ahead: t.ahead}
 	if m.Layout.Revision > t.layout.Revision {
 		next.layout = m.Layout
 	}
@@ -100,13 +101,15 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 }
 
 // place finds the partitions that take orders. Shards that were added count once
-// all of them are known, so that one change of the grid is one change of routing.
+// all of them are known, so that one change of the grid is one change of routing,
+// and once they are connected to, so that no order waits for that.
 func (t *table) place(before *table) {
 	open := t.shards
 	if t.layout.Revision != 0 {
 		open = int(t.layout.Open)
 	}
-	if was := before.open(); open > was && was > 0 && slices.ContainsFunc(t.missing, func(shard int) bool { return shard < open }) {
+	if was := before.open(); open > was && was > 0 &&
+		(t.ahead != 0 && t.ahead == t.layout.Revision || slices.ContainsFunc(t.missing, func(shard int) bool { return shard < open })) {
 		open = was
 	}
 	t.placing = make([]wire.PartitionID, 0, len(t.parts))
