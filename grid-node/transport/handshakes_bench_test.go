@@ -11,7 +11,9 @@ import (
 // How long a message takes beside bursts of a hundred handshakes, every 100 ms, of which
 // so many compute at the same time; "none" is without them.
 //
-//	go test -run - -bench BesideHandshakes -benchtime 5000x -count 4 ./grid-node/transport
+//	GOGC=400 go test -run - -bench BesideHandshakes -benchtime 2000x ./grid-node/transport
+//
+// GOGC is that of a node.
 func BenchmarkBesideHandshakes(b *testing.B) {
 	for _, computing := range []int{0, 1, 128} {
 		name := fmt.Sprintf("computing=%d", computing)
