@@ -45,13 +45,10 @@ func cases() []oneCase {
 				w.background(func(ctx context.Context) error { return w.grid.pulses(ctx, 0, 150*time.Millisecond, time.Second) })
 				return nil
 			}},
-		{alerts: []alert{named("LatencyObjectiveMissed", "window", "1h")}, how: "SIGSTOP of a copy for 40 ms, five times a second", limit: 3 * time.Minute,
-			cause: func(_ context.Context, w *world) error {
-				w.background(func(ctx context.Context) error {
-					return w.grid.pulses(ctx, 1, 40*time.Millisecond, 160*time.Millisecond)
-				})
-				return nil
-			}},
+		{alerts: []alert{named("LatencyObjectiveMissed", "window", "1h")}, how: slowCopy, limit: 3 * time.Minute, cause: slowDown},
+		// Its long window is full of slow orders for as long as orders come on a machine that is busy.
+		{alerts: []alert{named("LatencyObjectiveMissed", "window", "6h")}, how: slowCopy + "; then no more orders", limit: 3 * time.Minute, cause: slowDown,
+			undo: func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("ReplicationLagging"), named("OrdersRejected", "reason", "insufficient_in_sync")}, how: "minInSync 2, then SIGSTOP of one of two copies",
 			cause: func(ctx context.Context, w *world) error {
 				for i := range 2 {
@@ -104,7 +101,6 @@ func cases() []oneCase {
 
 // notCaused are the others. promtool's tests show what their rules do.
 var notCaused = []omitted{
-	{named("LatencyObjectiveMissed", "window", "6h"), "takes 18 minutes even at a twentieth of the time"},
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
 }
 
@@ -116,6 +112,15 @@ func sinkInTheWay(dir string) (gridOptions, error) {
 		}
 	}
 	return gridOptions{args: []string{"--sink", "file", "--dir", dir}}, nil
+}
+
+const slowCopy = "SIGSTOP of a copy for 40 ms, five times a second"
+
+func slowDown(_ context.Context, w *world) error {
+	w.background(func(ctx context.Context) error {
+		return w.grid.pulses(ctx, 1, 40*time.Millisecond, 160*time.Millisecond)
+	})
+	return nil
 }
 
 // devRules let the clients of grid-node dev do what the check does.
