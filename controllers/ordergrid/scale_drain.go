@@ -12,6 +12,9 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
+	"github.com/ordergrid/ordergrid/grid-node/drained"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
 // drainAgain is how often the nodes of a shard that drains are asked.
@@ -106,65 +109,28 @@ func (d *drainage) outcome(grid *api.OrderGrid) string {
 	return fmt.Sprintf("its sinks hold all %d entries", d.entries)
 }
 
-// judgeDrain says what a shard waits for. Every process that could become primary has to have heard that the partition is
-// closed: then nothing can be added to what the present primary says.
+// judgeDrain says what a shard waits for: each of its partitions has to be one that may be given up.
 func judgeDrain(grid *api.OrderGrid, revision int64, records []*api.GridPartition, answers map[string]*answer) *drainage {
 	d := &drainage{last: map[string]uint64{}}
+	nodes := make(map[string]*nodestatus.Node, len(answers))
+	for pod, a := range answers {
+		nodes[pod] = a.node
+	}
+	terms := drained.Terms{Revision: uint64(revision), Keep: grid.Spec.ScaleIn.KeepDrained.Duration, Discard: grid.Spec.ScaleIn.Policy == api.ScaleInDiscardOrders}
 	for _, p := range records {
 		if p.Spec.Admission == api.AdmissionRetired {
 			continue
 		}
-		if l := p.Spec.Layout; l == nil || l.Revision != revision || p.Spec.Admission != api.AdmissionDraining {
-			d.waits = append(d.waits, p.Name+" has not been told")
-			continue
-		}
-		if why := d.partition(grid, p, answers); why != "" {
-			d.waits = append(d.waits, why)
+		rec := kube.FromObject(p)
+		v := drained.Judge(&rec, nodes, terms)
+		d.entries += v.Entries
+		d.last[p.Name] = v.Last
+		d.left += int64(min(v.Left, 1<<62))
+		if v.Waits != "" {
+			d.waits = append(d.waits, v.Waits)
 		}
 	}
 	return d
-}
-
-func (d *drainage) partition(grid *api.OrderGrid, p *api.GridPartition, answers map[string]*answer) string {
-	for name, a := range answers {
-		if a.node == nil {
-			continue
-		}
-		if q := a.node.Find(p.Name); q == nil || !q.Closed || q.AdmissionRevision != uint64(p.Spec.Layout.Revision) {
-			return fmt.Sprintf("%s has not heard that %s takes no more orders", name, p.Name)
-		}
-	}
-	for _, m := range p.Status.InSync {
-		a := answers[m.PodName]
-		if a == nil || a.node == nil {
-			return fmt.Sprintf("%s, which holds a copy of %s, does not answer", m.PodName, p.Name)
-		}
-		if q := a.node.Find(p.Name); q.Member != m.ID {
-			return fmt.Sprintf("%s is not the process that the record of %s names", m.PodName, p.Name)
-		}
-	}
-	if p.Status.Primary == nil {
-		return "" // nobody ever had it: there is nothing in it
-	}
-	q := answers[p.Status.Primary.PodName].node.Find(p.Name)
-	if q.Role != "primary" || q.Epoch != uint64(p.Status.Epoch) || q.Suspended {
-		return fmt.Sprintf("the primary of %s is being changed", p.Name)
-	}
-	d.entries += q.DataSeq - min(q.DataSeq, uint64(max(p.Spec.FirstSeq, 1)-1))
-	d.last[p.Name] = q.LastSeq
-	if q.DataSeq > q.CursorSeq {
-		d.left += int64(min(q.DataSeq-q.CursorSeq, 1<<62))
-	}
-	keep := grid.Spec.ScaleIn.KeepDrained.Duration
-	switch {
-	case q.CommitSeq != q.LastSeq:
-		return p.Name + " has orders under way"
-	case !q.Drained() && grid.Spec.ScaleIn.Policy != api.ScaleInDiscardOrders:
-		return fmt.Sprintf("%s holds %d entries that its sink does not", p.Name, q.DataSeq-q.CursorSeq)
-	case time.Duration(q.ClosedForNs) < keep:
-		return fmt.Sprintf("%s answers reads and repeated orders for %v more", p.Name, (keep - time.Duration(q.ClosedForNs)).Round(time.Second))
-	}
-	return ""
 }
 
 // tellScale tells of a new layout.

@@ -148,6 +148,7 @@ func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
 	c.FirstSeq = a.spec.FirstSeq
+	c.Admission, c.AdmissionRevision = a.spec.Admission, a.spec.AdmissionRevision
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

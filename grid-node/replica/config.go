@@ -8,14 +8,15 @@ import (
 )
 
 // eventConfig takes in what the arbiter says. An answer that was under way while the
-// watch spoke may be the older of the two: epochs tell for themselves, what the
-// spec asks for does not, so that part is left out and asked for again.
+// watch spoke may be the older of the two: epochs and decisions about admission tell
+// for themselves, what else the spec asks for does not, so that is left out and asked
+// for again.
 func (r *Replica) eventConfig(c *Config, fresh bool) {
 	if !fresh {
 		r.watchAt = r.now.Mono
 	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {
 		bare := *c
-		bare.Replicas, bare.MinInSync, bare.MaxInSync, bare.PreferredPod, bare.Admission = 0, 0, 0, "", AdmissionUnknown
+		bare.Replicas, bare.MinInSync, bare.MaxInSync, bare.PreferredPod = 0, 0, 0, ""
 		c = &bare
 		r.askConfig()
 	}
@@ -38,7 +39,7 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.observeKnown(c, fresh)
 		return
 	}
-	r.observeSpec(c)
+	r.observeSpec(c, fresh)
 	if !r.postpone(c) {
 		r.untold(c)
 		r.adopt(c)
@@ -53,7 +54,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		r.observeOlder(c, fresh)
 		return
 	}
-	r.observeSpec(c)
+	r.observeSpec(c, fresh)
 	if !fresh {
 		return
 	}
@@ -90,7 +91,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 }
 
 // observeSpec takes over what the spec of the record asks for.
-func (r *Replica) observeSpec(c *Config) {
+func (r *Replica) observeSpec(c *Config, fresh bool) {
 	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
 		r.opt.Replicas = c.Replicas
 		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxMembers)
@@ -107,9 +108,7 @@ func (r *Replica) observeSpec(c *Config) {
 	if c.FirstSeq > 0 {
 		r.firstSeq = c.FirstSeq
 	}
-	if c.Admission != AdmissionUnknown {
-		r.closed, r.admissionRevision = c.Admission == AdmissionClosed, c.AdmissionRevision
-	}
+	r.observeAdmission(c.Admission, c.AdmissionRevision, fresh)
 	r.observeDecisions(c)
 }
 
@@ -276,6 +275,7 @@ func (r *Replica) newConfig(frame []byte) error {
 		r.count.StaleFrames++
 		return nil
 	}
+	r.observeAdmission(Admission(m.Admission), m.AdmissionRevision, false)
 	if m.Epoch == r.epoch {
 		// Told again: the acknowledgement was lost. A learner that was not accepted, as
 		// far as it knows, says nothing: an answer says that it knows.
@@ -306,7 +306,8 @@ func (r *Replica) newConfig(frame []byte) error {
 
 // sendConfig tells a peer the configuration.
 func (r *Replica) sendConfig(p *peer) {
-	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version)}
+	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version),
+		Admission: uint8(r.admission()), AdmissionRevision: r.admissionRevision}
 	add := func(mb *Member) {
 		m.Members[m.N] = wire.TableMember{Address: []byte(mb.Address), Member: []byte(mb.ID)}
 		m.N++

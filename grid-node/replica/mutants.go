@@ -40,5 +40,7 @@ const (
 	mutFreeUncommitted
 	mutSnapshotBare
 	mutSurplusMiscounted
+	mutClosedTakesOrders
+	mutLateWatchOpens
 	mutants
 )

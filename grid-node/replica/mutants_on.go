@@ -51,6 +51,8 @@ var mutantList = [mutants]Mutant{
 	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},
 	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
 	mutSurplusMiscounted:      {"surplus-miscounted", "a member is let go although there are not more copies than wanted"},
+	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
+	mutLateWatchOpens:         {"late-watch-opens", "a replica that has heard that the partition is closed goes back to an earlier decision that comes late"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 }
 

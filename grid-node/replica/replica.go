@@ -56,6 +56,7 @@ type Replica struct {
 	firstSeq          uint64 // see beginLog; 0 if the record says nothing
 	closed            bool   // new sessions and new orders are refused: see AdmissionClosed
 	admissionRevision uint64
+	admissionDoubt    uint64  // the decision that the arbiter has shown an earlier one than, 0 if none: see observeAdmission
 	acceptLoss        uint64  // epoch whose loss a person accepted, 0 if none
 	reassert          string  // change id that a person declared true, "" if none
 	regressed         *Config // what the arbiter shows, when it is older than cfg

@@ -117,7 +117,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	switch {
 	case r.parking():
 		r.rejectSubmit(conn, m, wire.CodeOverloaded, uint64(len(r.parked)), "too many orders wait for the end of a hand-over; retry")
-	case r.closed:
+	case r.closed && !mutant(mutClosedTakesOrders):
 		r.rejectSubmit(conn, m, wire.CodePartitionClosed, r.admissionRevision, closedText)
 	case r.stopping:
 		r.rejectSubmit(conn, m, wire.CodeDraining, 0, "the node is stopping; retry")

@@ -18,6 +18,7 @@ type apiServer struct {
 	mode      apiMode
 	slow      int64            // added to every call
 	lateWord  int64            // the proposer hears of its change up to so much later than everybody else
+	lag       int64            // watch events take up to so long more
 	puts      []*apiPut        // sent and not yet arrived or given up
 	history   []replica.Config // every record that ever stood, in order
 	cut       map[*pod]bool    // who does not reach it, nor is reached
@@ -155,6 +156,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	}
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
+	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()
@@ -210,6 +212,9 @@ func (a *apiServer) watch(p *process, later int64) {
 	}
 	c, change := a.rec, a.changes
 	lag := later + w.between(millisecond, 15*millisecond)
+	if a.lag > 0 {
+		lag += w.between(0, a.lag)
+	}
 	if !w.healing && w.chance(w.profile.odds.lateWatch) {
 		lag += w.between(50*millisecond, second)
 		w.faults.hit(faultLateWatch)
@@ -232,8 +237,11 @@ func (a *apiServer) touch(edit func(*replica.Config)) {
 	a.notify()
 }
 
+// recordName is that of the one record.
+const recordName = "sim"
+
 func recordOf(c *replica.Config) arbiter.Record {
-	r := arbiter.Record{Name: "sim", Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
+	r := arbiter.Record{Name: recordName, Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
 		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID}}
 	for _, m := range c.InSync {
 		r.InSync = append(r.InSync, memberOf(m))

@@ -42,6 +42,11 @@ const (
 	faultAllDead
 	faultLossAccepted
 	faultResize
+	faultClose
+	faultOpen
+	faultUnanswered
+	faultRetireRefused
+	faultRetire
 	faultKinds
 )
 
@@ -55,6 +60,8 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultResize: "copies added or given up",
+	faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
+	faultRetire: "partitions given up",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -196,7 +203,7 @@ func (w *world) makeCrash() {
 }
 
 func (w *world) restart(p *pod) {
-	if p.proc == nil {
+	if p.proc == nil && !w.closing.gone {
 		p.start()
 		w.net.processStarted(p)
 	}
@@ -331,6 +338,7 @@ func (w *world) heal() {
 	if w.profile.resizes != nil {
 		w.resize(copies{len(w.pods), len(w.pods)})
 	}
+	w.lastDecision()
 	for _, c := range w.clients {
 		if c.conn != nil && c.conn.stalled > w.now {
 			c.turnTo(c.pod)

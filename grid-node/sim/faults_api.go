@@ -103,7 +103,7 @@ func (a *apiServer) putRight() {
 
 // heal makes the API server well.
 func (a *apiServer) heal() {
-	a.mode, a.slow = apiOK, 0
+	a.mode, a.slow, a.lag = apiOK, 0, 0
 	a.putRight()
 	for _, p := range a.w.pods {
 		a.silent[p], a.cut[p] = false, false

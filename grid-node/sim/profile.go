@@ -22,6 +22,8 @@ type profile struct {
 	limits     replica.Limits
 	retention  replica.Retention // entries that the sink holds are freed
 	resizes    *rand.Rand        // the number of copies changes; nil: never
+	closes     *rand.Rand        // the partition is closed and opened; nil: never
+	retires    bool              // and given up in the end
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // a learner's feed takes up to so long more
@@ -171,6 +173,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
+	closes(p, seed)
 	return p
 }
 
@@ -186,8 +189,8 @@ func retain(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -15,7 +15,9 @@ type Stats struct {
 	Acked      uint64 // orders whose acknowledgement reached a client
 	Duplicates uint64 // orders refused because their ClOrdID was there
 	Refusals   uint64 // answers that refuse an order for now
-	Refused    uint64 // orders refused for now and given up by their client
+	Refused    uint64 // orders refused and given up by their client
+	Closed     uint64 // of those, because the partition was closed
+	Repeated   uint64 // acknowledged orders that were sent again to a closed partition and answered
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
@@ -35,6 +37,8 @@ func (s *Stats) add(o *Stats) {
 	s.Duplicates += o.Duplicates
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
+	s.Closed += o.Closed
+	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
 	s.Failovers += o.Failovers
@@ -85,6 +89,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	}
 	w.net.init(w)
 	w.api.init(w)
+	w.initClosing()
 	for _, p := range w.pods {
 		p.start()
 	}
@@ -109,6 +114,11 @@ func (w *world) run() {
 	w.scheduleResize()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
+		return
+	}
+	if w.profile.retires {
+		w.giveUp()
+		w.checkHistory()
 		return
 	}
 	w.heal()

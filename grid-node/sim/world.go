@@ -36,6 +36,7 @@ type world struct {
 	faults  faultCounts
 	healing bool // no new faults, no chance events in the network
 
+	closing closing
 	check   checker
 	history history
 	stats   Stats

@@ -120,7 +120,7 @@ func samples() map[Type]any {
 		TypeSnapshotRequest: &SnapshotRequest{PeerHead: head, Base: 1000},
 		TypeSnapshot:        &Snapshot{PeerHead: head, Base: 1000, Hash: 0x1122334455667788, From: 0, Next: 1, Slots: 2, State: []byte("state")},
 		TypeJoinReply:       &JoinReply{PeerHead: head, FromSeq: 1, Code: JoinBusy, Text: []byte("later")},
-		TypeNewConfig:       &NewConfig{PeerHead: head, Lineage: 1, ChangeID: []byte("c-1"), Version: []byte("4711"), N: 2, Members: [MaxMembers]TableMember{member, other}},
+		TypeNewConfig:       &NewConfig{PeerHead: head, Lineage: 1, ChangeID: []byte("c-1"), Version: []byte("4711"), N: 2, Members: [MaxMembers]TableMember{member, other}, Admission: 2, AdmissionRevision: 7},
 		TypeReadLog:         &ReadLog{ReqID: 12, FromSeq: 1, MaxBytes: 65536},
 		TypeLogChunk:        &LogChunk{ReqID: 12, Epoch: 3, CommitSeq: 5, LastSeq: 5, LastHash: 0x1122334455667788, FirstSeq: 5, Entries: noop},
 		TypePing:            &Request{ReqID: 13},

@@ -136,6 +136,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed) }, "frame Prepare: entries is 0, allowed: one entry or more"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed+9) }, "frame Prepare: entries is 9, allowed: a multiple of 8 bytes"},
+		{TypeNewConfig, func(f []byte) []byte { f[41] = 3; return f }, "frame NewConfig: admission is 3, allowed: 0..2"},
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 4; return f }, "frame NewConfig: nMembers is 4, allowed: 1..3"},
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 3; return f }, "frame NewConfig: addressLen is 0, allowed: one length byte"},
 		{TypeReadLog, func(f []byte) []byte { clear(f[16:24]); return f }, "frame ReadLog: fromSeq is 0, allowed: 1 or more"},

@@ -7,7 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
 
-func fromObject(gp *v1alpha1.GridPartition) arbiter.Record {
+// FromObject is what an object says.
+func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	r := arbiter.Record{
 		Name: gp.Name, Version: gp.ResourceVersion,
 		Epoch: nonNegative(gp.Status.Epoch), Lineage: nonNegative(gp.Status.Lineage), ChangeID: gp.Status.ChangeID,

@@ -81,7 +81,7 @@ func (a *Arbiter) Get(ctx context.Context, name string) (arbiter.Record, error) 
 		return arbiter.Record{}, fmt.Errorf("read gridpartition %s/%s: %w", a.namespace, name, err)
 	}
 	a.uids.Store(name, gp.UID)
-	return fromObject(&gp), nil
+	return FromObject(&gp), nil
 }
 
 // uid is the object's UID if it was read before.
@@ -102,7 +102,7 @@ func (a *Arbiter) CompareAndSwap(ctx context.Context, r arbiter.Record) (arbiter
 	if err != nil {
 		return arbiter.Record{}, classify(err)
 	}
-	return fromObject(&now), nil
+	return FromObject(&now), nil
 }
 
 // classify says what a failed PUT means for the record. Only what the API server
@@ -172,7 +172,7 @@ func (a *Arbiter) watchOnce(ctx context.Context, name string, f func(arbiter.Rec
 			if ev.Type == watch.Deleted {
 				return fmt.Errorf("%w: gridpartition %s/%s was deleted", arbiter.ErrNotFound, a.namespace, name)
 			}
-			f(fromObject(obj), nil)
+			f(FromObject(obj), nil)
 		default:
 			if ev.Type == watch.Error {
 				return fmt.Errorf("watch gridpartition %s/%s: %w", a.namespace, name, apierrors.FromObject(ev.Object))

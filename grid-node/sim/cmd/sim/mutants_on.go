@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/sim"
 )
 
@@ -33,12 +32,12 @@ func mutantFlags(cmd *cobra.Command, o *options) {
 
 func selectMutant(name string) error {
 	if name == "list" {
-		for _, m := range replica.Mutants() {
+		for _, m := range sim.Mutants() {
 			fmt.Printf("%-26s %s\n", m.Name, m.Breaks)
 		}
 		os.Exit(0)
 	}
-	return replica.SelectMutant(name)
+	return sim.SelectMutant(name)
 }
 
 // prove runs seeds against every mutant until one fails, and prints the table.
@@ -46,8 +45,8 @@ func prove(o *options, b bounds) error {
 	var errs []error
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tseeds\tcaught by\tworld\twhat it does")
-	for i, m := range replica.Mutants() {
-		if err := replica.SelectMutant(m.Name); err != nil {
+	for i, m := range sim.Mutants() {
+		if err := sim.SelectMutant(m.Name); err != nil {
 			return err
 		}
 		bound := b.caught

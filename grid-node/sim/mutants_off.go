@@ -1,0 +1,5 @@
+//go:build !mutants
+
+package sim
+
+func operatorMutant(operatorMutantID) bool { return false }

@@ -1,0 +1,34 @@
+//go:build mutants
+
+package sim
+
+import "github.com/ordergrid/ordergrid/grid-node/replica"
+
+// selectedOperator is set before any world runs and not changed while one does.
+var selectedOperator operatorMutantID
+
+func operatorMutant(id operatorMutantID) bool { return selectedOperator == id }
+
+var operatorMutantList = [operatorMutants]replica.Mutant{
+	mutOperatorNone:     {Name: "none", Breaks: "nothing"},
+	mutJudgeUnrevised:   {Name: "judge-unrevised", Breaks: "the operator counts a process that has heard of an earlier closing as one that has heard of this one"},
+	mutJudgeUnsunk:      {Name: "judge-unsunk", Breaks: "the operator gives a partition up whatever its write-behind position"},
+	mutRetireUncompared: {Name: "retire-uncompared", Breaks: "the operator writes Retired over whatever the record has become since it was judged"},
+}
+
+// Mutants lists the variants of the protocol, and then those of the operator.
+func Mutants() []replica.Mutant {
+	return append(replica.Mutants(), operatorMutantList[1:]...)
+}
+
+// SelectMutant breaks one of them from here on, in this process.
+func SelectMutant(name string) error {
+	for id := range operatorMutantList {
+		if id > 0 && operatorMutantList[id].Name == name {
+			selectedOperator = operatorMutantID(id)
+			return replica.SelectMutant("none")
+		}
+	}
+	selectedOperator = mutOperatorNone
+	return replica.SelectMutant(name)
+}
