@@ -2,8 +2,12 @@ package replica_test
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // arbiterModel is the API server: one record, compare-and-swap, a watch, and
@@ -168,4 +172,51 @@ func (a *arbiterModel) tellAll() {
 func outcomeText(o replica.Outcome) string {
 	return map[replica.Outcome]string{replica.OutcomeOK: "ok", replica.OutcomeConflict: "conflict",
 		replica.OutcomeRefused: "refused", replica.OutcomeUnknown: "unknown"}[o]
+}
+
+// arbiter is the command of that name: testdata/README.md says what it does.
+func (s *script) arbiter(d *datadriven.TestData) {
+	a := &s.w.arb
+	switch how := d.CmdArgs[0].Key; how {
+	case "land":
+		a.landLate()
+		s.w.deliver()
+	case "answer":
+		a.answerLate()
+		s.w.deliver()
+	case "touch":
+		a.touch()
+	case "spec":
+		if a.spec.Replicas == 0 {
+			a.spec.Replicas = s.w.opt.replicas
+		}
+		arg(d, "replicas", &a.spec.Replicas)
+		arg(d, "minInSync", &a.spec.MinInSync)
+		arg(d, "maxInSync", &a.spec.MaxInSync)
+		arg(d, "preferred", &a.spec.PreferredPod)
+		arg(d, "accept-loss", &a.spec.AcceptLossEpoch)
+		arg(d, "reassert", &a.spec.ReassertChangeID)
+		for _, n := range s.w.nodes { // "a1-…" is written with the boot id of a's first process
+			for i := n.starts; i > 0; i-- {
+				a.spec.ReassertChangeID = strings.Replace(a.spec.ReassertChangeID, fmt.Sprintf("%s%d-", n.pod, i), wire.FormatBootID(n.boot(i))+"-", 1)
+			}
+		}
+		a.touch()
+		a.tellAll()
+		s.w.deliver()
+	case "nowatch":
+		a.noWatch = true
+	case "rewind":
+		var epoch int
+		arg(d, "epoch", &epoch)
+		for _, c := range a.history {
+			if int(c.Epoch) == epoch {
+				a.version++
+				a.rec = c
+				a.rec.Version = fmt.Sprint(a.version)
+			}
+		}
+	default:
+		a.mode = arbiterMode(how)
+	}
 }

@@ -301,52 +301,6 @@ func (s *script) drop(d *datadriven.TestData, pods []string) {
 	s.w.faults.drop = append(s.w.faults.drop, rule)
 }
 
-func (s *script) arbiter(d *datadriven.TestData) {
-	a := &s.w.arb
-	switch how := d.CmdArgs[0].Key; how {
-	case "land":
-		a.landLate()
-		s.w.deliver()
-	case "answer":
-		a.answerLate()
-		s.w.deliver()
-	case "touch":
-		a.touch()
-	case "spec":
-		if a.spec.Replicas == 0 {
-			a.spec.Replicas = s.w.opt.replicas
-		}
-		arg(d, "replicas", &a.spec.Replicas)
-		arg(d, "minInSync", &a.spec.MinInSync)
-		arg(d, "maxInSync", &a.spec.MaxInSync)
-		arg(d, "preferred", &a.spec.PreferredPod)
-		arg(d, "accept-loss", &a.spec.AcceptLossEpoch)
-		arg(d, "reassert", &a.spec.ReassertChangeID)
-		for _, n := range s.w.nodes { // "a1-…" is written with the boot id of a's first process
-			for i := n.starts; i > 0; i-- {
-				a.spec.ReassertChangeID = strings.Replace(a.spec.ReassertChangeID, fmt.Sprintf("%s%d-", n.pod, i), wire.FormatBootID(n.boot(i))+"-", 1)
-			}
-		}
-		a.touch()
-		a.tellAll()
-		s.w.deliver()
-	case "nowatch":
-		a.noWatch = true
-	case "rewind":
-		var epoch int
-		arg(d, "epoch", &epoch)
-		for _, c := range a.history {
-			if int(c.Epoch) == epoch {
-				a.version++
-				a.rec = c
-				a.rec.Version = fmt.Sprint(a.version)
-			}
-		}
-	default:
-		a.mode = arbiterMode(how)
-	}
-}
-
 // look shows state without changing it.
 func (s *script) look(d *datadriven.TestData) bool {
 	switch d.Cmd {
