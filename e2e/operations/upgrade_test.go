@@ -46,8 +46,9 @@ func upgradeFromPrevious(t *testing.T) {
 	}
 	r := f.record(ctx, "upgrade-from-previous", 2)
 	r.step(ctx, drill.Step{Type: "HelmUpgrade", What: "helm upgrade from the release before: CRDs, operators, every pod of the grid"}, func() string {
-		before := f.pods(ctx)
+		before, operators := f.pods(ctx), f.operators(ctx)
 		f.must(f.kube.Install(ctx, present))
+		f.takenOver(ctx, operators)
 		f.updated(ctx, patience)
 		if replaced := f.replaced(ctx, before); len(replaced) != len(before) {
 			t.Errorf("of %d pods %v were replaced, and all have another image", len(before), replaced)
@@ -59,10 +60,11 @@ func upgradeFromPrevious(t *testing.T) {
 		return fmt.Sprintf("all %d pods have other UIDs, by one change of their template", len(before))
 	})
 	r.step(ctx, drill.Step{Type: "HelmUpgrade", What: "helm upgrade of the operator's own settings"}, func() string {
-		before := f.pods(ctx)
+		before, operators := f.pods(ctx), f.operators(ctx)
 		changed := present
 		changed.Set = append([]string{"logLevel=debug", "workers=2"}, present.Set...)
 		f.must(f.kube.Install(ctx, changed))
+		f.takenOver(ctx, operators)
 		f.updated(ctx, patience)
 		if replaced := f.replaced(ctx, before); len(replaced) != 0 {
 			t.Errorf("pods %v were replaced for a setting of the operator", replaced)
