@@ -61,7 +61,11 @@ func Rows(c *certificate.Certificate) string {
 	whole := fmt.Sprintf("%s | %d | %d | %d", numtext.Thousands(float64(c.Orders.Created)), c.Orders.Created-c.Orders.Acknowledged, c.Ledger.Lost, c.Ledger.Duplicated)
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		fmt.Fprintf(&b, "| %s | %s | %s ms | %s ms | %s ms | %s ms | %.1f s |\n", s.Fault, whole, validate.Millis(s.Before.P99), validate.Millis(s.During.P99),
+		done := s.Fault
+		if strings.HasSuffix(c.Drill, "/"+done) { // it has no name of its own
+			done += ": " + s.What
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s ms | %s ms | %s ms | %s ms | %.1f s |\n", done, whole, validate.Millis(s.Before.P99), validate.Millis(s.During.P99),
 			validate.Millis(s.After.P99), validate.Millis(s.Outage), s.Lasted.Seconds())
 	}
 	return b.String()
