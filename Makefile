@@ -175,6 +175,11 @@ scale: ## The operator beside 10, 100 and 1,000 grids on a real API server with 
 	@$(GO) build -o bin/scale ./e2e/scale/cmd/scale
 	@bin/scale --grids '$(GRIDS)'
 
+.PHONY: certmanager
+certmanager: ## cert-manager's own controllers issue and renew the certificates of an OrderGrid on a real API server (the first time they are built: minutes)
+	@$(GO) run ./e2e/cluster/cmd/cluster binaries
+	@ORDERGRID_CERTMANAGER=1 ORDERGRID_REQUIRE_ENVTEST=1 $(GO) test -count 1 -v -timeout 30m ./e2e/certmanager
+
 .PHONY: alerts-check
 alerts-check: ## Cause the conditions of the alert rules in real grids under a real Prometheus: which fired and resolved, after how long (ALERT=regexp of names)
 	@$(GO) run ./e2e/cluster/cmd/cluster binaries

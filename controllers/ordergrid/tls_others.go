@@ -65,31 +65,70 @@ func (r *run) checkClientAuthorities(ctx context.Context) error {
 
 // keepByCertManager is the issuer CertManager: a Certificate for each Secret, which cert-manager fills and renews.
 func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
-	for i, w := range wanted(r.grid) {
-		desired := certificate(r.grid, w)
-		if _, err := r.secrets().Apply(ctx, r.grid, desired); err != nil {
+	list := wanted(r.grid)
+	for _, w := range list { // all of them before the first one is waited for
+		if _, err := r.secrets().Apply(ctx, r.grid, certificate(r.grid, w)); err != nil {
 			return err
 		}
-		live := &unstructured.Unstructured{}
-		live.SetGroupVersionKind(desired.GroupVersionKind())
-		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: w.secret}, live); err != nil {
-			return fmt.Errorf("read Certificate %s: %w", w.secret, err)
+	}
+	var trusted []byte // by nodes
+	for i, w := range list {
+		filled, err := r.issuedByCertManager(ctx, state, w, i == 0)
+		if err != nil {
+			return err
 		}
+		cert, err := certificates.Check(filled, i == 0, api.TLSName(r.grid.Name, r.grid.Namespace), r.Clock.Now())
 		if i == 0 {
-			state.describeCertificate(live)
+			trusted = filled[certificates.KeyCA]
+			if cert != nil {
+				state.status.Serial = cert.SerialNumber.Text(16)
+			}
 		}
-		if message := notReady(live); message != "" {
-			return &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, messages.Cut(message, 512), r.grid.Namespace, w.secret)}
+		if err != nil {
+			return &tlsTrouble{reasonSecretInvalid, fmt.Sprintf("Secret %s, which cert-manager has filled: %v", w.secret, err)}
+		}
+		filled[certificates.KeyCA] = trusted
+		if _, err := certificates.Check(filled, false, "", r.Clock.Now()); err != nil {
+			return &tlsTrouble{reasonSecretInvalid, r.refused(w.secret)}
 		}
 	}
 	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, "cert-manager has issued the certificate of the grid nodes"}
 	if e := state.status.Expires; e != nil {
 		state.verdict.message += fmt.Sprintf(", good until %s", stamp(e.Time))
-		if !r.Clock.Now().Before(e.Time) {
-			return &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Certificate %s: what cert-manager issued ended at %s and is not replaced; look at cert-manager", api.TLSNodesSecret(r.grid.Name), stamp(e.Time))}
-		}
 	}
 	return nil
+}
+
+// issuedByCertManager is what the Secret of a Certificate holds once that is ready.
+func (r *run) issuedByCertManager(ctx context.Context, state *tlsState, w issued, ofNodes bool) (map[string][]byte, error) {
+	live := certificate(r.grid, w)
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: w.secret}, live); err != nil {
+		return nil, fmt.Errorf("read Certificate %s: %w", w.secret, err)
+	}
+	if ofNodes {
+		state.describeCertificate(live)
+	}
+	if message := notReady(live); message != "" {
+		return nil, &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, messages.Cut(message, 512), r.grid.Namespace, w.secret)}
+	}
+	if e := state.status.Expires; ofNodes && e != nil && !r.Clock.Now().Before(e.Time) {
+		return nil, &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Certificate %s: what cert-manager issued ended at %s and is not replaced; look at cert-manager", w.secret, stamp(e.Time))}
+	}
+	s, err := r.secret(ctx, w.secret)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, &tlsTrouble{reasonSecretMissing, fmt.Sprintf("Secret %s does not exist although Certificate %s is ready; look at cert-manager", w.secret, w.secret)}
+	}
+	return s.Data, nil
+}
+
+// refused says that nodes do not trust a certificate that cert-manager issued.
+func (r *run) refused(secret string) string {
+	ref, nodes := r.grid.Spec.Security.TLS.CertManager.IssuerRef, api.TLSNodesSecret(r.grid.Name)
+	return fmt.Sprintf("Secret %s: its certificate is of no authority in ca.crt of Secret %s, so nodes refuse it. %s %s of spec.security.tls.certManager has to sign all of a grid's certificates with one authority, as issuers of type CA do and SelfSigned does not; "+
+		"if its authority was replaced, renew both: `cmctl renew -n %s %s %s`", secret, nodes, ref.Kind, ref.Name, r.grid.Namespace, nodes, secret)
 }
 
 // certificate is what cert-manager is asked for.

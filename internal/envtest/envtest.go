@@ -35,6 +35,7 @@ var server struct {
 
 	withoutCRDs bool
 	more        []*apiextensionsv1.CustomResourceDefinition
+	dirs        []string
 }
 
 // Option changes the API server of a package's tests.
@@ -46,6 +47,11 @@ func WithoutCRDs() { server.withoutCRDs = true }
 // WithMoreCRDs installs the CRDs of others beside OrderGrid's.
 func WithMoreCRDs(crds ...*apiextensionsv1.CustomResourceDefinition) Option {
 	return func() { server.more = append(server.more, crds...) }
+}
+
+// WithCRDsIn installs the CRDs in the YAML files of a directory beside OrderGrid's.
+func WithCRDsIn(dir string) Option {
+	return func() { server.dirs = append(server.dirs, dir) }
 }
 
 // Run runs the tests and stops the API server if one of them started it. Its result is for os.Exit.
@@ -74,9 +80,10 @@ func Config(t testing.TB) *rest.Config {
 			ControlPlaneStartTimeout: startTimeout,
 			ControlPlaneStopTimeout:  startTimeout,
 			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout, CRDs: server.more},
+			CRDDirectoryPaths:        server.dirs, ErrorIfCRDPathMissing: true,
 		}
 		if !server.withoutCRDs {
-			server.env.CRDDirectoryPaths, server.env.ErrorIfCRDPathMissing = []string{CRDs()}, true
+			server.env.CRDDirectoryPaths = append(server.env.CRDDirectoryPaths, CRDs())
 		}
 		server.cfg, server.err = server.env.Start()
 	})

@@ -3,15 +3,13 @@
 package source
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/e2e/gobin"
 )
 
 const (
@@ -49,25 +47,5 @@ func Dir(ctx context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", Module+"@"+version)
-	cmd.Dir = filepath.Join(root, binaries)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("the go command is not in PATH: install Go 1.26 or newer")
-	}
-	var answer struct{ Dir, Error string }
-	if bad := json.Unmarshal(out, &answer); err == nil {
-		err = bad
-	}
-	if answer.Error != "" {
-		err = errors.New(answer.Error)
-	}
-	if err != nil {
-		return "", fmt.Errorf("go mod download %s@%s: %w %s; it needs a Go module proxy or a module cache that has it",
-			Module, version, err, strings.TrimSpace(stderr.String()))
-	}
-	return answer.Dir, nil
+	return gobin.ModuleDir(ctx, filepath.Join(root, binaries), Module+"@"+version)
 }
