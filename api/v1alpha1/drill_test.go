@@ -27,7 +27,7 @@ func TestDrillDefaults(t *testing.T) {
 	if s.State != api.DrillRun || s.UnsupportedFaults != api.UnsupportedRefuse || s.TTL.Duration != time.Hour {
 		t.Errorf("state %q, ttl %v", s.State, s.TTL)
 	}
-	if want := (api.DrillSafety{WhenNotRedundant: api.NotRedundantRefuse, LastCopy: api.LastCopyKeep, MaxShards: 1}); s.Safety != want {
+	if want := (api.DrillSafety{WhenNotRedundant: api.NotRedundantRefuse, LastCopy: api.LastCopyKeep, MaxShards: 1, WhenMemoryShort: api.MemoryShortRefuse}); s.Safety != want {
 		t.Errorf("safety %+v, want %+v", s.Safety, want)
 	}
 	if y := s.SteadyState; y.RedundantWithin.Duration != 2*time.Minute || y.Calm.Duration != 5*time.Second || y.Settle.Duration != 3*time.Second || y.Outage != nil || y.P99 != nil {

@@ -140,6 +140,8 @@ func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr strin
 	}
 	if cfg.TLS != nil {
 		secured.Store(a.String(), cfg.TLS)
+	} else {
+		secured.Delete(a.String()) // the port may have been that of a loop with TLS
 	}
 	return l, a.String()
 }
