@@ -13,6 +13,8 @@ type Identity struct {
 	Groups []string // organizations of the certificate, or the groups of the token
 	// Token says that a token proves it, and not a certificate.
 	Token bool
+	// tools says that it is the operator's: only OfCertificate makes it so.
+	tools bool
 }
 
 // serviceAccounts begins the names that Kubernetes gives to service accounts and to
@@ -22,19 +24,25 @@ const serviceAccounts = "system:serviceaccount"
 const accountPrefix = serviceAccounts + ":"
 
 // OfCertificate is the identity that a verified certificate proves, read as
-// Kubernetes reads it: common name and organizations. nil for none.
-func OfCertificate(cert *x509.Certificate) *Identity {
+// Kubernetes reads it: common name and organizations. own says that an authority of
+// nodes signed it: no other makes the operator's tools. nil for none.
+func OfCertificate(cert *x509.Certificate, own bool) *Identity {
 	if cert == nil {
 		return nil
 	}
 	id := &Identity{User: foreign(cert.Subject.CommonName)}
+	if own && cert.Subject.CommonName == Tools {
+		id.User, id.tools = Tools, true
+	}
 	for _, g := range cert.Subject.Organization {
 		if g = foreign(g); g != "" {
 			id.Groups = append(id.Groups, g)
 		}
 	}
 	for _, u := range cert.URIs {
-		id.URIs = append(id.URIs, u.String())
+		if name := foreign(u.String()); name != "" {
+			id.URIs = append(id.URIs, name)
+		}
 	}
 	if id.User == "" && len(id.URIs)+len(id.Groups) == 0 {
 		return nil
@@ -43,11 +51,17 @@ func OfCertificate(cert *x509.Certificate) *Identity {
 }
 
 // Tools is the common name in the certificate of the operator's own probes and
-// recorders, which every grid lets in.
+// recorders, which every grid lets in. The name alone is worth nothing: Rules give
+// what is Tools' to an identity that IsTools.
 const Tools = "ordergrid-tools"
 
+// IsTools reports whether id is the operator's tools, by the common name of a
+// certificate that an authority of nodes signed.
+func (id *Identity) IsTools() bool { return id != nil && id.tools }
+
+// foreign is a name out of a certificate, or nothing if no certificate gives it.
 func foreign(name string) string {
-	if strings.HasPrefix(name, serviceAccounts) {
+	if name == Tools || strings.HasPrefix(name, serviceAccounts) {
 		return ""
 	}
 	return name

@@ -113,12 +113,9 @@ func (r *Rules) Of(id *Identity) Permissions {
 	if r == nil || id == nil {
 		return 0
 	}
-	var p Permissions
-	if id.User != "" {
-		p |= r.users[id.User]
-	}
+	p := r.user(id, id.User)
 	for _, u := range id.URIs {
-		p |= r.users[u]
+		p |= r.user(id, u)
 	}
 	for _, g := range id.Groups {
 		p |= r.groups[g]
@@ -127,4 +124,13 @@ func (r *Rules) Of(id *Identity) Permissions {
 		p |= r.accounts[a]
 	}
 	return p
+}
+
+// user is what id may do under a name. A user of an OpenID provider may have any, that
+// of the operator's tools too.
+func (r *Rules) user(id *Identity, name string) Permissions {
+	if name == "" || name == Tools && !id.IsTools() {
+		return 0
+	}
+	return r.users[name]
 }

@@ -15,7 +15,8 @@ const sample = `{"rules": [
   {"subjects": [{"kind": "Group", "name": "surveillance"}], "permissions": ["Read", "Admin"]},
   {"subjects": [{"kind": "User", "name": "spiffe://bank.example/ns/trading/sa/gateway"}], "permissions": ["Submit"]},
   {"subjects": [{"kind": "User", "name": "system:serviceaccount:risk:reader"}], "permissions": ["Read"]},
-  {"subjects": [{"kind": "Group", "name": "system:serviceaccounts:audit"}], "permissions": ["Admin"]}
+  {"subjects": [{"kind": "Group", "name": "system:serviceaccounts:audit"}], "permissions": ["Admin"]},
+  {"subjects": [{"kind": "User", "name": "ordergrid-tools"}], "permissions": ["Submit", "Read", "Admin"]}
 ]}`
 
 func TestWhoMayDoWhat(t *testing.T) {
@@ -23,7 +24,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate := func(cn string, organizations []string, uris ...string) *Identity {
+	issued := func(own bool, cn string, organizations []string, uris ...string) *Identity {
 		c := &x509.Certificate{Subject: pkix.Name{CommonName: cn, Organization: organizations}}
 		for _, u := range uris {
 			parsed, err := url.Parse(u)
@@ -32,7 +33,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 			c.URIs = append(c.URIs, parsed)
 		}
-		return OfCertificate(c)
+		return OfCertificate(c, own)
+	}
+	certificate := func(cn string, organizations []string, uris ...string) *Identity {
+		return issued(false, cn, organizations, uris...)
 	}
 	token := func(user string, groups ...string) *Identity {
 		return &Identity{User: user, Groups: groups, Token: true}
@@ -59,6 +63,19 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"certificate makes no account":    {certificate("system:serviceaccount:trading:gateway", nil), 0, "a client without a certificate and a token"},
 		"nor a user that is one":          {certificate("system:serviceaccount:risk:reader", nil), 0, "a client without a certificate and a token"},
 		"nor a group of them":             {certificate("x", []string{"system:serviceaccounts:audit"}), 0, `user "x"`},
+		"nor a URI that is one":           {certificate("x", nil, "system:serviceaccount:risk:reader"), 0, `user "x"`},
+		"nor in other letters":            {certificate("x", nil, "SYSTEM:serviceaccount:risk:reader"), 0, `user "x"`},
+		"the tools":                       {issued(true, Tools, []string{"ordergrid.dev"}), All, `user "ordergrid-tools"`},
+		"tools by a client's common name": {certificate(Tools, nil), 0, "a client without a certificate and a token"},
+		"tools by a client's URI":         {certificate("x", nil, Tools), 0, `user "x"`},
+		"tools by its URI alone":          {certificate("", nil, Tools), 0, "a client without a certificate and a token"},
+		"tools by a client's group":       {certificate("x", []string{Tools}), 0, `user "x"`},
+		"tools by all of a client's":      {certificate(Tools, []string{Tools, "surveillance"}, Tools), Read | Admin, `a member of group "surveillance"`},
+		"tools by a URI of nodes' own":    {issued(true, "x", nil, Tools), 0, `user "x"`},
+		"tools by a group of nodes' own":  {issued(true, "x", []string{Tools}), 0, `user "x"`},
+		"tools by a token's user":         {token(Tools), 0, `user "ordergrid-tools"`},
+		"tools by a token's group":        {token("x", Tools), 0, `user "x"`},
+		"tools by an account of the name": {token("system:serviceaccount:trading:" + Tools), 0, "service account trading/ordergrid-tools"},
 		"a name that would break the log": {certificate("a\nb\x1b[31m"+strings.Repeat("x", 300), nil), 0, `user "a\nb\x1b[31m`},
 	} {
 		if got := r.Of(c.id); got != c.want {

@@ -28,6 +28,7 @@ import (
 type desk struct {
 	*grid
 	ca    *pki.Authority
+	desks *pki.Authority // an authority of clients only
 	dir   string
 	log   logged
 	api   *registrar
@@ -52,7 +53,11 @@ func (r *registrar) Review(_ context.Context, token string) (*access.Identity, e
 	case r.gone[name], strings.HasPrefix(name, "forged"):
 		return nil, fmt.Errorf("%w: the API server does not know it", access.ErrRefused)
 	}
-	return &access.Identity{User: "system:serviceaccount:trading:" + strings.TrimSuffix(name, "_secret")}, nil
+	name = strings.TrimSuffix(name, "_secret")
+	if user, ok := strings.CutPrefix(name, "user="); ok { // of an OpenID provider, a member of the group of that name
+		return &access.Identity{User: user, Groups: []string{user}}, nil
+	}
+	return &access.Identity{User: "system:serviceaccount:trading:" + name}, nil
 }
 
 func (r *registrar) away(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.err = err }
@@ -81,9 +86,14 @@ func newDesk(t *testing.T, nodes int, limits access.Limits, change ...func(*Conf
 	if d.ca, err = pki.Load(filepath.Join(d.dir, "authority"), "test"); err != nil {
 		t.Fatal(err)
 	}
+	if d.desks, err = pki.Load(filepath.Join(d.dir, "desks"), "desks"); err != nil {
+		t.Fatal(err)
+	}
 	d.rules = filepath.Join(d.dir, "rules.json")
 	d.rule(deskRules)
-	d.base.TLS = identityOf(t, d.certificate(pki.Identity{User: "node", Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}, secure.NoClientCert))
+	files := d.certificate(pki.Identity{User: "node", Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}, secure.NoClientCert)
+	files.ClientCA = filepath.Join(d.dir, "desks", "ca.crt")
+	d.base.TLS = identityOf(t, files)
 	d.base.Log = slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d.base.Access = &Access{Rules: access.Open(d.rules), Tokens: access.NewTokens(d.api, "ordergrid.dev", limits)}
 	for _, f := range change {
@@ -122,6 +132,12 @@ func (d *desk) certificate(id pki.Identity, auth secure.ClientAuth) secure.Files
 func (d *desk) as(user string, groups ...string) client.Config {
 	d.t.Helper()
 	return d.config(client.TLSFiles(d.certificate(pki.Identity{User: user, Groups: groups, ClientOnly: true}, "")))
+}
+
+// of is the configuration of a client whose certificate ca has signed.
+func (d *desk) of(ca *pki.Authority, id pki.Identity) client.Config {
+	d.t.Helper()
+	return d.config(client.TLSConfig(&tls.Config{RootCAs: d.roots(), GetClientCertificate: leaf(d.t, ca, id)}))
 }
 
 func (d *desk) config(how client.TLS) client.Config {
@@ -189,7 +205,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"certificate of nobody in the rules", d.as("mallory"), 0, client.ErrNotPermitted, `user "mallory" has no permission on grid "g"`},
 		{"certificate that calls itself a service account", d.as("system:serviceaccount:trading:gateway"), 0, client.ErrUnauthenticated, "asks clients who they are"},
 		{"neither certificate nor token", d.withToken(nil), 0, client.ErrUnauthenticated, `with a token for audience "ordergrid.dev"`},
-		{"certificate of another authority", d.config(client.TLSConfig(&tls.Config{RootCAs: d.roots(), GetClientCertificate: leaf(t, stranger, "gateway")})), 0, client.ErrTLS, "authority"},
+		{"certificate of another authority", d.config(client.TLSConfig(&tls.Config{RootCAs: d.roots(), GetClientCertificate: leaf(t, stranger, pki.Identity{User: "gateway"})})), 0, client.ErrTLS, "authority"},
 		{"gateway's token", d.withToken(fixed(token("gateway", time.Hour))), access.Submit | access.Read, nil, ""},
 		{"reader's token", d.withToken(fixed(token("reader", time.Hour))), access.Read, nil, ""},
 		{"token of nobody in the rules", d.withToken(fixed(token("mallory", time.Hour))), 0, client.ErrNotPermitted, "service account trading/mallory has no permission"},
@@ -228,9 +244,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // leaf is presented whatever authorities the node says it wants.
-func leaf(t *testing.T, ca *pki.Authority, user string) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+func leaf(t *testing.T, ca *pki.Authority, id pki.Identity) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	t.Helper()
-	cert, key, err := ca.Issue(pki.Identity{User: user, ClientOnly: true})
+	id.ClientOnly = true
+	cert, key, err := ca.Issue(id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (n *Node) takeIn(l *link) error {
 	have, limit := n.connsOf[key], n.cfg.MaxClientConns
 	all, most := len(n.clients), n.cfg.MaxConns-max(minReserved, n.cfg.MaxConns/reservedPart)
 	switch {
-	case limit > 0 && have >= limit && l.who.User != access.Tools:
+	case limit > 0 && have >= limit && !l.who.IsTools():
 		return n.tooMany(l, fmt.Sprintf("%s has %d connections to this node, --max-connections-per-client allows %d: use fewer, or give each program an identity of its own", l.who, have, limit))
 	case l.state != ready && !admin && all >= most:
 		return n.tooMany(l, fmt.Sprintf("clients have %d connections to this node, of %d (--max-connections) the others are for nodes and for clients that may Admin: try another node, or raise --max-connections", all, n.cfg.MaxConns))

@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // enter opens a connection to the first node, with a certificate of user or with none,
@@ -18,7 +19,7 @@ func (d *desk) enter(user string) (*raw, []byte) {
 	d.t.Helper()
 	how := &tls.Config{RootCAs: d.roots(), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13}
 	if user != "" {
-		how.GetClientCertificate = leaf(d.t, d.ca, user)
+		how.GetClientCertificate = leaf(d.t, d.ca, pki.Identity{User: user})
 	}
 	c, err := tls.Dial("tcp", d.addrs[0], how)
 	if err != nil {

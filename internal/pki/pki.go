@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -36,6 +37,7 @@ type Identity struct {
 	User   string   // common name
 	Groups []string // organizations
 	Names  []string // DNS names
+	URIs   []string // URI names
 	Addrs  []netip.Addr
 	// ClientOnly leaves out the right to be a server.
 	ClientOnly bool
@@ -168,6 +170,13 @@ func (a *Authority) Issue(id Identity) (certPEM, keyPEM []byte, err error) {
 	template.DNSNames = id.Names
 	for _, addr := range id.Addrs {
 		template.IPAddresses = append(template.IPAddresses, net.IP(addr.AsSlice()))
+	}
+	for _, name := range id.URIs {
+		u, err := url.Parse(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		template.URIs = append(template.URIs, u)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, &key.PublicKey, a.Key)
 	if err != nil {
