@@ -10,6 +10,7 @@ CLUSTER  ?=
 DEMO     ?= full
 SUITE    ?= all
 SEEDS    ?= 200
+FROM     ?=
 SEED     ?=
 MODEL    ?=
 PKG      ?= ./...
@@ -103,8 +104,8 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: sim
-sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n, or SEED=s to replay one with its trace)
-	@hack/sim.sh "$(SEEDS)" "$(SEED)"
+sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n: half of them new each time; SEEDS=n FROM=s|new: that range; SEED=s: one, with its trace)
+	@hack/sim.sh "$(SEEDS)" "$(FROM)" "$(SEED)"
 
 .PHONY: sim-mutants
 sim-mutants: ## The proof that the simulator sees: deliberately broken variants of the protocol, each of which it has to catch

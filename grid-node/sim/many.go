@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,9 +13,11 @@ import (
 	"time"
 )
 
-// Many is a range of seeds and how to run them.
+// Many is one or two ranges of seeds and how to run them.
 type Many struct {
 	From, Seeds uint64        // From, From+1, ... From+Seeds-1
+	FreshFrom   uint64        // and then FreshFrom, FreshFrom+1, ... FreshFrom+Fresh-1: see NewFrom
+	Fresh       uint64        // 0: no second range
 	World       string        // only seeds of this kind of world; "": all
 	Workers     int           // 0: one per processor
 	StopAfter   int           // failed seeds; 0: none, all are run
@@ -51,13 +55,14 @@ func (m Many) Run() Summary {
 		wg.Go(func() {
 			for !stop.Load() {
 				n := next.Add(1) - 1
-				if n >= m.Seeds {
+				if n >= m.Seeds+m.Fresh {
 					return
 				}
-				if m.World != "" && m.World != worldOf(m.From+n) {
+				seed := m.seed(n)
+				if m.World != "" && m.World != worldOf(seed) {
 					continue
 				}
-				r := Run(m.From+n, nil)
+				r := Run(seed, nil)
 				mu.Lock()
 				sum.take(&r)
 				if m.Progress != nil && r.Violation != nil {
@@ -69,17 +74,29 @@ func (m Many) Run() Summary {
 				if m.Progress != nil && time.Since(told) > every {
 					told = time.Now()
 					fmt.Fprintf(m.Progress, "%d of %d seeds, %d failed, %d orders acknowledged, %d fail-overs, %.0f s\n",
-						sum.Seeds, m.Seeds, len(sum.Failed), sum.Stats.Acked, sum.Stats.Failovers, time.Since(start).Seconds())
+						sum.Seeds, m.Seeds+m.Fresh, len(sum.Failed), sum.Stats.Acked, sum.Stats.Failovers, time.Since(start).Seconds())
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(sum.Failed, func(a, b Result) int { return int(a.Seed) - int(b.Seed) })
+	slices.SortFunc(sum.Failed, func(a, b Result) int { return cmp.Compare(a.Seed, b.Seed) })
 	sum.Took = time.Since(start)
 	return sum
 }
+
+// seed is the n-th of both ranges.
+func (m *Many) seed(n uint64) uint64 {
+	if n < m.Seeds {
+		return m.From + n
+	}
+	return m.FreshFrom + n - m.Seeds
+}
+
+// NewFrom is a first seed that most likely nobody has run: it is another one each
+// time, so who uses it prints it.
+func NewFrom() uint64 { return 10_000_000 + rand.Uint64N(1_000_000_000) }
 
 // Worlds are the kinds of worlds there are.
 func Worlds() []string {
@@ -152,3 +169,8 @@ func (s *Summary) String() string {
 
 // Replay is the command that shows a seed again.
 func Replay(seed uint64) string { return fmt.Sprintf("make sim SEED=%d", seed) }
+
+// ReplayRange is the command that runs a range again.
+func ReplayRange(from, seeds uint64) string {
+	return fmt.Sprintf("make sim SEEDS=%d FROM=%d", seeds, from)
+}

@@ -12,22 +12,64 @@ import (
 	"github.com/ordergrid/ordergrid/internal/race"
 )
 
-// shortSeeds is how many seeds the gate runs; `make sim` runs many more.
-const shortSeeds = 196 // every shape fourteen times
+// How many seeds the gate runs; `make sim` runs many more.
+const (
+	fixedSeeds = 140 // every shape ten times
+	freshSeeds = 56  // every shape four times
+)
 
+// freshFrom names the first seed of the part of the gate that is new each time, to
+// run that part again.
+const freshFrom = "ORDERGRID_SIM_FROM"
+
+// TestSeeds runs the part of the gate that is the same each time, so that a change
+// that breaks it is seen by whoever makes it.
 func TestSeeds(t *testing.T) {
-	m := Many{Seeds: shortSeeds, StopAfter: 3}
+	m := Many{Seeds: fixedSeeds, StopAfter: 3}
 	if testing.Short() || race.Enabled { // the detector makes a run ten times slower; a world has one goroutine, so a few seeds show that worlds share nothing
 		m.Seeds = 42
 	}
+	sum := runSeeds(t, m)
+	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 {
+		t.Errorf("nothing happened in %d seeds: %+v", sum.Seeds, sum.Stats)
+	}
+}
+
+// TestFreshSeeds runs the part of the gate that is new each time: seeds that passed
+// once pass again, and show nothing more.
+func TestFreshSeeds(t *testing.T) {
+	m := Many{From: NewFrom(), Seeds: freshSeeds, StopAfter: 3}
+	if s := os.Getenv(freshFrom); s != "" {
+		from, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%s is %q, allowed: a whole number from 0", freshFrom, s)
+		}
+		m.From = from
+	}
+	if testing.Short() || race.Enabled {
+		m.Seeds = uint64(len(shapes))
+	}
+	t.Logf("again with: %s", ReplayRange(m.From, m.Seeds))
+	runSeeds(t, m)
+}
+
+func runSeeds(t *testing.T, m Many) Summary {
 	sum := m.Run()
 	for _, r := range sum.Failed {
 		t.Errorf("seed %d (%s): %v\nreplay: %s", r.Seed, r.Profile, r.Violation, Replay(r.Seed))
 	}
-	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 {
-		t.Errorf("nothing happened in %d seeds: %+v", sum.Seeds, sum.Stats)
-	}
 	t.Logf("\n%s", sum.String())
+	return sum
+}
+
+// TestRanges: a seed of the second range is not mistaken for one of the first.
+func TestRanges(t *testing.T) {
+	m := Many{From: 5, Seeds: 2, FreshFrom: 1000, Fresh: 2}
+	for n, want := range []uint64{5, 6, 1000, 1001} {
+		if got := m.seed(uint64(n)); got != want {
+			t.Errorf("seed %d of the ranges is %d, want %d", n, got, want)
+		}
+	}
 }
 
 // TestPermanentSeeds runs the seeds that once found something.

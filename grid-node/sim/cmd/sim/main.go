@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,21 +21,22 @@ import (
 )
 
 type options struct {
-	seeds, from uint64
-	seed        uint64
-	quiet       bool
-	world       string
-	workers     int
-	stopAfter   int
-	html        string
-	mutant      string
+	seeds, fresh uint64
+	from         string
+	seed         uint64
+	quiet        bool
+	world        string
+	workers      int
+	stopAfter    int
+	html         string
+	mutant       string
 }
 
 func main() {
 	debug.SetGCPercent(400) // worlds are small and live for milliseconds
 	var o options
 	cmd := &cobra.Command{
-		Use:   "sim [--seeds n | --seed s]",
+		Use:   "sim [--seeds n [--from s|new] [--fresh n] | --seed s]",
 		Short: "Run partitions under simulated faults and check every invariant after every step",
 		Long: `Runs whole partitions (the protocol core of the node) in simulated worlds: a network,
 clocks, processes, an API server, a sink and clients that fail in every way. Every
@@ -53,7 +55,8 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&o.seeds, "seeds", 200, "run this many seeds")
-	f.Uint64Var(&o.from, "from", 0, "the first of them")
+	f.StringVar(&o.from, "from", "0", "the first of them; new: one that is another each time, and printed")
+	f.Uint64Var(&o.fresh, "fresh", 0, "and this many more, from a first one that is another each time, and printed")
 	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
 	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
 	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(sim.Worlds(), ", "))
@@ -106,7 +109,11 @@ func many(o *options) error {
 	if o.world != "" && !slices.Contains(sim.Worlds(), o.world) {
 		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(sim.Worlds(), ", "))
 	}
-	sum := sim.Many{From: o.from, Seeds: o.seeds, World: o.world, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}.Run()
+	m := sim.Many{Seeds: o.seeds, Fresh: o.fresh, World: o.world, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}
+	if err := ranges(o, &m); err != nil {
+		return err
+	}
+	sum := m.Run()
 	fmt.Print(sum.String())
 	for i := range sum.Failed {
 		report(&sum.Failed[i], o)
@@ -119,6 +126,25 @@ func many(o *options) error {
 		errs = append(errs, fmt.Errorf("faults that never happened in %d seeds, so that nothing is shown about them: %q", sum.Seeds, missing))
 	}
 	return errors.Join(errs...)
+}
+
+// ranges sets where the seeds begin, and says so where that is another each time.
+func ranges(o *options, m *sim.Many) error {
+	if o.from == "new" {
+		m.From = sim.NewFrom()
+		fmt.Printf("new seeds, again with: %s\n", sim.ReplayRange(m.From, m.Seeds))
+	} else {
+		from, err := strconv.ParseUint(o.from, 10, 64)
+		if err != nil {
+			return fmt.Errorf("--from is %q, allowed: a whole number from 0, or new", o.from)
+		}
+		m.From = from
+	}
+	if m.Fresh > 0 {
+		m.FreshFrom = sim.NewFrom()
+		fmt.Printf("of these %d new seeds, again with: %s\n", m.Fresh, sim.ReplayRange(m.FreshFrom, m.Fresh))
+	}
+	return nil
 }
 
 // report tells of a failed seed.
