@@ -88,21 +88,16 @@ func (c *Client) dropCaller(k *caller) {
 // call sends one request to addr and hands the answer to decode. encode appends
 // the request frame.
 func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint64) []byte, decode func(frame []byte) error) error {
-	return c.callSince(ctx, wire.MinVersion, addr, encode, decode)
-}
-
-// callSince is call of a request that older nodes do not know.
-func (c *Client) callSince(ctx context.Context, version uint16, addr string, encode func([]byte, uint64) []byte, decode func(frame []byte) error) error {
 	k, err := c.callerOf(ctx, addr)
 	if err != nil {
 		return err
 	}
-	frame, err := k.roundTrip(ctx, version, encode)
+	frame, err := k.roundTrip(ctx, encode)
 	if errors.Is(err, errLost) {
 		// Most likely it had been lost for long, and nobody had looked.
 		c.dropCaller(k)
 		if k, err = c.callerOf(ctx, addr); err == nil {
-			frame, err = k.roundTrip(ctx, version, encode)
+			frame, err = k.roundTrip(ctx, encode)
 		}
 	}
 	if err != nil {
@@ -117,7 +112,7 @@ func (c *Client) callSince(ctx context.Context, version uint16, addr string, enc
 	return nil
 }
 
-func (k *caller) roundTrip(ctx context.Context, version uint16, encode func([]byte, uint64) []byte) ([]byte, error) {
+func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []byte) ([]byte, error) {
 	now := nanotime()
 	until := k.client.deadline(ctx, now)
 	k.p.mu.Lock()
@@ -125,9 +120,6 @@ func (k *caller) roundTrip(ctx context.Context, version uint16, encode func([]by
 	c := k.p.conn
 	if c == nil {
 		return nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
-	}
-	if c.version < version { // such a node would close the connection, and with it what others ask
-		return nil, fmt.Errorf("%s: %w: it speaks version %d of the protocol, and this takes version %d: ask again after the node was updated", k.addr, ErrUnsupported, c.version, version)
 	}
 	if len(k.calls) >= maxCalls {
 		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)

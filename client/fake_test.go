@@ -225,7 +225,7 @@ func (c *fakeConn) handle(frame []byte) {
 func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 	switch wire.FrameType(frame) {
 	case wire.TypeHello:
-		return wire.AppendWelcome(nil, &wire.Welcome{Version: 1, MaxFrame: wire.MaxFrame, Window: g.window, Grid: []byte("fake"), Member: []byte(c.node.name)})
+		return wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: g.window, Grid: []byte("fake"), Member: []byte(c.node.name)})
 	case wire.TypeTableRequest:
 		var m wire.Request
 		wire.DecodeRequest(frame, wire.TypeTableRequest, &m)

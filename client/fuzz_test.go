@@ -85,7 +85,7 @@ func FuzzSessionBytes(f *testing.F) {
 
 // FuzzHandshake plays arbitrary bytes as everything a node ever says.
 func FuzzHandshake(f *testing.F) {
-	welcome := wire.AppendWelcome(nil, &wire.Welcome{Version: 1, MaxFrame: 1 << 20, Window: 8, Grid: []byte("g"), Member: []byte("m/1")})
+	welcome := wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: 1 << 20, Window: 8, Grid: []byte("g"), Member: []byte("m/1")})
 	f.Add(append(append([]byte(nil), welcome...), wire.AppendSessionOpened(nil, 0, &wire.SessionOpened{ReqID: 1, Slot: 1, Window: 8})...))
 	f.Add(append(append([]byte(nil), welcome...), wire.AppendTable(nil, &wire.Table{ReqID: 1, NShards: 1})...))
 	f.Add([]byte("SSH-2.0-OpenSSH_9.2\r\n"))

@@ -59,7 +59,7 @@ func TestDialHostileServer(t *testing.T) {
 		"closes":           {func(*fakeConn, []byte) []byte { return nil }, "EOF"},
 		"empty welcome":    {raw("\x08\x00\x00\x00\x02\x00\x00\x00"), "Welcome: length is 8"},
 		"version 99":       {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), fmt.Sprintf("version is 99, allowed: %d..%d", wire.MinVersion, wire.Version)},
-		"another grid":     {welcome(wire.Welcome{Version: 1, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
+		"another grid":     {welcome(wire.Welcome{Version: wire.Version, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
 		"goaway":           {raw(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayLimit, Text: []byte("too many connections")}))), "too many connections"},
 		"a peer's frame":   {raw("\x08\x00\x00\x00\x40\x00\x00\x00"), "Welcome"},
 		"table, no shards": {table(wire.Table{}), "nShards is 0, allowed: 1..4096"},

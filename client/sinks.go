@@ -26,8 +26,7 @@ type SinkFile struct {
 
 // SinkFiles lists the files of the node at address, the data port of a member of
 // the partition: those set aside by age, then the one that is written to.
-// ErrSinkUnreadable: the node has no file sink. ErrUnsupported: it is of a release
-// that does not show its files.
+// ErrSinkUnreadable: the node has no file sink.
 func (c *Client) SinkFiles(ctx context.Context, partition wire.PartitionID, address string) ([]SinkFile, error) {
 	var m wire.SinkFiles
 	err := c.askSink(ctx, address, func(dst []byte, reqID uint64) []byte {
@@ -49,7 +48,7 @@ func (c *Client) SinkFiles(ctx context.Context, partition wire.PartitionID, addr
 // askSink asks again while the node has too many such requests.
 func (c *Client) askSink(ctx context.Context, address string, encode func([]byte, uint64) []byte, decode func([]byte) error) error {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		err := c.callSince(ctx, wire.VersionSinks, address, encode, decode)
+		err := c.call(ctx, address, encode, decode)
 		if !errors.Is(err, ErrOverloaded) {
 			return err
 		}

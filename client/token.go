@@ -43,12 +43,8 @@ func (c *Config) token() ([]byte, error) {
 	return []byte(token), nil
 }
 
-// authenticate proves by a token who the client is. A node of a version without
-// tokens asks nobody who he is.
+// authenticate proves by a token who the client is.
 func (c *Client) authenticate(ctx context.Context, k *conn, until int64) error {
-	if !wire.Speaks(k.version, wire.TypeAuthenticate) {
-		return nil
-	}
 	token, err := c.cfg.token()
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/history"
 )
 
-// lastOfBefore is the last commit whose programs spoke version 1 only.
-const lastOfBefore = "ee32abf"
+// lastOfBefore is the last commit whose programs spoke version 2 at most.
+const lastOfBefore = "23e3e15"
 
 // historyEnv asks for the real programs of that commit, too: a build of another
 // checkout takes a minute.

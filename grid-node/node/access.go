@@ -58,7 +58,7 @@ func (n *Node) admit(l *link) error {
 	} else {
 		l.who = n.identityOf(l.conn.Chain())
 		l.may = n.cfg.Access.Rules.Rules().Of(l.who)
-		if l.may == 0 && (n.cfg.Access.Tokens == nil || !wire.Speaks(l.version, wire.TypeAuthenticate)) {
+		if l.may == 0 && n.cfg.Access.Tokens == nil {
 			return n.turnAway(l)
 		}
 		if l.may != 0 {
@@ -137,10 +137,6 @@ func (n *Node) refused(l *link, why metrics.Refusal, text string) {
 // authenticate begins to look at a token. It must never be in an error or a log.
 func (n *Node) authenticate(l *link, frame []byte) error {
 	var m wire.Authenticate
-	if !wire.Speaks(l.version, wire.TypeAuthenticate) {
-		n.counters.BadFrames++
-		return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type Authenticate, which version %d of the protocol does not have", l.version))
-	}
 	if err := wire.DecodeAuthenticate(frame, &m); err != nil {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())

@@ -372,7 +372,7 @@ func TestReviewsDoNotHoldTheLoop(t *testing.T) {
 	d.api.mu.Lock() // every review hangs
 	r := dialRaw(t, d.addrs[0])
 	r.Conn = tls.Client(r.Conn, &tls.Config{RootCAs: d.roots(), ServerName: "127.0.0.1"})
-	_, _ = r.Write(helloOf(wire.Version))
+	_, _ = r.Write(asksToCome())
 	_, _ = r.Write(wire.AppendAuthenticate(nil, &wire.Authenticate{ReqID: 7, Token: []byte(token("gateway", time.Hour))}))
 	if f := r.next(); wire.FrameType(f) != wire.TypeWelcome {
 		t.Fatalf("%x", f)
@@ -385,8 +385,8 @@ func TestReviewsDoNotHoldTheLoop(t *testing.T) {
 	}
 }
 
-func helloOf(version uint16) []byte {
-	return wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: version, Role: wire.RoleClient, Grid: []byte("g"), Member: []byte("raw")})
+func asksToCome() []byte {
+	return wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient, Grid: []byte("g"), Member: []byte("raw")})
 }
 
 // Frames of a client that has proved nothing yet.
@@ -395,24 +395,23 @@ func TestHostileProofs(t *testing.T) {
 	good := wire.AppendAuthenticate(nil, &wire.Authenticate{ReqID: 1, Token: []byte(token("gateway", time.Hour))})
 	forged := wire.AppendAuthenticate(nil, &wire.Authenticate{ReqID: 1, Token: []byte(token("forged", time.Hour))})
 	submit := wire.AppendSubmit(nil, 0, &wire.Submit{Epoch: 1, ClientSeq: 1, Payload: fix("x")})
-	now := helloOf(wire.Version)
+	now := asksToCome()
 	join := func(b ...[]byte) []byte { return bytes.Join(b, nil) }
 	for name, c := range map[string]struct {
 		send []byte
 		code uint16
 		want string
 	}{
-		"Submit without a proof":         {join(now, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"TableRequest without a proof":   {join(now, wire.AppendRequest(nil, wire.TypeTableRequest, &wire.Request{ReqID: 1})), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"Submit right behind the token":  {join(now, good, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"nothing more":                   {now, wire.GoawayUnauthenticated, "asks clients who they are"},
-		"version 1, which has no tokens": {helloOf(1), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"forged token":                   {join(now, forged), wire.GoawayUnauthenticated, "does not know it"},
-		"two tokens at once":             {join(now, good, good), wire.GoawayProtocol, "second Authenticate before the answer"},
-		"empty token":                    {join(now, header(20, byte(wire.TypeAuthenticate)), make([]byte, 12)), wire.GoawayProtocol, "tokenLen is 0"},
-		"a token's length that lies":     {join(now, header(24, byte(wire.TypeAuthenticate)), make([]byte, 8), []byte{200, 0, 0, 0}, []byte("abcd")), wire.GoawayProtocol, "tokenLen is 200"},
-		"a frame too long for a token":   {join(now, header(1<<20, byte(wire.TypeAuthenticate))), wire.GoawayProtocol, "allowed: at most 16404"},
-		"a Hello again":                  {join(now, now), wire.GoawayUnauthenticated, "asks clients who they are"},
+		"Submit without a proof":        {join(now, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
+		"TableRequest without a proof":  {join(now, wire.AppendRequest(nil, wire.TypeTableRequest, &wire.Request{ReqID: 1})), wire.GoawayUnauthenticated, "asks clients who they are"},
+		"Submit right behind the token": {join(now, good, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
+		"nothing more":                  {now, wire.GoawayUnauthenticated, "asks clients who they are"},
+		"forged token":                  {join(now, forged), wire.GoawayUnauthenticated, "does not know it"},
+		"two tokens at once":            {join(now, good, good), wire.GoawayProtocol, "second Authenticate before the answer"},
+		"empty token":                   {join(now, header(20, byte(wire.TypeAuthenticate)), make([]byte, 12)), wire.GoawayProtocol, "tokenLen is 0"},
+		"a token's length that lies":    {join(now, header(24, byte(wire.TypeAuthenticate)), make([]byte, 8), []byte{200, 0, 0, 0}, []byte("abcd")), wire.GoawayProtocol, "tokenLen is 200"},
+		"a frame too long for a token":  {join(now, header(1<<20, byte(wire.TypeAuthenticate))), wire.GoawayProtocol, "allowed: at most 16404"},
+		"a Hello again":                 {join(now, now), wire.GoawayUnauthenticated, "asks clients who they are"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := dialRaw(t, d.addrs[0])

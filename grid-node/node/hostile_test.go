@@ -74,7 +74,7 @@ func (r *raw) last() *wire.Goaway {
 }
 
 func hello(role wire.Role, boot uint64, member, address string) []byte {
-	return wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: 1, Role: role, BootID: boot,
+	return wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.MinVersion, Role: role, BootID: boot,
 		Grid: []byte("g"), Member: []byte(member), Address: []byte(address)})
 }
 
@@ -110,7 +110,7 @@ func TestHostileFrames(t *testing.T) {
 		"wrong magic":                      {bad(asClient, 8, 'X'), "magic"},
 		"future version only":              {wire.AppendHello(nil, &wire.Hello{MinVersion: 9, MaxVersion: 12, Role: wire.RoleClient, Grid: []byte("g")}), fmt.Sprintf("versions 9..12, this node speaks %d..%d", wire.MinVersion, wire.Version)},
 		"unknown role":                     {bad(asClient, 16, 77), "role is 77"},
-		"another grid":                     {wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: 1, Role: wire.RoleClient, Grid: []byte("other")}), `grid is "other", this node serves "g"`},
+		"another grid":                     {wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.MinVersion, Role: wire.RoleClient, Grid: []byte("other")}), `grid is "other", this node serves "g"`},
 		"Hello with a lying length":        {bad(asClient, 28, 200), "gridLen"},
 		"peer without a member id":         {hello(wire.RolePeer, 5, "nobody", "127.0.0.1:1"), "allowed: a member id"},
 		"peer with another boot id":        {hello(wire.RolePeer, 5, "g-s0-9/0000000000000bad", "127.0.0.1:1"), "allowed: a member id with that boot id"},
@@ -287,7 +287,7 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 func TestStrangePeer(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	r := dialRaw(t, g.addrs[0])
-	_, _ = r.Write(wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: 1, Role: wire.RolePeer, BootID: 0xbad,
+	_, _ = r.Write(wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.MinVersion, Role: wire.RolePeer, BootID: 0xbad,
 		Grid: []byte("other"), Member: []byte("x-0/0000000000000bad"), Address: []byte("127.0.0.1:9")}))
 	if m := r.last(); m == nil || m.Code != wire.GoawayGrid {
 		t.Fatalf("got %+v", m)

@@ -30,10 +30,6 @@ type sinkRequest struct {
 
 // askSink queues a client's request, or refuses it.
 func (n *Node) askSink(l *link, t wire.Type, frame []byte) error {
-	if !wire.Speaks(l.version, t) {
-		n.counters.BadFrames++
-		return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, which version %d of the protocol does not have", t, l.version))
-	}
 	p := n.partition(wire.FramePartition(frame))
 	if p == nil {
 		return n.notHere(l, t, frame)

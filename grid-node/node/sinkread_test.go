@@ -136,27 +136,6 @@ func TestSinkNamesOfStrangers(t *testing.T) {
 	submit(t, c, "y", 1)
 }
 
-// version is hello of a client that speaks so far.
-func version(newest uint16) []byte {
-	return wire.AppendHello(nil, &wire.Hello{MinVersion: 1, MaxVersion: newest, Role: wire.RoleClient, Grid: []byte("g"), Member: []byte("t")})
-}
-
-// Requests of version 2 are none on a connection of version 1.
-func TestSinkRequestsHaveAVersion(t *testing.T) {
-	g := newGrid(t, 1, 1).up()
-	r := dialRaw(t, g.addrs[0])
-	if _, err := r.Write(wire.AppendRequestOn(version(1), wire.TypeListSinks, 0, &wire.Request{ReqID: 1})); err != nil {
-		t.Fatal(err)
-	}
-	var w wire.Welcome
-	if err := wire.DecodeWelcome(r.next(), &w); err != nil || w.Version != 1 {
-		t.Fatalf("%+v, %v", w, err)
-	}
-	if m := r.last(); m == nil || m.Code != wire.GoawayRole || !strings.Contains(string(m.Text), "version 1") {
-		t.Fatalf("got %+v, want Goaway %d", m, wire.GoawayRole)
-	}
-}
-
 // Who asks for more than is read gets refusals, and nobody else notices.
 func TestTooManySinkRequests(t *testing.T) {
 	g := newGrid(t, 1, 1)
@@ -164,7 +143,7 @@ func TestTooManySinkRequests(t *testing.T) {
 	g.up()
 	r := dialRaw(t, g.addrs[0])
 	const asked = 400
-	b := version(wire.Version)
+	b := hello(wire.RoleClient, 0, "t", "")
 	missing, _ := wire.MakePartitionID(0, 5)
 	b = wire.AppendReadSink(b, missing, &wire.ReadSink{ReqID: 1})
 	for i := range asked {

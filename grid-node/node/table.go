@@ -15,10 +15,7 @@ func (n *Node) answerTable(l *link, frame []byte) error {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Seeds: n.seeds()}
-	if l.version >= wire.VersionLayout {
-		t.Layout = n.layout
-	}
+	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Seeds: n.seeds(), Layout: n.layout}
 	for _, p := range n.parts {
 		t.Parts = append(t.Parts, p.tablePart())
 	}

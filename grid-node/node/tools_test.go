@@ -65,7 +65,7 @@ func TestNobodyElseHasTheToolsConnections(t *testing.T) {
 			t.Cleanup(func() { _ = c.NetConn().Close() })
 			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
 			r := &raw{Conn: c, t: t}
-			if _, err := r.Write(helloOf(wire.Version)); err != nil {
+			if _, err := r.Write(asksToCome()); err != nil {
 				t.Fatal(err)
 			}
 			if frame := r.next(); n == 2 {

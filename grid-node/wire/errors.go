@@ -47,8 +47,8 @@ const (
 	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node.
 	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
 	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
-	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it. Since version 2.
-	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final. Since version 2.
+	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it.
+	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final.
 	CodePartitionClosed    Code = 16 // the partition takes no new session and no new order: its shard is being removed. Final here; send it to another partition.
 )
 

@@ -7,7 +7,7 @@ var le = binary.LittleEndian
 // Type is the kind of a frame.
 type Type uint8
 
-// Frame types. Those of the sinks and of tokens are of version 2, all others of version 1.
+// Frame types.
 const (
 	TypeHello         Type = 0x01
 	TypeWelcome       Type = 0x02

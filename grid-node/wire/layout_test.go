@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTableLayout: a table has a layout or has none, as one of version 1; what cannot be right is refused.
+// TestTableLayout: a table has a layout or has none yet; what cannot be right is refused.
 func TestTableLayout(t *testing.T) {
 	member := TableMember{Address: []byte("10.0.0.1:7400"), Member: []byte("g-s0-0/00000000000000a1")}
 	for _, test := range []struct {

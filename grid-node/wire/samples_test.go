@@ -96,7 +96,7 @@ func samples() map[Type]any {
 	member := TableMember{Address: []byte("10.0.0.1:7400"), Member: []byte("g-s0-0/00000000000000a1")}
 	other := TableMember{Address: []byte("10.0.0.2:7400"), Member: []byte("g-s0-1/00000000000000b2")}
 	return map[Type]any{
-		TypeHello:           &Hello{MinVersion: 1, MaxVersion: 2, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: member.Member, Address: member.Address},
+		TypeHello:           &Hello{MinVersion: 2, MaxVersion: 3, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: member.Member, Address: member.Address},
 		TypeWelcome:         &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: member.Member},
 		TypeGoaway:          &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")},
 		TypeAuthenticate:    &Authenticate{ReqID: 8, Token: []byte("eyJhbGciOi.eyJhdWQiOl.c2lnbmF0dX")},

@@ -14,7 +14,7 @@ type Table struct {
 	NShards uint16
 	Seeds   [][]byte // "host:port", one per other shard
 	Parts   []TablePart
-	Layout  Layout // since version 2; zero: the node knows of none
+	Layout  Layout // zero: the node knows of none
 }
 
 // Layout is which shards of a grid take orders. It changes while clients are
@@ -148,7 +148,7 @@ func DecodeTable(f []byte, m *Table) error {
 	return done(b, TypeTable)
 }
 
-// cutLayout takes what a node of version 1 does not send.
+// cutLayout takes what is left out while no record has said it.
 func cutLayout(b []byte) (l Layout, rest []byte, err error) {
 	if len(b) != tableLayoutSize {
 		return l, b, nil

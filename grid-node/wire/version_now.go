@@ -3,4 +3,4 @@
 package wire
 
 // Version is the newest protocol version this package speaks.
-const Version = 2
+const Version = 3

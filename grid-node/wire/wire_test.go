@@ -200,7 +200,7 @@ func TestCodecsDoNotAllocate(t *testing.T) {
 }
 
 func TestNegotiate(t *testing.T) {
-	for _, c := range []struct{ lo, hi, want uint16 }{{1, 1, 1}, {1, 2, Version}, {0, 1, 1}, {1, 9, Version}, {Version, Version + 1, Version}, {Version + 1, 9, 0}, {0, 0, 0}} {
+	for _, c := range []struct{ lo, hi, want uint16 }{{2, 2, 2}, {1, 3, Version}, {0, 2, 2}, {1, 9, Version}, {0, 1, 0}, {1, 1, 0}, {Version, Version + 1, Version}, {Version + 1, 9, 0}, {0, 0, 0}} {
 		if got := Negotiate(&Hello{MinVersion: c.lo, MaxVersion: c.hi}); got != c.want {
 			t.Errorf("%d..%d: %d, want %d", c.lo, c.hi, got, c.want)
 		}
