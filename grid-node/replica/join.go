@@ -67,6 +67,9 @@ func (r *Replica) join(frame []byte) error {
 	return nil
 }
 
+// register takes a learner in, or says why not. A record that is put right goes through
+// epochs that this primary has been in, of another lineage perhaps: who knows only those
+// is not taken in, because all that a frame says of its configuration is the epoch.
 func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	if slices.Contains(r.primary.released[:], member.Boot) { // an old request, come late, or its answer was lost
 		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was let go")
@@ -75,6 +78,10 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	known := r.peer(member.Boot)
 	if known != nil && known.inSync {
 		known.tellConfig = true // it was admitted and has not heard
+		return
+	}
+	if r.prop.purpose == purposeReassert && !mutant(mutClimbTakesLearners) {
+		r.joinReplyTo(member, wire.JoinBusy, 0, "the record went back in time and is being put right")
 		return
 	}
 	base, _ := r.store.Base()

@@ -42,5 +42,6 @@ const (
 	mutSurplusMiscounted
 	mutClosedTakesOrders
 	mutLateWatchOpens
+	mutClimbTakesLearners
 	mutants
 )

@@ -53,6 +53,7 @@ var mutantList = [mutants]Mutant{
 	mutSurplusMiscounted:      {"surplus-miscounted", "a member is let go although there are not more copies than wanted"},
 	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
 	mutLateWatchOpens:         {"late-watch-opens", "a replica that has heard that the partition is closed goes back to an earlier decision that comes late"},
+	mutClimbTakesLearners:     {"climb-takes-learners", "a primary that puts the record right takes learners in, who know another configuration by its epoch"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 }
 

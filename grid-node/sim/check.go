@@ -65,6 +65,17 @@ type sessionOpen struct {
 	generation uint32
 }
 
+// shown is what a process of a lineage may show as committed. A member hears of the lineage before its first primary does,
+// when that put the record right; until then all it has committed is of the lineage before, which goes on in this one.
+func (w *world) shown(lineage uint64) *timeline {
+	t := w.timeline(lineage)
+	for lineage > 1 && !t.begun {
+		lineage--
+		t = w.timeline(lineage)
+	}
+	return t
+}
+
 type appliedKey struct {
 	slot, generation uint32
 	clientSeq        uint64

@@ -93,7 +93,7 @@ func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
 	if m.Status != wire.GetFound {
 		return
 	}
-	t, seq := w.timeline(lineage), order.Seq(m.Entry)
+	t, seq := w.shown(lineage), order.Seq(m.Entry)
 	if seq > uint64(len(t.hashes)) || t.hashes[seq-1] != order.Hash(m.Entry) {
 		w.violation("I2", "%s shows entry %d to a reader; the committed log has %d entries and not this one", p.name, seq, len(t.hashes))
 	}
@@ -101,7 +101,7 @@ func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
 
 // checkI8: a subscriber sees the committed log without gaps, whoever serves it.
 func (w *world) checkI8(s *subscriber, e *order.Entry, entry []byte, lineage uint64) bool {
-	t := w.timeline(lineage)
+	t := w.shown(lineage)
 	switch {
 	case e.Seq != s.next:
 		w.violation("I8", "a subscriber wants entry %d and gets %d", s.next, e.Seq)

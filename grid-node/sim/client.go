@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -20,7 +21,7 @@ type client struct {
 	attempt  uint64          // of opening it: one more for every connection
 	highest  uint64          // clientSeq with an answer
 	given    map[uint64]bool // clientSeqs given up after a refusal
-	fill     uint64          // one of those that a new primary does not know of, 0 for none
+	fill     []uint64        // those that a new primary does not know of
 	opened   bool            // over this connection
 	askedAt  int64           // when the session was last asked for
 	asked    int             // in vain, in a row
@@ -80,7 +81,7 @@ func (c *client) newSession() {
 	c.sessions++
 	c.session = [2]uint64{uint64(c.id + 1), c.sessions}
 	c.opened, c.next, c.open = false, 1, nil
-	c.slot, c.gen, c.attempt, c.highest, c.fill = 0, 0, 0, 0, 0
+	c.slot, c.gen, c.attempt, c.highest, c.fill = 0, 0, 0, 0, nil
 	c.given = map[uint64]bool{}
 	c.moving, c.last, c.again = false, nil, map[uint64]answered{}
 }
@@ -98,9 +99,11 @@ func (c *client) act() {
 	}
 	n := w.rng.IntN(100)
 	switch {
-	case c.fill != 0: // an empty frame uses the number up
-		c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: c.fill}))
-		c.fill = 0
+	case len(c.fill) > 0: // an empty frame uses a number up
+		for _, n := range c.fill {
+			c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: n}))
+		}
+		c.fill = nil
 	case c.mode == clientFinishing:
 		c.repeat()
 	case c.moving && w.rng.IntN(4) == 0:
@@ -290,8 +293,10 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 		if r := c.find(m.RequestID); r != nil {
 			r.conn = nil // again, after the ones before it
 		}
-		if c.given[m.Detail] {
-			c.fill = m.Detail
+		for n := m.Detail; c.given[n] && n < m.RequestID; n++ { // all of them: one at a time a row of refusals would hold up what follows
+			if !slices.Contains(c.fill, n) {
+				c.fill = append(c.fill, n)
+			}
 		}
 	case wire.CodeDuplicateClOrdID:
 		if r := c.take(m.RequestID); r != nil {

@@ -33,6 +33,7 @@ const (
 	faultLateWatch
 	faultTouch
 	faultRewind
+	faultClimbMet
 	faultSinkCrash
 	faultClientLost
 	faultClientStalled
@@ -56,7 +57,7 @@ var faultNames = [faultKinds]string{
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
-	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound",
+	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultClimbMet: "processes that came while a record was put right",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultResize: "copies added or given up",

@@ -58,6 +58,14 @@ func (w *world) makeRewind() {
 		return
 	}
 	old := a.history[len(a.history)-1-w.rng.IntN(min(3, len(a.history)-1))]
+	if w.rng.IntN(2) == 0 {
+		for i := len(a.history) - 1; i >= 0; i-- { // of before its primary was a member: to put that right takes another lineage
+			if h := a.history[i]; h.Epoch > 0 && !h.Has(a.rec.Primary.Boot) && h.Lineage == a.rec.Lineage {
+				old = h
+				break
+			}
+		}
+	}
 	if old.Epoch == 0 || old.Epoch == a.rec.Epoch || !w.allKnow(a.rec.Epoch) || len(a.puts) > 0 {
 		return
 	}
@@ -91,6 +99,9 @@ func (a *apiServer) putRight() {
 		a.w.logf("api: a person says that %s is the true configuration", a.w.configText(&a.lost))
 		a.rewound, a.regressed = false, true
 		a.touch(func(c *replica.Config) { c.ReassertChangeID = a.lost.ChangeID })
+		if !a.w.healing && a.w.rng.IntN(2) == 0 {
+			a.meetClimb(p)
+		}
 		return
 	}
 	a.rewound, a.regressed = false, true
@@ -101,9 +112,26 @@ func (a *apiServer) putRight() {
 	a.notify()
 }
 
+// meetClimb brings processes into being that know nothing but the record, while it goes through epochs that its primary
+// has been in before; the primary hears of each of them late.
+func (a *apiServer) meetClimb(primary *process) {
+	w := a.w
+	w.faults.hit(faultClimbMet)
+	a.lateWord = w.between(20*millisecond, 200*millisecond)
+	w.until(200*millisecond, 800*millisecond, func() { a.lateWord = 0 })
+	for _, pod := range w.pods {
+		if p := pod.proc; p != nil && p != primary && w.mayEnd(p) {
+			p.crash(true)
+		}
+		if pod.proc == nil {
+			w.after(w.between(0, 20*millisecond), func() { w.restart(pod) })
+		}
+	}
+}
+
 // heal makes the API server well.
 func (a *apiServer) heal() {
-	a.mode, a.slow, a.lag = apiOK, 0, 0
+	a.mode, a.slow, a.lag, a.lateWord = apiOK, 0, 0, 0
 	a.putRight()
 	for _, p := range a.w.pods {
 		a.silent[p], a.cut[p] = false, false

@@ -264,7 +264,7 @@ func (p *process) leave(now bool) {
 	if now {
 		ev.Kind = replica.EventStop
 	}
-	p.leaving, p.stopping = true, now
+	p.leaving, p.stopping = true, p.stopping || now // who was told to stop is not told to stay by a later word
 	p.deliver(func() { p.step(&ev) })
 }
 
