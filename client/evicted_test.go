@@ -1,0 +1,102 @@
+package client
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// sentTwice makes a grid that applies the first copy of an order without an answer and
+// breaks the connection; second is what the node does with the next copy.
+func sentTwice(t *testing.T, second func(g *fakeGrid, c *fakeConn, m *wire.Submit) (handled bool)) (*fakeGrid, error) {
+	g := newFakeGrid(t, 1)
+	s := openTest(t, g.dial(t))
+	var n atomic.Int64
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		if wire.FrameType(frame) != wire.TypeSubmit {
+			return false
+		}
+		var m wire.Submit
+		wire.DecodeSubmit(frame, &m)
+		switch n.Add(1) {
+		case 1:
+			c.apply(frame)
+			c.Close()
+			return true
+		case 2:
+			return second(g, c, &m)
+		}
+		return false
+	})
+	_, err := s.Submit(t.Context(), testOrder(1))
+	return g, err
+}
+
+func checkUnknownOnce(t *testing.T, g *fakeGrid, err error) {
+	t.Helper()
+	checkOnce(t, g, 1)
+	if FateOf(err) != FateUnknown || !errors.Is(err, ErrSessionEvicted) {
+		t.Fatalf("fate %v, error %v, want unknown because the session was evicted", FateOf(err), err)
+	}
+}
+
+// The session is evicted between the OpenSession that found it and the second copy. That
+// copy was not applied, but nobody can tell of the first: it must not go out anew.
+func TestSessionUnknownToAnOrderSentBefore(t *testing.T) {
+	g, err := sentTwice(t, func(g *fakeGrid, c *fakeConn, m *wire.Submit) bool {
+		g.evictAll()
+		return false
+	})
+	checkUnknownOnce(t, g, err)
+}
+
+// The second copy is refused because the session is open elsewhere, which says nothing
+// of the first; then the session is evicted.
+func TestSessionMovedThenEvictedWithAnOrderSentBefore(t *testing.T) {
+	g, err := sentTwice(t, func(g *fakeGrid, c *fakeConn, m *wire.Submit) bool {
+		c.refuse(m, wire.CodeSessionMoved)
+		g.evictAll()
+		return true
+	})
+	checkUnknownOnce(t, g, err)
+}
+
+// A partition that is being closed has forgotten the session when it is opened again:
+// what was sent there may have been applied, and must not go to another partition.
+func TestClosedPartitionThatForgotTheSessionOfAnOrderSentBefore(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	g.beside = newFakeGrid(t, 1)
+	g.beside.part = wire.PartitionID(1 << 4)
+	s := openTest(t, g.dial(t))
+	var closed atomic.Bool
+	g.primary.setHook(func(c *fakeConn, frame []byte) bool {
+		switch wire.FrameType(frame) {
+		case wire.TypeSubmit:
+			c.apply(frame)
+			g.evictAll()
+			closed.Store(true)
+			g.mu.Lock()
+			g.layout = wire.Layout{Revision: 2, Shards: 2, Open: 2}
+			g.mu.Unlock()
+			c.Close()
+			return true
+		case wire.TypeOpenSession:
+			if !closed.Load() {
+				return false
+			}
+			var m wire.OpenSession
+			wire.DecodeOpenSession(frame, &m)
+			c.Write(wire.AppendReject(nil, g.part, &wire.Reject{ //nolint:errcheck // the client may be gone
+				RequestID: m.ReqID, Code: wire.CodePartitionClosed, ForType: wire.TypeOpenSession, Detail: 3, Text: []byte("closed")}))
+			return true
+		}
+		return false
+	})
+	_, err := s.Submit(t.Context(), testOrder(1))
+	checkUnknownOnce(t, g, err)
+	if n := len(g.beside.accepted()); n != 0 {
+		t.Fatalf("the other partition has %d orders, want none", n)
+	}
+}
