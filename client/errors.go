@@ -69,8 +69,10 @@ var codeErrors = map[wire.Code]error{
 	wire.CodePartitionClosed: ErrPartitionClosed,
 }
 
-// RejectError is a refusal: the order was not accepted and took no sequence
-// number. errors.Is matches it with the Err value of its code.
+// RejectError is a refusal. Returned by a Submit method it says that the order was
+// not accepted and took no sequence number; as the cause of an UnknownOutcomeError,
+// that a copy was refused by a node that had not looked whether an earlier one was
+// accepted. errors.Is matches it with the Err value of its code.
 type RejectError struct {
 	Partition wire.PartitionID
 	Code      wire.Code
@@ -169,7 +171,7 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("%s: outcome unknown after %s: order %d of the session was sent but not answered (%v); it may or may not have been accepted, ask GetByClOrdID before submitting it again",
+	return fmt.Sprintf("%s: outcome unknown after %s: order %d of the session was sent and its fate was not answered (%v); it may or may not have been accepted, ask GetByClOrdID before submitting it again",
 		e.Partition, e.Waited.Round(time.Microsecond), e.ClientSeq, e.Cause)
 }
 

@@ -99,7 +99,7 @@ func (c *Client) submitRouted(ctx context.Context, fix []byte) (Receipt, error) 
 			return Receipt{}, err
 		}
 		r, err := c.SubmitTo(ctx, p, fix)
-		if err == nil || !errors.Is(err, ErrPartitionClosed) || nanotime() >= until || !back.wait(ctx.Done(), c.cfg.RetryMax) {
+		if err == nil || FateOf(err) != FateRefused || !errors.Is(err, ErrPartitionClosed) || nanotime() >= until || !back.wait(ctx.Done(), c.cfg.RetryMax) {
 			return r, err
 		}
 	}
@@ -145,7 +145,7 @@ func (s *Session) rerouteAll() {
 func (s *Session) beginAnew() {
 	s.id, s.opened, s.evicting, s.moving = randomID(), false, false, false
 	s.epoch, s.followed, s.attempt, s.expected, s.member = 0, 0, 0, 0, ""
-	s.fillFrom, s.fillTo = 0, 0
+	s.empties = empties{}
 }
 
 // moveTo makes it a new session of a partition that takes orders. What was not

@@ -272,10 +272,10 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.stats.Evictions++
 		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.at().String(), "peer", c.addr, "unanswered", s.win.inFlight())
 	}
-	s.fillFrom, s.fillTo = s.win.head, s.win.head
+	s.empties = empties{}
+	first := s.win.head
 	if s.opened && !forgotten {
-		s.fillFrom = s.firstNumber(m)
-		if s.fillTo-s.fillFrom > maxFill {
+		if first = s.firstNumber(m); s.win.head-first > maxFill {
 			s.startOver(c, m)
 			return
 		}
@@ -283,6 +283,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.expected = 0
 	if forgotten || !s.opened {
 		s.renumber(m.LastClientSeq)
+		first = s.win.head
 	}
 	s.slot, s.gen, s.epoch, s.opened, s.evicting = m.Slot, m.Generation, m.Epoch, true, false
 	s.client.sawEpoch(s.at(), m.Epoch)
@@ -294,8 +295,8 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.stats.Connects++
 	s.p.conn = c
 	s.lastOK = nanotime()
-	for seq := s.fillFrom; seq < s.fillTo; seq++ {
-		c.out = wire.AppendSubmit(c.out, s.at(), &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
+	for seq := first; seq < s.win.head; seq++ {
+		s.encodeEmpty(c, seq)
 	}
 	for seq := s.win.head; seq < s.win.next; seq++ {
 		s.encode(c, seq)

@@ -30,8 +30,7 @@ type Session struct {
 
 	win        window
 	slot, gen  uint32
-	fillFrom   uint64 // numbers below fillTo that were sent as empty frames, see maxFill
-	fillTo     uint64
+	empties    empties
 	expected   uint64 // what a node last missed, 0 for nothing
 	epoch      uint64
 	attempt    uint64 // of opening the session; rises with every connection
@@ -233,6 +232,10 @@ func (s *Session) send(o *pending) {
 // applied before; then the stored reply comes back.
 func (s *Session) encode(c *conn, seq uint64) {
 	cell := s.win.at(seq)
+	if cell.isSettled() {
+		s.encodeEmpty(c, seq)
+		return
+	}
 	m := wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq}
 	if cell.ord != nil {
 		m.Payload = cell.ord.payload
@@ -243,6 +246,12 @@ func (s *Session) encode(c *conn, seq uint64) {
 	}
 	cell.sent = true
 	c.out = wire.AppendSubmit(c.out, s.at(), &m)
+}
+
+// encodeEmpty uses a number up that nobody waits for.
+func (s *Session) encodeEmpty(c *conn, seq uint64) {
+	s.empties.sent(seq)
+	c.out = wire.AppendSubmit(c.out, s.at(), &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
 }
 
 func (s *Session) push() {

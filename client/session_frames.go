@@ -57,9 +57,10 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	switch {
 	case m.Slot != s.slot:
 		return s.violation(c, fmt.Sprintf("ack is for session slot %d, allowed: %d", m.Slot, s.slot), nil)
-	case m.ClientSeq >= s.fillFrom && m.ClientSeq < s.fillTo:
-		return nil // the stored reply to an empty frame, see maxFill
-	case !s.win.holds(m.ClientSeq) || cell.isSettled() || !cell.sent:
+	case !s.awaits(m.ClientSeq):
+		if s.empties.answered(m.ClientSeq) {
+			return nil // the stored reply
+		}
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
 	case m.ClientSeq != s.win.head && !cell.resent && !s.moving:
 		s.stats.Gaps++
@@ -96,10 +97,10 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
-	if m.RequestID >= s.fillFrom && m.RequestID < s.fillTo {
-		return nil // an empty frame, see maxFill
-	}
-	if !s.win.holds(m.RequestID) || s.win.at(m.RequestID).isSettled() || !s.win.at(m.RequestID).sent {
+	if !s.awaits(m.RequestID) {
+		if s.empties.answered(m.RequestID) {
+			return nil
+		}
 		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
 	}
 	reject := &RejectError{Partition: s.at(), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Limit: m.Limit, Text: printable(m.Text), from: c.addr}
@@ -128,11 +129,12 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	cell.ord = nil
 	resent, submitted := cell.resent, cell.submitted
 	s.settle(m.RequestID)
+	decided := decides(m.Code) || !resent && m.Code != wire.CodeSessionWindow
 	switch {
-	case o == nil:
+	case o == nil && decided:
 		s.stats.LateRefused++
-	case m.Code == wire.CodeSessionWindow, m.Code == wire.CodeUnsupported && resent:
-		// The node did not look whether a copy was applied, or no longer can tell.
+	case o == nil:
+	case !decided:
 		s.stats.Unknown++
 		s.finish(o, Receipt{}, &UnknownOutcomeError{
 			Partition: s.at(), ClientSeq: m.RequestID, Waited: time.Duration(nanotime() - submitted), Cause: reject})
@@ -141,6 +143,28 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 		s.finish(o, Receipt{}, reject)
 	}
 	return nil
+}
+
+// decides says whether a refusal with this code is one of an order that no copy was
+// applied of, however many were sent: the node gives it after it has looked at the
+// session (wire.Code says so of each). Any other refuses the copy it answers only, as
+// do codes that a later release may have. Refusals that are not final, onReject has
+// dealt with by then.
+func decides(code wire.Code) bool {
+	switch code {
+	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge:
+		return true
+	}
+	return false
+}
+
+// awaits says whether the node owes an answer to the order of this number.
+func (s *Session) awaits(seq uint64) bool {
+	if !s.win.holds(seq) {
+		return false
+	}
+	c := s.win.at(seq)
+	return c.sent && !c.isSettled()
 }
 
 // errEvicted ends the connection of a session that the grid has forgotten.

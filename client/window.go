@@ -1,6 +1,10 @@
 package client
 
-import "github.com/ordergrid/ordergrid/grid-node/wire"
+import (
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
 
 // pending is one submission from Submit to its answer.
 type pending struct {
@@ -87,3 +91,29 @@ func (c cell) isSettled() bool { return c.submitted == settledMark }
 func (c *cell) refused() { c.sent, c.resent = false, false }
 
 const settledMark = -1
+
+// empties are the numbers, rising, that were sent without payload on the present
+// connection, nobody waits for, and the node has not answered: refused ones between
+// orders without an answer, and those of a gap, see maxFill.
+type empties struct {
+	of []uint64
+}
+
+func (e *empties) sent(seq uint64) { e.of = append(e.of, seq) }
+
+// answered says whether the node owed an answer to an empty frame of this number. It
+// owes one to each.
+func (e *empties) answered(seq uint64) bool {
+	i, ok := slices.BinarySearch(e.of, seq)
+	switch {
+	case !ok:
+		return false
+	case len(e.of) == 1:
+		e.of = nil
+	case i == 0: // the rule: they are answered in order
+		e.of = e.of[1:]
+	default:
+		e.of = slices.Delete(e.of, i, i+1)
+	}
+	return true
+}

@@ -33,6 +33,11 @@ type Code uint16
 
 // Reject codes. "Retry" means: the same clientSeq may be sent again and can
 // still succeed; nothing was applied.
+//
+// A node answers a Submit with SessionUnknown, SessionWindow, SessionMoved, Unsupported
+// or NotPermitted without knowing whether another copy of the order was applied. With
+// any other code it has looked at the session before: no copy was. A new code that is
+// given before the session is looked at needs a place in client.decides.
 const (
 	CodeBadFIX             Code = 1  // the message is not a valid order; Tag says where. Final.
 	CodeDuplicateClOrdID   Code = 2  // another order of this partition has the ClOrdID; Detail is its seq. Final.
@@ -44,11 +49,11 @@ const (
 	CodeDraining           Code = 8  // the node is stopping. Retry, elsewhere after the next NotPrimary.
 	CodeInsufficientInSync Code = 9  // fewer in-sync copies than minInSync; Detail is how many there are. Retry later.
 	CodeTooLarge           Code = 10 // the order is longer than the limit; Detail is the limit in bytes. Final.
-	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node.
+	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node. Says nothing of other copies of an order.
 	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
 	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
 	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it.
-	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final.
+	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final for this copy of an order, says nothing of others.
 	CodePartitionClosed    Code = 16 // the partition takes no new session and no new order: its shard is being removed. Final here; send it to another partition.
 )
 
