@@ -172,7 +172,7 @@ func (r *Replica) becomePrimary(before Role) {
 	var payload [16]byte
 	le.PutUint64(payload[:], r.cfg.Lineage)
 	le.PutUint64(payload[8:], r.self.Boot)
-	if last, _ := r.store.Last(); last-r.commit < uint64(r.opt.Limits.InFlight) {
+	if !r.windowFull() {
 		// A full store has no room for the mark; the epoch stands in every entry too.
 		if err := r.store.Append(&e, payload[:]); err == nil {
 			r.count.EntriesStored++

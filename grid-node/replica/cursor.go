@@ -24,11 +24,8 @@ func (r *Replica) logCursor() {
 	if reached <= c.logged || c.dataSeq <= c.logged || c.entrySeq > r.commit {
 		return
 	}
-	if r.parking() {
-		return // the target has it all: one entry more, and this log would not be a prefix of the new primary's
-	}
-	if last, _ := r.store.Last(); last-r.commit >= uint64(r.opt.Limits.InFlight) {
-		return
+	if r.parking() || r.windowFull() {
+		return // parking, the target has it all: one entry more, and this log would not be a prefix of the new primary's
 	}
 	e := order.Entry{Kind: order.KindCursor, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}
 	var payload [8]byte

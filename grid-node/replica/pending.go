@@ -27,6 +27,13 @@ type pendings struct {
 	bytes int
 }
 
+// windowFull says whether there is no place for another entry, of whatever kind, until
+// one is committed.
+func (r *Replica) windowFull() bool {
+	last, _ := r.store.Last()
+	return last-r.commit >= uint64(r.opt.Limits.InFlight)
+}
+
 func (p *pendings) init(n int) {
 	p.ring = make([]pending, n)
 	p.mask = uint64(n - 1)

@@ -185,7 +185,7 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeDraining, 0, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeInsufficientInSync, 0, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry later")
-	case !ok || r.parking() || last-r.commit >= uint64(r.opt.Limits.InFlight):
+	case !ok || r.parking() || r.windowFull():
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
 	default:
 		r.logSession(conn, &m, slot, evict)

@@ -123,7 +123,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 		r.rejectSubmit(conn, m, wire.CodeDraining, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:
 		r.rejectSubmit(conn, m, wire.CodeInsufficientInSync, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry when the partition is redundant again")
-	case last-r.commit >= uint64(l.InFlight) || r.primary.pend.bytes+len(m.Payload) > l.InFlightBytes:
+	case r.windowFull() || r.primary.pend.bytes+len(m.Payload) > l.InFlightBytes:
 		r.rejectSubmit(conn, m, wire.CodeOverloaded, last-r.commit, "too many orders wait for replication; retry, slower")
 	case len(m.Payload) > l.MaxPayload:
 		r.rejectSubmit(conn, m, wire.CodeTooLarge, uint64(l.MaxPayload), "the order is longer than the limit")

@@ -32,7 +32,7 @@ const freeBatch = 1024
 func (r *Replica) logTruncate() {
 	t, ret := &r.truncate, &r.opt.Retention
 	base, _ := r.store.Base()
-	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed || r.parking() {
+	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed || r.parking() || r.windowFull() {
 		return
 	}
 	used := r.store.BudgetUsed()
