@@ -75,7 +75,7 @@ func TestKubeconform(t *testing.T) {
 
 	wrong := newConform(t)
 	wrong.add(t, "wrong field", []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 1, selector: {}, template: {}}\n"))
-	wrong.add(t, "wrong grid", []byte("apiVersion: ordergrid.dev/v1alpha1\nkind: OrderGrid\nmetadata: {name: a}\nspec: {shard: 1}\n"))
+	wrong.add(t, "wrong grid", []byte("apiVersion: ordergrid.dev/v1alpha1\nkind: OrderGrid\nmetadata: {name: a}\nspec: {security: {insecure: Accept}, shard: 1}\n"))
 	wrong.add(t, "wrong type", []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: http}]}\n"))
 	if out, err := wrong.run(t); err == nil || strings.Count(out, " is invalid: ") != 3 {
 		t.Errorf("three wrong manifests: %v\n%s", err, out)

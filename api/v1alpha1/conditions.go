@@ -17,6 +17,8 @@ const (
 	// ConditionTLSReady is True while grid nodes have a certificate that is good and renewed in time; absent without
 	// spec.security.tls.
 	ConditionTLSReady = "TLSReady"
+	// ConditionSecure is True while clients and nodes have to prove who they are.
+	ConditionSecure = "Secure"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

@@ -4,22 +4,61 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // SecuritySpec says who may talk to a grid, and how.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) == has(oldSelf.tls)",messageExpression="has(self.tls) ? 'added to a running grid: its pods would not understand each other while they are replaced one by one; remove it, or create a second OrderGrid with it and move the traffic' : 'taken from a running grid: its pods would not understand each other while they are replaced one by one; put it back, or create a second OrderGrid without it and move the traffic'"
 // +kubebuilder:validation:XValidation:fieldPath=".authorization",rule="!has(self.authorization) || self.authorization.mode != 'Enforce' || has(self.tls)",message="mode Enforce needs spec.security.tls: over plain TCP no client can prove who it is; set tls, or mode to None"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".authorization",rule="!has(self.tls) || has(self.insecure) && self.insecure == 'Accept' || has(self.authorization) && self.authorization.mode == 'Enforce' || !(has(self.tls.clientAuth) && self.tls.clientAuth == 'None') && !has(self.tls.clientAuthorities) || oldSelf.hasValue() && has(oldSelf.value().tls) && !(has(oldSelf.value().authorization) && oldSelf.value().authorization.mode == 'Enforce') && (has(oldSelf.value().tls.clientAuth) && oldSelf.value().tls.clientAuth == 'None' || has(oldSelf.value().tls.clientAuthorities))",messageExpression="(has(self.tls.clientAuth) && self.tls.clientAuth == 'None' ? 'missing, and with spec.security.tls.clientAuth None nobody is asked who it is: every client may do everything' : 'missing, and with spec.security.tls.clientAuthorities every client of theirs may do everything') + '; set mode to Enforce and give rules, or take that field back'"
+// +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || !has(self.insecure) || self.insecure != 'Accept'",message="Accept has no effect beside spec.security.tls: clients without TLS are refused; remove insecure"
+// +kubebuilder:validation:XValidation:fieldPath=".networkPolicy",rule="!has(self.networkPolicy) || has(self.networkPolicy.type) || has(self.tls) && !(has(self.insecure) && self.insecure == 'Accept') || !has(self.networkPolicy.clients) && !has(self.networkPolicy.monitoring)",message="clients and monitoring have no effect with type None, which is the default without spec.security.tls; set type to Restricted, or remove them"
 type SecuritySpec struct {
+	// insecure says whether the grid may do without tls: Refuse (the default) or Accept. Whoever reaches the data port of
+	// such a grid may submit, read and replace orders. For a laptop or a lab; the condition Secure is False with it. A
+	// grid that was created before this field was there runs on without.
+	// +optional
+	Insecure InsecurePolicy `json:"insecure,omitempty"`
+
 	// tls encrypts what grid nodes say to each other and to clients, and makes both ends prove who they are. Without it
-	// the data port is plain TCP. It cannot be added to a running grid, or taken away.
+	// the data port is plain TCP, which takes insecure: Accept. It cannot be added to a running grid, or taken away.
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
 
-	// authorization says which clients may do what. Without it every client may do everything.
+	// authorization says which clients may do what. Without it every client that is let in may do everything: with tls, whoever
+	// has a certificate of the authority of the grid's nodes, which the issuer Operator gives to tls.clients alone.
 	// +optional
 	Authorization *AuthorizationSpec `json:"authorization,omitempty"`
 
 	// networkPolicy says which pods reach the grid's pods at all.
 	// +optional
-	// +kubebuilder:default={type: "None"}
 	NetworkPolicy NetworkPolicySpec `json:"networkPolicy,omitempty,omitzero"`
+}
+
+// InsecurePolicy says whether a grid may be open to whoever reaches it.
+//
+// +kubebuilder:validation:Enum=Refuse;Accept
+type InsecurePolicy string
+
+const (
+	// InsecureRefuse asks for spec.security.tls. Empty is the same.
+	InsecureRefuse InsecurePolicy = "Refuse"
+	// InsecureAccept does without.
+	InsecureAccept InsecurePolicy = "Accept"
+)
+
+// Open reports whether clients need no TLS: nobody proves who it is, or that it may be there.
+func (s *SecuritySpec) Open() bool { return s.TLS == nil || s.Insecure == InsecureAccept }
+
+// Enforced reports whether clients may do what a rule gives them, and nothing without.
+func (s *SecuritySpec) Enforced() bool {
+	return s.Authorization != nil && s.Authorization.Mode == AuthorizationEnforce
+}
+
+// PolicyType is networkPolicy.type, or what stands in its place.
+func (s *SecuritySpec) PolicyType() NetworkPolicyType {
+	switch {
+	case s.NetworkPolicy.Type != "":
+		return s.NetworkPolicy.Type
+	case s.Open():
+		return NetworkPolicyNone
+	}
+	return NetworkPolicyRestricted
 }
 
 // TLSSpec says where the certificates of a grid come from and how long they are good for. Certificates are replaced while
@@ -207,15 +246,13 @@ type ConfigMapReference struct {
 // NetworkPolicySpec says which pods reach the grid's pods. It holds where the cluster's network enforces NetworkPolicies,
 // and for the pod network only: what travels on spec.fabric is not seen by it.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".clients",rule="self.type == 'Restricted' || !has(self.clients)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove clients"
-// +kubebuilder:validation:XValidation:fieldPath=".monitoring",rule="self.type == 'Restricted' || !has(self.monitoring)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove monitoring"
+// +kubebuilder:validation:XValidation:fieldPath=".clients",rule="!has(self.type) || self.type == 'Restricted' || !has(self.clients)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove clients"
+// +kubebuilder:validation:XValidation:fieldPath=".monitoring",rule="!has(self.type) || self.type == 'Restricted' || !has(self.monitoring)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove monitoring"
 type NetworkPolicySpec struct {
 	// type is None (the operator makes no NetworkPolicy) or Restricted (the data port is for the grid's own pods, its probes
 	// and clients; the port of metrics and health for the operator and monitoring; grid nodes reach each other, DNS and the
-	// API server). Default None.
+	// API server). Default Restricted with spec.security.tls, None without.
 	// +optional
-	// +default="None"
-	// +kubebuilder:default=None
 	Type NetworkPolicyType `json:"type,omitempty"`
 
 	// clients are the pods that may reach the data port. Default: the pods of the grid's namespace.

@@ -15,10 +15,10 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestGridDefaults: an empty spec is a complete one, and what a Go client leaves out is left to the defaults.
+// TestGridDefaults: a spec that says how safe the grid is to be is a complete one, and what a Go client leaves out is left to the defaults.
 func TestGridDefaults(t *testing.T) {
 	cl := newClient(t)
-	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: "default"}}
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: "default"}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	if err := cl.Create(t.Context(), grid); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestGridUpdates(t *testing.T) {
 		{"another sink", func(s *api.OrderGridSpec) { s.WriteBehind.Sink = api.SinkFile }, "changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "update-", Namespace: "default"}, Spec: api.OrderGridSpec{Shards: 3}}
+			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "update-", Namespace: "default"}, Spec: api.OrderGridSpec{Shards: 3, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 			if err := cl.Create(t.Context(), grid); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestShardsFall(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "fall-", Namespace: "default"},
-				Spec: api.OrderGridSpec{Shards: 3, WriteBehind: api.WriteBehindSpec{Sink: api.SinkFile, File: &test.file}}}
+				Spec: api.OrderGridSpec{Shards: 3, Security: api.SecuritySpec{Insecure: api.InsecureAccept}, WriteBehind: api.WriteBehindSpec{Sink: api.SinkFile, File: &test.file}}}
 			if err := cl.Create(t.Context(), grid); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, cl: envtest.Client(t, envtest.Config(t))}
 	s.ns = envtest.Namespace(t, s.cl, "plugin-")
 	s.args = []string{"--kubeconfig", envtest.Kubeconfig(t), "-n", s.ns}
-	s.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: s.ns}}
+	s.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: s.ns}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	s.must(s.cl.Create(t.Context(), s.grid))
 	for i := range 2 {
 		p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("trades", 0, int32(i)), Namespace: s.ns},

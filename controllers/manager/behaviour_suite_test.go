@@ -68,7 +68,7 @@ type world struct {
 func (b *bench) steady() *world {
 	b.t.Helper()
 	w := &world{
-		grid: &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Shards: 2}},
+		grid: &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Shards: 2, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}},
 		probe: &api.OrderProbe{ObjectMeta: b.meta("pair"), Spec: api.OrderProbeSpec{
 			GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}},
 		drill: &api.FailoverDrill{ObjectMeta: b.meta("move"), Spec: api.FailoverDrillSpec{

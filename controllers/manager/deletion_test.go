@@ -30,7 +30,7 @@ func (b *bench) withKubernetes() {
 // gridOfKubernetes is gridOf where StatefulSets make their pods.
 func (b *bench) gridOfKubernetes() *api.OrderGrid {
 	b.t.Helper()
-	grid := &api.OrderGrid{ObjectMeta: b.meta("rtd")}
+	grid := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(grid)
 	for ordinal := range int32(2) {
 		b.there("the StatefulSet controller has made pods", &corev1.Pod{ObjectMeta: b.meta(api.PodName("rtd", 0, ordinal))})
@@ -126,7 +126,7 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("epoch of the record is %d", record.Status.Epoch)
 	}
 
-	again := &api.OrderGrid{ObjectMeta: b.meta("rtd")}
+	again := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(again)
 	b.until(again, "the new grid says that the names are taken", func() bool {
 		c := meta.FindStatusCondition(again.Status.Conditions, api.ConditionStalled)

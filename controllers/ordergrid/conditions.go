@@ -56,6 +56,7 @@ var gridConditions = []struct {
 	{api.ConditionSchedulable, judgeSchedulable},
 	{api.ConditionFabricReady, judgeFabric},
 	{api.ConditionTLSReady, judgeTLS},
+	{api.ConditionSecure, judgeSecure},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

@@ -80,9 +80,9 @@ func isTrouble(condition string) bool {
 	return condition == api.ConditionStalled || condition == api.ConditionDataLossSuspected || condition == api.ConditionConfigurationRegressed
 }
 
-// needsOutside reports whether the condition is about what the cluster has to give.
+// needsOutside reports whether the condition is about what the cluster, or whoever wrote spec, has to give.
 func needsOutside(condition string) bool {
-	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady || condition == api.ConditionTLSReady
+	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady || condition == api.ConditionTLSReady || condition == api.ConditionSecure
 }
 
 // partitionEvents tells of every partition whose primary, or lineage, is another than before.

@@ -17,7 +17,7 @@ import (
 // pod: the operator has no right to delete anything.
 func (r *run) applyNetworkPolicy(ctx context.Context) error {
 	policy := networkPolicy(r.grid, r.Defaults)
-	if r.grid.Spec.Security.NetworkPolicy.Type == api.NetworkPolicyRestricted {
+	if r.grid.Spec.Security.PolicyType() == api.NetworkPolicyRestricted {
 		_, err := r.applier.Apply(ctx, r.grid, policy)
 		return err
 	}

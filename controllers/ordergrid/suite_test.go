@@ -80,6 +80,9 @@ func (b *bench) get(obj client.Object) {
 // create makes a grid from a spec, defaults by the API server.
 func (b *bench) create(name string, spec api.OrderGridSpec) *api.OrderGrid {
 	b.t.Helper()
+	if spec.Security.TLS == nil {
+		spec.Security.Insecure = api.InsecureAccept
+	}
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, Spec: spec}
 	if err := b.client.Create(b.t.Context(), grid); err != nil {
 		b.t.Fatal(err)

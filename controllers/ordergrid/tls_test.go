@@ -304,9 +304,11 @@ func TestKeptBySomebodyElse(t *testing.T) {
 	b := newBench(t)
 	maker := b.create("maker", securedSpec(api.TLSSpec{})) // certificates to give to the other
 	b.run(maker)
-	grid := b.create("rtd", securedSpec(api.TLSSpec{
+	spec := securedSpec(api.TLSSpec{
 		Issuer: api.IssuerSecret, Secrets: &api.TLSSecretsSpec{Nodes: "mine", Tools: "mine-tools"}, ClientAuthorities: &api.ConfigMapReference{Name: "desk-ca"},
-	}))
+	})
+	spec.Security.Authorization = &api.AuthorizationSpec{Mode: api.AuthorizationEnforce}
+	grid := b.create("rtd", spec)
 	b.run(grid)
 	b.wantTLS(grid, metav1.ConditionFalse, "ClientAuthoritiesInvalid", "ConfigMap desk-ca of spec.security.tls.clientAuthorities does not exist")
 	own := b.secret("maker.tls-nodes")

@@ -74,7 +74,7 @@ func (b *bench) meta(name string) metav1.ObjectMeta {
 // grid creates an OrderGrid that serves with all its copies.
 func (b *bench) grid(replicas int32) *api.OrderGrid {
 	b.t.Helper()
-	grid := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Replicas: replicas}}
+	grid := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Replicas: replicas, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	if err := b.client.Create(b.t.Context(), grid); err != nil {
 		b.t.Fatal(err)
 	}

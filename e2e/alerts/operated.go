@@ -59,6 +59,9 @@ func operated() []operatedCase {
 		{alerts: []alert{named("TLSNotReady")}, how: "a grid whose certificates are to come from cert-manager, in a cluster without it",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, uncertified()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, uncertified()) }},
+		{alerts: []alert{named("GridInsecure", "grid", "open")}, how: "a grid with spec.security.insecure: Accept",
+			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, open()) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, open()) }},
 		{alerts: []alert{named("TokensNotReviewed")}, how: "the nodes lose the right to have tokens looked at, and clients come with new tokens",
 			prepare: strangers.prepare, cause: strangers.cause, undo: strangers.undo},
 		{alerts: []alert{named("DrillFaultsRemain")}, how: "Chaos Mesh goes away with its finalizer on a drill's fault, and the drill is aborted; 30 s are the operator's",
@@ -91,7 +94,7 @@ func object(name string) metav1.ObjectMeta {
 
 // nowhere is a grid that the world without nodes and networks has no place for.
 func nowhere() kube.Object {
-	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"),
+	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept},
 		Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "infiniband"}, Interface: "fabric0"}}}
 }
 
@@ -101,12 +104,17 @@ func uncertified() kube.Object {
 		Security: api.SecuritySpec{TLS: &api.TLSSpec{Issuer: api.IssuerCertManager, CertManager: &api.CertManagerSpec{IssuerRef: api.IssuerReference{Name: "desk"}}}}}}
 }
 
+// open is a grid whose clients prove nothing.
+func open() kube.Object {
+	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+}
+
 // taken are a Service, and a grid that wants to have one of that name.
 func taken() []kube.Object {
 	const grid = "taken"
 	return []kube.Object{
 		&corev1.Service{ObjectMeta: object(api.ClientServiceName(grid)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
-		&api.OrderGrid{ObjectMeta: object(grid), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi")}},
+		&api.OrderGrid{ObjectMeta: object(grid), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}},
 	}
 }
 

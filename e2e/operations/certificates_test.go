@@ -19,7 +19,7 @@ import (
 // securely are the changes that give grid and recorder TLS by the operator's own authority. Orders of ten minutes have to
 // fit: nothing is freed.
 var securely = struct{ grid, recorder []string }{
-	grid: []string{"  memory: 256Mi\n", `  memory: 1Gi
+	grid: []string{"  security: {insecure: Accept}\n", "", "  memory: 256Mi\n", `  memory: 1Gi
   security:
     tls:
       duration: 24h

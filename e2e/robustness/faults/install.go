@@ -197,6 +197,7 @@ apiVersion: ordergrid.dev/v1alpha1
 kind: OrderGrid
 metadata: {name: %s, namespace: %s}
 spec:
+  security: {insecure: Accept}
   shards: 1
   replicas: %d
   memory: %dMi

@@ -1,0 +1,40 @@
+package ordergrid
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Reasons of Secure.
+const (
+	reasonClientsProven     = "ClientsProven"
+	reasonInsecureAccepted  = "InsecureAccepted"
+	reasonInsecureByDefault = "InsecureByDefault"
+	reasonClientsNotAsked   = "ClientsNotAsked"
+)
+
+const (
+	openDoor = "whoever reaches the data port may submit, read and replace orders, and what is sent can be read on the way"
+	// howToClose is for grids that run: TLS is not turned on under their clients.
+	howToClose = "create a second OrderGrid with spec.security.tls and move the traffic"
+)
+
+// judgeSecure: who connects has to prove who it is.
+func judgeSecure(o *observation) judgement {
+	s := &o.grid.Spec.Security
+	switch {
+	case s.TLS == nil && s.Insecure == api.InsecureAccept:
+		return judgement{metav1.ConditionFalse, reasonInsecureAccepted, "spec.security.insecure is Accept: " + openDoor + ". To change that, " + howToClose}
+	case s.TLS == nil:
+		return judgement{metav1.ConditionFalse, reasonInsecureByDefault, "there is no spec.security.tls, which was the default when this grid was created: " + openDoor +
+			". If that is meant, write spec.security.insecure: Accept; if not, " + howToClose}
+	case s.Enforced():
+		return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes prove who they are, and a client may do what a rule gives it"}
+	case s.TLS.ClientAuth == api.ClientAuthNone:
+		return judgement{metav1.ConditionFalse, reasonClientsNotAsked, "spec.security.tls.clientAuth is None and no client is asked who it is: every client may do everything. Set spec.security.authorization.mode to Enforce, with rules; or clientAuth to Require"}
+	case s.TLS.ClientAuthorities != nil:
+		return judgement{metav1.ConditionFalse, reasonClientsNotAsked, "every client of an authority in spec.security.tls.clientAuthorities may do everything. Set spec.security.authorization.mode to Enforce, with rules; or remove clientAuthorities"}
+	}
+	return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes prove who they are by a certificate of the authority of the grid's nodes; a client that has one may do everything"}
+}
