@@ -1,6 +1,7 @@
 package sim
 
-// operatorMutantID names a deliberately broken variant of how the operator gives a partition up: see mutants_on.go.
+// operatorMutantID names a deliberately broken variant of what stands around the replicas, how the operator gives a
+// partition up and how a writer feeds the sink: see mutants_on.go.
 type operatorMutantID uint8
 
 const (
@@ -8,5 +9,6 @@ const (
 	mutJudgeUnrevised
 	mutJudgeUnsunk
 	mutRetireUncompared
+	mutSinkUnfenced
 	operatorMutants
 )

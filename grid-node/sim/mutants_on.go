@@ -14,9 +14,10 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutJudgeUnrevised:   {Name: "judge-unrevised", Breaks: "the operator counts a process that has heard of an earlier closing as one that has heard of this one"},
 	mutJudgeUnsunk:      {Name: "judge-unsunk", Breaks: "the operator gives a partition up whatever its write-behind position"},
 	mutRetireUncompared: {Name: "retire-uncompared", Breaks: "the operator writes Retired over whatever the record has become since it was judged"},
+	mutSinkUnfenced:     {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
 }
 
-// Mutants lists the variants of the protocol, and then those of the operator.
+// Mutants lists the variants of the protocol, and then those of what stands around it.
 func Mutants() []replica.Mutant {
 	return append(replica.Mutants(), operatorMutantList[1:]...)
 }

@@ -24,6 +24,7 @@ type profile struct {
 	resizes    *rand.Rand        // the number of copies changes; nil: never
 	closes     *rand.Rand        // the partition is closed and opened; nil: never
 	retires    bool              // and given up in the end
+	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // a learner's feed takes up to so long more
@@ -170,6 +171,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	}
 	retain(p, seed)
 	resizes(p, seed)
+	starves(p, seed)
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
@@ -188,9 +190,16 @@ func retain(p *profile, seed uint64) {
 	p.retention = replica.Retention{FreeDownstream: true, High: high, Low: high / 2, Critical: high * []int64{1, 3}[rng.IntN(2)]}
 }
 
+// starves makes the sink's writers wait for a processor in a third of the worlds.
+func starves(p *profile, seed uint64) {
+	if rng := rand.New(rand.NewPCG(seed, 0x737461727665)); rng.IntN(3) == 0 {
+		p.starves = rng
+	}
+}
+
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -19,6 +19,7 @@ type sink struct {
 type sinkWriter struct {
 	active  bool
 	busy    bool
+	turn    int  // how often it became active
 	begins  bool // its next batch is the first since it became active
 	pos     uint64
 	epoch   uint64
@@ -41,6 +42,7 @@ func (p *process) followStatus(st *replica.Status) {
 	wr.epoch, wr.lineage = st.Config.Epoch, st.Config.Lineage
 	if !wr.active {
 		wr.active, wr.begins, wr.pos = true, true, st.CursorSeq
+		wr.turn++
 	}
 	p.writeSoon()
 }
@@ -57,18 +59,51 @@ func (p *process) writeSoon() {
 	})
 }
 
-// writeBatch sends what is committed and not written.
+// writeBatch is the writer's thread looking whether its process is the primary. It may
+// be a while until the thread goes on, and the process something else by then.
 func (p *process) writeBatch() {
 	w, wr := p.w, &p.writer
 	wr.busy = false
-	from, to := wr.pos+1, min(p.status.CommitSeq, wr.pos+64)
-	if !p.alive || !wr.active || from > to {
+	if !p.alive || !wr.active {
+		return
+	}
+	turn := *wr
+	if rng := w.profile.starves; rng != nil && w.now < w.profile.chaos && rng.IntN(3) == 0 {
+		wr.busy = true
+		w.after(rng.Int64N(120*millisecond), func() {
+			p.deliver(func() { wr.busy = false; p.sendBatch(&turn) })
+		})
+		return
+	}
+	p.sendBatch(&turn)
+}
+
+// sendBatch sends what is committed and not written, as the writer of an epoch of a
+// lineage: what is of a later one is its primary's to write.
+func (p *process) sendBatch(turn *sinkWriter) {
+	w, wr := p.w, &p.writer
+	from, to := turn.pos+1, min(p.status.CommitSeq, turn.pos+64)
+	if !p.alive {
+		return
+	}
+	if p.lineage() != turn.lineage { // epochs count anew, or the log is another
+		p.writeSoon()
+		return
+	}
+	for !operatorMutant(mutSinkUnfenced) && to >= from && uint64(p.log.epochs[to-1]) > turn.epoch {
+		to--
+	}
+	if from > to {
+		if wr.epoch != turn.epoch {
+			p.writeSoon()
+		}
 		return
 	}
 	wr.busy = true
-	begins := wr.begins
-	wr.begins = false
-	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: wr.epoch, lineage: wr.lineage, from: from, begins: begins, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
+	if wr.turn == turn.turn {
+		wr.begins = false
+	}
+	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: turn.epoch, lineage: turn.lineage, from: from, begins: turn.begins, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
 	crashes := w.sink.crashes
 	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
 		lost := w.sink.crashes != crashes
@@ -76,19 +111,20 @@ func (p *process) writeBatch() {
 		ok := !never && w.sink.accept(&batch)
 		w.sink.repeats = w.sink.repeats || lost // it may have been written, its writer does not know
 		w.after(w.between(100*microsecond, 2*millisecond), func() {
-			p.deliver(func() { p.written(to, ok, lost) })
+			p.deliver(func() { p.written(turn.turn, to, ok, lost) })
 		})
 	})
 }
 
 // written is the sink's answer.
-func (p *process) written(to uint64, ok, lost bool) {
+func (p *process) written(turn int, to uint64, ok, lost bool) {
 	wr := &p.writer
 	wr.busy = false
 	if !p.alive || !wr.active {
 		return
 	}
 	switch {
+	case turn != wr.turn: // an answer to the primary that it was before
 	case lost: // the answer went with the sink: go on where the log says it is safe
 		wr.pos = p.status.CursorSeq
 	case ok:
