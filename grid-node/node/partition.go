@@ -41,7 +41,8 @@ type partition struct {
 	status     replica.Status
 	reading    bool // a read of the record is under way
 
-	remakeAt   int64 // Mono at which a new incarnation is made; 0 = none is due
+	sinkEnded  chan struct{} // closed when the latest incarnation's queue has let go of the sink; nil: none had one
+	remakeAt   int64         // Mono at which a new incarnation is made; 0 = none is due
 	remadeAt   int64
 	remakeWait time.Duration
 }
@@ -184,7 +185,15 @@ func (p *partition) startSink(ctx context.Context, inc *incarnation) {
 		Start: func() (writebehind.Start, error) { return p.sinkStart(inc) },
 		Pin:   inc.store.Pin,
 	})
-	inc.wg.Go(func() { inc.queue.Run(ctx) })
+	before, ended := p.sinkEnded, make(chan struct{})
+	p.sinkEnded = ended
+	inc.wg.Go(func() {
+		defer close(ended)
+		if before != nil {
+			<-before // a slow disk may hold the writer before, and the file has one at a time
+		}
+		inc.queue.Run(ctx)
+	})
 }
 
 // sinkStart tells the queue, on its goroutine, what the freed part of the log led

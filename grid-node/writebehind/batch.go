@@ -12,12 +12,19 @@ import (
 // SessionID is the 128-bit random id a client chose.
 type SessionID struct{ Hi, Lo uint64 }
 
+// Writer is a term as the primary. Terms are ordered by lineage, then by epoch.
+type Writer struct{ Lineage, Epoch uint64 }
+
 // Batch is a run of entries with what a sink wants to tag them with. Entries
 // alias the order store.
 type Batch struct {
 	Entries  [][]byte
 	Lineages []uint64    // of each entry
 	Sessions []SessionID // of each entry, zero if it belongs to none
+	// Writer is the configuration in which this node is the primary: no entry is of a
+	// later one. A sink that several nodes write refuses a batch of an earlier writer
+	// than it has seen.
+	Writer Writer
 
 	size    int
 	news    bool // holds more than the queue's own doing: cursor and truncate entries
@@ -54,6 +61,18 @@ func (b *Batch) add(entry []byte) error {
 	b.last = seq
 	return nil
 }
+
+// mayWrite says whether an entry is of the writer's term or of one before it: a log
+// that goes on beyond belongs to the primary that came next.
+func (b *Batch) mayWrite(entry []byte) bool {
+	w := &b.Writer
+	if order.Kind(entry[4]) == order.KindNoop && binary.LittleEndian.Uint64(order.Payload(entry)) > w.Lineage {
+		return false
+	}
+	return uint64(epochOf(entry)) <= w.Epoch
+}
+
+func epochOf(entry []byte) uint32 { return binary.LittleEndian.Uint32(entry[24:]) }
 
 // follow keeps lineage and sessions as they are at this entry.
 func (b *Batch) follow(entry []byte, kind order.Kind) {

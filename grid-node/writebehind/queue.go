@@ -3,8 +3,9 @@
 // order store's, and how far the sink is (the cursor) is an entry of the log.
 //
 // A Queue runs on its own goroutine, reads the store without a lock and never
-// holds up the data path. Only the primary's node writes; a node that becomes
-// primary goes on where its own sink ends.
+// holds up the data path. Only the primary's node writes, entries of its own term and
+// of those before, never one of a later term; a node that becomes primary goes on
+// where its own sink ends.
 package writebehind
 
 import (
@@ -84,7 +85,7 @@ const (
 // Queue moves one partition's entries.
 type Queue struct {
 	o       Options
-	active  atomic.Bool
+	term    atomic.Uint64 // the epoch in which this node is the primary, 0 while it is not
 	epoch   atomic.Uint64
 	lineage atomic.Uint64
 	cursor  atomic.Uint64
@@ -105,12 +106,26 @@ func New(o Options) *Queue { return &Queue{o: o, batch: newBatch()} }
 // SetActive says whether this node is the partition's primary, where its
 // configuration stands, and the replicated cursor: what earlier primaries' sinks
 // hold. A sink that holds nothing begins behind it; one that holds something goes
-// on where it ends, so that it stays dense. Any goroutine.
+// on where it ends, so that it stays dense. One goroutine calls it, whichever.
 func (q *Queue) SetActive(active bool, epoch, lineage, cursor uint64) {
+	if active && q.term.Load() == epoch && q.lineage.Load() == lineage {
+		q.cursor.Store(cursor)
+		return
+	}
+	q.term.Store(0) // see writer
 	q.epoch.Store(epoch)
 	q.lineage.Store(lineage)
 	q.cursor.Store(cursor)
-	q.active.Store(active)
+	if active {
+		q.term.Store(epoch)
+	}
+}
+
+// writer is the term for which the queue may write, if there is one.
+func (q *Queue) writer() (w Writer, active bool) {
+	w.Epoch = q.term.Load()
+	w.Lineage = q.lineage.Load()
+	return w, w.Epoch != 0 && q.term.Load() == w.Epoch
 }
 
 // Durable is the sequence number up to which this node's sink holds everything.
@@ -144,9 +159,12 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// work moves one batch, if there is one.
+// work moves one batch, if there is one. By the time it reads the log this node may be
+// the primary no more, and the log have gone on: what is of a later term is the next
+// primary's to write.
 func (q *Queue) work() (bool, error) {
-	if !q.active.Load() {
+	writer, active := q.writer()
+	if !active {
 		q.letGo()
 		return false, nil
 	}
@@ -163,10 +181,19 @@ func (q *Queue) work() (bool, error) {
 	}
 	b := &q.batch
 	b.reset()
+	b.Writer = writer
 	for seq := q.pos.Seq + 1; seq <= committed && b.size < batchBytes; seq++ {
-		if err := b.add(q.o.Log.Read(seq)); err != nil {
+		entry := q.o.Log.Read(seq)
+		if entry != nil && !b.mayWrite(entry) {
+			break
+		}
+		if err := b.add(entry); err != nil {
 			return false, fmt.Errorf("entry %d: %w", seq, err)
 		}
+	}
+	if len(b.Entries) == 0 {
+		q.tell(true)
+		return false, nil
 	}
 	start := time.Now()
 	if err := q.o.Sink.Write(b); err != nil {

@@ -1,0 +1,131 @@
+package writebehind
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// recorder is a sink in memory, and what each batch said of its writer.
+type recorder struct {
+	pos     Position
+	epochs  []uint32 // of the entries written
+	writers []uint64 // of the batches
+}
+
+func (r *recorder) Open() (Position, error) { return r.pos, nil }
+func (r *recorder) SetAside() error         { r.pos = Position{}; return nil }
+func (r *recorder) Close() error            { return nil }
+
+func (r *recorder) Write(b *Batch) error {
+	r.writers = append(r.writers, b.Writer.Epoch)
+	for i, entry := range b.Entries {
+		var e order.Entry
+		if _, err := order.DecodeEntry(entry, &e); err != nil {
+			return err
+		}
+		r.epochs = append(r.epochs, e.Epoch)
+		r.pos.Seq, r.pos.Hash, r.pos.Epoch, r.pos.Lineage = e.Seq, order.Hash(entry), uint64(e.Epoch), b.Lineages[i]
+	}
+	return nil
+}
+
+// starved is a log whose reader is put aside by the scheduler, once, between looking
+// whether its node is the primary and looking how far the log is committed.
+type starved struct {
+	*testLog
+	meanwhile func()
+}
+
+func (l *starved) Committed() uint64 {
+	if f := l.meanwhile; f != nil {
+		l.meanwhile = nil
+		f()
+	}
+	return l.testLog.Committed()
+}
+
+func newFenced(t *testing.T) (*starved, *recorder, *Queue) {
+	log, sink := &starved{testLog: newLog(t)}, &recorder{}
+	q := New(Options{Name: "s0p0", Log: log, Sink: sink, Metrics: metrics.NewRegistry(&metrics.Collector{}).Sink,
+		Logger: slog.New(slog.DiscardHandler), Advance: func(uint64) {}})
+	return log, sink, q
+}
+
+// all works until there is nothing to do.
+func all(t *testing.T, q *Queue) {
+	t.Helper()
+	for {
+		worked, err := q.work()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !worked {
+			return
+		}
+	}
+}
+
+// A primary of epoch 1 is replaced while its queue waits for a processor. Entries of
+// epoch 2 are the next primary's to write.
+func TestAQueueOfAnEpochThatIsOverWritesNothingOfTheNext(t *testing.T) {
+	for _, opened := range []bool{true, false} { // whether the queue had begun before
+		log, sink, q := newFenced(t)
+		log.fill(0x1, 3)
+		q.SetActive(true, 1, 1, 0)
+		if opened {
+			all(t, q)
+			log.order(1, 3, "late")
+			log.commit()
+		}
+		log.meanwhile = func() {
+			log.noop(2, 1, 0x2)
+			log.order(2, 3, "of the next")
+			log.commit()
+			q.SetActive(false, 2, 1, 0)
+		}
+		all(t, q)
+		if slices.Contains(sink.epochs, 2) {
+			t.Errorf("opened %t: epochs %v: the former primary wrote entries of epoch 2", opened, sink.epochs)
+		}
+	}
+}
+
+// The same process is the primary again, of epoch 3: it goes on where it stopped.
+func TestAQueueGoesOnInTheNextEpochOfItsNode(t *testing.T) {
+	log, sink, q := newFenced(t)
+	log.fill(0x1, 3)
+	q.SetActive(true, 1, 1, 0)
+	log.meanwhile = func() {
+		log.noop(2, 1, 0x2)
+		log.noop(3, 1, 0x1)
+		log.commit()
+		q.SetActive(true, 3, 1, 0)
+	}
+	all(t, q)
+	last, _ := log.Last()
+	if want := []uint64{1, 3}; sink.pos.Seq != last || !slices.Equal(sink.writers, want) {
+		t.Errorf("written up to %d by writers of epochs %v, want %d by %v", sink.pos.Seq, sink.writers, last, want)
+	}
+}
+
+// A person accepted a loss: entries of the next lineage are not those of a writer of
+// the one before, whatever their epoch.
+func TestAQueueWritesNothingOfTheNextLineage(t *testing.T) {
+	log, sink, q := newFenced(t)
+	log.fill(0x1, 3)
+	q.SetActive(true, 1, 1, 0)
+	before, _ := log.Last()
+	log.meanwhile = func() {
+		log.noop(1, 2, 0x2) // a record that went back counts epochs anew
+		log.commit()
+		q.SetActive(false, 1, 2, 0)
+	}
+	all(t, q)
+	if sink.pos.Seq != before {
+		t.Errorf("written up to %d, want %d: what follows is of lineage 2", sink.pos.Seq, before)
+	}
+}
