@@ -206,6 +206,11 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		s.w.deliver()
 	case "nowatch":
 		a.noWatch = true
+	case "recreate": // the object was deleted and made again, without its status
+		a.version++
+		a.rec = replica.Config{Version: fmt.Sprint(a.version)}
+		a.tellAll()
+		s.w.deliver()
 	case "rewind":
 		var epoch int
 		arg(d, "epoch", &epoch)

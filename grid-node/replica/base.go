@@ -49,7 +49,7 @@ func (b *baseState) fold(e *order.Entry, payload []byte) {
 
 // epochAt is the epoch of a freed entry.
 func (b *baseState) epochAt(seq uint64) uint32 {
-	i := sort.Search(len(b.epochs), func(i int) bool { return b.epochs[i].seq > seq })
+	i := sort.Search(len(b.epochs), func(i int) bool { return b.epochs[i].seq > seq || mutant(mutEpochBoundary) && b.epochs[i].seq == seq })
 	if len(b.epochs) == 0 {
 		return 0
 	}

@@ -199,7 +199,9 @@ func (r *Replica) setPeers() {
 			old.learner = !old.inSync
 			old.acks = old.inSync // a learner enters the ack set anew
 			old.knowsEpoch = false
-			old.echoNs = 0 // a member takes over without waiting for a lease it has not heard of in this epoch
+			if !mutant(mutDataLeaseKept) {
+				old.echoNs = 0
+			} // a member takes over without waiting for a lease it has not heard of in this epoch
 			old.tellConfig = true
 			kept = append(kept, old)
 		} else {
@@ -235,7 +237,7 @@ func (r *Replica) followPrimary() {
 	boot := r.cfg.Primary.Boot
 	// The primary may still be in the epoch before, with the lease of that one, when
 	// the answer to its own proposal was lost: what it answers is remembered.
-	r.backup = backupState{heardAt: r.now.Mono, primary: boot, leased: r.backup.leased && r.backup.primary == boot}
+	r.backup = backupState{heardAt: r.now.Mono, primary: boot, leased: r.backup.leased && r.backup.primary == boot && !mutant(mutLeasedForgotten)}
 }
 
 // becomeOutsider is for a configuration without this replica: a learner goes on

@@ -24,7 +24,7 @@ func (r *Replica) logCursor() {
 	if reached <= c.logged || c.dataSeq <= c.logged || c.entrySeq > r.commit {
 		return
 	}
-	if r.parking() || r.windowFull() {
+	if r.parking() && !mutant(mutCursorParking) || r.windowFull() {
 		return // parking, the target has it all: one entry more, and this log would not be a prefix of the new primary's
 	}
 	e := order.Entry{Kind: order.KindCursor, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}

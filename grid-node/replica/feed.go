@@ -61,7 +61,7 @@ func (r *Replica) settle(p *peer) {
 	case behind > uint64(r.opt.Limits.JoinBound):
 		p.settling = false
 	case p.settling || behind <= uint64(r.opt.Limits.JoinBound+1)/2:
-		p.settling = p.sent > p.stored
+		p.settling = p.sent > p.stored && !mutant(mutUnsettled)
 		p.acks = !p.settling
 	}
 }

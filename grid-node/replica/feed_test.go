@@ -223,3 +223,39 @@ func TestFeedRate(t *testing.T) {
 		t.Fatalf("%d bytes fed in half a second at %d bytes a second", f.bulkSent, rate)
 	}
 }
+
+// A learner counts for acknowledgements only when it has acknowledged what it was fed:
+// data would overtake the feed, and orders wait for it.
+func TestLearnerIsSettledBeforeItCounts(t *testing.T) {
+	// begin lets a learner join, and be fed a first part and, in another wake-up, a second.
+	begin := func(orders int) *feeding {
+		f := newFeeding(t, orders, replica.Limits{JoinBound: 64})
+		f.answer()
+		f.deliver(&f.data)
+		f.answer()
+		f.tick(ms)
+		if len(f.bulk) != 2 {
+			t.Fatalf("%d parts fed, want 2", len(f.bulk))
+		}
+		f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: f.bulk[0]})
+		f.bulk = f.bulk[1:]
+		return f
+	}
+	part := int(begin(1000).l.Status().LastSeq)
+	f := begin(part + 20)
+	f.answer() // closer than the bound, with the second part under way
+	before := f.acked
+	f.submit()
+	if f.acked != before+1 {
+		t.Error("an order waits for a learner that is still being fed")
+	}
+	for range 20 {
+		f.deliver(&f.bulk)
+		f.deliver(&f.data)
+		f.answer()
+		f.tick(ms)
+	}
+	if !f.joined() {
+		t.Errorf("not joined: %+v", f.a.Status())
+	}
+}

@@ -43,7 +43,7 @@ func (r *Replica) considerHandOver() {
 		return
 	}
 	p := r.handOverTarget()
-	if p == nil || !r.allMayTakeHandOver() || !r.arbiterAnswers() {
+	if p == nil || !r.allMayTakeHandOver() && !mutant(mutHandOverUnheard) || !r.arbiterAnswers() {
 		return
 	}
 	h.to = p.Boot
@@ -220,6 +220,9 @@ func (r *Replica) park(conn, id uint64, slot uint32, typ wire.Type) bool {
 
 // unpark answers the parked requests: whoever is the primary now is to be asked.
 func (r *Replica) unpark() {
+	if mutant(mutParkedForgotten) {
+		r.parked = r.parked[:0]
+	}
 	for _, p := range r.parked {
 		switch {
 		case r.role != RolePrimary:

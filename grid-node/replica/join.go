@@ -71,7 +71,7 @@ func (r *Replica) join(frame []byte) error {
 // epochs that this primary has been in, of another lineage perhaps: who knows only those
 // is not taken in, because all that a frame says of its configuration is the epoch.
 func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
-	if slices.Contains(r.primary.released[:], member.Boot) { // an old request, come late, or its answer was lost
+	if slices.Contains(r.primary.released[:], member.Boot) && !mutant(mutReleasedAgain) { // an old request, come late, or its answer was lost
 		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was let go")
 		return
 	}
@@ -126,7 +126,7 @@ func (r *Replica) refuseLearner(member *Member) string {
 				p.Member = *member
 				return "the pod is a member already"
 			}
-			if !p.down && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) {
+			if !p.down && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) && !mutant(mutSecondProcess) {
 				return "another process of this pod is in sync, and answers"
 			}
 			p.down = true
@@ -161,13 +161,13 @@ func (r *Replica) joinReply(frame []byte) error {
 	if m.Epoch > r.epoch {
 		r.spokeOf(m.Epoch)
 	}
-	if m.Epoch != r.epoch || r.role != RoleLearner {
+	if m.Epoch != r.epoch && !mutant(mutStaleJoinReply) || r.role != RoleLearner {
 		return nil
 	}
 	switch m.Code {
 	case wire.JoinAccepted:
 		last, _ := r.store.Last()
-		if !r.backup.accepted && last != 0 && m.FromSeq != last+1 {
+		if !r.backup.accepted && last != 0 && m.FromSeq != last+1 && !mutant(mutLateJoinReply) {
 			return nil // to an older request: what was stored since was not compared
 		}
 		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0

@@ -43,5 +43,36 @@ const (
 	mutClosedTakesOrders
 	mutLateWatchOpens
 	mutClimbTakesLearners
+	mutReadOneEcho
+	mutStaleNack
+	mutStaleAck
+	mutStaleJoinReply
+	mutStaleSnapshotRequest
+	mutAnySender
+	mutStaleBeacon
+	mutToldKept
+	mutVitalsLeaseKept
+	mutDataLeaseKept
+	mutFenceUnheard
+	mutLeasedForgotten
+	mutEchoUnclamped
+	mutUnknownHandOverFailed
+	mutUnknownRetireFailed
+	mutRefusedForgets
+	mutHandOverUnheard
+	mutParkedForgotten
+	mutCursorParking
+	mutTruncateParking
+	mutTruncateFull
+	mutUnsettled
+	mutLateJoinReply
+	mutReleasedAgain
+	mutSecondProcess
+	mutFreeSnapshot
+	mutEpochBoundary
+	mutWindowEdge
+	mutEvictUnderWay
+	mutConnectionsKept
+	mutAttemptEqual
 	mutants
 )

@@ -15,6 +15,10 @@ func (r *Replica) mutateShrink() {
 // mutateUnknown takes a change whose outcome is unknown as one that failed.
 func (r *Replica) mutateUnknown() bool {
 	switch purpose := r.prop.purpose; {
+	case mutant(mutUnknownHandOverFailed) && purpose == purposeHandOver:
+		r.endHandOver()
+	case mutant(mutUnknownRetireFailed) && purpose == purposeRetire:
+		r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
 	case mutant(mutUnknownAdmissionFailed) && purpose == purposeAdmit:
 		for i := range r.primary.peers {
 			if p := &r.primary.peers[i]; p.learner {
@@ -39,4 +43,18 @@ func (r *Replica) mutateSessions() {
 	for i := range r.sessions.slots {
 		clear(r.sessions.slots[i].ring)
 	}
+}
+
+// mutateEchoed is the round that any member of the ack set has answered.
+func (r *Replica) mutateEchoed() uint64 {
+	round := uint64(0)
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.acks {
+			round = max(round, p.round)
+		}
+	}
+	if r.copies() == 1 {
+		return ^uint64(0)
+	}
+	return round
 }

@@ -115,7 +115,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 		return err
 	}
 	p := r.peer(m.From)
-	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch {
+	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch && !(mutant(mutStaleAck) && m.Epoch < r.epoch) {
 		r.count.StaleFrames++
 		switch held := r.backup.held; {
 		case m.To != r.self.Boot || m.Epoch <= r.epoch:
@@ -172,7 +172,7 @@ func (r *Replica) nack(frame []byte) error {
 		return err
 	}
 	p := r.peer(m.From)
-	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch || !p.synced {
+	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch && !mutant(mutStaleNack) || !p.synced {
 		r.count.StaleFrames++
 		return nil
 	}

@@ -17,7 +17,7 @@ func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
 		return true
 	}
 	if h.To != r.self.Boot || r.role != RoleBackup && (r.role != RoleLearner || !r.backup.accepted) ||
-		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot {
+		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot && !mutant(mutAnySender) {
 		r.count.StaleFrames++
 		if h.To == r.self.Boot && h.Epoch > r.epoch && r.role != RoleFenced {
 			r.spokeOf(h.Epoch)

@@ -105,7 +105,7 @@ func (r *Replica) casResult(ev *Event) {
 	case OutcomeRefused:
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
-		if p.purpose.voluntary() && !p.unknown { // it never happened and never will: other changes may be due
+		if p.purpose.voluntary() && (!p.unknown || mutant(mutRefusedForgets)) { // it never happened and never will: other changes may be due
 			r.prop = proposal{}
 			r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
 			if r.primary.hand.to != 0 {
@@ -113,7 +113,7 @@ func (r *Replica) casResult(ev *Event) {
 			}
 		}
 	default:
-		if (mutant(mutReturnToOldEpoch) || mutant(mutUnknownAdmissionFailed)) && r.mutateUnknown() {
+		if r.mutateUnknown() {
 			return
 		}
 		p.unknown = true

@@ -32,7 +32,9 @@ func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.epoch != epoch {
 		v.epoch = epoch
 		for i := range v.peers {
-			v.peers[i].echoNs = 0
+			if !mutant(mutVitalsLeaseKept) {
+				v.peers[i].echoNs = 0
+			}
 		}
 	}
 	if v.leadsSame(peers) {
@@ -96,7 +98,7 @@ func (r *Replica) takeVitals() {
 				}
 			}
 		}
-	case v.mode == vitalFollows && same:
+	case v.mode == vitalFollows && (same || mutant(mutToldKept)):
 		b := &r.backup
 		b.heardAt, b.leased = max(b.heardAt, v.heardAt), b.leased || v.leased
 		if b.primaryDown && v.heardAt-b.downAt > int64(r.opt.Timing.Lease)/2 {

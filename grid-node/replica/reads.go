@@ -131,6 +131,9 @@ func (r *Replica) confirmReads() {
 // nobody's answer.
 func (r *Replica) echoed() uint64 {
 	round := ^uint64(0)
+	if mutant(mutReadOneEcho) {
+		return r.mutateEchoed()
+	}
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.acks {
 			round = min(round, p.round)

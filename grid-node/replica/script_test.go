@@ -258,7 +258,12 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		}
 		w.deliver()
 	case "drop":
-		s.drop(d, pods)
+		w.faults.drop = append(w.faults.drop, s.rule(d, pods))
+	case "keep":
+		w.faults.keep = append(w.faults.keep, s.rule(d, pods))
+	case "again":
+		w.net, w.faults.kept = append(w.net, w.faults.kept...), nil
+		w.deliver()
 	case "arbiter":
 		s.arbiter(d)
 	case "drain":
@@ -287,18 +292,22 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	return true
 }
 
-func (s *script) drop(d *datadriven.TestData, pods []string) {
+// rule is which frames to take, or to keep.
+func (s *script) rule(d *datadriven.TestData, pods []string) dropRule {
 	rule := dropRule{from: pods[0], to: pods[1], n: 1}
 	var typ string
 	arg(d, "type", &typ)
 	arg(d, "n", &rule.n)
 	arg(d, "skip", &rule.skip)
-	for t := wire.TypePrepare; t <= wire.TypeNewConfig; t++ {
+	for t := range wire.Type(255) {
 		if t.String() == typ {
 			rule.typ = t
 		}
 	}
-	s.w.faults.drop = append(s.w.faults.drop, rule)
+	if rule.typ == 0 {
+		d.Fatalf(s.t, "type is %q, allowed: the name of a frame", typ)
+	}
+	return rule
 }
 
 // look shows state without changing it.

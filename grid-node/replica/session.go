@@ -34,7 +34,7 @@ func SessionBytes(window int) int64 {
 // may still be under way, is refused from now on. An OpenSession that was itself
 // delayed must not undo that: its attempt is lower.
 func (s *session) bind(conn, attempt uint64) bool {
-	if attempt < s.attempt || attempt == s.attempt && conn != s.conn {
+	if attempt < s.attempt || attempt == s.attempt && conn != s.conn && !mutant(mutAttemptEqual) {
 		return false
 	}
 	s.conn, s.attempt = conn, attempt
@@ -76,7 +76,7 @@ const (
 // entry; it may come again and is then looked at anew.
 func (s *session) classify(c uint64, t *sessionTable) (seqVerdict, uint64) {
 	if c <= s.last {
-		if s.last-c >= t.window {
+		if s.last-c >= t.window && !(mutant(mutWindowEdge) && s.last-c == t.window) {
 			return seqTooOld, s.last - t.window + 1
 		}
 		if seq := s.ring[c&(t.window-1)]; seq != 0 {
@@ -141,7 +141,7 @@ func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
 	}
 	best := -1
 	for i := range t.slots {
-		if s := &t.slots[i]; s.touched <= commit && (best < 0 || s.touched < t.slots[best].touched) {
+		if s := &t.slots[i]; (s.touched <= commit || mutant(mutEvictUnderWay)) && (best < 0 || s.touched < t.slots[best].touched) {
 			best = i
 		}
 	}
@@ -154,7 +154,10 @@ func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
 func (t *sessionTable) forgetClients() {
 	for i := range t.slots {
 		s := &t.slots[i]
-		s.expected, s.conn, s.attempt = 0, 0, 0
+		s.expected = 0
+		if !mutant(mutConnectionsKept) {
+			s.conn, s.attempt = 0, 0
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 type faults struct {
 	cut  map[[2]string]bool // by pod: nothing goes from the first to the second
 	drop []dropRule
+	keep []dropRule // these pass, and a copy is kept
+	kept []message
 }
 
 type dropRule struct {
@@ -16,6 +18,17 @@ type dropRule struct {
 	typ      wire.Type
 	skip     int // messages that pass first
 	n        int // messages still to be dropped
+}
+
+// copies keeps what is to come again later.
+func (f *faults) copies(w *world, m *message) {
+	from, to := w.byAddress(m.from).pod, w.byAddress(m.to).pod
+	for i := range f.keep {
+		if k := &f.keep[i]; k.n > 0 && k.from == from && k.to == to && k.typ == wire.FrameType(m.frame) {
+			k.n--
+			f.kept = append(f.kept, *m)
+		}
+	}
 }
 
 func (f *faults) drops(w *world, m *message) bool {

@@ -32,7 +32,8 @@ const freeBatch = 1024
 func (r *Replica) logTruncate() {
 	t, ret := &r.truncate, &r.opt.Retention
 	base, _ := r.store.Base()
-	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed || r.parking() || r.windowFull() {
+	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed ||
+		r.parking() && !mutant(mutTruncateParking) || r.windowFull() && !mutant(mutTruncateFull) {
 		return
 	}
 	used := r.store.BudgetUsed()
@@ -94,7 +95,7 @@ func (t *truncateState) committedTo(commit uint64) {
 // goes into the base state first.
 func (r *Replica) freeSome() {
 	base, _ := r.store.Base()
-	if r.truncate.committed <= base || r.role == RoleStopped || r.snapshotOut() {
+	if r.truncate.committed <= base || r.role == RoleStopped || r.snapshotOut() && !mutant(mutFreeSnapshot) {
 		return
 	}
 	to := min(r.store.Freeable(r.truncate.committed), base+freeBatch)

@@ -210,6 +210,9 @@ func (v *Vitals) answer(now Time, m *wire.PeerAck, flags uint8) {
 	v.count.Answered++
 	p.heardAt = max(p.heardAt, now.Mono)
 	p.echoNs = max(p.echoNs, min(m.EchoNs, p.sentNs)) // nobody answers what was not sent
+	if mutant(mutEchoUnclamped) {
+		p.echoNs = max(p.echoNs, m.EchoNs)
+	}
 	if mutant(mutLeaseFromReceipt) {
 		p.echoNs = now.Mono
 	}
@@ -221,7 +224,7 @@ func (v *Vitals) present(h *wire.PeerHead) bool {
 	if h.To == v.self.Boot && h.Epoch > v.epoch {
 		v.newer = max(v.newer, h.Epoch)
 	}
-	return h.To == v.self.Boot && h.Epoch == v.epoch
+	return h.To == v.self.Boot && (h.Epoch == v.epoch || mutant(mutStaleBeacon) && h.Epoch < v.epoch)
 }
 
 // stuck says whether the replica has not stepped for so long that nobody should
@@ -254,6 +257,9 @@ func (v *Vitals) fence(heardAt int64, leased, down bool, now int64) (silent int6
 	defer v.mu.Unlock()
 	t := &v.timing
 	silent = now - max(heardAt, v.heardAt)
+	if mutant(mutFenceUnheard) {
+		silent = now - heardAt
+	}
 	due := silent > int64(t.Grace)
 	if down {
 		// The lease counts from when the primary sent what was last heard

@@ -176,21 +176,16 @@ func TestVitalsLeaseFromWhatWasSent(t *testing.T) {
 	answer := b.hear(1e9+2, beacon)[0]
 	le64(answer[56:], 1<<62)
 	a.hear(1e9+3, answer)
-	leased := func(clock int64) bool {
-		a.step(clock, replica.Event{Kind: replica.EventTick})
-		before := a.r.Counters().ReadsLeased
-		a.step(clock, replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendGet(nil, partition, &wire.Get{By: wire.ByID, Mode: wire.ModeLeased, Seq: 1})})
-		return a.r.Counters().ReadsLeased > before
-	}
 	// The noop of epoch 2 has to be committed before anything is read.
 	last := a.r.Status().LastSeq
 	hash := storedHash(a, last)
 	a.step(1e9+5, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypePrepareAck,
 		&wire.PeerAck{PeerHead: wire.PeerHead{Epoch: 2, From: b.self.Boot, To: a.self.Boot}, StoredSeq: last, Hash: hash})})
-	if !leased(1e9 + 100*ms) {
+	if !a.leased(1e9 + 100*ms) {
 		t.Fatal("no leased read within the lease")
 	}
-	if leased(1e9 + 201*ms) {
+	a.step(1e9+150*ms, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(2, a, last)}) // it lives: nobody is dropped
+	if a.leased(1e9 + 201*ms) {
 		t.Fatal("a leased read after the lease that the answered beacon gave")
 	}
 }

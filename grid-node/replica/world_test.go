@@ -277,6 +277,7 @@ func (w *world) short(s string) string {
 // send puts a frame on the network, unless a fault takes it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
+	w.faults.copies(w, &m)
 	if w.faults.drops(w, &m) {
 		if w.tracing(&m) {
 			w.logf("%s   LOST", w.frameText(&m))

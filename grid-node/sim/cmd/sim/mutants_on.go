@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/sim"
 )
 
 // bounds of the proof.
-type bounds struct{ caught, control uint64 }
+type bounds struct {
+	caught, control uint64
+	only            string
+}
 
 func mutantFlags(cmd *cobra.Command, o *options) {
 	cmd.Flags().StringVar(&o.mutant, "mutant", "none", "break the protocol in this way; 'list' shows all")
@@ -26,6 +31,7 @@ func mutantFlags(cmd *cobra.Command, o *options) {
 		RunE:  func(*cobra.Command, []string) error { return prove(o, b) },
 	}
 	proof.Flags().Uint64Var(&b.caught, "bound", 8000, "seeds within which each has to be caught")
+	proof.Flags().StringVar(&b.only, "only", "", "only this one")
 	proof.Flags().Uint64Var(&b.control, "control", 400, "seeds that the protocol as it is has to pass")
 	cmd.AddCommand(proof)
 }
@@ -40,12 +46,30 @@ func selectMutant(name string) error {
 	return sim.SelectMutant(name)
 }
 
-// prove runs seeds against every mutant until one fails, and prints the table.
+// prove runs seeds against every mutant until one fails, or the test that is named as
+// its proof, and prints the table.
 func prove(o *options, b bounds) error {
 	var errs []error
+	tests, err := buildTests()
+	if err != nil {
+		return err
+	}
+	defer tests.remove()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tseeds\tcaught by\tworld\twhat it does")
 	for i, m := range sim.Mutants() {
+		if b.only != "" && b.only != m.Name {
+			continue
+		}
+		if proof := replica.Proof(m.Name); proof != "" {
+			if err := tests.prove(m.Name, proof); err != nil {
+				errs = append(errs, err)
+				fmt.Fprintf(w, "%s\t-\tNOTHING\t\t%s\n", m.Name, m.Breaks)
+				continue
+			}
+			fmt.Fprintf(w, "%s\t-\t%s\t-\t%s\n", m.Name, strings.NewReplacer("^", "", "$", "").Replace(proof), m.Breaks)
+			continue
+		}
 		if err := sim.SelectMutant(m.Name); err != nil {
 			return err
 		}

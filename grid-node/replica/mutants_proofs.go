@@ -1,0 +1,49 @@
+//go:build mutants
+
+package replica
+
+// proofs are the tests of this package that fail with a mutant, as for go test -run: of mutants that the simulator would
+// find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
+var proofs = [mutants]string{
+	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
+	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",
+	mutStaleAck:              "^TestFramesOfAnotherEpoch$/^PrepareAck$",
+	mutStaleJoinReply:        "^TestFramesOfAnotherEpoch$/^JoinReply$",
+	mutStaleSnapshotRequest:  "^TestFramesOfAnotherEpoch$/^SnapshotRequest$",
+	mutAnySender:             "^TestFramesOfAnotherSender$",
+	mutStaleBeacon:           "^TestVitalsDropWhatIsNotForThem$/^older_epoch$",
+	mutToldKept:              "^TestWhatWasToldEndsWithItsEpoch$",
+	mutVitalsLeaseKept:       "^TestLeaseIsEarnedAnewInEveryEpoch$/^beacons$",
+	mutDataLeaseKept:         "^TestLeaseIsEarnedAnewInEveryEpoch$/^data$",
+	mutFenceUnheard:          "^TestTakeOverAndAnswersExcludeEachOther$",
+	mutLeasedForgotten:       "^TestLeasedIsRememberedOfData$",
+	mutEchoUnclamped:         "^TestVitalsLeaseFromWhatWasSent$",
+	mutUnknownHandOverFailed: "^TestScripts$/^handover_unknown$",
+	mutUnknownRetireFailed:   "^TestScripts$/^retire_unanswered$",
+	mutRefusedForgets:        "^TestScripts$/^refused_after_unknown$",
+	mutHandOverUnheard:       "^TestScripts$/^handover_unheard_member$",
+	mutParkedForgotten:       "^TestScripts$/^handover_parked$",
+	mutCursorParking:         "^TestScripts$/^handover_cursor$",
+	mutTruncateParking:       "^TestScripts$/^handover_truncate$",
+	mutTruncateFull:          "^TestTruncateInAFullWindow$",
+	mutUnsettled:             "^TestLearnerIsSettledBeforeItCounts$",
+	mutLateJoinReply:         "^TestLateJoinReplyAcceptsNobody$",
+	mutReleasedAgain:         "^TestScripts$/^released_join_late$",
+	mutSecondProcess:         "^TestScripts$/^zombie_joins$",
+	mutFreeSnapshot:          "^TestScripts$/^truncate_snapshot$",
+	mutEpochBoundary:         "^TestSnapshotState$",
+	mutWindowEdge:            "^TestScripts$/^sessions$",
+	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
+	mutConnectionsKept:       "^TestScripts$/^old_connection$",
+	mutAttemptEqual:          "^TestScripts$/^fence$",
+}
+
+// Proof of a mutant; "": the simulator's.
+func Proof(name string) string {
+	for id := range mutantList {
+		if mutantList[id].Name == name {
+			return proofs[id]
+		}
+	}
+	return ""
+}
