@@ -88,8 +88,13 @@ var (
 	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read: those before stay in use, and where there were none no client may do anything; absent where nobody is asked who he is.")
 	rulesRead      = desc("authorization_rules_read_seconds", "When the authorization rules in use were read, in seconds since 1970; 0 before any could be read; absent where nobody is asked who he is.")
 	tlsExpires     = desc("tls_certificate_expires_seconds", "When the certificate in use ends, in seconds since 1970; absent without TLS.")
-	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly.")
-	unfinished     = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time.")
+	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly, or because of all that do not read it had taken nothing for long.")
+	unfinished     = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time, or because unfinished frames of all clients held too much.")
+	waiting        = desc("connections_waiting", "Connections whose requests, other than orders, wait for their turn.")
+	waits          = desc("connections_waits_total", "Times a connection's requests, other than orders, had to wait for their turn: a wake-up of the loop had done its share of such work.")
+	resets         = desc("connections_reset_total", "Connections ended by a reset, because the kernel still held output that the other end had not taken.")
+	unread         = desc("unread_bytes", "Output that clients have not taken yet.")
+	inputHeld      = desc("unfinished_bytes", "Buffers for what clients have sent of frames that are not finished, or that wait.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
 	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many that owed one, or a proof, were open.")
@@ -120,7 +125,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused, waiting, waits, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -259,6 +264,11 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(slowClosed, t.SlowPeers)
 	e.counter(unfinished, t.Unfinished)
 	e.counter(paused, t.Paused)
+	e.gauge(waiting, float64(t.Waiting))
+	e.counter(waits, t.Waits)
+	e.counter(resets, t.Resets)
+	e.gauge(unread, float64(t.Unread))
+	e.gauge(inputHeld, float64(t.InputHeld))
 	e.counter(wakeUps, t.WakeUps)
 	e.counter(readCalls, t.Reads)
 	e.counter(writeCalls, t.Writes)

@@ -92,6 +92,7 @@ func (n *Node) welcomeClient(l *link) {
 	l.state = ready
 	l.conn.SetLimits(clientSoftOut, clientHardOut)
 	l.conn.SetFrameTime(clientFrameTime)
+	l.conn.SetSendBuffer(clientSendBuffer)
 	n.clients[l.conn.ID()] = l
 }
 

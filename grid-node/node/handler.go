@@ -22,6 +22,7 @@ func (n *Node) OnOpen(c *transport.Conn) {
 		n.awaiting = append(n.awaiting, l)
 		return
 	}
+	c.Exempt() // dialled: of a node
 	n.sendHello(l)
 }
 
@@ -45,8 +46,16 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes from a client that has proved nothing, allowed: at most %d", wire.Need(rest), wire.MaxAuthenticate))
 				break
 			}
+			if l.state == ready && !l.role.IsNode() && wire.Need(rest) > maxClientFrame {
+				n.counters.BadFrames++
+				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes, allowed from a client: at most %d", wire.Need(rest), maxClientFrame))
+				break
+			}
 			return len(buf) - len(rest), nil
 		case l.state == ready:
+			if !l.role.IsNode() && !n.hasTurn(l, frame) {
+				return len(buf) - len(rest), nil
+			}
 			next := n.lookAhead(after)
 			err = n.frame(l, frame, hint)
 			hint = next
@@ -81,6 +90,24 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 	if l.role.IsNode() {
 		return n.peerFrame(l, t, frame)
 	}
+	if (t == wire.TypeSubmit || t == wire.TypeGet) && access.Needs(t)&^l.may == 0 {
+		if p := n.partition(wire.FramePartition(frame)); p != nil && !p.ended {
+			if t == wire.TypeSubmit {
+				p.submit(l, frame, hint)
+			} else {
+				p.read(l.conn, frame)
+			}
+			return nil
+		}
+	}
+	before := l.conn.Buffered()
+	err := n.request(l, t, frame)
+	n.spend(l, t, before)
+	return err
+}
+
+// request handles what clients ask beside orders and reads, and what they may not ask.
+func (n *Node) request(l *link, t wire.Type, frame []byte) error {
 	if access.Needs(t)&^l.may != 0 {
 		return n.notPermitted(l, t, frame)
 	}
@@ -93,17 +120,7 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 		if p.ended {
 			return n.notServed(l, p, t, frame)
 		}
-		if t == wire.TypeGet {
-			p.read(l.conn, frame)
-			return nil
-		}
-		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame, Hint: hint}
-		if t == wire.TypeSubmit {
-			if n.submits++; n.submits%processSample == 0 {
-				p.timedStep(&n.ev, &n.loopStat.Preprocess)
-				return nil
-			}
-		}
+		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
 		p.step(&n.ev)
 		return nil
 	case wire.TypeListSinks, wire.TypeReadSink:
@@ -249,18 +266,32 @@ func (p *partition) touch() {
 	}
 }
 
+// submit is step of a Submit.
+func (p *partition) submit(l *link, frame []byte, hint replica.Hint) {
+	n := p.n
+	before := p.replica.Stored()
+	n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame, Hint: hint}
+	if n.submits++; n.submits%processSample == 0 {
+		p.timedStep(&n.ev, &n.loopStat.Preprocess)
+	} else {
+		p.step(&n.ev)
+	}
+	l.submitted(p.replica.Stored() != before)
+}
+
 // read is step of a Get: what it and the reads before it on that connection are
 // answered goes straight into the connection's output.
 func (p *partition) read(c *transport.Conn, frame []byte) {
 	p.touch()
 	ev := &p.n.ev // the fields that this kind of event reads
 	ev.Kind, ev.Conn, ev.Frame = replica.EventClientFrame, c.ID(), frame
-	before := c.Out()
+	before, found := c.Out(), p.replica.ReadBytes()
 	p.out.Direct(c.ID(), before)
 	p.replica.Step(p.n.now(), ev, &p.out)
 	if out := p.out.Taken(); len(out) > len(before) {
 		c.SetOut(out)
 	}
+	c.Spend(requestWork + int(p.replica.ReadBytes()-found))
 	if len(p.out.Actions) > 0 {
 		p.carryOut()
 	}

@@ -21,6 +21,7 @@ type link struct {
 	name    string    // member id of the other node, or what a client calls itself
 	warm    string    // the configured name that was dialled, see warmUp
 	proof             // of a client
+	vain    int       // Submits of a client since one was stored
 }
 
 type linkState uint8
@@ -44,6 +45,12 @@ const (
 	// it at 52 kbit/s. Nodes have all the time there is: the network between them may be
 	// slow, and a frame of theirs has a megabyte.
 	clientFrameTime = 10 * time.Second
+	// clientSendBuffer is what the kernel may hold of answers to one client, about twice
+	// over. Half of it is enough for answers to flow, a quarter is not where segments are
+	// long (a loopback's are 64 KiB): `go test -bench SendBuffer ./grid-node/transport`.
+	clientSendBuffer = 128 << 10
+	// maxClientFrame is the longest frame that a client has to send, a Submit.
+	maxClientFrame = wire.SubmitFixed + wire.MaxPayload
 	// Reading from a peer never stops: its acknowledgements are what drains us. What
 	// is on its way to a peer is bounded by memoryPlan.inFlight, and once more for a
 	// repetition, so the hard limit is a backstop.
@@ -109,6 +116,7 @@ func (n *Node) hello(l *link, frame []byte) error {
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
 	n.awaiting.remove(l)
 	l.state = ready
+	l.conn.Exempt()
 	if m.Role == wire.RoleBulk { // frames come, nothing goes
 		n.bulkIn = append(n.bulkIn, l)
 		return nil

@@ -11,7 +11,8 @@ import (
 type memoryPlan struct {
 	orders   int64 // entries, their indexes and the sessions of all partitions
 	heap     int64 // the Go runtime's: connection buffers and everything else
-	buffers  int64 // of heap: connections, beyond which the largest is closed
+	buffers  int64 // of heap: connections
+	clients  int64 // of buffers: those of clients and of strangers, beyond which the largest is closed
 	inFlight int64 // of buffers: on the way to one copy and not acknowledged
 	ahead    int64 // of heap: memory made present before entries need it, a partition
 }
@@ -28,9 +29,10 @@ const (
 func planMemory(limit int64, partitions int) memoryPlan {
 	heap := min(limit/4, maxHeap)
 	orders := limit - heap
+	inFlight := min(maxUsed, orders/64)
 	return memoryPlan{
-		orders: orders, heap: heap, buffers: heap / 2,
-		inFlight: min(maxUsed, orders/64),
+		orders: orders, heap: heap, buffers: heap / 2, clients: heap/2 - 2*inFlight,
+		inFlight: inFlight,
 		ahead:    min(maxAhead, heap/16/int64(partitions)) &^ 4095,
 	}
 }

@@ -21,6 +21,9 @@ func TestMemoryPlan(t *testing.T) {
 			if 2*p.inFlight > p.orders/32 { // the reserve of a copy; see store.Append
 				t.Errorf("limit %d: %d bytes in flight do not fit a copy's reserve of %d twice", limit, p.inFlight, p.orders/32)
 			}
+			if p.clients < p.buffers/4 || p.clients+2*p.inFlight > p.buffers {
+				t.Errorf("limit %d: %d bytes for clients of %d for connections, twice %d in flight", limit, p.clients, p.buffers, p.inFlight)
+			}
 			if p.buffers+int64(partitions)*p.ahead > p.heap*3/4 {
 				t.Errorf("limit %d, %d partitions: buffers %d and memory ahead %d leave too little of %d", limit, partitions, p.buffers, p.ahead, p.heap)
 			}

@@ -89,7 +89,7 @@ func New(cfg Config) (*Node, error) {
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
-		MaxMemory: int(n.plan.buffers), TLS: n.transportTLS(),
+		MaxMemory: int(n.plan.clients), MaxUnread: int(n.plan.clients / 2), MaxHeldInput: int(n.plan.clients / 4), Work: loopWork, TLS: n.transportTLS(),
 		WakeUp: func(d time.Duration) { n.loopStat.WakeUp.Observe(int64(d)) },
 	}, n)
 	if err != nil {

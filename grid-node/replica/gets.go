@@ -107,6 +107,7 @@ func (r *Replica) lookUp() {
 		switch seq := order.Seq(e); {
 		case seq <= r.commit && e[4] == byte(order.KindOrder):
 			q.seq, q.at, q.size = seq, found, uint32(len(e))
+			r.count.ReadBytes += uint64(len(e))
 		case q.keyLen == 0:
 			q.seq = noOrder
 		}

@@ -127,6 +127,22 @@ func (r *Replica) confirmReads() {
 	}
 }
 
+// ReadsWaiting reports how full the queue of reads is that wait to be confirmed, in
+// bytes of their answers, or of its places where those are more.
+func (r *Replica) ReadsWaiting() int {
+	q := &r.primary.reads
+	return max(q.bytes, int(q.tail-q.head)*readPlace)
+}
+
+// readPlace is what one that waits counts as at least: the queue is half full with 512 KiB.
+const readPlace = 64
+
+// ReadBytes is Counters.ReadBytes.
+func (r *Replica) ReadBytes() uint64 { return r.count.ReadBytes }
+
+// Stored is Counters.EntriesStored.
+func (r *Replica) Stored() uint64 { return r.count.EntriesStored }
+
 // echoed is the round that the whole ack set has answered; a solo primary needs
 // nobody's answer.
 func (r *Replica) echoed() uint64 {

@@ -56,6 +56,7 @@ type Counters struct {
 	ReadsConfirmed   uint64
 	ReadsLeased      uint64
 	ReadsBackup      uint64
+	ReadBytes        uint64 // of the orders that were found for reads
 	SessionsOpened   uint64
 	SessionsEvicted  uint64
 	ConfigChanges    uint64 // configurations adopted

@@ -22,6 +22,10 @@ type Conn struct {
 	dirty   bool // in core.dirty
 	resume  bool // in core.resumed
 	paused  bool // reading stopped by back-pressure
+	waits   bool // the handler stopped consuming until it is the connection's turn
+	waiting bool // in turns.queue; reading is stopped
+	later   bool // in turns.long
+	exempt  bool // see Exempt
 	linger  bool // close as soon as the output is written
 	ended   bool // the peer sent its end of stream
 	cause   error
@@ -37,6 +41,9 @@ type Conn struct {
 	lingerBy   int64 // Mono until when a lingering connection waits for the peer's end
 	discarded  int   // bytes read and thrown away while lingering
 	idleOut    int   // flushes since out was last well used, for shrinking
+
+	countedOut int // of Buffered, in turns.unread
+	countedIn  int // of cap(in), in turns.input
 
 	in     []byte // received, not consumed
 	longIn bool   // in was needed for a long frame since the last trimInput
@@ -75,6 +82,11 @@ func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 // SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the
 // handler knows who is at the other end. soft 0 means: never pause reading.
 func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
+
+// SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
+// about twice as many bytes. Without it the kernel decides: megabytes, for each
+// connection. An error is that of a connection about to end.
+func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 
 // SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete
 // so long after its first bytes. 0, as at first: a frame may take any time.
@@ -138,8 +150,8 @@ func (c *Conn) CloseAfterFlush(err error) {
 		return
 	}
 	c.linger, c.cause, c.in = true, err, nil
-	if c.paused && !c.ended {
-		c.paused = false
+	if (c.paused || c.waiting) && !c.ended {
+		c.paused, c.waiting = false, false
 		c.sock.setReading(c, true)
 	}
 	if c.Buffered() == 0 {
@@ -160,14 +172,22 @@ func (c *Conn) endOfInput() {
 	}
 }
 
-// finish half-closes a lingering connection whose output is written.
+// finish half-closes a lingering connection whose output is written. A peer that said
+// it will send nothing more may still be reading: it is waited for as long as for any
+// that reads slowly, for what the kernel keeps of a closed connection nobody bounds.
 func (c *Conn) finish() {
+	patience := lingerTime
 	if c.ended {
-		c.Close(c.cause)
-		return
+		if c.sock.unsent() == 0 {
+			c.Close(c.cause)
+			return
+		}
+		patience = c.core.cfg.WriteStall
 	}
-	c.lingerBy = c.core.clock.mono + int64(lingerTime)
-	c.sock.shutdownWrite(c)
+	if c.lingerBy == 0 {
+		c.lingerBy = c.core.clock.mono + int64(patience)
+		c.sock.shutdownWrite(c)
+	}
 }
 
 // discard accounts input of a lingering connection.
@@ -203,6 +223,9 @@ func (c *Conn) drained() {
 		c.idleOut = 0
 	}
 	c.out, c.off, c.blockedAt = c.out[:0], 0, 0
+	if c.countedOut != 0 {
+		c.core.countOut(c)
+	}
 	if c.linger && c.inflight == 0 {
 		c.finish()
 	}

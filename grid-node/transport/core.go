@@ -14,8 +14,12 @@ type connSocket interface {
 	setReading(c *Conn, on bool)
 	// shutdownWrite tells the peer that nothing more comes.
 	shutdownWrite(c *Conn)
-	// release closes the socket.
-	release(c *Conn)
+	// unsent is how many bytes the kernel holds that the peer has not received.
+	unsent() int
+	// setSendBuffer is SO_SNDBUF.
+	setSendBuffer(bytes int)
+	// release closes the socket; reset: what the kernel holds of it is dropped.
+	release(c *Conn, reset bool)
 	// accepts says whether the socket can be handed over to a loop.
 	accepts(to Loop) error
 	// handOver gives the socket to c.to.
@@ -36,6 +40,7 @@ type core struct {
 	dirty    []*Conn
 	closing  []*Conn
 	resumed  []*Conn
+	turns    turns
 	nextTick int64
 	sweepAt  int64
 	stats    Stats
@@ -44,14 +49,15 @@ type core struct {
 }
 
 func newCore(cfg Config, h Handler) core {
-	return core{cfg: cfg, h: h, clock: newClock(), conns: map[uint64]*Conn{}}
+	return core{cfg: cfg, h: h, clock: newClock(), conns: map[uint64]*Conn{}, turns: turns{left: cfg.Work, outLeft: cfg.Work}}
 }
 
 func (l *core) Clock() *Clock { return l.clock }
 
 func (l *core) Stats() Stats {
 	s := l.stats
-	s.Conns = len(l.conns)
+	s.Conns, s.Waiting = len(l.conns), l.turns.queue.len()
+	s.Unread, s.InputHeld = l.turns.unread, l.turns.input
 	return s
 }
 
@@ -100,7 +106,10 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		c.CloseAfterFlush(err)
 	case c.closing || c.linger:
 	case c.Backlogged():
+		c.waits = false
 		l.pause(c)
+	case c.waits:
+		l.await(c)
 	case len(rest) > l.cfg.MaxInput:
 		c.Close(ErrInputFull)
 	}
@@ -121,15 +130,17 @@ func (l *core) pause(c *Conn) {
 // next wake-up, so that one connection with much to say stays fair.
 func (l *core) settle() {
 	l.redeliver()
+	l.takeTurns()
 	for {
 		l.reap()
 		l.h.OnWakeEnd()
 		l.reap()
 		l.flush()
 		if len(l.closing) == 0 {
-			return
+			break
 		}
 	}
+	l.turns.next(l.cfg.Work)
 }
 
 // wokeUp tells how long the wake-up took that ends now.
@@ -148,9 +159,11 @@ func (l *core) reap() {
 		if c.to != nil {
 			c.sock.handOver(c)
 		} else {
-			c.sock.release(c)
+			l.release(c)
 		}
-		c.out, c.in = nil, nil
+		c.out, c.off, c.in, c.inflight = nil, 0, nil, 0
+		l.countOut(c)
+		l.countIn(c)
 		if c.open || c.dialled {
 			l.h.OnClose(c, c.cause)
 		}
@@ -167,27 +180,40 @@ func (l *core) redeliver() {
 			continue
 		}
 		c.paused = false
-		if len(c.in) > 0 {
-			rest := l.deliver(c, c.in)
-			c.in = c.in[:copy(c.in, rest)]
-		}
-		if !c.paused && !c.closing {
-			c.sock.setReading(c, true)
-		}
+		l.deliverAgain(c)
 	}
 	l.resumed = l.resumed[:copy(l.resumed, l.resumed[n:])]
 }
 
+// deliverAgain presents the input that a connection holds, and reads on if the handler
+// takes it.
+func (l *core) deliverAgain(c *Conn) {
+	if len(c.in) > 0 {
+		rest := l.deliver(c, c.in)
+		c.in = c.in[:copy(c.in, rest)]
+	}
+	if !c.paused && !c.waiting && !c.closing {
+		c.sock.setReading(c, true)
+	}
+}
+
+// flush writes what the wake-up had to say: what is short first, and what peers of our
+// own kind get; then a part of what is long.
 func (l *core) flush() {
 	for i := 0; i < len(l.dirty); i++ {
 		c := l.dirty[i]
 		c.dirty = false
-		if !c.closed && c.open {
+		switch {
+		case c.closed || !c.open:
+		case c.long():
+			l.writeLater(c)
+		default:
 			c.sock.write(c)
 		}
 	}
 	clear(l.dirty)
 	l.dirty = l.dirty[:0]
+	l.writeLong()
 }
 
 // tick runs the handler's tick when it is due.
@@ -206,7 +232,8 @@ func (l *core) tick(now int64) bool {
 }
 
 // sweep closes connections whose dial or whose output takes too long, and the
-// largest ones while all buffers together are over Config.MaxMemory.
+// largest ones while all buffers together, but for those of Exempt connections, are over
+// Config.MaxMemory.
 func (l *core) sweep(now int64) {
 	held := 0
 	for _, c := range l.conns {
@@ -214,7 +241,7 @@ func (l *core) sweep(now int64) {
 		case c.closing:
 		case c.dialBy != 0 && now > c.dialBy:
 			c.Close(ErrDialTimeout)
-		case c.lingerBy != 0 && now > c.lingerBy:
+		case c.lingerBy != 0 && (now > c.lingerBy || c.ended && c.sock.unsent() == 0):
 			c.Close(c.cause)
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++
@@ -224,13 +251,16 @@ func (l *core) sweep(now int64) {
 			c.Close(ErrUnfinished)
 		default:
 			c.trimInput()
-			held += c.held()
+			l.countIn(c)
+			if !c.exempt {
+				held += c.held()
+			}
 		}
 	}
 	for held > l.cfg.MaxMemory {
 		var worst *Conn
 		for _, c := range l.conns {
-			if !c.closing && (worst == nil || c.held() > worst.held()) {
+			if !c.closing && !c.exempt && (worst == nil || c.held() > worst.held()) {
 				worst = c
 			}
 		}

@@ -22,7 +22,7 @@ const earlyOut = 8 << 10
 // read receives once (until the end of the stream if the peer is gone) and
 // delivers.
 func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
-	if c.paused {
+	if c.paused || c.waiting {
 		// Reading is off, so this is the end of the connection: nobody is there to
 		// drain the output that paused us.
 		if ending {
@@ -38,7 +38,7 @@ func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
 		case err != nil:
 			c.Close(err)
 			return
-		case c.closing || c.ended || c.paused || !ending || n == 0:
+		case c.closing || c.ended || c.paused || c.waiting || !ending || n == 0:
 			return
 		}
 	}
@@ -82,6 +82,9 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	default:
 		c.in = append(c.in[:0], rest...)
 	}
+	if cap(c.in) != c.countedIn && !c.exempt {
+		l.countIn(c)
+	}
 	if len(c.out)-c.off >= earlyOut && !c.closing {
 		s.write(c)
 	}
@@ -103,7 +106,15 @@ func (s *epollSocket) write(c *Conn) {
 		return // the socket is full, EPOLLOUT will tell
 	}
 	for c.off < len(c.out) {
-		n, errno := send(s.fd, c.out[c.off:])
+		b, long := c.out[c.off:], c.long()
+		if long {
+			if s.l.turns.outLeft <= 0 {
+				s.l.writeLater(c)
+				return
+			}
+			b = b[:min(len(b), max(s.l.turns.outLeft, longOut))]
+		}
+		n, errno := send(s.fd, b)
 		switch {
 		case errno == syscall.EINTR:
 			continue
@@ -113,6 +124,9 @@ func (s *epollSocket) write(c *Conn) {
 		case errno != 0:
 			c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, errno))
 			return
+		}
+		if long {
+			s.l.turns.outLeft -= n
 		}
 		c.off += n
 		c.wrote(n)
@@ -126,8 +140,11 @@ func (s *epollSocket) block(c *Conn) {
 		c.out = c.out[:copy(c.out, c.out[c.off:])]
 		c.off = 0
 	}
-	c.blockedAt = s.l.clock.mono
+	if c.blockedAt == 0 {
+		c.blockedAt = s.l.clock.mono
+	}
 	s.setMask(c, s.mask|unix.EPOLLOUT)
+	s.l.countOut(c)
 }
 
 func (s *epollSocket) unblock(c *Conn) {
@@ -157,10 +174,32 @@ func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	}
 }
 
-func (s *epollSocket) shutdownWrite(*Conn) { _ = unix.Shutdown(s.fd, unix.SHUT_WR) }
+// shutdownWrite of a connection whose peer did the same ends its events: it would be
+// ready, with EPOLLHUP, for as long as it is waited for.
+func (s *epollSocket) shutdownWrite(c *Conn) {
+	if c.ended {
+		_ = unix.EpollCtl(s.l.epfd, unix.EPOLL_CTL_DEL, s.fd, nil)
+	}
+	_ = unix.Shutdown(s.fd, unix.SHUT_WR)
+}
 
-func (s *epollSocket) release(*Conn) {
+func (s *epollSocket) unsent() int {
+	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s *epollSocket) setSendBuffer(bytes int) {
+	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
+}
+
+func (s *epollSocket) release(_ *Conn, reset bool) {
 	s.l.socks[s.fd] = nil
+	if reset {
+		_ = unix.SetsockoptLinger(s.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
 	_ = unix.Close(s.fd) // removes it from the epoll set
 }
 
@@ -170,4 +209,6 @@ type noSocket struct{}
 func (noSocket) write(*Conn)            {}
 func (noSocket) setReading(*Conn, bool) {}
 func (noSocket) shutdownWrite(*Conn)    {}
-func (noSocket) release(*Conn)          {}
+func (noSocket) unsent() int            { return 0 }
+func (noSocket) setSendBuffer(int)      {}
+func (noSocket) release(*Conn, bool)    {}

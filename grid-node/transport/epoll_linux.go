@@ -122,7 +122,7 @@ func (l *epollLoop) Run() error {
 
 // timeout is none, or 0 when there is something to do already.
 func (l *epollLoop) timeout() int {
-	if l.nextTick == 0 || len(l.resumed) > 0 {
+	if l.nextTick == 0 || len(l.resumed) > 0 || l.turns.again {
 		return 0
 	}
 	return -1

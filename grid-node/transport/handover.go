@@ -84,7 +84,7 @@ func (s *netSocket) handOver(c *Conn) {
 		to.add(ac)
 		to.serve(a)
 		to.adopted(ac, nc.RemoteAddr(), rest)
-		if !ac.closing && !ac.paused {
+		if !ac.closing && !ac.paused && !ac.waiting {
 			a.startRead()
 		}
 	})

@@ -102,6 +102,7 @@ func (s *netSocket) write(c *Conn) {
 	c.inflight = len(b)
 	c.out, s.spare = s.spare[:0], b
 	c.blockedAt = s.l.clock.mono
+	s.l.countOut(c)
 	s.out <- outgoing{b: b, encrypted: encrypted}
 }
 
@@ -155,10 +156,28 @@ func (s *netSocket) send(o outgoing) (int, error) {
 	return s.nc.Write(o.b)
 }
 
+// unsent asks the kernel. What a writer's goroutine still has is not in it; it is
+// counted as if it were.
+func (s *netSocket) unsent() int {
+	if s.nc == nil {
+		return 0
+	}
+	return s.conn.inflight + unsentOf(s.nc)
+}
+
+func (s *netSocket) setSendBuffer(bytes int) {
+	if t, ok := s.nc.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(bytes)
+	}
+}
+
 // release closes the socket at once. A tls.Conn's own Close would wait for a peer
 // that does not read.
-func (s *netSocket) release(*Conn) {
+func (s *netSocket) release(_ *Conn, reset bool) {
 	if s.nc != nil {
+		if t, ok := s.nc.(*net.TCPConn); ok && reset {
+			_ = t.SetLinger(0)
+		}
 		close(s.gone)
 		_ = s.nc.Close()
 	}

@@ -68,7 +68,7 @@ func (l *netLoop) Run() error {
 	ticker := time.NewTicker(l.cfg.Tick)
 	defer ticker.Stop()
 	for !l.stopping.Load() {
-		if len(l.resumed) > 0 { // input is waiting that we hold already
+		if len(l.resumed) > 0 || l.turns.again { // input is waiting that we hold already
 			l.signal()
 		}
 		select {
@@ -139,6 +139,9 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 			c.in = append(c.in, s.rbuf[:ev.n]...)
 			rest := l.deliver(c, c.in)
 			c.in = c.in[:copy(c.in, rest)]
+			if cap(c.in) != c.countedIn && !c.exempt {
+				l.countIn(c)
+			}
 		}
 	}
 	switch {
@@ -146,7 +149,7 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 		c.endOfInput()
 	case ev.err != nil:
 		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(ev.err)))
-	case !c.paused && !c.closing:
+	case !c.paused && !c.waiting && !c.closing:
 		s.startRead()
 	}
 }
@@ -166,6 +169,7 @@ func (l *netLoop) written(s *netSocket, c *Conn, ev netEvent) {
 		return
 	}
 	c.blockedAt = 0
+	l.countOut(c)
 	if c.linger {
 		c.finish()
 	}
@@ -281,7 +285,7 @@ func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
 	}
 	l.serve(s)
 	l.opened(c, remote)
-	if !c.closing && !c.paused {
+	if !c.closing && !c.paused && !c.waiting {
 		s.startRead()
 	}
 }

@@ -96,8 +96,14 @@ type Stats struct {
 	Reads     uint64 // receive system calls that returned data
 	Writes    uint64 // send system calls
 	Paused    uint64 // times a connection's reading was stopped by back-pressure
-	SlowPeers uint64 // connections closed by HardOut or WriteStall
-	// Unfinished are connections closed because a frame was not complete in time.
+	SlowPeers uint64 // connections closed by HardOut, WriteStall, MaxUnread or MaxMemory
+	Waits     uint64 // times a connection's input had to wait for its turn
+	Waiting   int    // connections whose input waits for its turn
+	Unread    int    // bytes that connections have not taken yet, those of Exempt ones apart
+	InputHeld int    // bytes of buffers for what was received and not consumed, those of Exempt ones apart
+	Resets    uint64 // connections ended by a reset, because the kernel still held output of theirs
+	// Unfinished are connections closed because a frame was not complete in time, or
+	// by MaxHeldInput.
 	Unfinished uint64
 }
 
@@ -111,17 +117,30 @@ var (
 	ErrInputFull   = errors.New("incomplete frame over the input limit")
 	ErrUnfinished  = errors.New("a frame was begun and not finished in time")
 	ErrMemory      = errors.New("closed to free memory: all buffers together are over the limit")
+	ErrUnread      = fmt.Errorf("%w: of those that do not read, this one has taken nothing for long", ErrMemory)
+	ErrHeldInput   = fmt.Errorf("%w: of those with input that is not finished or waits, this one holds much", ErrMemory)
 	ErrDialTimeout = errors.New("connection attempt timed out")
 )
 
 // Config holds the limits of a Loop. Zero fields take the documented default.
 type Config struct {
-	MaxConns    int           // default 4096 connections
-	ReadBuffer  int           // bytes read from one connection per wake-up; default 64 KiB
-	SoftOut     int           // unsent bytes above which reading pauses; default 256 KiB
-	HardOut     int           // unsent bytes above which the connection is closed; default 8 MiB
-	MaxInput    int           // bytes of one incomplete frame; default 1 MiB
-	MaxMemory   int           // bytes of all buffers together, checked every 250 ms; default 256 MiB
+	MaxConns   int // default 4096 connections
+	ReadBuffer int // bytes read from one connection per wake-up; default 64 KiB
+	SoftOut    int // unsent bytes above which reading pauses; default 256 KiB
+	HardOut    int // unsent bytes above which the connection is closed; default 8 MiB
+	MaxInput   int // bytes of one incomplete frame; default 1 MiB
+	MaxMemory  int // bytes of all buffers together, checked every 250 ms; default 256 MiB
+	// MaxUnread bounds the output that all connections together have not taken; one more
+	// byte ends a connection that has taken nothing for long. Default MaxMemory / 4.
+	MaxUnread int
+	// MaxHeldInput bounds the buffers of what all connections together sent and the
+	// handler did not consume: unfinished frames, and input that waits. One more byte ends
+	// a connection that holds much. Default MaxMemory / 4.
+	MaxHeldInput int
+	// Work bounds what is done in one wake-up for connections that can wait: the sum of
+	// Conn.Spend, and, counted apart, the bytes written of outputs that are long.
+	// Default 256 KiB.
+	Work        int
 	Tick        time.Duration // interval of OnTick; default 20 ms
 	WriteStall  time.Duration // longest time without progress of pending output; default 10 s
 	DialTimeout time.Duration // default 2 s
@@ -149,6 +168,9 @@ func (c Config) withDefaults() Config {
 	def(&c.HardOut, 8<<20)
 	def(&c.MaxInput, 1<<20)
 	def(&c.MaxMemory, 256<<20)
+	def(&c.MaxUnread, c.MaxMemory/4)
+	def(&c.MaxHeldInput, c.MaxMemory/4)
+	def(&c.Work, 256<<10)
 	defD(&c.Tick, 20*time.Millisecond)
 	defD(&c.WriteStall, 10*time.Second)
 	defD(&c.DialTimeout, 2*time.Second)

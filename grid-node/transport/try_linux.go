@@ -3,6 +3,8 @@ package transport
 import (
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // tryWriter writes to a connection of the net package what its socket takes at
@@ -52,4 +54,19 @@ func (w *tryWriter) Write(b []byte) (int, error) {
 		return 0, w.errno
 	}
 	return w.n, nil
+}
+
+// unsentOf is how many bytes the kernel holds that the peer of a connection has not
+// received; 0 for one that is no socket.
+func unsentOf(nc net.Conn) (n int) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return 0
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return n
 }

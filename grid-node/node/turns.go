@@ -1,0 +1,65 @@
+package node
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+// Orders go first. What else clients ask for waits for its turn when a wake-up has done
+// its share of that, so that no number of clients keeps orders waiting for longer than
+// that takes: transport.Config.Work. Requests of one connection are served in the order
+// they came in; a client that reads much beside its orders uses another connection for
+// it, as the Go client does.
+const (
+	// loopWork is what a wake-up does of it, in bytes of answers; everything else is
+	// counted as what takes as long.
+	loopWork    = 256 << 10
+	requestWork = 128     // any request, beside its answer
+	otherWork   = 1 << 10 // one that allocates, or formats text
+	sessionWork = 8 << 10 // an OpenSession: it looks at all sessions and takes a log entry
+	// maxReadsWaiting bounds the answers of a partition that wait for confirmation: they all
+	// leave in one wake-up. Reads beyond wait in their connections.
+	maxReadsWaiting = 2 * loopWork
+	// vainSubmits in a row that stored nothing make a connection one that can wait.
+	vainSubmits = 64
+)
+
+// hasTurn reports whether a client's frame is to be served now.
+func (n *Node) hasTurn(l *link, frame []byte) bool {
+	t := wire.FrameType(frame)
+	if t == wire.TypeSubmit && l.vain < vainSubmits {
+		return true
+	}
+	if !l.conn.Turn() {
+		return false
+	}
+	if t == wire.TypeGet {
+		if p := n.partition(wire.FramePartition(frame)); p != nil && p.replica.ReadsWaiting() > maxReadsWaiting {
+			l.conn.Wait()
+			return false
+		}
+	}
+	return true
+}
+
+// submitted counts Submits that are none: refused, sent again, for sessions that do not
+// exist.
+func (l *link) submitted(stored bool) {
+	if stored {
+		l.vain = 0
+		return
+	}
+	l.vain++
+	l.conn.Spend(2 * requestWork)
+}
+
+// spend counts a request with its answer, which begins behind before bytes of output.
+func (n *Node) spend(l *link, t wire.Type, before int) {
+	work := otherWork
+	switch t {
+	case wire.TypeSubmit:
+		l.vain++
+	case wire.TypePing:
+		work = requestWork
+	case wire.TypeOpenSession:
+		work = sessionWork
+	}
+	l.conn.Spend(work + max(0, l.conn.Buffered()-before))
+}

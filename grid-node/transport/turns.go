@@ -1,0 +1,238 @@
+package transport
+
+// Work that can wait. A wake-up does a bounded amount of it over all connections, so
+// that what cannot wait, orders and what nodes say to each other, is never behind more
+// than that. Connections whose work has to wait take turns.
+//
+// As long as the bound is not met nothing is queued, and all this costs a comparison or
+// two.
+type turns struct {
+	queue   connQueue // connections whose input waits
+	left    int       // of Config.Work, in this wake-up
+	serving *Conn     // whose turn it is
+	share   int       // of its turn, left
+	again   bool      // the next wake-up need not wait for anything
+
+	long    connQueue // connections with long outputs that are not written
+	outLeft int       // of Config.Work, in bytes written of long outputs
+
+	unread int // output that no peer has taken, see Config.MaxUnread
+	input  int // see Config.MaxHeldInput
+}
+
+const (
+	// turnShare is what one connection gets in one turn; each gets one piece of work.
+	turnShare = 32 << 10
+	// longOut is more output than acknowledgements of a usual wake-up amount to.
+	longOut = 16 << 10
+	// sampled connections are looked at to find one that has to go.
+	sampled = 8
+)
+
+// Turn reports whether the handler may do work for this connection now that could wait.
+// It asks before each piece of such work, and says with Spend what it was. If it may
+// not, it stops consuming, and OnFrames is called again with the rest when it is the
+// connection's turn.
+func (c *Conn) Turn() bool {
+	t := &c.core.turns
+	if t.left > 0 && (t.serving == nil && t.queue.len() == 0 || t.serving == c && t.share > 0) {
+		return true
+	}
+	c.waits = true
+	return false
+}
+
+// Wait is Turn of a handler that knows that it may not go on: it stops consuming, and
+// OnFrames is called again in a later wake-up, after one of the others that wait.
+func (c *Conn) Wait() { c.waits = true }
+
+// Spend counts work done for the connection, in bytes of answers or what is worth as
+// much.
+func (c *Conn) Spend(n int) {
+	t := &c.core.turns
+	t.left -= n
+	t.share -= n
+}
+
+// Exempt takes the connection out of the bounds that all connections share: it is of
+// those that the process depends on, and they must not pay for what strangers do.
+func (c *Conn) Exempt() {
+	c.exempt = true
+	c.core.countOut(c)
+	c.core.countIn(c)
+}
+
+// await queues a connection whose input has to wait for its turn.
+func (l *core) await(c *Conn) {
+	c.waits = false
+	if c.waiting {
+		return
+	}
+	c.waiting, c.partialAt = true, 0
+	l.stats.Waits++
+	l.turns.queue.push(c)
+	c.sock.setReading(c, false)
+}
+
+// takeTurns lets connections that wait go on, a share each, again and again as far as the
+// work of this wake-up allows and any of them can go on.
+func (l *core) takeTurns() {
+	t := &l.turns
+	for before := t.left + 1; t.left > 0 && t.left < before; {
+		before = t.left
+		for n := t.queue.len(); n > 0 && t.left > 0; n-- {
+			c := t.queue.pop()
+			if !c.waiting || c.closing {
+				continue
+			}
+			c.waiting = false
+			t.serving, t.share = c, turnShare
+			l.deliverAgain(c)
+		}
+	}
+	t.serving = nil
+}
+
+// next ends a wake-up. Connections that wait for something else than their turn, while
+// nothing was done, wait for an event like all others.
+func (t *turns) next(work int) {
+	t.again = t.queue.len() > 0 && t.left < work || t.long.len() > 0
+	t.left, t.outLeft = work, work
+}
+
+// long reports whether the connection's output is written after that of others.
+func (c *Conn) long() bool { return !c.exempt && len(c.out)-c.off > longOut }
+
+func (l *core) writeLater(c *Conn) {
+	if !c.later {
+		c.later = true
+		l.turns.long.push(c)
+	}
+	l.countOut(c)
+}
+
+// writeLong writes long outputs, in turns.
+func (l *core) writeLong() {
+	t := &l.turns
+	for n := t.long.len(); n > 0 && t.outLeft > 0; n-- {
+		c := t.long.pop()
+		c.later = false
+		if !c.closed && c.open {
+			c.sock.write(c)
+		}
+	}
+}
+
+// countOut keeps turns.unread: output that could not be handed to the kernel.
+func (l *core) countOut(c *Conn) {
+	n := 0
+	if !c.exempt {
+		n = c.Buffered()
+	}
+	l.turns.unread += n - c.countedOut
+	grown := n > c.countedOut
+	c.countedOut = n
+	if !grown || l.turns.unread <= l.cfg.MaxUnread {
+		return
+	}
+	// Who reads takes something now and then. A few are looked at, for all may be many.
+	l.shed(ErrUnread, func(c *Conn) int64 {
+		if c.countedOut == 0 {
+			return 0
+		}
+		since := c.blockedAt
+		if since == 0 {
+			since = l.clock.mono
+		}
+		return 1 + l.clock.mono - since
+	})
+}
+
+// countIn keeps turns.input.
+func (l *core) countIn(c *Conn) {
+	n := 0
+	if !c.exempt {
+		n = cap(c.in)
+	}
+	l.turns.input += n - c.countedIn
+	grown := n > c.countedIn
+	c.countedIn = n
+	if grown && l.turns.input > l.cfg.MaxHeldInput {
+		l.shed(ErrHeldInput, func(c *Conn) int64 {
+			if len(c.in) == 0 && c.countedIn > 0 { // a buffer that is kept for the next frame
+				c.in = nil
+				l.countIn(c)
+			}
+			return int64(c.countedIn)
+		})
+	}
+}
+
+// shed closes one of the connections that cost the most, of those that cost anything.
+func (l *core) shed(why error, cost func(*Conn) int64) {
+	var worst *Conn
+	var most int64
+	seen := 0
+	for _, c := range l.conns { // begins anywhere
+		if c.closing || c.exempt {
+			continue
+		}
+		v := cost(c)
+		if v <= 0 {
+			continue
+		}
+		if v > most {
+			worst, most = c, v
+		}
+		if seen++; seen == sampled {
+			break
+		}
+	}
+	if worst == nil {
+		return
+	}
+	if why == ErrHeldInput {
+		l.stats.Unfinished++
+	} else {
+		l.stats.SlowPeers++
+	}
+	worst.Close(why)
+}
+
+// release closes the socket of a connection that has ended. What the kernel still held
+// of it would stay for minutes, if the peer takes nothing: as much again for every
+// connection that it opens next. So it is dropped, and the peer told by a reset, unless
+// the whole process ends.
+func (l *core) release(c *Conn) {
+	reset := c.cause != ErrStopped && c.sock.unsent() > 0
+	if reset {
+		l.stats.Resets++
+	}
+	c.sock.release(c, reset)
+}
+
+// connQueue is a queue without allocation while it does not grow.
+type connQueue struct {
+	conns []*Conn
+	head  int
+}
+
+func (q *connQueue) len() int { return len(q.conns) - q.head }
+
+func (q *connQueue) push(c *Conn) {
+	if q.head > 0 && len(q.conns) == cap(q.conns) {
+		n := copy(q.conns, q.conns[q.head:])
+		clear(q.conns[n:])
+		q.conns, q.head = q.conns[:n], 0
+	}
+	q.conns = append(q.conns, c)
+}
+
+func (q *connQueue) pop() *Conn {
+	c := q.conns[q.head]
+	q.conns[q.head] = nil
+	if q.head++; q.head == len(q.conns) {
+		q.conns, q.head = q.conns[:0], 0
+	}
+	return c
+}
