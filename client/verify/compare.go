@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -76,6 +77,7 @@ func (c *comparison) run() {
 		}
 	}
 	c.duplicates()
+	c.p.setBehind()
 }
 
 // first is where all replicas that can be read have an entry: some have freed more
@@ -91,6 +93,12 @@ func (c *comparison) first(alive []bool) uint64 {
 		for alive[i] && f.first() < first && f.first() > 0 {
 			c.chain(i, f.next())
 			c.p.Replicas[i].Read++
+		}
+	}
+	c.p.First = first
+	for i, f := range c.feeds { // a log that was made from nothing begins with prevHash 0, whatever its number
+		if e := f.peek(); alive[i] && e != nil && e.Seq == first && e.PrevHash == 0 && !c.began[i] {
+			return first
 		}
 	}
 	c.p.Freed = first - 1
@@ -122,6 +130,7 @@ func (c *comparison) chain(i int, e *client.LogEntry) {
 // account counts one entry of the common prefix and shows it to the sink.
 func (c *comparison) account(e *client.LogEntry) {
 	hash := order.Hash(e.Bytes)
+	c.p.Entries++
 	c.p.Hash = fmt.Sprintf("%016x", hash)
 	switch e.Kind {
 	case order.KindOrder:
@@ -168,16 +177,12 @@ func (s *sessionSeqs) add(n uint64) bool {
 	return true
 }
 
+func sortIDs(ids []idSeq) {
+	slices.SortFunc(ids, func(a, b idSeq) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.seq, b.seq)) })
+}
+
 func (c *comparison) duplicates() {
-	slices.SortFunc(c.ids, func(a, b idSeq) int {
-		switch {
-		case a.hash != b.hash && a.hash < b.hash, a.hash == b.hash && a.seq < b.seq:
-			return -1
-		case a == b:
-			return 0
-		}
-		return 1
-	})
+	sortIDs(c.ids)
 	for i := 1; i < len(c.ids); i++ {
 		if c.ids[i].hash == c.ids[i-1].hash {
 			c.p.problem("entries %d and %d are orders with the same ClOrdID (by its hash %016x)", c.ids[i-1].seq, c.ids[i].seq, c.ids[i].hash)

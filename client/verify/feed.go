@@ -80,19 +80,14 @@ func (f *feed) start() bool {
 
 // first is the number of the next entry, 0 at the end.
 func (f *feed) first() uint64 {
-	for f.at == len(f.current.entries) {
-		c, ok := <-f.chunks
-		if !ok {
-			f.current, f.at = chunk{}, 0
-			return 0
-		}
-		f.current, f.at = c, 0
+	if e := f.peek(); e != nil {
+		return e.Seq
 	}
-	return f.current.entries[f.at].Seq
+	return 0
 }
 
-// next is the next entry, nil at the end (err says whether it came early).
-func (f *feed) next() *client.LogEntry {
+// peek is the next entry, which stays the next; nil at the end.
+func (f *feed) peek() *client.LogEntry {
 	for f.at == len(f.current.entries) {
 		c, ok := <-f.chunks
 		if !ok {
@@ -101,6 +96,14 @@ func (f *feed) next() *client.LogEntry {
 		}
 		f.current, f.at = c, 0
 	}
-	f.at++
-	return &f.current.entries[f.at-1]
+	return &f.current.entries[f.at]
+}
+
+// next is the next entry, nil at the end (err says whether it came early).
+func (f *feed) next() *client.LogEntry {
+	e := f.peek()
+	if e != nil {
+		f.at++
+	}
+	return e
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/client"
 )
 
 // Exit codes of the commands that print a Result.
 const (
 	ExitEqual      = 0 // everything compared is equal and in order
 	ExitDifferent  = 1 // a difference, gap, duplicate or broken chain was found
-	ExitIncomplete = 4 // nothing wrong was found, but something could not be read
+	ExitIncomplete = 4 // nothing wrong was found, but something could not be read, or nobody serves a partition
 )
 
 // Result of Run.
@@ -20,7 +22,14 @@ type Result struct {
 	Orders     uint64      `json:"orders"`   // orders compared, in all partitions
 	Entries    uint64      `json:"entries"`  // log entries compared
 	Problems   uint64      `json:"problems"` // differences, gaps, duplicates, broken chains
-	Unread     uint64      `json:"unread"`   // replicas and sink files that could not be read
+	// Twice are ClOrdIDs that orders of different partitions have, at most MaxProblems
+	// of TwiceCount: after shards were added, say. Each is a problem.
+	Twice      []string `json:"twice,omitempty"`
+	TwiceCount uint64   `json:"twiceCount,omitempty"`
+	// AcrossError says why ClOrdIDs of different partitions were not compared.
+	AcrossError string `json:"acrossError,omitempty"`
+	Unread      uint64 `json:"unread"`   // replicas and sink files that could not be read
+	Unserved    uint64 `json:"unserved"` // partitions that nobody serves
 }
 
 // Partition is what was found in one partition.
@@ -28,10 +37,16 @@ type Partition struct {
 	ID      string `json:"id"`
 	Epoch   uint64 `json:"epoch"`
 	Lineage uint32 `json:"lineage"`
-	Common  uint64 `json:"common"` // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
+	Common  uint64 `json:"common"`  // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
+	First   uint64 `json:"first"`   // entry from which on replicas are compared
+	Entries uint64 `json:"entries"` // compared, First to Common
 	// Freed is the last entry that one of the replicas does not hold any more:
-	// compared from the next one on.
-	Freed    uint64    `json:"freed,omitempty"`
+	// compared from the next one on. 0 of a log that is held from its beginning,
+	// which need not be entry 1.
+	Freed uint64 `json:"freed,omitempty"`
+	// Unserved says why nobody serves the partition, "" if somebody does: equal copies
+	// of nothing say nothing.
+	Unserved string    `json:"unserved,omitempty"`
 	Hash     string    `json:"hash"` // of the entry Common, 16 hex digits; it covers everything before
 	Kinds    Kinds     `json:"kinds"`
 	Replicas []Replica `json:"replicas"`
@@ -81,6 +96,9 @@ type Sink struct {
 	Duplicates uint64 `json:"duplicates"`
 	OutOfOrder uint64 `json:"outOfOrder"`
 	Behind     uint64 `json:"behind"` // entries up to Common that the sink does not have yet
+	// Superseded are lines of a lineage that ended when the loss of data was accepted,
+	// for entries that a later lineage has anew: not compared.
+	Superseded uint64 `json:"superseded,omitempty"`
 	// SetAside are files of nodes that belong to another history than the log: not compared.
 	SetAside []string `json:"setAside,omitempty"`
 	Error    string   `json:"error,omitempty"`
@@ -98,7 +116,7 @@ func (r *Result) sum() {
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		r.Orders += p.Kinds.Orders
-		r.Entries += p.Common
+		r.Entries += p.Entries
 		r.Problems += p.ProblemCount
 		for j := range p.Replicas {
 			if p.Replicas[j].Error != "" {
@@ -108,6 +126,39 @@ func (r *Result) sum() {
 		if p.Sink != nil && p.Sink.Error != "" {
 			r.Unread++
 		}
+		if p.Unserved != "" {
+			r.Unserved++
+		}
+	}
+	r.Problems += r.TwiceCount
+}
+
+// judgeService looks whether the partition is one that somebody serves. A primary
+// begins each of its epochs with an entry, so a log without one is nobody's.
+func (p *Partition) judgeService(info client.PartitionInfo) {
+	read := false
+	for i := range p.Replicas {
+		read = read || p.Replicas[i].Error == ""
+	}
+	switch {
+	case len(info.Members) == 0: // a problem by itself
+	case info.Primary.ID == "":
+		p.Unserved = fmt.Sprintf("no primary is known at epoch %d", info.Epoch)
+	case read && p.Entries == 0:
+		p.Unserved = fmt.Sprintf("no entry is committed on every in-sync replica at epoch %d; %s is said to be the primary", info.Epoch, info.Primary.ID)
+	}
+}
+
+// setBehind counts from the log's first entry: one without any is behind by the log.
+func (p *Partition) setBehind() {
+	most := uint64(0)
+	for i := range p.Replicas {
+		most = max(most, p.Replicas[i].Committed)
+	}
+	for i := range p.Replicas {
+		if r := &p.Replicas[i]; r.Error == "" && most > 0 {
+			r.Behind = most - min(most, max(r.Committed, max(p.First, 1)-1))
+		}
 	}
 }
 
@@ -116,7 +167,7 @@ func (r *Result) ExitCode() int {
 	switch {
 	case r.Problems > 0:
 		return ExitDifferent
-	case r.Unread > 0 || len(r.Partitions) == 0:
+	case r.Unread > 0 || r.Unserved > 0 || r.AcrossError != "" || len(r.Partitions) == 0:
 		return ExitIncomplete
 	}
 	return ExitEqual
@@ -140,14 +191,45 @@ func (r *Result) WriteText(w io.Writer) error {
 	case ExitDifferent:
 		verdict = fmt.Sprintf("DIFFERENT: %d problems", r.Problems)
 	case ExitIncomplete:
-		verdict = fmt.Sprintf("INCOMPLETE: nothing wrong found, but %d replicas or sinks could not be read", r.Unread)
+		verdict = "INCOMPLETE: nothing wrong found, but " + r.lacking()
+	}
+	for _, text := range r.Twice {
+		out.printf("PROBLEM  %s\n", text)
+	}
+	if n := r.TwiceCount - uint64(len(r.Twice)); n > 0 {
+		out.printf("PROBLEM  and %d more ClOrdIDs in two partitions\n", n)
 	}
 	out.printf("%s; %d orders in %d entries of %d partitions compared\n", verdict, r.Orders, r.Entries, len(r.Partitions))
 	return out.err
 }
 
+// lacking says what is missing for a verdict.
+func (r *Result) lacking() string {
+	var list []string
+	if r.Unread > 0 {
+		list = append(list, fmt.Sprintf("%d replicas or sinks could not be read", r.Unread))
+	}
+	if r.Unserved > 0 {
+		list = append(list, fmt.Sprintf("nobody serves %d partitions", r.Unserved))
+	}
+	if r.AcrossError != "" {
+		list = append(list, "ClOrdIDs of different partitions were not compared: "+r.AcrossError)
+	}
+	if len(list) == 0 {
+		list = append(list, "there is no partition")
+	}
+	return strings.Join(list, ", and ")
+}
+
 func (p *Partition) text(out *printer) {
-	out.printf("%s  epoch %d  compared 1..%d  orders %d  hash %s\n", p.ID, p.Epoch, p.Common, p.Kinds.Orders, p.Hash)
+	compared := "nothing compared"
+	if p.Entries > 0 {
+		compared = fmt.Sprintf("compared %d..%d", p.First, p.Common)
+	}
+	out.printf("%s  epoch %d  lineage %d  %s  orders %d  hash %s\n", p.ID, p.Epoch, p.Lineage, compared, p.Kinds.Orders, p.Hash)
+	if p.Unserved != "" {
+		out.printf("  NOT SERVED  %s\n", p.Unserved)
+	}
 	for _, m := range p.Replicas {
 		role := "backup "
 		switch {
@@ -167,6 +249,9 @@ func (p *Partition) text(out *printer) {
 	}
 	if s := p.Sink; s != nil {
 		out.printf("  sink     %d files, entries %d..%d, orders %d, missing %d, repeats around failovers %d, duplicates %d, out of order %d, behind %d", len(s.Files), s.First, s.Last, s.Orders, s.Missing, s.Repeats, s.Duplicates, s.OutOfOrder, s.Behind)
+		if s.Superseded > 0 {
+			out.printf(", lines of earlier lineages not compared %d", s.Superseded)
+		}
 		if len(s.SetAside) > 0 {
 			out.printf(", set aside and not compared: %s", strings.Join(s.SetAside, " "))
 		}

@@ -50,8 +50,9 @@ type Options struct {
 }
 
 // Run checks the grid. The error is about the call itself; what is wrong with
-// the grid is in the Result. Memory: a few MiB per replica, and 16 bytes per
-// order of the partition being checked.
+// the grid is in the Result. Memory: a few MiB per replica, 16 bytes per order of the
+// partition being checked, and at most 64 MiB for what is compared between partitions:
+// with more than four million orders in all, 16 bytes each go to a temporary file.
 func Run(ctx context.Context, g Grid, o Options) (*Result, error) {
 	if o.SinkDir != "" && o.Grid == "" {
 		return nil, fmt.Errorf("verify: Grid is empty, allowed: the grid's name, which sink files begin with")
@@ -65,12 +66,14 @@ func Run(ctx context.Context, g Grid, o Options) (*Result, error) {
 		want[p] = true
 	}
 	r := &Result{Partitions: []Partition{}}
+	across := newAcross(acrossMemory)
+	defer across.close()
 	for _, info := range table {
 		if len(want) > 0 && !want[info.ID] {
 			continue
 		}
 		delete(want, info.ID)
-		p, err := checkPartition(ctx, g, info, &o)
+		p, err := checkPartition(ctx, g, info, &o, across)
 		if err != nil {
 			return nil, err
 		}
@@ -82,13 +85,14 @@ func Run(ctx context.Context, g Grid, o Options) (*Result, error) {
 	for p := range want {
 		return nil, fmt.Errorf("verify: partition is %s, allowed: one of the grid's %d partitions", p, len(table))
 	}
+	across.report(r)
 	r.sum()
 	return r, nil
 }
 
 // checkPartition reads all replicas at the same time and compares them entry by
 // entry, so that memory does not grow with the log.
-func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *Options) (*Partition, error) {
+func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *Options, across *across) (*Partition, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &Partition{ID: info.ID.String(), Epoch: info.Epoch, Lineage: info.Lineage, Hash: fmt.Sprintf("%016x", 0)}
@@ -118,10 +122,27 @@ func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *O
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("verify: %s: %w", p.ID, err)
 	}
+	p.judgeService(info)
 	if sink != nil {
-		sink.finish()
+		sink.finish(epochNow(ctx, g, info))
 	}
+	across.add(info.ID, c.ids)
 	return p, nil
+}
+
+// epochNow is the partition's epoch after everything was read: what was read may be
+// the work of a primary that came meanwhile.
+func epochNow(ctx context.Context, g Grid, info client.PartitionInfo) uint64 {
+	if r, ok := g.(interface{ Refresh(context.Context) error }); ok {
+		_ = r.Refresh(ctx) // without an answer the table that is there stands
+	}
+	epoch := info.Epoch
+	for _, now := range g.Table() {
+		if now.ID == info.ID {
+			epoch = max(epoch, now.Epoch)
+		}
+	}
+	return epoch
 }
 
 // commonPrefix waits for each replica's first chunk, which says how far it is.
@@ -141,11 +162,6 @@ func commonPrefix(p *Partition, feeds []*feed) uint64 {
 	common = min(common, most)
 	if !read {
 		return 0
-	}
-	for i := range p.Replicas {
-		if r := &p.Replicas[i]; r.Error == "" {
-			r.Behind = most - r.Committed
-		}
 	}
 	return common
 }

@@ -29,7 +29,6 @@ type sinkFiles struct {
 	partly  bool   // not every pod was asked
 	top     uint64 // last seq of the log compared
 	lineage uint64 // of the entries compared now
-	epochs  []uint64
 	repeats []epochRepeats
 }
 
@@ -114,6 +113,10 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 			continue
 		}
 		f.have = false
+		if s.superseded(&f.line, hash) {
+			sink.Superseded++
+			continue
+		}
 		found++
 		s.compare(f, e, hash)
 	}
@@ -148,14 +151,20 @@ func (s *sinkFiles) missing(from, to uint64) {
 	}
 }
 
-// enter notes the lineage and the epoch that e begins.
+// enter notes the lineage that e begins.
 func (s *sinkFiles) enter(e *client.LogEntry) {
 	if payload := order.Payload(e.Bytes); e.Kind == order.KindNoop && len(payload) >= 8 {
 		s.lineage = binary.LittleEndian.Uint64(payload)
 	}
-	if n := len(s.epochs); n == 0 || s.epochs[n-1] != uint64(e.Epoch) {
-		s.epochs = append(s.epochs, uint64(e.Epoch))
+}
+
+// superseded says whether a line is of a lineage that has ended: the loss of what only
+// lost processes held was accepted, and the log has another entry of this number.
+func (s *sinkFiles) superseded(l *sinkLine, hash uint64) bool {
+	if s.lineage == 0 { // of the log it is not known yet: what began it is freed
+		return l.hash != hash && l.lineage < uint64(s.p.Lineage)
 	}
+	return l.lineage < s.lineage
 }
 
 // goesBack: only a file that begins again has a line below what was compared.
@@ -172,13 +181,13 @@ func (s *sinkFiles) goesBack(f *sinkFile) {
 // compare holds a line against the entry of the log that it stands for.
 func (s *sinkFiles) compare(f *sinkFile, e *client.LogEntry, hash uint64) {
 	l := &f.line
-	if s.lineage == 0 { // that of the entries before is freed with them
+	if s.lineage == 0 && l.hash == hash { // that of the entries before is freed with them
 		s.lineage = l.lineage
 	}
 	switch {
 	case l.hash != hash || l.kind != e.Kind.String():
 		s.p.problem("sink %s line %d: entry %d is a %s with hash %016x, the log has a %s with %016x", f.path, f.number, e.Seq, l.kind, l.hash, e.Kind, hash)
-	case l.epoch != uint64(e.Epoch) || l.lineage != s.lineage:
+	case l.epoch != uint64(e.Epoch) || s.lineage != 0 && l.lineage != s.lineage:
 		s.p.problem("sink %s line %d: entry %d is of lineage %d epoch %d, in the log it is of lineage %d epoch %d", f.path, f.number, e.Seq, l.lineage, l.epoch, s.lineage, e.Epoch)
 	case e.Kind == order.KindOrder && !bytes.Equal(l.fix, sinkText(order.Payload(e.Bytes))):
 		s.p.problem("sink %s line %d: entry %d: the FIX message is not the log's", f.path, f.number, e.Seq)
@@ -202,19 +211,12 @@ func (s *sinkFiles) repeated(e *client.LogEntry, n int) {
 	}
 }
 
-// judge tells repeats around failovers from entries that two wrote at a time.
-func (s *sinkFiles) judge() {
+// judge tells repeats around failovers from entries that two wrote at a time. now is
+// the partition's epoch after the files were read: epochs rise by one.
+func (s *sinkFiles) judge(now uint64) {
 	for i := range s.repeats {
 		r := &s.repeats[i]
-		later := 0
-		for _, e := range s.epochs {
-			if e > r.epoch {
-				later++
-			}
-		}
-		if s.p.Epoch > s.epochs[len(s.epochs)-1] {
-			later++ // it has just begun, or what it began with is not compared
-		}
+		later := int(max(now, r.epoch) - r.epoch)
 		if r.most-1 <= later {
 			s.p.Sink.Repeats += r.entries
 			continue
@@ -256,14 +258,14 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 }
 
 // finish looks at what a file has beyond the log compared, and how far it lags.
-func (s *sinkFiles) finish() {
-	s.judge()
+func (s *sinkFiles) finish(now uint64) {
+	s.judge(now)
 	sink := s.p.Sink
-	if begin := s.p.Freed + 1; sink.First > begin { // what is freed is in the files alone: nothing to compare it with
+	if begin := max(s.p.First, 1); sink.First > begin { // what is freed is in the files alone: nothing to compare it with
 		s.missing(begin, sink.First-1)
 	}
 	if sink.Last < s.top {
-		sink.Behind = s.top - sink.Last
+		sink.Behind = s.top - max(sink.Last, s.p.First-1)
 	}
 }
 

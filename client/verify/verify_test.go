@@ -21,7 +21,15 @@ type fakeGrid struct {
 	logs   [][][]byte // per replica, its entries
 	errs   []error    // per replica: what reading it ends with
 	commit []uint64   // 0: all
-	fresh  []bool     // at the end of its entries another process answers, which has no more than those
+	first  uint64     // number of the first entry, 0: 1
+	// nobody is the primary; all but the first replica are learners; the epoch of the
+	// table from its second reading on; other partitions
+	unserved, learners bool
+	later              uint64
+	lineage            uint32
+	tables             int
+	beside             [][][]byte // of s1p0 and on: one replica each
+	fresh              []bool     // at the end of its entries another process answers, which has no more than those
 }
 
 func (g *fakeGrid) Table() []client.PartitionInfo {
@@ -29,16 +37,37 @@ func (g *fakeGrid) Table() []client.PartitionInfo {
 	for i := range g.logs {
 		p.Members = append(p.Members, client.Member{ID: fmt.Sprintf("m%d/1", i), Address: fmt.Sprintf("10.0.0.%d:7400", i), InSync: true})
 	}
-	if len(p.Members) > 0 {
+	for i := range p.Members {
+		p.Members[i].InSync = i == 0 || !g.learners
+	}
+	if len(p.Members) > 0 && !g.unserved {
 		p.Primary = p.Members[0]
 	}
-	return []client.PartitionInfo{p}
+	if g.tables++; g.tables > 1 && g.later > 0 {
+		p.Epoch = g.later
+	}
+	if g.lineage > 0 {
+		p.Lineage = g.lineage
+	}
+	list := []client.PartitionInfo{p}
+	for i := range g.beside {
+		m := client.Member{ID: "n/1", Address: "10.0.1.0:7400", InSync: true}
+		list = append(list, client.PartitionInfo{ID: wire.PartitionID((i + 1) << 4), Epoch: 3, Lineage: 1, Members: []client.Member{m}, Primary: m})
+	}
+	return list
 }
 
-func (g *fakeGrid) OpenLog(_ wire.PartitionID, address string) Log {
+func (g *fakeGrid) OpenLog(p wire.PartitionID, address string) Log {
+	if p != 0 {
+		log := g.beside[p.Shard()-1]
+		return &fakeLog{entries: log, commit: uint64(len(log))}
+	}
 	var i int
 	fmt.Sscanf(address, "10.0.0.%d:7400", &i)
 	l := &fakeLog{entries: g.logs[i], commit: uint64(len(g.logs[i]))}
+	if g.first > 0 {
+		l.commit += g.first - 1
+	}
 	if g.commit != nil {
 		l.commit = g.commit[i]
 	}
@@ -127,6 +156,23 @@ func rechain(log [][]byte) [][]byte {
 	return out
 }
 
+// high is a number that the log of an added shard begins with.
+const high = 3_800_000_000_000_001
+
+// from makes a log begin with another number than 1.
+func from(first uint64, log [][]byte) [][]byte {
+	out := rechain(log)
+	var prev uint64
+	for i, b := range out {
+		var e order.Entry
+		order.DecodeEntry(b, &e)
+		e.PrevHash, e.Seq = prev, first+uint64(i)
+		e.Put(b)
+		prev = order.Hash(b)
+	}
+	return out
+}
+
 func flip(log [][]byte, i, offset int) [][]byte {
 	out := append([][]byte(nil), log...)
 	out[i] = bytes.Clone(out[i])
@@ -146,7 +192,10 @@ func TestFindings(t *testing.T) {
 	}{
 		"equal":            {fakeGrid{logs: [][][]byte{good, good}}, ExitEqual, "EQUAL: all replicas hold the same bytes; 10 orders in 12 entries"},
 		"three":            {fakeGrid{logs: [][][]byte{good, good, good}}, ExitEqual, "EQUAL"},
-		"empty":            {fakeGrid{logs: [][][]byte{nil, nil}}, ExitEqual, "0 orders in 0 entries"},
+		"empty":            {fakeGrid{logs: [][][]byte{nil, nil}}, ExitIncomplete, "NOT SERVED  no entry is committed on every in-sync replica at epoch 3"},
+		"nobody serves":    {fakeGrid{logs: [][][]byte{good, good}, unserved: true}, ExitIncomplete, "INCOMPLETE: nothing wrong found, but nobody serves 1 partitions"},
+		"a high number":    {fakeGrid{logs: [][][]byte{from(high, good), from(high, good)}, first: high}, ExitEqual, "10 orders in 12 entries of 1 partitions"},
+		"high, and behind": {fakeGrid{logs: [][][]byte{from(high, good), nil}, commit: []uint64{high + 11, 0}, first: high, learners: true}, ExitEqual, "committed 0  behind 12"},
 		"behind":           {fakeGrid{logs: [][][]byte{good, good[:7]}}, ExitEqual, "committed 7  behind 5"},
 		"a byte differs":   {fakeGrid{logs: [][][]byte{good, flip(good, 5, 80)}}, ExitDifferent, "entry 6 differs: 10.0.0.0:7400 has order"},
 		"last differs":     {fakeGrid{logs: [][][]byte{good, flip(good, 11, 80)}}, ExitDifferent, "entry 12 differs"},

@@ -24,7 +24,8 @@ type Accounts struct {
 	// is in sync; MissingDownstream are in a copy and not downstream, though something
 	// downstream could be read.
 	MissingInCopies, MissingDownstream int64
-	// Duplicated orders are at two places of one copy, or of what is downstream.
+	// Duplicated orders are at two places of one copy, or of what is downstream, or in
+	// their own partition and in another one.
 	Duplicated int64
 	// Gaps are sequence numbers that nothing has though higher ones are there, in
 	// the copy, or downstream, that has most of them.
@@ -38,6 +39,25 @@ type Accounts struct {
 	// their receipt says; Corrupt are not what was sent; Repeated receipts named the
 	// place of another order.
 	RefusedFound, Misplaced, Corrupt, RepeatedReceipts int64
+
+	astray map[Order]bool // seen in another partition than they were sent to
+}
+
+// astray finds orders in the logs of other partitions than their stream's: with the
+// same ClOrdID, taken again after the number of partitions had changed.
+func astray(h *history.History) map[Order]bool {
+	found := map[Order]bool{}
+	for i := range h.Logs {
+		l := &h.Logs[i]
+		for j := range l.Entries {
+			x := &l.Entries[j]
+			if x.Stream < 0 || x.Stream >= len(h.Streams) || h.Streams[x.Stream].Partition == l.Partition || x.Index >= int64(len(h.Streams[x.Stream].Orders)) {
+				continue
+			}
+			found[Order{x.Stream, x.Index}] = true
+		}
+	}
+	return found
 }
 
 // Order of a history.
@@ -57,7 +77,7 @@ func Take(h *history.History) *Accounts { return take(h, edit{}) }
 // take works them out of logs that were changed by e: orders of drop are left out of
 // every copy and every sink, orders of repeat are there once more at the end.
 func take(h *history.History, e edit) *Accounts {
-	a := &Accounts{}
+	a := &Accounts{astray: astray(h)}
 	for _, p := range h.Partitions {
 		a.partition(h, p, e)
 	}
@@ -260,8 +280,12 @@ func (a *Accounts) settle(h *history.History, m marks, copies, files bool) {
 			if mark&sunk != 0 {
 				a.Downstream++
 			}
-			if mark&doubled != 0 {
+			strayed := a.astray[Order{s, int64(i)}]
+			switch {
+			case mark&doubled != 0, strayed && found:
 				a.Duplicated++
+			case strayed:
+				a.Misplaced++
 			}
 			switch h.Streams[s].Orders[i].Fate {
 			case load.Acked:

@@ -43,6 +43,11 @@ func TestAccounts(t *testing.T) {
 		"downstream a hole": {func(h *history.History) { without(&h.Sinks[0], 2) }, "lost 0, not in all copies 0, not downstream 1, duplicated 0, gaps 1"},
 		"no sinks":          {func(h *history.History) { h.Sinks = nil }, clean},
 		"twice in the log":  {twice, "lost 0, not in all copies 0, not downstream 0, duplicated 1, gaps 0"},
+		"in another partition too": {func(h *history.History) {
+			other := h.Logs[0]
+			other.Partition, other.Entries = wire.PartitionID(1<<4), append([]history.Entry(nil), h.Logs[0].Entries[4])
+			h.Logs = append(h.Logs, other)
+		}, "lost 0, not in all copies 0, not downstream 0, duplicated 1, gaps 0"},
 		"a line twice": {func(h *history.History) { h.Sinks[0].Entries = append(h.Sinks[0].Entries, h.Sinks[0].Entries[5]) },
 			"lost 0, not in all copies 0, not downstream 0, duplicated 1, gaps 0"},
 		"downstream at another place too": {func(h *history.History) {
