@@ -26,11 +26,13 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Compare the logs of all replicas byte for byte",
 		Long: `Read the committed log of every replica of every partition and compare them byte
-for byte; check that numbers are dense, the hash chain unbroken and no order there twice.
+for byte; check that numbers are dense, the hash chain unbroken and no order there twice,
+in one partition or in two.
 With --sink-dir, or --sinks=nodes, also that the file sink has every entry. The grid may be
 serving meanwhile.
 
-Exit codes: 0 equal, 1 a difference was found, 4 something could not be read.`,
+Exit codes: 0 equal, 1 a difference was found, 4 something could not be read, or
+nobody serves a partition.`,
 		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sinks nodes\n  grid-node verify --sink-dir ./sink --grid dev",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +67,7 @@ Exit codes: 0 equal, 1 a difference was found, 4 something could not be read.`,
 				return err
 			}
 			if code := r.ExitCode(); code != verify.ExitEqual {
-				return exitError{code, fmt.Sprintf("verify: %d problems, %d not read", r.Problems, r.Unread)}
+				return exitError{code, fmt.Sprintf("verify: %d problems, %d not read, %d not served", r.Problems, r.Unread, r.Unserved)}
 			}
 			return nil
 		},

@@ -27,12 +27,14 @@ func verifyCommand(k *kubeFlags) *cobra.Command {
 		Short: "Compare all replicas of a grid byte for byte",
 		Long: `Reads the committed log of every replica of every partition and compares them byte
 for byte; checks that sequence numbers are dense, that the hash chain is unbroken and
-that no order is there twice. The grid may be serving meanwhile; nothing is changed.
+that no order is there twice, in one partition or in two. The grid may be serving
+meanwhile; nothing is changed.
 With --sinks=nodes also that the file sinks have every entry, read through the nodes.
 
 ` + reachHelp + `
 
-Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read.`,
+Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read, or
+nobody serves a partition.`,
 		Example: `  kubectl ordergrid verify trades -n trading
   kubectl ordergrid verify trades -n trading --sinks nodes
   kubectl ordergrid verify dev --endpoint 127.0.0.1:7400 --sink-dir /tmp/sink -o json`,
