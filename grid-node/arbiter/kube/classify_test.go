@@ -67,6 +67,7 @@ func TestOutcomeOfAPut(t *testing.T) {
 		"internal error":      {answer(500, status(500, "InternalError", "etcd leader changed")), arbiter.ErrUnknown, "leader changed"},
 		"unavailable":         {answer(503, "upstream connect error"), arbiter.ErrUnknown, ""},
 		"gateway timed out":   {answer(504, status(504, "Timeout", "request did not complete in time")), arbiter.ErrUnknown, ""},
+		"request timed out":   {answer(408, status(408, "Timeout", "request timed out")), arbiter.ErrUnknown, ""},
 		"too many requests":   {answer(429, status(429, "TooManyRequests", "slow down")), arbiter.ErrUnknown, ""},
 		"not an API server":   {answer(200, "<html>hello</html>"), arbiter.ErrUnknown, ""},
 		"half an answer":      {answer(200, object[:40]), arbiter.ErrUnknown, ""},
