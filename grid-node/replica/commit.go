@@ -36,6 +36,7 @@ func (r *Replica) advance() {
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.generation, s.last)
 		}
 	}
+	r.answerWaits()
 }
 
 // commitTo moves the committed prefix.
@@ -71,9 +72,11 @@ func (r *Replica) failPending() {
 		}
 	}
 	r.primary.pend.clear()
-	for !r.primary.reads.empty() {
-		rd := r.primary.reads.pop()
-		r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
+	for _, q := range []*readQueue{&r.primary.reads, &r.primary.waits} {
+		for !q.empty() {
+			rd := q.pop()
+			r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
+		}
 	}
 	r.unpark()
 }

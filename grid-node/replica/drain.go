@@ -39,7 +39,7 @@ func (r *Replica) mayEnd() bool {
 			r.lookForTarget()
 		}
 		last, _ := r.store.Last()
-		return r.stopping && last == r.commit && r.primary.reads.empty()
+		return r.stopping && last == r.commit && r.primary.reads.empty() && r.primary.waits.empty()
 	case RoleBackup, RoleFenced: // to be retired; it may be the only one that holds everything
 		return r.stopping || mutant(mutBackupLeaves)
 	case RoleLearner:

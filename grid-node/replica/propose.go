@@ -105,6 +105,11 @@ func (r *Replica) casResult(ev *Event) {
 	case OutcomeRefused:
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
+		if p.purpose == purposeAcceptLoss && r.acceptLoss != r.epoch {
+			// Attempts at the record as it was before meet a conflict, at this one a refusal.
+			r.restart("the acceptance of the loss was taken back, and the new lineage is refused")
+			return
+		}
 		if p.purpose.voluntary() && (!p.unknown || mutant(mutRefusedForgets)) { // it never happened and never will: other changes may be due
 			r.prop = proposal{}
 			r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)

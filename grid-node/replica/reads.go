@@ -108,7 +108,9 @@ func (r *Replica) confirm(rd read) {
 	q.push(rd)
 }
 
-// confirmReads answers the reads whose round came back from the whole ack set.
+// confirmReads answers the reads whose round came back from the whole ack set. One that
+// needs an entry that is not committed yet makes way for those behind it: with fewer
+// copies than minInSync that may take for ever.
 func (r *Replica) confirmReads() {
 	round := r.echoed()
 	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
@@ -116,14 +118,39 @@ func (r *Replica) confirmReads() {
 	}
 	base, _ := r.store.Base()
 	for !r.primary.reads.empty() {
-		if rd := r.primary.reads.first(); rd.round > round || rd.need > r.commit {
+		if rd := r.primary.reads.first(); rd.round > round {
 			return
 		}
 		if next := r.primary.reads.ahead(readsAhead); next != nil && next.seq > base {
 			r.store.PrefetchAt(next.at)
 		}
-		rd := r.primary.reads.pop()
-		r.answer(&rd)
+		if rd := r.primary.reads.pop(); rd.need > r.commit {
+			r.waitForCommit(&rd)
+		} else {
+			r.answer(&rd)
+		}
+	}
+}
+
+// waitForCommit keeps a confirmed read until the entry that it needs is committed.
+func (r *Replica) waitForCommit(rd *read) {
+	q := &r.primary.waits
+	if q.full() {
+		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(q.ring)), "too many requests wait for an entry to be committed; retry, slower")
+		return
+	}
+	q.push(*rd)
+}
+
+// answerWaits answers those whose entry is committed now.
+func (r *Replica) answerWaits() {
+	q := &r.primary.waits
+	for n := q.tail - q.head; n > 0; n-- {
+		if rd := q.pop(); rd.need > r.commit {
+			q.push(rd)
+		} else {
+			r.answer(&rd)
+		}
 	}
 }
 

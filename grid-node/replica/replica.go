@@ -74,6 +74,7 @@ type primaryState struct {
 	admitAt   int64  // no admission is proposed before
 	pend      pendings
 	reads     readQueue
+	waits     readQueue // confirmed, and waiting for an entry to be committed
 	hand      handOver
 	released  [8]uint64 // boot ids of the last learners that were let go: they count on it
 	nReleased int
@@ -115,6 +116,7 @@ func New(o Options) (*Replica, error) {
 	r.base.sessions.init(&r.opt.Limits)
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
+	r.primary.waits.init(o.Limits.PendingReads)
 	r.gets.init()
 	r.primary.peers = make([]peer, 0, maxPeers)
 	return r, nil
