@@ -104,6 +104,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (own loop, Linux, default there) or net (portable, slower)")
 	f.tls.Register(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
 	f.tls.RegisterServer(fl)
+	fl.StringVar((*string)(&cfg.TLSTransition), "tls-transition", "", "a stage of turning TLS on, or off, one node at a time: accept (the data port takes plain connections and TLS, other nodes are dialled without), dial (it takes both, other nodes are dialled with TLS); default: TLS only")
 	f.access.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -1,6 +1,8 @@
 package ordergrid
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,16 +55,16 @@ func TestNodesReadTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		id   access.Identity
+		id   *access.Identity
 		want access.Permissions
 	}{
-		"gateway":      {access.Identity{User: "system:serviceaccount:trading:gateway", Token: true}, access.Submit | access.Read},
-		"gateway-7":    {access.Identity{User: "gateway-7"}, access.Submit | access.Read},
-		"surveillance": {access.Identity{User: "bob", Groups: []string{"surveillance"}}, access.Read | access.Admin},
-		"tools":        {access.Identity{User: wanted(grid)[1].leaf.Name}, access.All},
-		"nobody":       {access.Identity{User: "nobody"}, 0},
+		"gateway":      {&access.Identity{User: "system:serviceaccount:trading:gateway", Token: true}, access.Submit | access.Read},
+		"gateway-7":    {&access.Identity{User: "gateway-7"}, access.Submit | access.Read},
+		"surveillance": {&access.Identity{User: "bob", Groups: []string{"surveillance"}}, access.Read | access.Admin},
+		"tools":        {access.OfCertificate(&x509.Certificate{Subject: pkix.Name{CommonName: wanted(grid)[1].leaf.Name}}, true), access.All},
+		"nobody":       {&access.Identity{User: "nobody"}, 0},
 	} {
-		if got := rules.Of(&c.id); got != c.want {
+		if got := rules.Of(c.id); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -83,6 +83,10 @@ type Config struct {
 	// plain TCP.
 	TLS *secure.Identity
 
+	// TLSTransition lets a grid change from plain TCP to TLS, or back, one node at a time:
+	// the data port takes both. It needs TLS.
+	TLSTransition TLSTransition
+
 	// Access makes the node ask clients who they are, and look what they may do; nil:
 	// every client may do everything. It needs TLS.
 	Access *Access

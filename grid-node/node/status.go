@@ -13,11 +13,15 @@ import (
 // it judges nothing: an answer is 200 whatever state the node is in.
 func (n *Node) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var s nodestatus.Node
-	if err := n.onLoop(func() { s = n.status() }); err != nil {
+	var plain *nodestatus.PlainClients
+	if err := n.onLoop(func() { s, plain = n.status(), n.plainClients() }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	s.TLS = tlsStatus(n.cfg.TLS) // looks at files: not on the loop
+	if s.TLS != nil {
+		s.TLS.Transition, s.TLS.PlainClients = string(n.cfg.TLSTransition), plain
+	}
 	writePage(w, s)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
@@ -11,8 +12,34 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
+// TLSTransition is a stage between plain TCP and TLS. Neighbours among these understand
+// each other: no TLS, TLSAccept, TLSDial, TLS only.
+type TLSTransition string
+
+const (
+	// TLSOnly is no stage: the data port speaks TLS and nothing else.
+	TLSOnly TLSTransition = ""
+	// TLSAccept takes TLS beside plain connections and dials plain ones: other nodes may
+	// not have TLS yet.
+	TLSAccept TLSTransition = "accept"
+	// TLSDial takes both and dials TLS: all other nodes take it.
+	TLSDial TLSTransition = "dial"
+)
+
 // checkTLS says what cannot go with TLS.
 func (c *Config) checkTLS() error {
+	switch c.TLSTransition {
+	case TLSOnly:
+	case TLSAccept, TLSDial:
+		if c.TLS == nil {
+			return fmt.Errorf("--tls-transition: value %q, allowed: nothing without --tls-cert, --tls-key and --tls-ca", c.TLSTransition)
+		}
+		if c.Access != nil {
+			return fmt.Errorf("--tls-transition: value %q, allowed: nothing with --authorization, for a plain client cannot prove who it is", c.TLSTransition)
+		}
+	default:
+		return fmt.Errorf("--tls-transition: value %q, allowed: accept, dial, or nothing", c.TLSTransition)
+	}
 	if c.TLS != nil && c.Transport == transport.KindEpoll {
 		return fmt.Errorf("--io: value %q, allowed: net, or nothing, with --tls-cert", c.Transport)
 	}
@@ -20,7 +47,7 @@ func (c *Config) checkTLS() error {
 }
 
 // transportTLS is what both loops, the data loop and the liveness loop, demand of
-// every connection. nil: plain TCP.
+// every connection, or in a transition of those that are TLS ones. nil: plain TCP.
 func (n *Node) transportTLS() *transport.TLS {
 	id := n.cfg.TLS
 	if id == nil {
@@ -28,6 +55,7 @@ func (n *Node) transportTLS() *transport.TLS {
 	}
 	return &transport.TLS{
 		Server: id.Server, Client: id.Client,
+		AcceptPlain: n.cfg.TLSTransition != TLSOnly, DialPlain: n.cfg.TLSTransition == TLSAccept,
 		NotTLS: wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayTLS,
 			Text: []byte("this port speaks TLS 1.3 only: give the client or node a certificate, a key and the CA")}),
 		OnFailure: n.handshakeFailed,
@@ -48,8 +76,8 @@ func (n *Node) mayBeNode(l *link, address []byte) error {
 	if err := n.comesFromItsFabric(l.conn.Remote(), address); err != nil {
 		return fmt.Errorf("not accepted as a node: %w", err)
 	}
-	if n.cfg.TLS == nil {
-		return nil
+	if n.cfg.TLS == nil || n.cfg.TLSTransition != TLSOnly && !l.conn.TLS() {
+		return nil // as where no node has TLS
 	}
 	host, _, err := net.SplitHostPort(string(address))
 	if err != nil {
@@ -83,6 +111,29 @@ func (n *Node) tellTLS(l *link, err error) {
 	n.alarms.limited(n.loop.Clock().Mono(), "tls-dial", func() {
 		n.log.Warn("a node cannot be connected to; compare --tls-cert, --tls-key, --tls-ca and --tls-name of both", "remote", l.conn.Remote(), "reason", err)
 	})
+}
+
+// maxPlainShown bounds the plain clients that are named.
+const maxPlainShown = 8
+
+// plainClients are the clients that would not be there without the transition.
+func (n *Node) plainClients() *nodestatus.PlainClients {
+	if n.cfg.TLSTransition == TLSOnly {
+		return nil
+	}
+	var p nodestatus.PlainClients
+	for _, l := range n.clients {
+		if !l.conn.Open() || l.conn.TLS() {
+			continue
+		}
+		p.Connections++
+		host, _, _ := net.SplitHostPort(l.conn.Remote())
+		c := nodestatus.PlainClient{Host: host, Name: fmt.Sprintf("%.64s", l.name)}
+		if len(p.Some) < maxPlainShown && !slices.Contains(p.Some, c) {
+			p.Some = append(p.Some, c)
+		}
+	}
+	return &p
 }
 
 // tlsStatus is what new connections find; nil without TLS.

@@ -46,7 +46,22 @@ type TLS struct {
 	NotAfter time.Time `json:"notAfter"`
 	// Authorities that may have signed another node's certificate, by SHA-256 in hexadecimal digits.
 	Authorities []string `json:"authorities"`
-	Error       string   `json:"error,omitempty"` // why its files cannot be used as they are now; what was read before is in use
+	// Transition is "accept" or "dial" while the data port takes plain connections, too.
+	Transition   string        `json:"transition,omitempty"`
+	PlainClients *PlainClients `json:"plainClients,omitempty"` // in a transition only
+	Error        string        `json:"error,omitempty"`        // why its files cannot be used as they are now; what was read before is in use
+}
+
+// PlainClients are the connections of clients without TLS.
+type PlainClients struct {
+	Connections int           `json:"connections"`
+	Some        []PlainClient `json:"some,omitempty"` // at most 8 that differ
+}
+
+// PlainClient is where a connection comes from, and what the client calls itself.
+type PlainClient struct {
+	Host string `json:"host"`
+	Name string `json:"name"`
 }
 
 // Partition is the node's part in one partition.

@@ -17,10 +17,10 @@ var ErrPlain = errors.New("the other end does not speak TLS")
 var ErrTLS = errors.New("the other end speaks TLS")
 
 // LooksLikeTLS tells the first bytes of a TLS stream (a handshake or an alert
-// record) from a frame: as a frame's length these three bytes are out of range for a
-// first frame. It needs three bytes.
+// record, of a version above SSL 3.0) from a frame: as a frame's length these three
+// bytes are 66,000 or more, out of range for a first frame. It needs three bytes.
 func LooksLikeTLS(b []byte) bool {
-	return len(b) >= 3 && (b[0] == recordHandshake || b[0] == recordAlert) && b[1] == 3 && b[2] <= 4
+	return len(b) >= 3 && (b[0] == recordHandshake || b[0] == recordAlert) && b[1] == 3 && b[2] >= 1 && b[2] <= 4
 }
 
 const (

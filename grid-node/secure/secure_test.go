@@ -269,7 +269,8 @@ func TestLooksLikeTLS(t *testing.T) {
 		want bool
 	}{
 		{[]byte{22, 3, 1, 2, 0}, true}, {[]byte{22, 3, 3}, true}, {[]byte{21, 3, 3, 0, 2}, true},
-		{[]byte{22, 3}, false}, {nil, false}, {[]byte{22, 0, 0, 0, 1}, false}, {[]byte("GET / HTTP"), false}, {[]byte{22, 3, 16, 0}, false},
+		{[]byte{22, 3}, false}, {nil, false}, {[]byte{22, 0, 0, 0, 1}, false}, {[]byte("GET / HTTP"), false}, {[]byte{22, 3, 16, 0}, false}, {[]byte{22, 3, 0, 0, 1}, false}, // a Hello of 790 bytes
+
 	} {
 		if got := LooksLikeTLS(c.b); got != c.want {
 			t.Errorf("% x: %v", c.b, got)

@@ -15,6 +15,7 @@ type Conn struct {
 	core    *core
 	remote  string
 	chain   []*x509.Certificate
+	tls     bool
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
@@ -72,6 +73,9 @@ func (c *Conn) Certificate() *x509.Certificate {
 
 // Chain is Certificate with the intermediate ones the peer sent behind it.
 func (c *Conn) Chain() []*x509.Certificate { return c.chain }
+
+// TLS reports whether the connection is a TLS one; of a loop with TLS not all need be.
+func (c *Conn) TLS() bool { return c.tls }
 
 // Dialled reports whether this side opened the connection.
 func (c *Conn) Dialled() bool { return c.dialled }

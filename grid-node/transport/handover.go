@@ -79,7 +79,7 @@ func (s *netSocket) handOver(c *Conn) {
 			return
 		}
 		a := &netSocket{l: to, nc: nc, tls: tls}
-		ac := &Conn{Tag: tag, sock: a, chain: c.chain}
+		ac := &Conn{Tag: tag, sock: a, chain: c.chain, tls: c.tls}
 		a.conn = ac
 		to.add(ac)
 		to.serve(a)

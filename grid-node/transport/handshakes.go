@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
 // handshakes are the accepted connections that have not proved anything yet. They take
@@ -36,8 +39,9 @@ type handshake struct {
 	of     *handshakes
 	ctx    context.Context // ends with its time, or when it has to go
 	cancel context.CancelFunc
-	holds  bool // has a turn; of the goroutine that makes the handshake
-	ours   bool // waits for this process, not for its peer; under of.mu
+	holds  bool   // has a turn; of the goroutine that makes the handshake
+	early  []byte // read already, to find out what the peer speaks
+	ours   bool   // waits for this process, not for its peer; under of.mu
 }
 
 func newHandshakes(limit, computing int) *handshakes {
@@ -118,7 +122,12 @@ func (h *handshake) done() {
 // Read implements net.Conn. What it returns is computed with in a turn.
 func (h *handshake) Read(p []byte) (int, error) {
 	h.giveBack()
-	n, err := h.Conn.Read(p)
+	n := copy(p, h.early)
+	h.early = h.early[n:]
+	var err error
+	if n == 0 {
+		n, err = h.Conn.Read(p)
+	}
 	if n > 0 {
 		if e := h.take(); e != nil {
 			return 0, e
@@ -126,6 +135,17 @@ func (h *handshake) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// speaksTLS reads as much as tells a TLS stream from a frame. What was read is in early.
+func (h *handshake) speaksTLS() (bool, error) {
+	h.early = make([]byte, sniffed)
+	n, err := io.ReadFull(h.Conn, h.early)
+	h.early = h.early[:n]
+	return secure.LooksLikeTLS(h.early), err
+}
+
+// sniffed are the bytes that secure.LooksLikeTLS needs.
+const sniffed = 3
 
 // Write implements net.Conn. A peer makes it wait only by a window that has no room
 // for a few kilobytes: then it waits without a turn.

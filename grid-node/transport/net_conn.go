@@ -11,6 +11,7 @@ type netSocket struct {
 	conn    *Conn
 	nc      net.Conn   // the socket
 	tls     *session   // above nc; nil without TLS
+	early   []byte     // read already, to find out what the peer speaks
 	dialled *netSocket // result of a dial, handed over by the netDialled event
 
 	rbuf    []byte
@@ -140,6 +141,11 @@ func (s *netSocket) endWrite() {
 }
 
 func (s *netSocket) read() (int, error) {
+	if len(s.early) > 0 {
+		n := copy(s.rbuf, s.early)
+		s.early = s.early[n:]
+		return n, nil
+	}
 	if s.tls != nil {
 		return s.tls.read(s.rbuf)
 	}

@@ -261,7 +261,7 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s, chain: s.tls.chain()}
+	c := &Conn{sock: s, chain: s.tls.chain(), tls: s.tls != nil}
 	s.conn = c
 	l.add(c)
 	l.start(s, c, s.nc.RemoteAddr())
@@ -307,7 +307,7 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 		nc, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil {
 			s.dialled = &netSocket{nc: nc}
-			if l.cfg.TLS != nil {
+			if l.cfg.TLS != nil && !l.cfg.TLS.DialPlain {
 				s.dialled.tls, err = l.cfg.TLS.dialled(ctx, nc, addr)
 			}
 		}
@@ -329,7 +329,7 @@ func (l *netLoop) dialDone(s *netSocket, err error) {
 		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
 	default:
 		s.nc, s.tls = s.dialled.nc, s.dialled.tls
-		c.chain = s.tls.chain()
+		c.chain, c.tls = s.tls.chain(), s.tls != nil
 		l.start(s, c, s.nc.RemoteAddr())
 	}
 }

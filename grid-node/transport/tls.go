@@ -13,9 +13,13 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// TLS makes all connections of a Loop TLS connections. A connection is announced
-// (OnOpen) when its handshake is done; before that it costs the handler nothing.
+// TLS makes all connections of a Loop TLS connections, but for those of AcceptPlain and
+// DialPlain. A connection is announced (OnOpen) when its handshake is done; before that
+// it costs the handler nothing.
 type TLS struct {
+	// AcceptPlain takes a peer that does not speak TLS, too: its first bytes tell. DialPlain
+	// makes the connections that this end opens plain ones. Conn.TLS tells which is which.
+	AcceptPlain, DialPlain bool
 	// Server is asked for the configuration of each accepted connection, Client for
 	// that of each dialled one; host is the one dialled. Both from any goroutine.
 	Server func() *tls.Config
@@ -102,7 +106,10 @@ func (l *netLoop) secureAccepted(s *netSocket) {
 	go func() {
 		kind := netAccepted
 		var err error
-		if s.tls, err = l.cfg.TLS.accepted(h); err != nil {
+		if s.tls, err = l.cfg.TLS.accepted(h); err == nil && s.tls == nil {
+			s.early = h.early
+		}
+		if err != nil {
 			kind = netNoTLS
 			_ = s.nc.Close()
 		}
@@ -113,7 +120,16 @@ func (l *netLoop) secureAccepted(s *netSocket) {
 	}()
 }
 
+// accepted makes the handshake of a peer; nil without an error: it speaks plainly, and may.
 func (t *TLS) accepted(h *handshake) (*session, error) {
+	if t.AcceptPlain {
+		switch speaks, err := h.speaksTLS(); {
+		case err != nil:
+			return nil, secure.Explain(err)
+		case !speaks:
+			return nil, h.SetDeadline(time.Time{})
+		}
+	}
 	s := &session{records: secure.NewRecords(h)}
 	s.conn = tls.Server(s.records, t.Server())
 	err := s.conn.Handshake()

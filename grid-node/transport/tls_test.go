@@ -184,3 +184,56 @@ func selfSigned(t *testing.T) func(*tls.CertificateRequestInfo) (*tls.Certificat
 	t.Helper()
 	return newIdentity(t, "stranger").Client("").GetClientCertificate
 }
+
+// In a transition one port serves both, told apart by what comes first, however it comes.
+func TestPlainBesideTLS(t *testing.T) {
+	cfg := testTLS(t)
+	cfg.AcceptPlain = true
+	accepted := make(chan *Conn, 8)
+	e := &echo{repeat: 1, onOpen: func(c *Conn) { accepted <- c }}
+	addr := serve(t, overTLS, Config{TLS: cfg}, e)
+	isTLS := func() bool {
+		c := within(t, accepted)
+		return onLoop(t, e.loop, c.TLS)
+	}
+	tooLike := frame(strings.Repeat("x", 786)) // its length, 790, begins as a TLS record's header does: 16 03
+	for name, b := range map[string][]byte{"a frame": frame("hello"), "a frame of 790 bytes": tooLike} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		for i := range b { // one byte at a time
+			if _, err := c.Write(b[i : i+1]); err != nil {
+				t.Fatal(err)
+			}
+			if i < 5 {
+				time.Sleep(2 * time.Millisecond)
+			}
+		}
+		got := make([]byte, len(b))
+		if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("%s, plain: %q, %v", name, got, err)
+		}
+		if isTLS() {
+			t.Errorf("%s, plain: taken for TLS", name)
+		}
+		_ = c.Close()
+	}
+	if got := exchange(t, dial(t, addr), frame("secret"), len(frame("secret"))); !bytes.Equal(got, frame("secret")) || !isTLS() {
+		t.Errorf("TLS: %q", got)
+	}
+	// A loop of the stage in which others may not have TLS yet dials without.
+	plain := testTLS(t)
+	plain.DialPlain = true
+	opened := make(chan *Conn, 1)
+	dialler := &echo{onOpen: func(c *Conn) { c.SetOut(append(c.Out(), frame("hello")...)); opened <- c }}
+	serve(t, overTLS, Config{TLS: plain}, dialler)
+	onLoop(t, dialler.loop, func() *Conn { return dialler.loop.Dial(addr, nil) })
+	if c := within(t, opened); onLoop(t, dialler.loop, c.TLS) || isTLS() {
+		t.Error("it was dialled with TLS")
+	}
+	if s := onLoop(t, e.loop, e.loop.Stats); s.NoTLS != 0 {
+		t.Errorf("%d handshakes failed", s.NoTLS)
+	}
+}

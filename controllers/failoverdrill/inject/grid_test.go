@@ -13,7 +13,7 @@ import (
 // gridBench has grid g of one shard with two copies, partition g-s0-p0 led by g-s0-0.
 func gridBench(t *testing.T) (*bench, *Grid, *api.OrderGrid, *api.GridPartition) {
 	b := newBench(t)
-	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "g"}}
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(grid)
 	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "g-s0-p0"}, Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	b.create(p)

@@ -79,7 +79,7 @@ func podOf(name string) corev1.Pod {
 }
 
 func testGrid(namespace string) *api.OrderGrid {
-	return &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "g"}, Spec: api.OrderGridSpec{Shards: 1, Replicas: 2}}
+	return &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "g"}, Spec: api.OrderGridSpec{Shards: 1, Replicas: 2, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 }
 
 func fault(spec api.DrillFault, pods ...string) *Fault {
