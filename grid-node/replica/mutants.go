@@ -74,5 +74,6 @@ const (
 	mutEvictUnderWay
 	mutConnectionsKept
 	mutAttemptEqual
+	mutWithdrawnProposes
 	mutants
 )

@@ -5,6 +5,7 @@ package replica
 // proofs are the tests of this package that fail with a mutant, as for go test -run: of mutants that the simulator would
 // find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
 var proofs = [mutants]string{
+	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
 	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",
 	mutStaleAck:              "^TestFramesOfAnotherEpoch$/^PrepareAck$",

@@ -105,7 +105,7 @@ func (r *Replica) casResult(ev *Event) {
 	case OutcomeRefused:
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
-		if p.purpose == purposeAcceptLoss && r.acceptLoss != r.epoch {
+		if p.purpose == purposeAcceptLoss && r.acceptLoss != r.epoch && !mutant(mutWithdrawnProposes) {
 			// Attempts at the record as it was before meet a conflict, at this one a refusal.
 			r.restart("the acceptance of the loss was taken back, and the new lineage is refused")
 			return

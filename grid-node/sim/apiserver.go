@@ -21,6 +21,7 @@ type apiServer struct {
 	lag       int64            // watch events take up to so long more
 	puts      []*apiPut        // sent and not yet arrived or given up
 	history   []replica.Config // every record that ever stood, in order
+	forbids   bool             // refuses every change
 	cut       map[*pod]bool    // who does not reach it, nor is reached
 	silent    map[*pod]bool    // whose watch says nothing
 	rewound   bool             // shows an older record than it once held
@@ -109,6 +110,7 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 	mode, arrives := a.mode, a.way()
 	if mode == apiLate {
 		w.faults.hit(faultLatePut)
+		a.forbidNext(put)
 		w.after(w.soon(5*millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "timed out", nil) })
 		w.after(w.soon(10*millisecond, 3*second), func() {
 			outcome, _ := a.land(put)
@@ -121,6 +123,10 @@ func (a *apiServer) propose(p *process, c *replica.Config) {
 			w.faults.hit(faultOutage)
 			a.forget(put)
 			w.after(w.between(millisecond, callTimeout), func() { a.answer(p, c, replica.OutcomeUnknown, "connection refused", nil) })
+			return
+		}
+		if a.forbids {
+			a.refuse(put)
 			return
 		}
 		outcome, text := a.land(put)

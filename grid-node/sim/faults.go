@@ -27,6 +27,7 @@ const (
 	faultCommitTimeout
 	faultLatePut
 	faultConflict
+	faultForbidden
 	faultSlowAPI
 	faultLateGet
 	faultWatchSilent
@@ -42,6 +43,7 @@ const (
 	faultPrefer
 	faultAllDead
 	faultLossAccepted
+	faultLossWithdrawn
 	faultResize
 	faultClose
 	faultOpen
@@ -56,11 +58,11 @@ var faultNames = [faultKinds]string{
 	faultCut: "one-way cuts", faultIsolate: "pods cut off", faultNodeLost: "pods cut off from the API server too", faultSuspicion: "primaries suspected wrongly", faultJoinMeetsHandOver: "hand-overs while a learner joins", faultSlowLink: "slow links", faultReset: "connections reset",
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
-	faultConflict: "API conflicts", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
+	faultConflict: "API conflicts", faultForbidden: "API changes refused for another reason", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
 	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultClimbMet: "processes that came while a record was put right",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
-	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultResize: "copies added or given up",
+	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
 	faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
 	faultRetire: "partitions given up",
 }
@@ -306,6 +308,23 @@ func (w *world) acceptLoss() {
 	w.faults.hit(faultLossAccepted)
 	w.logf("api: a person accepts the loss of epoch %d", w.api.rec.Epoch)
 	w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = c.Epoch })
+	w.withdrawLoss()
+}
+
+// withdrawLoss is the person who looks again, and finds a member alive. Its draws are
+// its own.
+func (w *world) withdrawLoss() {
+	rng, epoch := w.profile.withdraws, w.api.rec.Epoch
+	if rng == nil || w.healing || rng.IntN(2) == 0 {
+		return
+	}
+	w.after(rng.Int64N(2*second), func() {
+		if c := &w.api.rec; !w.healing && !w.api.rewound && c.Epoch == epoch && c.AcceptLossEpoch == epoch {
+			w.faults.hit(faultLossWithdrawn)
+			w.logf("api: a person takes the acceptance of epoch %d back", epoch)
+			w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = 0 })
+		}
+	})
 }
 
 func (w *world) makeSinkCrash() {

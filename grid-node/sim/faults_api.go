@@ -132,6 +132,7 @@ func (a *apiServer) meetClimb(primary *process) {
 // heal makes the API server well.
 func (a *apiServer) heal() {
 	a.mode, a.slow, a.lag, a.lateWord = apiOK, 0, 0, 0
+	a.forbids = false
 	a.putRight()
 	for _, p := range a.w.pods {
 		a.silent[p], a.cut[p] = false, false

@@ -24,6 +24,8 @@ type profile struct {
 	resizes    *rand.Rand        // the number of copies changes; nil: never
 	closes     *rand.Rand        // the partition is closed and opened; nil: never
 	retires    bool              // and given up in the end
+	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
+	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
 	timing     replica.Timing
 	odds       odds
@@ -172,6 +174,10 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	retain(p, seed)
 	resizes(p, seed)
 	starves(p, seed)
+	forbids(p, seed)
+	if p.mayLose {
+		p.withdraws = rand.New(rand.NewPCG(seed, 0x7769746864726177))
+	}
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
@@ -198,8 +204,8 @@ func starves(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, changes refused %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.forbids != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -112,6 +112,7 @@ func (w *world) close() {
 func (w *world) run() {
 	w.scheduleFault()
 	w.scheduleResize()
+	w.scheduleForbidding()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
