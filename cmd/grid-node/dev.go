@@ -35,7 +35,8 @@ further flags of "grid-node serve" for every node.
 The arbiter's address also has switches for tests: GET /v1/nodes lists the processes
 with their present pids, POST /v1/nodes/POD/replace starts another process under a pod's
 name, PUT /v1/partitions/NAME/spec changes the spec of a partition, and POST /v1/faults
-{"mode":"away"} makes the arbiter misbehave (ok, away, slow, commit-then-timeout).`,
+{"mode":"away"} makes the arbiter misbehave (ok, away, slow, commit-then-timeout).
+Changes need "Content-Type: application/json", so that no web page can make them.`,
 		Args: func(cmd *cobra.Command, args []string) error { return noArgs(cmd, args[:max(0, dash(cmd, args))]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.apply(&o); err != nil {

@@ -142,6 +142,7 @@ func (g *grid) arbiter(ctx context.Context, method, path, body string) error {
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

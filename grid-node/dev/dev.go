@@ -17,6 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // Options of Run. Zero fields take the documented default.
@@ -167,7 +168,7 @@ func (g *grid) serveArbiter() (url string, stop func(), err error) {
 	mux.Handle("/v1/", memory.NewStore(specs).Handler())
 	g.controls(mux)
 	// Requests that a fault cuts off would be logged as panics otherwise.
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
+	srv := &http.Server{Handler: webguard.Local(mux), ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			o.Log.Error("the arbiter ended", "reason", err)

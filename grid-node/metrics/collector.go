@@ -95,6 +95,8 @@ var (
 	resets         = desc("connections_reset_total", "Connections ended by a reset, because the kernel still held output that the other end had not taken.")
 	unread         = desc("unread_bytes", "Output that clients have not taken yet.")
 	inputHeld      = desc("unfinished_bytes", "Buffers for what clients have sent of frames that are not finished, or that wait.")
+	httpConns      = desc("http_connections", "Connections to the port of metrics and health.")
+	httpEnded      = desc("http_connections_ended_total", "Connections to the port of metrics and health that were ended to make room for others.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
 	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many that owed one, or a proof, were open.")
@@ -125,7 +127,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, paused, waiting, waits, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -264,6 +266,8 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(slowClosed, t.SlowPeers)
 	e.counter(unfinished, t.Unfinished)
 	e.counter(paused, t.Paused)
+	e.gauge(httpConns, float64(s.HTTPConns))
+	e.counter(httpEnded, s.HTTPEnded)
 	e.gauge(waiting, float64(t.Waiting))
 	e.counter(waits, t.Waits)
 	e.counter(resets, t.Resets)

@@ -7,6 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // Registry is what /metrics shows.
@@ -38,7 +41,8 @@ func (r *Registry) Gatherer() prometheus.Gatherer { return r.reg }
 
 // Handler serves the metrics over HTTP. A collector that fails fails the scrape.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4})
+	h := promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, DisableCompression: true})
+	return webguard.Page(h, func(r *http.Request) string { return string(expfmt.Negotiate(r.Header)) })
 }
 
 // SinkMetrics are written by the write-behind goroutine, once a batch.

@@ -115,7 +115,9 @@ type Snapshot struct {
 	Clients     int
 	Peers       int // nodes connected to
 	PeerLinks   []PeerLink
-	ArbiterAgo  int64 // age of the last word from the arbiter, ns; 0: none yet
+	ArbiterAgo  int64  // age of the last word from the arbiter, ns; 0: none yet
+	HTTPConns   int    // connections to the port of metrics and health
+	HTTPEnded   uint64 // of those, ended to make room
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64

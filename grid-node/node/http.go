@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
@@ -12,16 +11,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // serveHTTP answers metrics and health until the node ends.
 func (n *Node) serveHTTP() error {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(n.ctx, "tcp", n.cfg.HTTP)
+	var limits webguard.Limits
+	if n.cfg.Pprof {
+		limits.WriteTimeout = 2 * time.Minute // a profile takes what it is asked for
+	}
+	ln, err := webguard.Listen(n.ctx, n.cfg.HTTP, limits)
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: n.mux(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	n.web = ln
+	srv := webguard.Server(n.mux(), limits, n.log)
 	n.wg.Go(func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			n.log.Error("HTTP server ended", "reason", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 const (
@@ -64,6 +65,7 @@ type Node struct {
 	fabric    metrics.Fabric
 	api       arbiterContact
 	sinkAsked chan sinkRequest
+	web       *webguard.Listener // of HTTP; nil: none
 
 	ctx    context.Context // ends with the node: arbiter calls, write-behind
 	cancel context.CancelFunc

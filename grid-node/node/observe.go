@@ -124,6 +124,9 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 	if at := n.api.at.Load(); at != 0 {
 		s.ArbiterAgo = max(1, since()-at)
 	}
+	if n.web != nil {
+		s.HTTPConns, s.HTTPEnded = n.web.Stats()
+	}
 	s.Fabric, s.Sink = n.fabric, n.cfg.Sink
 	if n.cfg.TLS != nil {
 		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/recorder"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -92,7 +92,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	l, err := net.Listen("tcp", f.http)
+	l, err := webguard.Listen(cmd.Context(), f.http, webguard.Limits{})
 	if err != nil {
 		return usage(fmt.Errorf("--http %s: %w; allowed: a free ip:port", f.http, err))
 	}

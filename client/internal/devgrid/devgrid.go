@@ -132,6 +132,7 @@ func (g *Grid) control(method, path, body string, into any) error {
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ func (d *Dev) ask(ctx context.Context, method, path string, body, into any) erro
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := d.http.Do(req)
 	if err != nil {
 		return err

@@ -96,6 +96,7 @@ func (c *Client) do(ctx context.Context, method, name, after string, body []byte
 	if err != nil {
 		return r, false, err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return r, false, err

@@ -14,19 +14,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 
+	"github.com/ordergrid/ordergrid/internal/webguard"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // Server is an HTTP server with bounds for a peer that is slow or hostile.
 func (r *Recorder) Server() *http.Server {
-	return &http.Server{Handler: r.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	return webguard.Server(r.Handler(), webguard.Limits{}, nil)
 }
 
 // Handler serves the API of package api, and /metrics.
 func (r *Recorder) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r.Registry(), promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.HTTPErrorOnError}))
+	metrics := promhttp.HandlerFor(r.Registry(), promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.HTTPErrorOnError})
+	mux.Handle("GET /metrics", webguard.Page(metrics, func(r *http.Request) string { return string(expfmt.Negotiate(r.Header)) }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	for pattern, answer := range map[string]func(*http.Request) (any, error){
 		"GET " + api.PathState:                      func(*http.Request) (any, error) { return r.State(), nil },
