@@ -30,6 +30,8 @@ var (
 	// ErrFreed: the order is not held any more, or may be one of those that are not:
 	// they are where write-behind brings them. The error is a *FreedError.
 	ErrFreed = errors.New("order freed")
+	// ErrOtherOrder: the id is that of another order now. The error is an *OtherOrderError.
+	ErrOtherOrder = errors.New("another order has the id")
 	// ErrUnavailable: no node answered a read or a dial in time.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the peer sent what the protocol does not allow.
@@ -142,6 +144,22 @@ func (e *FreedError) Error() string {
 
 // Is matches ErrFreed.
 func (e *FreedError) Is(target error) bool { return target == ErrFreed }
+
+// OtherOrderError says that the id asked for with OfEpoch is that of another order now.
+type OtherOrderError struct {
+	ID      wire.OrderID
+	Epoch   uint64 // asked for
+	Found   uint64 // epoch of the order that has the id
+	Lineage uint32 // of the partition at present
+}
+
+func (e *OtherOrderError) Error() string {
+	return fmt.Sprintf("client: order %s of epoch %d is not held: another order, of epoch %d, has the id. The partition is of lineage %d: the loss of data was accepted since, or the grid was made again under its name. "+
+		"Look for the order's ClOrdID (GetByClOrdID, kubectl ordergrid get GRID CLORDID), and for its line in the files of the write-behind sink that were set aside", e.ID, e.Epoch, e.Found, e.Lineage)
+}
+
+// Is matches ErrOtherOrder.
+func (e *OtherOrderError) Is(target error) bool { return target == ErrOtherOrder }
 
 // CapacityError says how full a grid is that refused an order for want of
 // memory. errors.As finds it in what Submit returns.

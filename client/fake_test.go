@@ -50,12 +50,15 @@ type fakeOrder struct {
 	clientSeq uint64
 	payload   string
 	seq       uint64
+	epoch     uint32 // 0: 1
 }
 
 // fakeEntry is the log entry of an order made by testOrder.
-func fakeEntry(seq uint64, fix string) []byte {
+func fakeEntry(seq uint64, fix string) []byte { return fakeEntryOf(1, seq, fix) }
+
+func fakeEntryOf(epoch uint32, seq uint64, fix string) []byte {
 	off := strings.Index(fix, "\x0111=") + 4
-	e := order.Entry{Size: uint32(order.HeaderSize + len(fix)), Kind: order.KindOrder, Seq: seq, Epoch: 1, TimeNs: 7}
+	e := order.Entry{Size: uint32(order.HeaderSize + len(fix)), Kind: order.KindOrder, Seq: seq, Epoch: epoch, TimeNs: 7}
 	e.Fields.ClOrdIDOff, e.Fields.ClOrdIDLen, e.Fields.Side = uint16(off), uint8(strings.IndexByte(fix[off:], 1)), '1'
 	b := make([]byte, e.Size)
 	e.Put(b)
@@ -257,7 +260,7 @@ func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 		}
 		reply := wire.GetReply{ReqID: m.ReqID, Epoch: g.epoch, CommitSeq: g.seq, Status: wire.GetNotFound}
 		for _, o := range g.orders {
-			if entry := fakeEntry(o.seq, o.payload); m.By == wire.ByID && m.Seq == o.seq || m.By == wire.ByClOrdID && bytes.Equal(m.Key, order.ClOrdID(entry)) {
+			if entry := fakeEntryOf(max(o.epoch, 1), o.seq, o.payload); m.By == wire.ByID && m.Seq == o.seq || m.By == wire.ByClOrdID && bytes.Equal(m.Key, order.ClOrdID(entry)) {
 				reply.Status, reply.Entry = wire.GetFound, entry
 			}
 		}
@@ -347,7 +350,7 @@ func (c *fakeConn) submit(g *fakeGrid, m *wire.Submit) []byte {
 	g.seq++
 	s.applied[m.ClientSeq] = g.seq
 	s.last = max(s.last, m.ClientSeq)
-	g.orders = append(g.orders, fakeOrder{m.ClientSeq, string(m.Payload), g.seq})
+	g.orders = append(g.orders, fakeOrder{clientSeq: m.ClientSeq, payload: string(m.Payload), seq: g.seq})
 	return ack(g.seq, 0)
 }
 

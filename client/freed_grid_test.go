@@ -25,7 +25,7 @@ func TestGridFreesDownstream(t *testing.T) {
 	const limit = 96 << 20
 	dir := t.TempDir()
 	g := devgrid.Run(t, "--memory-limit", "96Mi", "--sink", "file", "--dir", dir, "--", "--retention", "free-downstream", "--high-watermark", "60")
-	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 60 * time.Second })
+	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 5 * time.Minute })
 	waitForRedundancy(t, c)
 	var (
 		mu    sync.Mutex

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -25,16 +27,37 @@ const (
 )
 
 // ReadOption changes a read.
-type ReadOption struct{ mode ReadMode }
+type ReadOption struct {
+	mode  ReadMode
+	epoch uint64 // not 0: of OfEpoch
+}
 
 // WithMode sets the mode; the default is Confirmed.
 func WithMode(m ReadMode) ReadOption { return ReadOption{mode: m} }
+
+// OfEpoch makes Get answer with the order of that id only if it was sequenced in this
+// epoch, that of its receipt, and end with an *OtherOrderError otherwise: when a person
+// has accepted the loss of data, what only lost processes held is gone and its numbers
+// are given anew. Epochs are never given anew as long as the grid is not made again.
+func OfEpoch(epoch uint64) ReadOption { return ReadOption{epoch: epoch} }
+
+// epochAsked is the epoch that OfEpoch asks for, 0 for any.
+func epochAsked(opts []ReadOption) (epoch uint64) {
+	for _, o := range opts {
+		if o.epoch != 0 {
+			epoch = o.epoch
+		}
+	}
+	return epoch
+}
 
 // modeOf is the mode that the options ask for.
 func modeOf(opts []ReadOption) (ReadMode, error) {
 	mode := Confirmed
 	for _, o := range opts {
-		mode = o.mode
+		if o.epoch == 0 {
+			mode = o.mode
+		}
 	}
 	if mode < Confirmed || mode > Backup {
 		return 0, fmt.Errorf("client: read mode is %d, allowed: Confirmed, Leased, Backup", mode)
@@ -69,6 +92,10 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 	o, err := c.get(ctx, id.Partition, &wire.Get{By: wire.ByID, Seq: id.Seq}, opts)
 	if errors.Is(err, ErrNotFound) {
 		return o, fmt.Errorf("client: order %s: %w", id, err)
+	}
+	if epoch := epochAsked(opts); err == nil && epoch != 0 && o.Epoch != epoch {
+		info, _ := c.partition(id.Partition)
+		return Order{}, &OtherOrderError{ID: id, Epoch: epoch, Found: o.Epoch, Lineage: info.Lineage}
 	}
 	return o, err
 }
@@ -260,4 +287,18 @@ func (c *Client) replica(p wire.PartitionID, backup bool, attempt int) string {
 		return ""
 	}
 	return copies[(attempt-1)%len(copies)]
+}
+
+// ParseOrder reads an order's id as people write it: s0p1/17, or s0p1/17@3 with the
+// epoch of its receipt. of goes to Get.
+func ParseOrder(text string) (id wire.OrderID, of []ReadOption, err error) {
+	name, epoch, ok := strings.Cut(text, "@")
+	if id, err = wire.ParseOrderID(name); err != nil || !ok {
+		return id, nil, err
+	}
+	n, err := strconv.ParseUint(epoch, 10, 64)
+	if err != nil || n == 0 {
+		return wire.OrderID{}, nil, fmt.Errorf("order id: epoch is %.40q, allowed: 1 or more, as in the receipt", epoch)
+	}
+	return id, []ReadOption{OfEpoch(n)}, nil
 }

@@ -130,6 +130,9 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 	if err := c.checkRead(id); err != nil {
 		return err
 	}
+	if epochAsked(opts) != 0 {
+		return errors.New("client: GetAsync with OfEpoch, allowed: Get; or compare OrderView.Epoch")
+	}
 	return c.look(id.Partition, nil, id.Seq, done, opts)
 }
 

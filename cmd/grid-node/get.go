@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
@@ -47,7 +46,7 @@ func getCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example s0p1/17")
+	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example s0p1/17, or s0p1/17@3 with its epoch: no other order is answered that has the number now")
 	cmd.Flags().StringVar(&clOrdID, "clordid", "", "ClOrdID, FIX tag 11")
 	cmd.Flags().StringVar(&mode, "mode", "confirmed", client.ReadModeHelp)
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the FIX message only, byte for byte")
@@ -58,9 +57,9 @@ func fetch(ctx context.Context, c *client.Client, id, clOrdID string, m client.R
 	if clOrdID != "" {
 		return c.GetByClOrdID(ctx, clOrdID, client.WithMode(m))
 	}
-	oid, err := wire.ParseOrderID(id)
+	oid, of, err := client.ParseOrder(id)
 	if err != nil {
 		return client.Order{}, usageError{fmt.Errorf("--id: %w", err)}
 	}
-	return c.Get(ctx, oid, client.WithMode(m))
+	return c.Get(ctx, oid, append(of, client.WithMode(m))...)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
@@ -30,13 +29,15 @@ func getCommand(k *kubeFlags) *cobra.Command {
 		Use:   "get GRID ORDER...",
 		Short: "Read orders by ClOrdID or by their id, such as s0p1/17",
 		Long: `Reads committed orders. ORDER is a ClOrdID (FIX tag 11), or the id in a receipt: partition and
-sequence number, such as s0p1/17. A ClOrdID that looks like an id is asked for as clordid:VALUE.
+sequence number, such as s0p1/17, with the receipt's epoch behind an @ if it may be old: s0p1/17@3.
+With the epoch no other order is answered that has the number now, because the loss of data was
+accepted since. A ClOrdID that looks like an id is asked for as clordid:VALUE.
 
 ` + reachHelp + `
 
-Exit codes: 0 all there, 1 one is not there or was freed, 2 wrong usage, 4 failed.`,
+Exit codes: 0 all there, 1 one is not there, was freed, or is another order now, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid get trades first-order -n trading
-  kubectl ordergrid get trades s0p1/17 s0p1/18 -o json
+  kubectl ordergrid get trades s0p1/17 s0p1/18@3 -o json
   kubectl ordergrid get dev first-order --endpoint 127.0.0.1:7400 -o fix`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -72,7 +73,7 @@ func (f *getFlags) run(cmd *cobra.Command, k *kubeFlags, grid string, orders []s
 	missing := false
 	for i, key := range orders {
 		o, err := fetchOrder(ctx, c, key, mode)
-		if errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrFreed) {
+		if errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrFreed) || errors.Is(err, client.ErrOtherOrder) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", key, err)
 			missing = true
 			continue
@@ -92,8 +93,8 @@ func (f *getFlags) run(cmd *cobra.Command, k *kubeFlags, grid string, orders []s
 
 func fetchOrder(ctx context.Context, c *client.Client, key string, m client.ReadMode) (client.Order, error) {
 	clOrdID, plain := strings.CutPrefix(key, "clordid:")
-	if id, err := wire.ParseOrderID(key); err == nil && !plain {
-		return c.Get(ctx, id, client.WithMode(m))
+	if id, of, err := client.ParseOrder(key); err == nil && !plain {
+		return c.Get(ctx, id, append(of, client.WithMode(m))...)
 	}
 	return c.GetByClOrdID(ctx, clOrdID, client.WithMode(m))
 }
