@@ -315,7 +315,7 @@ func (w *world) acceptLoss() {
 // its own.
 func (w *world) withdrawLoss() {
 	rng, epoch := w.profile.withdraws, w.api.rec.Epoch
-	if rng == nil || w.healing || rng.IntN(2) == 0 {
+	if rng == nil || w.healing || rng.IntN(4) == 0 {
 		return
 	}
 	w.after(rng.Int64N(2*second), func() {

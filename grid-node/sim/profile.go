@@ -175,12 +175,12 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	resizes(p, seed)
 	starves(p, seed)
 	forbids(p, seed)
-	if p.mayLose {
-		p.withdraws = rand.New(rand.NewPCG(seed, 0x7769746864726177))
-	}
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
 	s.set(p)
+	if p.mayLose {
+		p.withdraws = rand.New(rand.NewPCG(seed, 0x7769746864726177))
+	}
 	closes(p, seed)
 	return p
 }
