@@ -25,9 +25,10 @@ type AlarmKind string
 const (
 	AlarmClientGap     AlarmKind = "ClientSequenceGap"       // a client skipped a clientSeq
 	AlarmPeerGap       AlarmKind = "ReplicationGap"          // a replica missed entries and asked for them
-	AlarmDiverged      AlarmKind = "LogDiverged"             // hashes do not chain; the replica discards itself
+	AlarmDiverged      AlarmKind = "LogDiverged"             // hashes do not chain; the entry is refused, and the primary drops the copy if it has another history
 	AlarmBadFrame      AlarmKind = "BadPeerFrame"            // a replica sent what cannot be decoded
 	AlarmRegressed     AlarmKind = "ConfigurationRegressed"  // the arbiter shows an older configuration than was seen
+	AlarmUntrue        AlarmKind = "ConfigurationUntrue"     // the arbiter knows nothing of a configuration that the primary told of
 	AlarmBadConfig     AlarmKind = "BadConfiguration"        // the arbiter shows what can never be right
 	AlarmRefused       AlarmKind = "ProposalRefused"         // the arbiter refused a change
 	AlarmRemoved       AlarmKind = "RemovedFromInSync"       // this replica was dropped; it discards itself and joins again

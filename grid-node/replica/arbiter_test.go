@@ -22,6 +22,7 @@ type arbiterModel struct {
 	slow    []func()      // answers that are on the way
 	deaf    uint64        // the process whose watch is as late as its answer
 	noWatch bool
+	deafPod string // hears nothing: neither watch nor answers
 	history []replica.Config
 	spec    replica.Config // what the operator asks for: the fields of Config that no proposal has
 }
@@ -64,7 +65,7 @@ func (a *arbiterModel) answerNext() {
 	c := a.queue[0]
 	a.queue = a.queue[1:]
 	if c.put == nil {
-		if a.mode != arbiterDown && (a.deaf == 0 || a.deaf != c.boot) {
+		if a.mode != arbiterDown && c.from.pod != a.deafPod && (a.deaf == 0 || a.deaf != c.boot) {
 			a.tell(c, replica.Event{Kind: replica.EventConfig, Fresh: true, Config: a.copy()})
 		}
 		return
@@ -163,7 +164,7 @@ func (a *arbiterModel) tellAll() {
 		return
 	}
 	for _, n := range a.w.nodes {
-		if a.deaf == 0 || n.self.Boot != a.deaf {
+		if (a.deaf == 0 || n.self.Boot != a.deaf) && n.pod != a.deafPod {
 			n.step(replica.Event{Kind: replica.EventConfig, Config: a.copy()})
 		}
 	}
@@ -204,6 +205,11 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		a.touch()
 		a.tellAll()
 		s.w.deliver()
+	case "deaf":
+		a.deafPod = ""
+		if len(d.CmdArgs) > 1 {
+			a.deafPod = d.CmdArgs[1].Key
+		}
 	case "nowatch":
 		a.noWatch = true
 	case "recreate": // the object was deleted and made again, without its status

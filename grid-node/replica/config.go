@@ -34,6 +34,9 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.alarm(AlarmBadConfig, err.Error())
 		return
 	}
+	if r.told.known != nil && r.observeTold(c, fresh) {
+		return
+	}
 	goBack := mutant(mutStaleConfig) && c.Epoch > 0 && c.Epoch < r.epoch
 	if r.cfg != nil && c.Epoch <= r.epoch && !goBack {
 		r.observeKnown(c, fresh)
@@ -59,6 +62,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		return
 	}
 	r.freshAt, r.older = r.now.Mono, false
+	r.confirmUseless()
 	if c.Version != r.cfg.Version {
 		same := *r.cfg
 		same.Version = c.Version
@@ -127,7 +131,7 @@ func (r *Replica) adopt(c *Config) {
 		r.alarm(AlarmHandOverCut, "handed over with entries that are not committed; the new primary may lack them: "+c.String())
 	}
 	r.cfg, r.epoch = c, c.Epoch
-	r.prop, r.regressed, r.older = proposal{}, nil, false
+	r.prop, r.regressed, r.older, r.doubted, r.told = proposal{}, nil, false, 0, told{}
 	r.primary.hand, r.backup.held = handOver{}, nil
 	r.count.ConfigChanges++
 	switch {
@@ -267,7 +271,7 @@ func (r *Replica) becomeOutsider(before Role) {
 	}
 }
 
-// newConfig is the primary's word for a configuration the arbiter accepted.
+// newConfig is a peer's word for a configuration that the arbiter accepted: see told.go.
 func (r *Replica) newConfig(frame []byte) error {
 	var m wire.NewConfig
 	if err := wire.DecodeNewConfig(frame, &m); err != nil {
@@ -277,7 +281,14 @@ func (r *Replica) newConfig(frame []byte) error {
 		r.count.StaleFrames++
 		return nil
 	}
-	r.observeAdmission(Admission(m.Admission), m.AdmissionRevision, false)
+	if r.epoch == 0 {
+		r.count.StaleFrames++
+		r.readConfig()
+		return nil
+	}
+	if m.From == r.cfg.Primary.Boot {
+		r.observeAdmission(Admission(m.Admission), m.AdmissionRevision, false)
+	}
 	if m.Epoch == r.epoch {
 		// Told again: the acknowledgement was lost. A learner that was not accepted, as
 		// far as it knows, says nothing: an answer says that it knows.
@@ -293,17 +304,29 @@ func (r *Replica) newConfig(frame []byte) error {
 		c.InSync = append(c.InSync, member)
 	}
 	c.Primary = c.InSync[0]
-	handedOver := (r.role == RoleBackup || r.role == RoleFenced || r.role == RoleLearner) && m.From == r.cfg.Primary.Boot && m.Epoch == r.epoch+1
-	if c.Primary.Boot != m.From && !handedOver {
-		r.count.StaleFrames++ // it speaks of a change that this replica missed the one before: the arbiter tells
-		r.readConfig()
-		return nil
-	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	r.adopt(c)
+	r.hearConfig(c, m.From)
 	return nil
+}
+
+// hearConfig acts on a peer's word for a later configuration, or asks the arbiter.
+func (r *Replica) hearConfig(c *Config, from uint64) {
+	following := r.role == RoleBackup || r.role == RoleLearner
+	switch held := r.backup.held; {
+	case following && held != nil && held.Epoch == c.Epoch && held.ChangeID == c.ChangeID:
+		r.adopt(held) // the arbiter has shown it
+	case r.takesWord(c, from):
+		r.followWord(c)
+	default:
+		r.count.StaleFrames++
+		if following {
+			r.spokeOf(c.Epoch, from)
+		} else {
+			r.readConfig()
+		}
+	}
 }
 
 // sendConfig tells a peer the configuration.

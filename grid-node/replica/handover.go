@@ -76,7 +76,7 @@ func (r *Replica) parking() bool { return r.primary.hand.accepted != nil && !r.s
 // change that it made.
 func (r *Replica) postpone(c *Config) bool {
 	if r.isOwnChange(c) {
-		return (r.role == RoleBackup || r.role == RoleLearner) && r.backup.ahead < c.Epoch && !mutant(mutWatchBelieved) && r.hold(c)
+		return (r.role == RoleBackup || r.role == RoleLearner) && !r.spoken(c.Epoch) && !mutant(mutWatchBelieved) && r.hold(c)
 	}
 	if !r.isHandOver(c) || mutant(mutHandOverUndrained) {
 		return false
@@ -126,7 +126,10 @@ func (r *Replica) isHandOver(c *Config) bool {
 // untold raises an alarm when this replica becomes the primary by a hand-over that
 // the former one did not finish.
 func (r *Replica) untold(c *Config) {
-	if r.isHandOver(c) && c.Primary.Boot == r.self.Boot && !mutant(mutHandOverUndrained) {
+	if !r.isHandOver(c) || c.Primary.Boot != r.self.Boot || r.spoken(c.Epoch) && r.backup.aheadFrom == r.cfg.Primary.Boot {
+		return
+	}
+	if !mutant(mutHandOverUndrained) {
 		r.alarm(AlarmHandOverCut, "handed the partition by a primary that is not heard; other members may hold entries, none committed, that are not here: "+c.String())
 	}
 }

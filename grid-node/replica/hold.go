@@ -41,26 +41,37 @@ func (r *Replica) releaseHeld() {
 	own := r.isOwnChange(b.held)
 	silent := r.now.Mono-b.heardAt > int64(t.Lease)
 	late := !own && r.now.Mono-b.heldAt > answerPatience*int64(t.Retry)
-	if !b.primaryDown && !silent && !late && b.ahead < b.held.Epoch && (r.role != RoleLearner || b.accepted) {
+	if !b.primaryDown && !silent && !late && !r.spoken(b.held.Epoch) && (r.role != RoleLearner || b.accepted) {
 		return
 	}
-	former, was := r.cfg.Primary.Boot, r.backup
+	former, was, spoken := r.cfg.Primary.Boot, r.backup, r.spoken(b.held.Epoch)
 	r.untold(b.held)
 	r.adopt(b.held)
 	switch p := r.peer(former); {
 	case p != nil && was.primaryDown && r.role == RolePrimary:
 		p.down = true
 		r.dropSilent()
-	case own && r.role == RoleBackup && was.ahead < r.epoch: // as silent as it was
+	case own && r.role == RoleBackup && !spoken: // as silent as it was
 		r.backup.heardAt, r.backup.primaryDown, r.backup.downAt = was.heardAt, was.primaryDown, was.downAt
 	}
 }
 
-// spokeOf notes that somebody spoke in a later epoch, and has this replica follow.
-func (r *Replica) spokeOf(epoch uint64) {
-	r.backup.ahead = max(r.backup.ahead, epoch)
-	r.releaseHeld()
+// spoken says whether a member speaks in this epoch, or a later one. One that does goes
+// on to: what was said once, long ago, may not have been true.
+func (r *Replica) spoken(epoch uint64) bool {
+	return r.backup.ahead >= epoch && r.now.Mono-r.backup.aheadAt <= int64(r.opt.Timing.Lease)
+}
+
+// spokeOf notes that another process spoke in a later epoch, and has this replica
+// follow. Only a member's word releases what is held; anybody's has the arbiter asked.
+func (r *Replica) spokeOf(epoch, from uint64) {
+	every := int64(r.opt.Timing.Retry)
+	if r.cfg.Has(from) {
+		r.backup.ahead, r.backup.aheadAt, r.backup.aheadFrom = epoch, r.now.Mono, from
+		r.releaseHeld()
+		every = int64(r.opt.Timing.Beacon) // the partition may wait for this replica
+	}
 	if epoch > r.epoch {
-		r.readConfig()
+		r.readConfigEvery(every)
 	}
 }

@@ -135,10 +135,23 @@ func (r *Replica) refuseLearner(member *Member) string {
 		}
 		r.dropPeer(p.Boot)
 	}
+	if n := r.learners(); n >= wire.MaxMembers && !mutant(mutJoinsUnbounded) {
+		return fmt.Sprintf("%d learners are catching up already", n)
+	}
 	if !r.hasRoom(member.Pod()) {
 		return fmt.Sprintf("the partition has %d of %d members", 1+len(r.primary.peers), r.opt.MaxInSync)
 	}
 	return ""
+}
+
+// learners that the primary knows of.
+func (r *Replica) learners() (n int) {
+	for i := range r.primary.peers {
+		if !r.primary.peers[i].inSync {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Replica) joinReplyTo(to *Member, code uint16, from uint64, text string) {
@@ -159,7 +172,7 @@ func (r *Replica) joinReply(frame []byte) error {
 		return nil
 	}
 	if m.Epoch > r.epoch {
-		r.spokeOf(m.Epoch)
+		r.spokeOf(m.Epoch, m.From)
 	}
 	if m.Epoch != r.epoch && !mutant(mutStaleJoinReply) || r.role != RoleLearner {
 		return nil
@@ -170,19 +183,16 @@ func (r *Replica) joinReply(frame []byte) error {
 		if !r.backup.accepted && last != 0 && m.FromSeq != last+1 && !mutant(mutLateJoinReply) {
 			return nil // to an older request: what was stored since was not compared
 		}
-		r.backup.accepted, r.backup.counted, r.backup.joins = true, true, 0
+		r.backup.accepted, r.backup.counted, r.backup.joins, r.backup.useless = true, true, 0, ""
 		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
 		r.backup.heardAt = r.now.Mono
 		if last == 0 && m.FromSeq > 1 {
 			r.beginInstall(m.FromSeq - 1)
 		}
 	case wire.JoinReleased:
-		r.backup.accepted, r.backup.counted = false, false
-		if !r.leaving { // its place is gone; should it get one again, it asks as another process
-			r.restart("released: " + string(m.Text))
-		}
+		r.giveUp("released: " + string(m.Text)) // its place is gone; should it get one again, it asks as another process
 	case wire.JoinDiverged, wire.JoinTruncated:
-		r.restart("join refused: " + string(m.Text))
+		r.giveUp("join refused: " + string(m.Text))
 	}
 	return nil
 }

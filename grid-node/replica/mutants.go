@@ -75,5 +75,8 @@ const (
 	mutConnectionsKept
 	mutAttemptEqual
 	mutWithdrawnProposes
+	mutAdoptOnWord
+	mutDiscardOnWord
+	mutJoinsUnbounded
 	mutants
 )

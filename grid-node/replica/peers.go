@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// maxPeers of a primary: two members and as many learners that replace them.
+// maxPeers of a primary: two members, and as many learners as there may be members.
 const maxPeers = 2*(wire.MaxMembers-1) + 1
 
 // peer is what a primary knows of another replica.

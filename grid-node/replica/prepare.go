@@ -20,7 +20,7 @@ func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
 		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot && !mutant(mutAnySender) {
 		r.count.StaleFrames++
 		if h.To == r.self.Boot && h.Epoch > r.epoch && r.role != RoleFenced {
-			r.spokeOf(h.Epoch)
+			r.spokeOf(h.Epoch, h.From)
 			return h.Epoch == r.epoch && r.fromPrimary(h) // it was held
 		}
 		return false
@@ -93,13 +93,14 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	if mutant(mutForgetHash) {
 		_, e.PrevHash = r.store.Last()
 	}
-	err := r.store.AppendEntryHinted(entry, e, hint)
+	err := r.checkEntry(e, order.Payload(entry))
 	if err == nil {
-		err = r.applyEntry(e, order.Payload(entry))
-		if err == nil {
-			r.count.EntriesStored++
-			return true
-		}
+		err = r.store.AppendEntryHinted(entry, e, hint)
+	}
+	if err == nil {
+		r.applyEntry(e, order.Payload(entry))
+		r.count.EntriesStored++
+		return true
 	}
 	var full *store.ErrCapacity
 	var chain *store.ErrChain
@@ -117,11 +118,20 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	return false
 }
 
-// diverged ends this incarnation: its history is not the primary's. Never a
-// silent repair.
+// diverged refuses an entry that does not belong to the history stored here. Never a
+// silent repair; nor does this replica throw its log away for what may be a frame of
+// anybody. It says what it holds: the primary, if its history is another one, drops it,
+// and when the arbiter shows that it does so it discards itself.
 func (r *Replica) diverged(text string) {
-	r.alarm(AlarmDiverged, text)
-	r.restart(text)
+	b := &r.backup
+	b.ackDue = true
+	if b.divergedAt == 0 || r.now.Mono-b.divergedAt >= int64(r.opt.Timing.Lease) {
+		b.divergedAt = r.now.Mono
+		r.alarm(AlarmDiverged, text)
+	}
+	if mutant(mutDiscardOnWord) {
+		r.restart(text)
+	}
 }
 
 // missing asks for the log again from seq, once per gap.

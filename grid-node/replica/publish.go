@@ -81,7 +81,7 @@ func (r *Replica) takeVitals() {
 	v := r.vitals
 	v.mu.Lock()
 	v.steppedAt = r.now.Mono
-	told, newer, bad := uint64(0), v.newer, v.bad
+	told, newer, newerFrom, bad := uint64(0), v.newer, v.newerFrom, v.bad
 	same := v.epoch == r.epoch
 	switch {
 	case r.role == RolePrimary && v.mode == vitalLeads:
@@ -111,7 +111,7 @@ func (r *Replica) takeVitals() {
 	v.mu.Unlock()
 	r.follow(told)
 	if newer > r.epoch && r.role != RoleFenced {
-		r.spokeOf(newer)
+		r.spokeOf(newer, newerFrom)
 	}
 	if bad != nil {
 		r.alarm(AlarmBadFrame, bad.Error())

@@ -26,6 +26,7 @@ type Replica struct {
 	commit   uint64 // committed prefix
 	changes  uint64 // proposals made, for change ids
 	older    bool   // a record older than cfg was shown, and the arbiter has not been heard on it
+	told     told   // cfg is only the primary's word
 	doubted  uint64 // the epoch in which a fresh read first showed an older record
 	freshAt  int64  // when the arbiter last showed the record as this replica knows it
 	readAt   int64  // when the configuration was last asked for
@@ -82,25 +83,30 @@ type primaryState struct {
 
 // backupState is used in RoleBackup and RoleLearner.
 type backupState struct {
-	heardAt     int64   // when the primary was last heard
-	primaryDown bool    // its connection was reset since
-	downAt      int64   // when
-	redirectAt  int64   // after a hand-over: when those who wait here are sent on, 0 if none do
-	held        *Config // the next configuration, which the primary has not told of yet
-	heldAt      int64
-	ahead       uint64 // highest epoch that another member spoke in, if that is a later one
-	primary     uint64 // its boot id
-	leased      bool   // it answers leased reads: wait its lease out before taking over
-	round       uint64
-	echoNs      int64
-	ackDue      bool
-	nackedSeq   uint64 // what the last Nack asked for
-	nackedAt    int64
-	counted     bool  // learner: the primary may have proposed it for inSync
-	accepted    bool  // learner: the primary sends the log
-	joinAt      int64 // learner: when to ask (again)
-	joins       int   // learner: unanswered requests
-	install     installState
+	heardAt      int64   // when the primary was last heard
+	primaryDown  bool    // its connection was reset since
+	downAt       int64   // when
+	redirectAt   int64   // after a hand-over: when those who wait here are sent on, 0 if none do
+	held         *Config // the next configuration, which the primary has not told of yet
+	heldAt       int64
+	ahead        uint64 // the later epoch that a member spoke in last
+	aheadAt      int64  // when
+	aheadFrom    uint64 // who
+	primary      uint64 // its boot id
+	leased       bool   // it answers leased reads: wait its lease out before taking over
+	round        uint64
+	echoNs       int64
+	ackDue       bool
+	nackedSeq    uint64 // what the last Nack asked for
+	nackedAt     int64
+	divergedAt   int64  // when the last entry came that does not belong to this history
+	useless      string // learner: why it is to give up what it holds, once the arbiter says that nobody counts on it
+	uselessDoubt bool   // the arbiter has said so once
+	counted      bool   // learner: the primary may have proposed it for inSync
+	accepted     bool   // learner: the primary sends the log
+	joinAt       int64  // learner: when to ask (again)
+	joins        int    // learner: unanswered requests
+	install      installState
 }
 
 // New makes a replica that knows nothing yet: it waits for EventConfig.
@@ -270,7 +276,7 @@ func (r *Replica) flush() {
 // tick does what time asks for.
 func (r *Replica) tick() {
 	r.tickProposal()
-	if r.older {
+	if r.older || r.told.known != nil || r.backup.useless != "" {
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
 	}
 	switch r.role {
@@ -288,6 +294,9 @@ func (r *Replica) tick() {
 	case RoleBackup:
 		if b := &r.backup; b.redirectAt != 0 && r.now.Mono >= b.redirectAt {
 			r.redirect()
+		}
+		if r.spoken(r.epoch + 1) {
+			r.readConfig()
 		}
 		r.watchPrimary()
 	case RoleLearner:
@@ -328,7 +337,7 @@ func (r *Replica) Status() Status {
 	last, _ := r.store.Last()
 	base, _ := r.store.Base()
 	s := Status{
-		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Replicas: r.opt.Replicas,
+		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Unconfirmed: r.told.known != nil, Replicas: r.opt.Replicas,
 		Closed: r.closed, AdmissionRevision: r.admissionRevision,
 		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, DataSeq: r.cursor.dataSeq, FreedSeq: base, Sessions: len(r.sessions.byID),
 	}

@@ -1,7 +1,12 @@
 package replica_test
 
 import (
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -17,6 +22,33 @@ func (s *script) corrupt(pods []string) {
 	s.w.send(from, to.address, wire.AppendPrepare(nil, partition, &wire.Prepare{
 		PeerHead: wire.PeerHead{Epoch: from.r.Status().Config.Epoch, From: from.self.Boot, To: to.self.Boot}, Entries: entry,
 	}), false)
+	s.w.deliver()
+}
+
+// forge sends a pod a NewConfig, of a stranger (z) or in the name of a process.
+func (s *script) forge(d *datadriven.TestData) {
+	from, to, members, epoch := "z", "a", "", 0
+	arg(d, "from", &from)
+	arg(d, "to", &to)
+	arg(d, "epoch", &epoch)
+	arg(d, "members", &members)
+	member := func(pod string) replica.Member {
+		if pod == "z" {
+			m, _ := replica.NewMember(wire.FormatMemberID("z", 0xbad), "10.0.0.99:7400")
+			return m
+		}
+		return s.w.node(pod).self
+	}
+	n := s.w.node(to)
+	c := n.r.Status().Config
+	m := wire.NewConfig{PeerHead: wire.PeerHead{Epoch: uint64(epoch), From: member(from).Boot, To: n.self.Boot}, Lineage: c.Lineage, ChangeID: []byte("forged"), Version: []byte(c.Version)}
+	for _, pod := range strings.Split(members, ",") {
+		mb := member(pod)
+		m.Members[m.N] = wire.TableMember{Address: []byte(mb.Address), Member: []byte(mb.ID)}
+		m.N++
+	}
+	s.w.logf("forged by %s -> %s: NewConfig epoch %d [%s]", from, n.name(), epoch, members)
+	n.step(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendNewConfig(nil, partition, &m)})
 	s.w.deliver()
 }
 

@@ -284,6 +284,8 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		w.deliver()
 	case "corrupt":
 		s.corrupt(pods)
+	case "forge":
+		s.forge(d)
 	case "zombie":
 		s.zombie(w.node(pods[0]))
 	default:

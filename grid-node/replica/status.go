@@ -28,6 +28,7 @@ type Status struct {
 	// AdmissionRevision is that of the decision which Closed follows, 0 if none was seen.
 	AdmissionRevision uint64
 	Config            *Config // last adopted, nil if none; not to be changed
+	Unconfirmed       bool    // Config is the word of its primary, which the arbiter has not shown yet
 	Replicas          int     // members wanted, by the record, or by Options until it was read
 	LastSeq           uint64
 	CommitSeq         uint64

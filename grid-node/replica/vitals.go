@@ -68,9 +68,10 @@ type Vitals struct {
 	heardFlags uint8
 	told       uint64 // highest committed prefix
 
-	newer uint64 // an epoch above ours that somebody spoke of; 0: none
-	bad   error  // the last frame that could not be decoded
-	count VitalsCounters
+	newer     uint64 // an epoch above ours that was spoken of; 0: none
+	newerFrom uint64 // boot id of who spoke of it
+	bad       error  // the last frame that could not be decoded
+	count     VitalsCounters
 }
 
 // VitalsCounters count since the Vitals were made.
@@ -222,7 +223,7 @@ func (v *Vitals) answer(now Time, m *wire.PeerAck, flags uint8) {
 // present says whether a frame is for this incarnation and in its epoch.
 func (v *Vitals) present(h *wire.PeerHead) bool {
 	if h.To == v.self.Boot && h.Epoch > v.epoch {
-		v.newer = max(v.newer, h.Epoch)
+		v.newer, v.newerFrom = h.Epoch, h.From
 	}
 	return h.To == v.self.Boot && (h.Epoch == v.epoch || mutant(mutStaleBeacon) && h.Epoch < v.epoch)
 }

@@ -11,7 +11,7 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 		return
 	}
 	epoch := st.Config.Epoch
-	if before := p.status.Config; before != nil && epoch < before.Epoch {
+	if before := p.status.Config; before != nil && epoch < before.Epoch && !w.mayGoBack(p) {
 		w.violation("I1", "%s goes back from epoch %d to %d", p.name, before.Epoch, epoch)
 		return
 	}
@@ -31,6 +31,11 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 	if !w.stood(st.Config) {
 		w.violation("I1", "%s is the primary of %s, which the API server never held", p.name, st.Config)
 	}
+}
+
+// mayGoBack: what only a primary told of is not kept to when the arbiter shows that it was not true, or has lost its memory.
+func (w *world) mayGoBack(p *process) bool {
+	return p.status.Unconfirmed && p.status.Role != replica.RolePrimary && (!w.stood(p.status.Config) || w.api.rewound || w.api.regressed)
 }
 
 // stood says whether the API server ever held this configuration.
@@ -177,11 +182,15 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 	case replica.AlarmHandOverCut:
 		w.check.handOverCut = true
 	case replica.AlarmDiverged:
-		if !w.check.handOverCut { // its log may end in entries, none of them committed, that its successor does not have
+		if !w.check.handOverCut && w.profile.forges == nil { // its log may end in entries, none of them committed, that its successor does not have
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 		}
 	case replica.AlarmInvariant, replica.AlarmBadFrame, replica.AlarmBadConfig, replica.AlarmCapacity:
 		w.violation("alarm", "%s: %s: %s", p.name, kind, text)
+	case replica.AlarmUntrue:
+		if w.profile.forges == nil && !w.api.rewound && !w.api.regressed {
+			w.violation("alarm", "%s doubts the word of an honest primary: %s", p.name, text)
+		}
 	case replica.AlarmRegressed:
 		if !w.api.rewound && !w.api.regressed {
 			w.violation("alarm", "%s says that the record went back, which it never did: %s", p.name, text)

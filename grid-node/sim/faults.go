@@ -50,6 +50,8 @@ const (
 	faultUnanswered
 	faultRetireRefused
 	faultRetire
+	faultForged
+	faultForgedWord
 	faultKinds
 )
 
@@ -63,7 +65,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
 	faultRetire: "partitions given up",
 }
 

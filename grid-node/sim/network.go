@@ -326,6 +326,10 @@ func (c *conn) send(frame []byte) {
 		if p := c.proc; p != nil {
 			c.n.w.traceRequest(c, p, frame)
 			p.deliver(func() {
+				if p.alive && p.status.Role == replica.RoleStopped {
+					c.notServed(p, frame)
+					return
+				}
 				ev := replica.Event{Kind: replica.EventClientFrame, Conn: c.id, Frame: frame}
 				if c.id%2 == 0 && p.alive { // the first frame of a batch has no hint, those behind it have
 					ev.Hint = p.r.Prefetch(frame)
@@ -357,4 +361,26 @@ func (n *network) reply(p *process, id uint64, frames []byte, lineage uint64) {
 			}
 		})
 	}
+}
+
+// notServed answers for a replica that was retired, as the node does until its process ends.
+func (c *conn) notServed(p *process, frame []byte) {
+	m := wire.NotPrimary{ForType: wire.FrameType(frame), Epoch: p.status.Config.Epoch, Address: []byte(p.status.Config.Primary.Address), Member: []byte(p.status.Config.Primary.ID)}
+	switch m.ForType {
+	case wire.TypeSubmit:
+		var q wire.Submit
+		_ = wire.DecodeSubmit(frame, &q)
+		m.RequestID, m.Slot = q.ClientSeq, q.Slot
+	case wire.TypeOpenSession:
+		var q wire.OpenSession
+		_ = wire.DecodeOpenSession(frame, &q)
+		m.RequestID = q.ReqID
+	case wire.TypeGet:
+		var q wire.Get
+		_ = wire.DecodeGet(frame, &q)
+		m.RequestID = q.ReqID
+	default:
+		return
+	}
+	c.n.reply(p, c.id, wire.AppendNotPrimary(nil, partition, &m), p.lineage())
 }

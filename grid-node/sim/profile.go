@@ -27,6 +27,7 @@ type profile struct {
 	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
 	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
+	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // a learner's feed takes up to so long more
@@ -182,6 +183,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		p.withdraws = rand.New(rand.NewPCG(seed, 0x7769746864726177))
 	}
 	closes(p, seed)
+	forges(p, seed)
 	return p
 }
 
@@ -204,8 +206,8 @@ func starves(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, changes refused %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.forbids != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, changes refused %t, frames forged %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.forbids != nil, p.forges != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

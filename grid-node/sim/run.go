@@ -113,6 +113,7 @@ func (w *world) run() {
 	w.scheduleFault()
 	w.scheduleResize()
 	w.scheduleForbidding()
+	w.scheduleForgery()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
