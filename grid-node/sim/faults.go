@@ -320,7 +320,7 @@ func (w *world) withdrawLoss() {
 	if rng == nil || w.healing || rng.IntN(4) == 0 {
 		return
 	}
-	w.after(rng.Int64N(2*second), func() {
+	w.after(rng.Int64N(300*millisecond), func() {
 		if c := &w.api.rec; !w.healing && !w.api.rewound && c.Epoch == epoch && c.AcceptLossEpoch == epoch {
 			w.faults.hit(faultLossWithdrawn)
 			w.logf("api: a person takes the acceptance of epoch %d back", epoch)
