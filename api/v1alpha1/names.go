@@ -45,6 +45,8 @@ const (
 const (
 	// AnnotationRenewCertificates has all certificates of the grid issued anew.
 	AnnotationRenewCertificates = "ordergrid.dev/renew-certificates"
+	// AnnotationEndPlainClients has clients without TLS refused where spec.security asks for that and some are still connected.
+	AnnotationEndPlainClients = "ordergrid.dev/end-plain-clients"
 	// AnnotationRenewAuthority has the grid's authority replaced, which takes twice spec.security.tls.authority.overlap.
 	AnnotationRenewAuthority = "ordergrid.dev/renew-authority"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestTLSOfARunningGrid: pods of before and after a change that both ends have to know are never side by side.
+// TestTLSOfARunningGrid: TLS can be turned on, and not be taken away from pods that dial each other with it.
 func TestTLSOfARunningGrid(t *testing.T) {
 	cl := newClient(t)
 	namespace := envtest.Namespace(t, cl, "tls-")
@@ -46,10 +46,15 @@ func TestTLSOfARunningGrid(t *testing.T) {
 		change func(*api.OrderGrid)
 		want   string
 	}{
-		"on":               {plain, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{TLS: &api.TLSSpec{}} }, "added to a running grid"},
-		"off":              {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS = nil }, "taken from a running grid"},
-		"without all":      {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "taken from a running grid"},
-		"off for the open": {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept} }, "taken from a running grid"},
+		"on":         {plain, func(g *api.OrderGrid) { g.Spec.Security.TLS = &api.TLSSpec{} }, ""},
+		"on at once": {plain, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{TLS: &api.TLSSpec{}} }, "spec.security.networkPolicy: Invalid value: type is missing: the default changes from None to Restricted"},
+		"on, and named": {plain, func(g *api.OrderGrid) {
+			g.Spec.Security = api.SecuritySpec{TLS: &api.TLSSpec{}, NetworkPolicy: api.NetworkPolicySpec{Type: api.NetworkPolicyNone}}
+		}, ""},
+		"opened":           {secured, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureAccept }, ""},
+		"off":              {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS = nil }, "tls was taken from a running grid"},
+		"without all":      {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "tls was taken from a running grid"},
+		"off for the open": {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept} }, "tls was taken from a running grid"},
 		"no word":          {plain, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "or write insecure: Accept"},
 		"another word":     {plain, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureRefuse }, "or write insecure: Accept"},
 		"nobody asked":     {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS.ClientAuth = api.ClientAuthNone }, "nobody is asked who it is"},

@@ -6,17 +6,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:fieldPath=".authorization",rule="!has(self.authorization) || self.authorization.mode != 'Enforce' || has(self.tls)",message="mode Enforce needs spec.security.tls: over plain TCP no client can prove who it is; set tls, or mode to None"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".authorization",rule="!has(self.tls) || has(self.insecure) && self.insecure == 'Accept' || has(self.authorization) && self.authorization.mode == 'Enforce' || !(has(self.tls.clientAuth) && self.tls.clientAuth == 'None') && !has(self.tls.clientAuthorities) || oldSelf.hasValue() && has(oldSelf.value().tls) && !(has(oldSelf.value().authorization) && oldSelf.value().authorization.mode == 'Enforce') && (has(oldSelf.value().tls.clientAuth) && oldSelf.value().tls.clientAuth == 'None' || has(oldSelf.value().tls.clientAuthorities))",messageExpression="(has(self.tls.clientAuth) && self.tls.clientAuth == 'None' ? 'missing, and with spec.security.tls.clientAuth None nobody is asked who it is: every client may do everything' : 'missing, and with spec.security.tls.clientAuthorities every client of theirs may do everything') + '; set mode to Enforce and give rules, or take that field back'"
-// +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || !has(self.insecure) || self.insecure != 'Accept'",message="Accept has no effect beside spec.security.tls: clients without TLS are refused; remove insecure"
+// +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || !has(self.insecure) || self.insecure != 'Accept' || !has(self.authorization) || self.authorization.mode != 'Enforce'",message="Accept has no effect with spec.security.authorization.mode Enforce: a client without TLS cannot prove who it is; remove insecure, or set mode to None until every client has TLS"
 // +kubebuilder:validation:XValidation:fieldPath=".networkPolicy",rule="!has(self.networkPolicy) || has(self.networkPolicy.type) || has(self.tls) && !(has(self.insecure) && self.insecure == 'Accept') || !has(self.networkPolicy.clients) && !has(self.networkPolicy.monitoring)",message="clients and monitoring have no effect with type None, which is the default without spec.security.tls; set type to Restricted, or remove them"
 type SecuritySpec struct {
-	// insecure says whether the grid may do without tls: Refuse (the default) or Accept. Whoever reaches the data port of
-	// such a grid may submit, read and replace orders. For a laptop or a lab; the condition Secure is False with it. A
-	// grid that was created before this field was there runs on without.
+	// insecure says whether clients may come without TLS: Refuse (the default) or Accept. Whoever reaches the data port of
+	// such a grid may submit, read and replace orders. For a laptop or a lab, and beside tls while clients change to it;
+	// the condition Secure is False with it. A grid that was created before this field was there runs on without.
 	// +optional
 	Insecure InsecurePolicy `json:"insecure,omitempty"`
 
 	// tls encrypts what grid nodes say to each other and to clients, and makes both ends prove who they are. Without it
-	// the data port is plain TCP, which takes insecure: Accept. It cannot be added to a running grid, or taken away.
+	// the data port is plain TCP, which takes insecure: Accept. It can be added to a running grid, whose pods are then
+	// replaced in stages, and not be taken away.
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
 
@@ -44,6 +45,11 @@ const (
 
 // Open reports whether clients need no TLS: nobody proves who it is, or that it may be there.
 func (s *SecuritySpec) Open() bool { return s.TLS == nil || s.Insecure == InsecureAccept }
+
+// TakesTLS reports whether every node of the grid takes TLS, as far as the operator has said.
+func (g *OrderGrid) TakesTLS() bool {
+	return g.Spec.Security.TLS != nil && (g.Status.TLS == nil || g.Status.TLS.Transition != TLSTransitionStarting)
+}
 
 // Enforced reports whether clients may do what a rule gives them, and nothing without.
 func (s *SecuritySpec) Enforced() bool {
@@ -294,6 +300,18 @@ type PodPeers struct {
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 }
 
+// TLSTransition is where turning TLS on stands.
+//
+// +kubebuilder:validation:Enum=Starting;Both
+type TLSTransition string
+
+const (
+	// TLSTransitionStarting: some node does not take TLS.
+	TLSTransitionStarting TLSTransition = "Starting"
+	// TLSTransitionBoth: every node takes TLS, and plain connections.
+	TLSTransitionBoth TLSTransition = "Both"
+)
+
 // TLSStatus is what the operator knows of the certificates of a grid.
 type TLSStatus struct {
 	// expires is when the certificate that grid nodes present now ends.
@@ -308,6 +326,15 @@ type TLSStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Serial string `json:"serial,omitempty"`
+
+	// transition is where turning TLS on stands: Starting (not every node takes TLS yet, clients go on without) or Both
+	// (every node takes TLS and plain connections, clients can change). Empty: TLS only.
+	// +optional
+	Transition TLSTransition `json:"transition,omitempty"`
+
+	// plainClients is how many connections of clients without TLS the nodes have; while transition is Both.
+	// +optional
+	PlainClients *int32 `json:"plainClients,omitempty"`
 
 	// authorityExpires is when the authority that signed it ends.
 	// +optional

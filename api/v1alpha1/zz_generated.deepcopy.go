@@ -1875,6 +1875,11 @@ func (in *TLSStatus) DeepCopyInto(out *TLSStatus) {
 		in, out := &in.Renews, &out.Renews
 		*out = (*in).DeepCopy()
 	}
+	if in.PlainClients != nil {
+		in, out := &in.PlainClients, &out.PlainClients
+		*out = new(int32)
+		**out = **in
+	}
 	if in.AuthorityExpires != nil {
 		in, out := &in.AuthorityExpires, &out.AuthorityExpires
 		*out = (*in).DeepCopy()

@@ -17,7 +17,7 @@ import (
 // the grid's tools, which takes the right to read that Secret. It does nothing for other grids.
 func (f *reachFlags) secure(ctx context.Context, c *cluster, name string, cfg *client.Config) error {
 	grid, err := c.grid(ctx, name)
-	if err != nil || grid.Spec.Security.TLS == nil {
+	if err != nil || !grid.TakesTLS() {
 		return err
 	}
 	f.tls.DefaultName(v1alpha1.TLSName(grid.Name, grid.Namespace))

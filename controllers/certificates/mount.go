@@ -89,7 +89,7 @@ func volume(secret string) *corev1.Volume {
 
 // Attach gives pods that talk to the grid the certificate of its tools, and their first container the flags for it.
 func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
-	if grid == nil || grid.Spec.Security.TLS == nil {
+	if grid == nil || !grid.TakesTLS() {
 		return
 	}
 	spec := &template.Spec

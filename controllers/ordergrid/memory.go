@@ -17,6 +17,8 @@ type memory struct {
 	// updates are of the grids that have an objective, while pods are to be replaced.
 	updates map[types.NamespacedName]*updateMemory
 	tls     map[types.NamespacedName]*tlsState
+	// plainQuiet is since when a grid that takes plain connections beside TLS had no client with one.
+	plainQuiet map[types.NamespacedName]time.Time
 }
 
 // tlsOf is what was found of the grid's certificates; nil if they have not been looked at.

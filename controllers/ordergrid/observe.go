@@ -28,6 +28,7 @@ type observation struct {
 
 	nodesRead      bool      // the Kubernetes nodes were looked at
 	shortage       shortage  // why they do not do; empty: they do
+	stage          *tlsPlan  // nil if it was not decided
 	tls            *tlsState // nil without spec.security.tls, or if the certificates were not looked at
 	networkMissing string    // why spec.fabric cannot be there, while a pod is not on it
 }

@@ -161,7 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	observed.scale = *scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
 	observed.copies, observed.saidPartitions = run.copies, said
-	observed.nodesRead, observed.shortage, observed.tls = run.nodesRead, run.shortage, run.tls
+	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

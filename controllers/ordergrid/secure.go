@@ -12,12 +12,13 @@ const (
 	reasonInsecureAccepted  = "InsecureAccepted"
 	reasonInsecureByDefault = "InsecureByDefault"
 	reasonClientsNotAsked   = "ClientsNotAsked"
+	reasonTurningOnTLS      = "TurningOnTLS"
+	reasonPlainClients      = "PlainClientsAccepted"
 )
 
 const (
-	openDoor = "whoever reaches the data port may submit, read and replace orders, and what is sent can be read on the way"
-	// howToClose is for grids that run: TLS is not turned on under their clients.
-	howToClose = "create a second OrderGrid with spec.security.tls and move the traffic"
+	openDoor   = "whoever reaches the data port may submit, read and replace orders, and what is sent can be read on the way"
+	howToClose = "add spec.security.tls beside insecure: Accept, give the clients TLS, then remove insecure"
 )
 
 // judgeSecure: who connects has to prove who it is.
@@ -29,6 +30,10 @@ func judgeSecure(o *observation) judgement {
 	case s.TLS == nil:
 		return judgement{metav1.ConditionFalse, reasonInsecureByDefault, "there is no spec.security.tls, which was the default when this grid was created: " + openDoor +
 			". If that is meant, write spec.security.insecure: Accept; if not, " + howToClose}
+	case s.Insecure == api.InsecureAccept:
+		return judgement{metav1.ConditionFalse, reasonPlainClients, "spec.security.insecure is Accept beside tls: " + openDoor + o.stage.clause() + ". Remove insecure when every client has TLS"}
+	case o.stage.underWay() != "":
+		return judgement{metav1.ConditionFalse, reasonTurningOnTLS, "TLS is being turned on; " + o.stage.underWay()}
 	case s.Enforced():
 		return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes prove who they are, and a client may do what a rule gives it"}
 	case s.TLS.ClientAuth == api.ClientAuthNone:

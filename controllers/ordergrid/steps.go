@@ -27,11 +27,13 @@ type run struct {
 	nodesRead bool                     // the Kubernetes nodes were looked at
 	shortage  shortage                 // why they do not do
 	tls       *tlsState                // nil without spec.security.tls
+	stage     *tlsPlan                 // what pods do on their data port
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
 func (r *run) steps(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
+		r.planTLS,
 		r.buildPods,
 		r.checkNodes,
 		r.planCopies,
@@ -54,11 +56,14 @@ func (r *run) steps(ctx context.Context) error {
 	return nil
 }
 
-// buildPods comes first: an overlay that would break the grid stops everything before anything is written.
+// buildPods comes before anything is written: an overlay that would break the grid stops everything.
 func (r *run) buildPods(context.Context) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
+	grid := staged(r.grid, r.stage.stage)
 	for shard := range r.grid.Spec.Shards {
-		template, err := overlay(r.grid, pod(r.grid, shard, r.Defaults))
+		base := pod(grid, shard, r.Defaults)
+		base.Spec.Containers[0].Args = append(base.Spec.Containers[0].Args, transitionArgs(r.stage.stage)...)
+		template, err := overlay(r.grid, base)
 		if err != nil {
 			return err
 		}

@@ -201,8 +201,22 @@ func (o *observation) tlsStatus(before *api.TLSStatus) *api.TLSStatus {
 	switch {
 	case o.grid.Spec.Security.TLS == nil:
 		return nil
-	case o.tls == nil || o.tls.status == (api.TLSStatus{}):
+	case o.stage == nil:
 		return before
 	}
-	return o.tls.status.DeepCopy()
+	status := &api.TLSStatus{}
+	switch {
+	case o.tls != nil && o.tls.status != (api.TLSStatus{}):
+		status = o.tls.status.DeepCopy()
+	case before != nil:
+		status = before.DeepCopy()
+	}
+	status.Transition, status.PlainClients = o.stage.transition(), nil
+	if o.stage.plain != nil {
+		status.PlainClients = &o.stage.plain.connections
+	}
+	if *status == (api.TLSStatus{}) {
+		return nil
+	}
+	return status
 }

@@ -21,9 +21,9 @@ const (
 	TLSOnly TLSTransition = ""
 	// TLSAccept takes TLS beside plain connections and dials plain ones: other nodes may
 	// not have TLS yet.
-	TLSAccept TLSTransition = "accept"
+	TLSAccept TLSTransition = nodestatus.TransitionAccept
 	// TLSDial takes both and dials TLS: all other nodes take it.
-	TLSDial TLSTransition = "dial"
+	TLSDial TLSTransition = nodestatus.TransitionDial
 )
 
 // checkTLS says what cannot go with TLS.

@@ -52,6 +52,12 @@ type TLS struct {
 	Error        string        `json:"error,omitempty"`        // why its files cannot be used as they are now; what was read before is in use
 }
 
+// Stages between plain TCP and TLS.
+const (
+	TransitionAccept = "accept" // takes TLS beside plain connections, and dials other nodes without
+	TransitionDial   = "dial"   // takes both, and dials TLS
+)
+
 // PlainClients are the connections of clients without TLS.
 type PlainClients struct {
 	Connections int           `json:"connections"`

@@ -1,0 +1,320 @@
+package ordergrid
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+)
+
+// TLS is turned on for a running grid in stages, each an update of all pods: pods of neighbouring stages understand each
+// other. What a pod does is in its arguments, so the stage is read from the pods and not remembered.
+
+// tlsStage is what a pod does on its data port.
+type tlsStage int
+
+const (
+	stagePlain  tlsStage = iota // plain connections only
+	stageAccept                 // takes TLS beside them, and dials other nodes without
+	stageDial                   // takes both, and dials TLS
+	stageTLS                    // TLS only
+)
+
+// plainQuiet is how long no client without TLS may have been connected before they are refused.
+const plainQuiet = time.Minute
+
+const flagTransition = "--tls-transition"
+
+// wantedStage is where spec wants the pods in the end.
+func wantedStage(s *api.SecuritySpec) tlsStage {
+	switch {
+	case s.TLS == nil:
+		return stagePlain
+	case s.Insecure == api.InsecureAccept:
+		return stageDial
+	}
+	return stageTLS
+}
+
+// stageOf reads it from a pod's arguments.
+func stageOf(spec *corev1.PodSpec) tlsStage {
+	for _, c := range spec.Containers {
+		if c.Name != containerName {
+			continue
+		}
+		if i := slices.Index(c.Args, flagTransition); i >= 0 && i+1 < len(c.Args) {
+			if c.Args[i+1] == nodestatus.TransitionAccept {
+				return stageAccept
+			}
+			return stageDial
+		}
+		if slices.Contains(c.Args, "--tls-cert") {
+			return stageTLS
+		}
+	}
+	return stagePlain
+}
+
+// staged is the grid whose pods are those of a stage.
+func staged(grid *api.OrderGrid, stage tlsStage) *api.OrderGrid {
+	if stage == wantedStage(&grid.Spec.Security) {
+		return grid
+	}
+	grid = grid.DeepCopy()
+	if stage == stagePlain {
+		grid.Spec.Security.TLS = nil
+	}
+	if stage != stageTLS {
+		grid.Spec.Security.Authorization = nil // without TLS nobody can prove who it is
+	}
+	return grid
+}
+
+// transitionArgs are the flags of a stage beyond those of TLS.
+func transitionArgs(stage tlsStage) []string {
+	switch stage {
+	case stageAccept:
+		return []string{flagTransition, nodestatus.TransitionAccept}
+	case stageDial:
+		return []string{flagTransition, nodestatus.TransitionDial}
+	}
+	return nil
+}
+
+// tlsPlan is which stage the pods are to be of now, and why not a later one.
+type tlsPlan struct {
+	stage, wanted tlsStage
+	settled       bool // every pod is of the stage
+	waits         string
+	plain         *plainCount // nil: unknown, or none can be there
+}
+
+// plainCount is what nodes say of clients without TLS.
+type plainCount struct {
+	connections int32
+	some        []string
+}
+
+func (p *plainCount) String() string {
+	if p.connections == 0 {
+		return "no client is connected without TLS"
+	}
+	return fmt.Sprintf("%d connections of clients without TLS%s", p.connections, some(p.some))
+}
+
+// nextStage is the stage of the template: one further than that of the pods when all are of it, and never further.
+func nextStage(now, wanted tlsStage, settled bool) tlsStage {
+	if !settled || now == wanted {
+		return now
+	}
+	if now < wanted {
+		return now + 1
+	}
+	return now - 1
+}
+
+// stageOfSets is the stage of the StatefulSets' templates. They are written one after the other: of two that differ, that
+// is the one which was decided last, for every decision goes towards what spec wants.
+func stageOfSets(sets []appsv1.StatefulSet, wanted tlsStage) (stage tlsStage, there bool) {
+	for i := range sets {
+		s := stageOf(&sets[i].Spec.Template.Spec)
+		if !there || max(s-wanted, wanted-s) < max(stage-wanted, wanted-stage) {
+			stage = s
+		}
+		there = true
+	}
+	return stage, there
+}
+
+// ofAnotherStage names the first pod of another stage; "" for none.
+func (o *observation) ofAnotherStage(stage tlsStage) string {
+	for i := range o.pods {
+		if stageOf(&o.pods[i].Spec) != stage {
+			return o.pods[i].Name
+		}
+	}
+	return ""
+}
+
+// notOfStage names the first pod that is missing, not ready, or of another stage; "" for none.
+func (o *observation) notOfStage(stage tlsStage) string {
+	if name := o.ofAnotherStage(stage); name != "" {
+		return name
+	}
+	for i := range o.statefulSets {
+		set := &o.statefulSets[i]
+		for ordinal := range ptr.Deref(set.Spec.Replicas, 1) {
+			if name := fmt.Sprintf("%s-%d", set.Name, ordinal); !o.ready(name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// planTLS decides of which stage the pods are to be.
+func (r *run) planTLS(ctx context.Context) error {
+	wanted := wantedStage(&r.grid.Spec.Security)
+	r.stage = &tlsPlan{stage: wanted, wanted: wanted, settled: true}
+	cached, err := r.look(ctx, r.Client, r.grid)
+	if err != nil {
+		return err
+	}
+	now, there := stageOfSets(cached.statefulSets, wanted)
+	if !there {
+		return nil // pods that begin together are of one stage from the beginning
+	}
+	p := r.stage
+	p.stage = now
+	if late := cached.ofAnotherStage(now); late != "" {
+		p.settled, p.waits = false, "waits for "+late
+	}
+	if now == wanted && now != stageDial {
+		return nil
+	}
+	r.found.lookWithin(tlsLookTrouble)
+	if now == stageDial {
+		p.plain = r.askForPlain(ctx, cached)
+	}
+	if !p.settled || now == wanted {
+		return nil
+	}
+	live, err := r.look(ctx, r.Live, r.grid) // the next stage and the one before do not understand each other
+	if err != nil {
+		return err
+	}
+	if late := live.notOfStage(now); late != "" {
+		p.settled, p.waits = false, "waits for "+late
+		return nil
+	}
+	if p.waits, err = r.mayAdvance(ctx, p); err != nil || p.waits != "" {
+		return err
+	}
+	p.stage = nextStage(now, wanted, true)
+	p.settled = false
+	return nil
+}
+
+// mayAdvance says what else a stage waits for when every pod is of it.
+func (r *run) mayAdvance(ctx context.Context, p *tlsPlan) (waits string, err error) {
+	switch {
+	case p.stage == stagePlain:
+		name := certificates.NodesSecret(r.grid)
+		s, err := r.secret(ctx, name)
+		if err != nil || s == nil || len(s.Data[certificates.KeyCert]) == 0 {
+			r.found.lookWithin(tlsLookSoon)
+			return fmt.Sprintf("waits for the certificate of the nodes in Secret %s, see condition %s", name, api.ConditionTLSReady), client.IgnoreNotFound(err)
+		}
+	case p.stage == stageDial && p.wanted == stageTLS && r.grid.Annotations[api.AnnotationEndPlainClients] == "":
+		quiet := r.memory.plainQuietSince(client.ObjectKeyFromObject(r.grid), p.plain != nil && p.plain.connections == 0, r.Clock.Now())
+		switch {
+		case p.plain == nil:
+			return "waits until every node has said who is connected without TLS", nil
+		case p.plain.connections > 0:
+			return fmt.Sprintf("%s: they have to come with TLS, or are refused with kubectl annotate ordergrid %s %s=1", p.plain, r.grid.Name, api.AnnotationEndPlainClients), nil
+		case r.Clock.Now().Sub(quiet) < plainQuiet:
+			return fmt.Sprintf("no client has been connected without TLS since %s, and none may be for %s", stamp(quiet), plainQuiet), nil
+		}
+	}
+	return "", nil
+}
+
+// askForPlain asks every node which clients come without TLS; nil if one does not answer.
+func (r *run) askForPlain(ctx context.Context, o *observation) *plainCount {
+	answers := map[string]*answer{}
+	for i := range o.pods {
+		answers[o.pods[i].Name] = &answer{pod: &o.pods[i]}
+	}
+	r.ask(ctx, r.grid, answers)
+	var count plainCount
+	for i := range o.pods {
+		a := answers[o.pods[i].Name]
+		if a.node == nil || a.node.TLS == nil {
+			return nil
+		}
+		if a.node.TLS.PlainClients == nil { // it is beyond that
+			continue
+		}
+		count.connections += int32(a.node.TLS.PlainClients.Connections)
+		for _, c := range a.node.TLS.PlainClients.Some {
+			if text := fmt.Sprintf("%.64q at %.64s", c.Name, c.Host); !slices.Contains(count.some, text) {
+				count.some = append(count.some, text)
+			}
+		}
+	}
+	slices.SortFunc(count.some, cmp.Compare)
+	return &count
+}
+
+// plainQuietSince is since when no client was connected without TLS.
+func (m *memory) plainQuietSince(grid types.NamespacedName, quiet bool, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !quiet {
+		delete(m.plainQuiet, grid)
+		return now
+	}
+	since, known := m.plainQuiet[grid]
+	if !known {
+		if m.plainQuiet == nil {
+			m.plainQuiet = map[types.NamespacedName]time.Time{}
+		}
+		m.plainQuiet[grid], since = now, now
+	}
+	return since
+}
+
+// underWay says how far turning TLS on is; "" if there is nothing to tell.
+func (p *tlsPlan) underWay() string {
+	if p == nil || p.settled && p.stage == p.wanted {
+		return ""
+	}
+	var text []string
+	switch p.stage {
+	case stagePlain, stageAccept:
+		text = append(text, "not every node takes TLS yet: clients go on without")
+	case stageDial:
+		text = append(text, "every node takes TLS and plain connections: clients can change to TLS now")
+	default:
+		text = append(text, "the nodes are being replaced by ones that take TLS only")
+	}
+	if p.waits != "" {
+		text = append(text, p.waits)
+	}
+	return strings.Join(text, "; ")
+}
+
+// clause is what a sentence about clients without TLS goes on with.
+func (p *tlsPlan) clause() string {
+	text := ""
+	if u := p.underWay(); u != "" {
+		text = "; " + u
+	}
+	if p != nil && p.plain != nil {
+		text += "; " + p.plain.String()
+	}
+	return text
+}
+
+// transition is status.tls.transition.
+func (p *tlsPlan) transition() api.TLSTransition {
+	switch {
+	case p == nil || p.stage == stageTLS:
+		return ""
+	case p.stage == stageDial:
+		return api.TLSTransitionBoth
+	}
+	return api.TLSTransitionStarting
+}
