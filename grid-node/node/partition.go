@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/grid-node/writebehind"
 )
@@ -103,7 +104,7 @@ func (p *partition) incarnate(boot uint64) error {
 			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
 			LearnerBytes:     min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
 	}
-	if n.cfg.LeasedReads {
+	if n.cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }
 	}
 	r, err := replica.New(opt)

@@ -100,6 +100,10 @@ func (n *Node) peerReady(l *link, address string) error {
 		l.peer.dialling = false
 	}
 	l.peer = p
+	if p.boot != l.boot && p.out != nil && !l.conn.Dialled() {
+		n.askWho(p)
+		return n.goaway(l, wire.GoawayRole, "another process is connected from this address; it is being asked who is there now")
+	}
 	if p.boot != l.boot {
 		n.forgetIncarnation(p)
 		p.boot = l.boot
@@ -113,6 +117,13 @@ func (n *Node) peerReady(l *link, address string) error {
 		n.stepAll(&replica.Event{Kind: replica.EventPeerUp, Address: p.addr})
 	}
 	return nil
+}
+
+// askWho dials a peer whose address another process claims. Who answers at the address is who is there; what somebody
+// says who connects is no proof that the process before has ended, and each such word moved the epoch twice.
+func (n *Node) askWho(p *peer) {
+	n.dialPeer(p)
+	p.dialAt = max(p.dialAt, n.loop.Clock().Mono()+int64(maxDialBackoff)) // once in that time; a link that is lost is dialled at once
 }
 
 // forgetIncarnation drops what is left of an earlier process at the address.

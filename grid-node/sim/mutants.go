@@ -10,5 +10,6 @@ const (
 	mutJudgeUnsunk
 	mutRetireUncompared
 	mutSinkUnfenced
+	mutClockStands
 	operatorMutants
 )

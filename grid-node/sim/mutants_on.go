@@ -15,6 +15,7 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutJudgeUnsunk:      {Name: "judge-unsunk", Breaks: "the operator gives a partition up whatever its write-behind position"},
 	mutRetireUncompared: {Name: "retire-uncompared", Breaks: "the operator writes Retired over whatever the record has become since it was judged"},
 	mutSinkUnfenced:     {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
+	mutClockStands:      {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
 }
 
 // Mutants lists the variants of the protocol, and then those of what stands around it.

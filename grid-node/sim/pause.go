@@ -19,6 +19,9 @@ func (p *process) resume() {
 	w := p.w
 	slept := w.now - p.pausedAt
 	w.logf("%s RESUMED after %d ms, %d events wait", p.name, slept/millisecond, len(p.queue))
+	if operatorMutant(mutClockStands) && p.paused {
+		p.pod.clock.base -= slept
+	}
 	p.paused, p.stalled = false, false
 	queue, vqueue := p.queue, p.vqueue
 	p.queue, p.vqueue = nil, nil

@@ -8,6 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CountsSuspension reports whether Clock counts the time for which the machine was
+// suspended. Without that a lease outlives its time by as much.
+func CountsSuspension() bool {
+	var ts unix.Timespec
+	return unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) == nil
+}
+
 // bootNanos returns CLOCK_BOOTTIME, or elapsed where the kernel has none. The call is
 // raw: the runtime's monitor takes the P of a loop that it meets in an ordinary one,
 // and then looks every 20 us for a while.
