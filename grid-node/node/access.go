@@ -93,6 +93,7 @@ func (n *Node) welcomeClient(l *link) {
 	l.conn.SetLimits(clientSoftOut, clientHardOut)
 	l.conn.SetFrameTime(clientFrameTime)
 	l.conn.SetSendBuffer(clientSendBuffer)
+	l.client = clientID(l)
 	n.clients[l.conn.ID()] = l
 }
 

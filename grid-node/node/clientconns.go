@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
@@ -64,6 +67,23 @@ func (n *Node) letGo(l *link) {
 func (n *Node) tooMany(l *link, text string) error {
 	n.refused(l, metrics.RefusedTooMany, text)
 	return n.goaway(l, wire.GoawayLimit, text)
+}
+
+// clientID is whose sessions a connection opens: of who it proved to be, or, where
+// nobody is asked, of the address it comes from. A host with IPv6 has a /64 of them. An
+// address says little: many clients may share one, and one may have many.
+func clientID(l *link) uint64 {
+	key := l.who.Key()
+	if key == "" {
+		ap, _ := netip.ParseAddrPort(l.conn.Remote())
+		a := ap.Addr().Unmap().WithZone("")
+		if a.Is6() {
+			p, _ := a.Prefix(64) // 64 is allowed for every such address
+			a = p.Addr()
+		}
+		key = "address " + a.String()
+	}
+	return max(1, xxhash.Sum64String(key))
 }
 
 var errTooManyUndecided = errors.New("too many connections have not said who they are")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -69,8 +70,7 @@ func TestReadersDoNotStallOrders(t *testing.T) {
 			}
 			t.Run(name+" "+kind, func(t *testing.T) {
 				g := newGrid(t, 2, 1)
-				g.base.Grace = 2 * time.Second // the loop is held meanwhile
-				g.base.Lease = time.Second
+				g.base.Grace, g.base.Lease = 20*time.Second, 10*time.Second // the loop is held meanwhile
 				g.up()
 				c := g.client()
 				for i := range gets {
@@ -100,11 +100,12 @@ func TestReadersDoNotStallOrders(t *testing.T) {
 				atAck := sent() - before
 				total := atAck
 				g.until(func() bool { // all that the readers can be given is given
-					n := sent() - before
+					n, waiting := sent()-before, 0
+					g.onLoop(0, func() { waiting = g.nodes[0].loop.Stats().Waiting })
 					same := n == total
 					total = n
 					time.Sleep(20 * time.Millisecond)
-					return same
+					return same && waiting == 0
 				}, "answers go on and on")
 				t.Logf("%d bytes were sent when the order was acknowledged, %d in all", atAck, total)
 				if total < 20<<20 {
@@ -207,3 +208,44 @@ func TestSlowReadersLeaveNothingBehind(t *testing.T) {
 }
 
 var errTest = io.ErrClosedPipe
+
+// A client that opens sessions without end takes places of its own sessions only: the one
+// that another client, at another address, opened before and left quiet goes on.
+func TestFloodOfSessionsEvictsItsOwn(t *testing.T) {
+	g := newGrid(t, 2, 1).up()
+	c := g.client()
+	submit(t, c, "quiet", 1)
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", g.addrs[0])
+	if err != nil {
+		t.Skip("no second loopback address here:", err)
+	}
+	defer func() { _ = conn.Close() }()
+	flooder := &raw{Conn: conn, t: t}
+	const sessions = 4200
+	b := hello(wire.RoleClient, 0, "flooder", "")
+	for i := range sessions {
+		b = wire.AppendOpenSession(b, 0, &wire.OpenSession{ReqID: uint64(i + 1), IDHi: 77, IDLo: uint64(i + 1), Attempt: 1})
+	}
+	go func() { _, _ = flooder.Write(b) }()
+	opened := 0
+	for opened < sessions {
+		f := flooder.next()
+		switch typ := wire.FrameType(f); typ {
+		case wire.TypeWelcome:
+		case wire.TypeSessionOpened, wire.TypeReject: // Overloaded, now and then
+			opened++
+		default:
+			t.Fatalf("got %v", typ)
+		}
+	}
+	submit(t, c, "quiet-still", 1)
+	var counters replica.Counters
+	g.onLoop(0, func() { counters = g.nodes[0].parts[0].replica.Counters() })
+	t.Logf("%d sessions opened, %d evicted; of the quiet client %d", counters.SessionsOpened, counters.SessionsEvicted, c.Stats().Evictions)
+	if counters.SessionsEvicted == 0 {
+		t.Error("nothing was evicted: this shows nothing")
+	}
+	if n := c.Stats().Evictions; n != 0 {
+		t.Errorf("%d sessions of the quiet client were evicted", n)
+	}
+}

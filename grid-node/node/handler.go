@@ -120,7 +120,7 @@ func (n *Node) request(l *link, t wire.Type, frame []byte) error {
 		if p.ended {
 			return n.notServed(l, p, t, frame)
 		}
-		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Frame: frame}
+		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Client: l.client, Frame: frame}
 		p.step(&n.ev)
 		return nil
 	case wire.TypeListSinks, wire.TypeReadSink:

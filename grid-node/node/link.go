@@ -21,6 +21,7 @@ type link struct {
 	name    string    // member id of the other node, or what a client calls itself
 	warm    string    // the configured name that was dialled, see warmUp
 	proof             // of a client
+	client  uint64    // whose sessions it opens, see clientID
 	vain    int       // Submits of a client since one was stored
 }
 

@@ -58,7 +58,7 @@ func (b *baseState) epochAt(seq uint64) uint32 {
 
 // clone copies what a replica goes on with.
 func (t *sessionTable) clone() sessionTable {
-	c := sessionTable{window: t.window, limit: t.limit, slots: append([]session(nil), t.slots...), byID: make(map[[2]uint64]uint32, len(t.byID))}
+	c := sessionTable{window: t.window, limit: t.limit, slots: append([]session(nil), t.slots...), byID: make(map[[2]uint64]uint32, len(t.byID)), owners: owners{limit: t.owners.limit, sessions: map[uint64]int{}}}
 	for i := range c.slots {
 		s := &c.slots[i]
 		s.ring = append([]uint64(nil), s.ring...)

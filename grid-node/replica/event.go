@@ -38,6 +38,7 @@ type Event struct {
 	Bulk     bool   // the connection for bulk
 	Fresh    bool   // Config was read from the arbiter itself (quorum), not from a watch or cache
 	Conn     uint64 // the caller's name for a client connection; never reused
+	Client   uint64 // whose it is, for an OpenSession; equal for all connections of one client, 0: not known
 	Seq      uint64
 	Frame    []byte // a whole frame as returned by wire.Split
 	Hint     Hint   // of Prefetch(Frame), if it was asked

@@ -72,6 +72,7 @@ const (
 	mutEpochBoundary
 	mutWindowEdge
 	mutEvictUnderWay
+	mutEvictAnybody
 	mutConnectionsKept
 	mutAttemptEqual
 	mutWithdrawnProposes

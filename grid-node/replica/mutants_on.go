@@ -88,6 +88,7 @@ var mutantList = [mutants]Mutant{
 	mutFreeSnapshot:          {"free-under-snapshot", "entries are freed while a learner is sent the base state"},
 	mutEpochBoundary:         {"epoch-boundary", "a copy of the first order of an epoch that is freed is told the epoch before"},
 	mutWindowEdge:            {"window-edge", "a clientSeq that has just left the window is looked up in it"},
+	mutEvictAnybody:          {"evict-anybody", "a client's new session takes the place of whoever's has been quiet for longest"},
 	mutEvictUnderWay:         {"evict-under-way", "a session with entries under way is evicted"},
 	mutConnectionsKept:       {"connections-kept", "a new primary remembers which connections sessions were on when it was the primary before"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},

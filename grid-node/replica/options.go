@@ -40,6 +40,7 @@ type Limits struct {
 	// not be more than a connection's output may be.
 	PendingReadBytes int
 	Sessions         int // open sessions; 4096
+	ClientSessions   int // open sessions of one client; a quarter of Sessions
 	Window           int // replies kept per session, submits a session may have in flight; 512, a power of two
 	BatchBytes       int // entries in one Prepare; 256 KiB, at most wire.MaxPrepareEntries
 	LearnerBytes     int // sent to a learner and not acknowledged; 4 MiB
@@ -101,6 +102,7 @@ func (l *Limits) fill() error {
 	l.PendingReads = powerOfTwo(or(l.PendingReads, 16384))
 	l.PendingReadBytes = or(l.PendingReadBytes, 16<<20)
 	l.Sessions = or(l.Sessions, 4096)
+	l.ClientSessions = or(l.ClientSessions, max(1, l.Sessions/4))
 	l.Window = or(l.Window, 512)
 	l.BatchBytes = or(l.BatchBytes, 256<<10)
 	l.LearnerBytes = or(l.LearnerBytes, 4<<20)
@@ -109,9 +111,9 @@ func (l *Limits) fill() error {
 	switch {
 	case l.MaxPayload < 1 || l.MaxPayload > wire.MaxPayload:
 		return fmt.Errorf("limits: maxPayload is %d, allowed: 1..%d", l.MaxPayload, wire.MaxPayload)
-	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.JoinBound < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
-		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, joinBound %d, learnerBytes %d, learnerRate %d, allowed: positive",
-			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.JoinBound, l.LearnerBytes, l.LearnerRate)
+	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.ClientSessions < 1 || l.ClientSessions > l.Sessions || l.JoinBound < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
+		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, clientSessions %d, joinBound %d, learnerBytes %d, learnerRate %d, allowed: positive, and clientSessions at most sessions",
+			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.ClientSessions, l.JoinBound, l.LearnerBytes, l.LearnerRate)
 	case l.Window < 1 || l.Window&(l.Window-1) != 0 || l.Window > 1<<16:
 		return fmt.Errorf("limits: window is %d, allowed: a power of two up to 65536", l.Window)
 	case l.BatchBytes < 64<<10 || l.BatchBytes > wire.MaxPrepareEntries:

@@ -186,7 +186,7 @@ func (r *Replica) clientFrame(ev *Event) {
 	case wire.TypeGet:
 		err = r.get(ev.Conn, ev.Frame)
 	case wire.TypeOpenSession:
-		err = r.openSession(ev.Conn, ev.Frame)
+		err = r.openSession(ev.Conn, ev.Client, ev.Frame)
 	case wire.TypeReadLog:
 		err = r.readLog(ev.Conn, ev.Frame)
 	default:

@@ -32,6 +32,7 @@ type script struct {
 	t        *testing.T
 	w        *world
 	sessions map[uint64]sessionKey // by client
+	owner    uint64                // of the sessions opened now
 	attempts map[int]int           // by session id
 	reqID    uint64
 
@@ -66,6 +67,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	arg(d, "minInSync", &opt.minInSync)
 	arg(d, "window", &opt.limits.Window)
 	arg(d, "sessions", &opt.limits.Sessions)
+	arg(d, "clientSessions", &opt.limits.ClientSessions)
 	arg(d, "inFlight", &opt.limits.InFlight)
 	arg(d, "reads", &opt.limits.PendingReads)
 	arg(d, "joinBound", &opt.limits.JoinBound)
@@ -120,6 +122,8 @@ func (s *script) traffic(d *datadriven.TestData) bool {
 		attempt := s.attempts[id] + 1
 		arg(d, "attempt", &attempt)
 		s.attempts[id] = max(s.attempts[id], attempt)
+		s.owner = 0
+		arg(d, "of", &s.owner)
 		s.reqID++
 		s.send(n, client, wire.AppendOpenSession(nil, partition, &wire.OpenSession{
 			ReqID: s.reqID, IDHi: uint64(id), IDLo: 7, Epoch: uint64(epoch), Attempt: uint64(attempt),
@@ -165,7 +169,7 @@ func (s *script) send(n *node, client uint64, frame []byte) {
 		}
 		s.w.logf("  client %d gets %s", conn, replyText(f))
 	}
-	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: client, Frame: frame})
+	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: client, Client: s.owner, Frame: frame})
 }
 
 func (s *script) submit(d *datadriven.TestData, n *node, client uint64) {

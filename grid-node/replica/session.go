@@ -21,6 +21,7 @@ type session struct {
 	ring       []uint64 // seq per clientSeq & mask, 0 for one that was refused
 	expected   uint64   // primary only: next clientSeq not seen yet, 0 before the first
 	conn       uint64   // primary only: the connection that opened it last, 0 for none since the take-over
+	client     uint64   // primary only: whose that is, see evict.go
 	attempt    uint64   // primary only: of that OpenSession
 }
 
@@ -46,11 +47,13 @@ type sessionTable struct {
 	byID   map[[2]uint64]uint32
 	window uint64
 	limit  int
+	owners owners
 }
 
 func (t *sessionTable) init(l *Limits) {
 	t.byID = map[[2]uint64]uint32{}
 	t.window, t.limit = uint64(l.Window), l.Sessions
+	t.owners = owners{limit: l.ClientSessions, sessions: map[uint64]int{}}
 }
 
 func (t *sessionTable) find(slot, generation uint32) *session {
@@ -128,24 +131,9 @@ func (t *sessionTable) openSlot(slot, generation uint32, id [2]uint64, seq uint6
 	if s.open {
 		delete(t.byID, s.id)
 	}
+	t.owners.set(s, 0)
 	*s = session{id: id, generation: generation, open: true, touched: seq}
 	t.byID[id] = slot
-}
-
-// choose picks the slot for a new session: a free one, or that of the session
-// that has been quiet for the longest part of the log. A session with entries
-// under way is not evicted.
-func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
-	if len(t.slots) < t.limit {
-		return uint32(len(t.slots)), false, true
-	}
-	best := -1
-	for i := range t.slots {
-		if s := &t.slots[i]; (s.touched <= commit || mutant(mutEvictUnderWay)) && (best < 0 || s.touched < t.slots[best].touched) {
-			best = i
-		}
-	}
-	return uint32(max(best, 0)), true, best >= 0
 }
 
 // forgetClients is for a new primary: nobody has opened a session here yet, even
@@ -154,6 +142,7 @@ func (t *sessionTable) choose(commit uint64) (slot uint32, evict, ok bool) {
 func (t *sessionTable) forgetClients() {
 	for i := range t.slots {
 		s := &t.slots[i]
+		t.owners.set(s, 0)
 		s.expected = 0
 		if !mutant(mutConnectionsKept) {
 			s.conn, s.attempt = 0, 0
@@ -162,7 +151,7 @@ func (t *sessionTable) forgetClients() {
 }
 
 // openSession opens a session by a log entry, or finds the one that is there.
-func (r *Replica) openSession(conn uint64, frame []byte) error {
+func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 	var m wire.OpenSession
 	if err := wire.DecodeOpenSession(frame, &m); err != nil {
 		return err
@@ -173,14 +162,14 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 	}
 	id := [2]uint64{m.IDHi, m.IDLo}
 	if slot, ok := r.sessions.byID[id]; ok {
-		r.reopen(conn, &m, slot)
+		r.reopen(conn, client, &m, slot)
 		return nil
 	}
 	if r.parking() && r.park(conn, m.ReqID, 0, wire.TypeOpenSession) {
 		return nil
 	}
 	last, _ := r.store.Last()
-	slot, evict, ok := r.sessions.choose(r.commit)
+	slot, evict, ok := r.sessions.choose(client, r.commit)
 	switch {
 	case r.closed:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodePartitionClosed, 0, r.admissionRevision, closedText)
@@ -191,12 +180,12 @@ func (r *Replica) openSession(conn uint64, frame []byte) error {
 	case !ok || r.parking() || r.windowFull():
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
 	default:
-		r.logSession(conn, &m, slot, evict)
+		r.logSession(conn, client, &m, slot, evict)
 	}
 	return nil
 }
 
-func (r *Replica) logSession(conn uint64, m *wire.OpenSession, slot uint32, evict bool) {
+func (r *Replica) logSession(conn, client uint64, m *wire.OpenSession, slot uint32, evict bool) {
 	id := [2]uint64{m.IDHi, m.IDLo}
 	generation := uint32(1)
 	if evict {
@@ -217,6 +206,7 @@ func (r *Replica) logSession(conn uint64, m *wire.OpenSession, slot uint32, evic
 	}
 	r.sessions.openSlot(slot, generation, id, e.Seq)
 	r.sessions.slots[slot].bind(conn, m.Attempt)
+	r.sessions.owners.set(&r.sessions.slots[slot], client)
 	r.cursor.dataSeq = e.Seq
 	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ReqID, slot: slot, size: e.Size, epoch: e.Epoch, kind: pendingOpen})
 }
@@ -224,12 +214,13 @@ func (r *Replica) logSession(conn uint64, m *wire.OpenSession, slot uint32, evic
 // reopen answers for a session that exists. LastClientSeq must not come from a
 // primary that was replaced, so the answer is confirmed like a read. Bound from
 // now on, the session cannot get past it meanwhile.
-func (r *Replica) reopen(conn uint64, m *wire.OpenSession, slot uint32) {
+func (r *Replica) reopen(conn, client uint64, m *wire.OpenSession, slot uint32) {
 	s, reqID := &r.sessions.slots[slot], m.ReqID
 	if !s.bind(conn, m.Attempt) {
 		r.reject(conn, wire.TypeOpenSession, reqID, slot, wire.CodeSessionMoved, 0, s.attempt, "attempt is not higher than that of the connection which opened the session last; open it with a higher one")
 		return
 	}
+	r.sessions.owners.set(s, client)
 	if s.touched > r.commit {
 		if p := r.primary.pend.at(s.touched); p.seq == s.touched && p.kind == pendingOpen {
 			p.conn, p.requestID = conn, reqID

@@ -55,6 +55,7 @@ type timeline struct {
 	base     int // entries it began with: what survived of the lineage before
 	epochs   []uint32
 	opens    []sessionOpen
+	held     []held // by slot
 	freeable uint64 // highest position in a committed truncate entry
 }
 
@@ -207,6 +208,7 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 			t.sessions = append(t.sessions, 0)
 		}
 		t.sessions[e.Session] = uint32(e.ClientSeq)
+		w.checkI15(t, &e, binary.LittleEndian.Uint64(order.Payload(entry)))
 		t.opens = append(t.opens, sessionOpen{e.Seq, e.Session, uint32(e.ClientSeq)})
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))

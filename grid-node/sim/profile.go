@@ -26,6 +26,7 @@ type profile struct {
 	retires    bool              // and given up in the end
 	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
 	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
+	floods     *rand.Rand        // a client opens sessions without end; nil: none
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	timing     replica.Timing
@@ -151,7 +152,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		leases:     rng.IntN(2) == 0,
 		oneThread:  rng.IntN(6) == 0,
 		maxPPM:     200,
-		limits:     replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, LearnerBytes: 16 << 10},
+		limits:     replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, ClientSessions: 3, LearnerBytes: 16 << 10},
 		timing:     replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},
 		odds:       odds{lateGet: 20, lateWatch: 20, lostAnswer: 10},
 		lateFlush:  rng.IntN(300),
@@ -175,6 +176,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	retain(p, seed)
 	resizes(p, seed)
 	starves(p, seed)
+	floods(p, seed)
 	forbids(p, seed)
 	s := shapes[seed%uint64(len(shapes))]
 	p.name = s.name
@@ -206,8 +208,8 @@ func starves(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sink writers starved %t, changes refused %t, frames forged %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.starves != nil, p.forbids != nil, p.forges != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, closed and opened %t, given up %t, sessions opened without end %t, sink writers starved %t, changes refused %t, frames forged %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.closes != nil, p.retires, p.floods != nil, p.starves != nil, p.forbids != nil, p.forges != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

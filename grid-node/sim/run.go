@@ -96,6 +96,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	for i := range w.profile.clients {
 		w.addClient(i)
 	}
+	w.addFlooder()
 	w.addSubscriber()
 	return w
 }
