@@ -103,7 +103,6 @@ func (e *RejectError) Error() string {
 var rejectHints = map[wire.Code]string{
 	wire.CodeBadFIX:             "mend the message, the same bytes are refused again",
 	wire.CodeDuplicateClOrdID:   "use a new ClOrdID, or read the order that has it with GetByClOrdID",
-	wire.CodeCapacity:           "let write-behind drain, or raise the grid's memory limit",
 	wire.CodeOverloaded:         "submit again, slower",
 	wire.CodeInsufficientInSync: "submit again once a backup has joined, or lower minInSync",
 	wire.CodeTooLarge:           "send fewer bytes",

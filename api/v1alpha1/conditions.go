@@ -2,8 +2,11 @@ package v1alpha1
 
 // Conditions of an OrderGrid. docs/spec/ordergrid.md says for each what to do about it.
 const (
-	// ConditionAvailable is True while every partition has a primary that accepts orders.
+	// ConditionAvailable is True while every partition has a primary that serves.
 	ConditionAvailable = "Available"
+	// ConditionAcceptingOrders is True while every partition takes new orders; False with reason Full while some are refused
+	// for want of memory.
+	ConditionAcceptingOrders = "AcceptingOrders"
 	// ConditionRedundant is True while every partition has all its copies in sync.
 	ConditionRedundant = "Redundant"
 	// ConditionProgressing is True while the grid is on its way to what spec asks for.

@@ -9,7 +9,7 @@ import (
 
 // OrderGridSpec is what a user asks for.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
+// +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.replicas < 1 || self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".replicas",rule="self.replicas != 1 || oldSelf.replicas == 1 || (has(self.singleCopy) && self.singleCopy == 'Accept')",messageExpression="'1 would leave one copy of every order where there are %d now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change'.format([oldSelf.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
@@ -299,7 +299,7 @@ type OrderGridStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
+	// conditions are Available, AcceptingOrders, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
 	// FabricReady where spec.fabric is set, and TLSReady where spec.security.tls is.
 	// +optional
 	// +listType=map
@@ -347,9 +347,19 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxLength=320
 	Endpoint string `json:"endpoint,omitempty"`
 
+	// memory is how full the grid node is that has the least memory left for orders; absent until one has answered.
+	// +optional
+	Memory *MemoryStatus `json:"memory,omitempty"`
+
 	// tls is about the certificates of spec.security.tls.
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
+
+	// history is what was decided about the grid, the oldest first: the last 64 entries, those about data the longest.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	History []HistoryEntry `json:"history,omitempty"`
 
 	// partitions mirrors the GridPartitions, in order.
 	// +optional
@@ -357,6 +367,49 @@ type OrderGridStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4096
 	Partitions []PartitionSummary `json:"partitions,omitempty"`
+}
+
+// MemoryStatus is how much memory a grid has left for orders. It is as coarse as it is so that it is seldom written.
+type MemoryStatus struct {
+	// pod that is the fullest.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Pod string `json:"pod,omitempty"`
+	// usedPercent is how much of the memory that orders may take is in use and cannot be freed, in steps of 5. At 100
+	// orders are refused.
+	// +optional
+	UsedPercent int32 `json:"usedPercent"`
+	// timeUntilFull is how long it takes at least until orders are refused, at the rate of the last half minute. Absent: more
+	// than a day, or nothing grows. With retention FreeDownstream what may be freed does not count.
+	// +optional
+	TimeUntilFull *metav1.Duration `json:"timeUntilFull,omitempty"`
+}
+
+// MaxHistory is how many entries status.history keeps.
+const MaxHistory = 64
+
+// HistoryEntry is one decision about a grid.
+type HistoryEntry struct {
+	// time when it was written down.
+	// +required
+	Time metav1.Time `json:"time"`
+	// reason is the one of the event, such as AcceptingDataLoss or NewLineage.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// about names the GridPartition, pod or shard.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	About string `json:"about,omitempty"`
+	// by is the client program that set the annotation, and when, by the managed fields of the object; operator where no
+	// annotation asked for it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by,omitempty"`
+	// message says what was decided and why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // PartitionSummary is one GridPartition at a glance.
@@ -405,6 +458,7 @@ type PartitionSummary struct {
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyShards"
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".spec.replicas"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=".status.conditions[?(@.type=='Available')].status"
+// +kubebuilder:printcolumn:name="Accepting",type=string,JSONPath=".status.conditions[?(@.type=='AcceptingOrders')].status"
 // +kubebuilder:printcolumn:name="Redundant",type=string,JSONPath=".status.conditions[?(@.type=='Redundant')].status"
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=".status.endpoint"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"

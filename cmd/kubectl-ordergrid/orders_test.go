@@ -135,7 +135,7 @@ func TestOrdersOfARealGrid(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		out, err = run("top", "dev", r.metrics, "--interval", "100ms", "--pods")
-		if err != nil || strings.Count(out, "127.0.0.1:") != 2 || !strings.Contains(out, "ORDERS/S") {
+		if err != nil || strings.Count(out, "127.0.0.1:") != 2 || !strings.Contains(out, "ORDERS/S") || !strings.Contains(out, "FULL IN") {
 			t.Errorf("error %v\n%s", err, out)
 		}
 	})

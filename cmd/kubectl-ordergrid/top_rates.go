@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
 	"github.com/ordergrid/ordergrid/internal/numtext"
@@ -32,18 +35,19 @@ func (w way) close() {
 
 // usage is what happened on a node, or on the nodes of a shard, between two readings.
 type usage struct {
-	Name          string  `json:"name"`
-	Shard         string  `json:"shard"`
-	Orders        float64 `json:"ordersPerSecond"`
-	Refused       float64 `json:"refusedPerSecond"`
-	Reads         float64 `json:"readsPerSecond"`
-	P50Seconds    float64 `json:"p50Seconds,omitempty"` // absent without an order
-	P99Seconds    float64 `json:"p99Seconds,omitempty"`
-	LagEntries    float64 `json:"lagEntries"`
-	SinkAge       float64 `json:"sinkAgeSeconds"`
-	LoopCPU       float64 `json:"loopCores"` // of the data loop
-	MemoryUsed    float64 `json:"memoryUsedBytes"`
-	MemoryLimit   float64 `json:"memoryLimitBytes"`
+	Name          string   `json:"name"`
+	Shard         string   `json:"shard"`
+	Orders        float64  `json:"ordersPerSecond"`
+	Refused       float64  `json:"refusedPerSecond"`
+	Reads         float64  `json:"readsPerSecond"`
+	P50Seconds    float64  `json:"p50Seconds,omitempty"` // absent without an order
+	P99Seconds    float64  `json:"p99Seconds,omitempty"`
+	LagEntries    float64  `json:"lagEntries"`
+	SinkAge       *float64 `json:"sinkAgeSeconds,omitempty"` // absent where no sink writes
+	LoopCPU       float64  `json:"loopCores"`                // of the data loop
+	MemoryUsed    float64  `json:"memoryUsedBytes"`
+	MemoryLimit   float64  `json:"memoryLimitBytes"`
+	FullIn        *float64 `json:"fullInSeconds,omitempty"` // absent while nothing grows, 0 while orders are refused
 	ordersLatency *histogram.Native
 }
 
@@ -101,9 +105,15 @@ func between(before, now *scrape.Reading) (*usage, error) {
 	}
 	u := &usage{
 		Shard: now.Shard(), Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
-		LagEntries: now.Biggest("replication_lag_entries"), SinkAge: now.Biggest("write_behind_age_seconds"),
-		LoopCPU: rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.Sum("memory_used_bytes"), MemoryLimit: now.Sum("memory_limit_bytes"),
+		LagEntries: now.Biggest("replication_lag_entries"),
+		LoopCPU:    rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.Sum("memory_used_bytes"), MemoryLimit: now.Sum("memory_limit_bytes"),
 		ordersLatency: latency,
+	}
+	if now.Has("write_behind_age_seconds") {
+		u.SinkAge = new(now.Biggest("write_behind_age_seconds"))
+	}
+	if in := now.Sum("memory_full_in_seconds"); now.Has("memory_full_in_seconds") && !math.IsInf(in, 1) {
+		u.FullIn = &in
 	}
 	u.quantiles()
 	return u, nil
@@ -125,7 +135,13 @@ func byShard(nodes []usage) (rows []usage) {
 		}
 		s := &rows[len(rows)-1]
 		s.Orders, s.Refused, s.Reads = s.Orders+n.Orders, s.Refused+n.Refused, s.Reads+n.Reads
-		s.LagEntries, s.SinkAge, s.LoopCPU = max(s.LagEntries, n.LagEntries), max(s.SinkAge, n.SinkAge), max(s.LoopCPU, n.LoopCPU)
+		s.LagEntries, s.LoopCPU = max(s.LagEntries, n.LagEntries), max(s.LoopCPU, n.LoopCPU)
+		if n.SinkAge != nil && (s.SinkAge == nil || *n.SinkAge > *s.SinkAge) {
+			s.SinkAge = n.SinkAge
+		}
+		if n.FullIn != nil && (s.FullIn == nil || *n.FullIn < *s.FullIn) {
+			s.FullIn = n.FullIn
+		}
 		if s.MemoryLimit == 0 || n.MemoryUsed*s.MemoryLimit > s.MemoryUsed*n.MemoryLimit {
 			s.MemoryUsed, s.MemoryLimit = n.MemoryUsed, n.MemoryLimit
 		}
@@ -137,11 +153,11 @@ func byShard(nodes []usage) (rows []usage) {
 
 func writeUsage(w io.Writer, rows []usage) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "NAME\tORDERS/S\tREFUSED/S\tREADS/S\tP50\tP99\tLAG\tSINK\tCPU\tMEMORY\t")
+	fmt.Fprintln(t, "NAME\tORDERS/S\tREFUSED/S\tREADS/S\tP50\tP99\tLAG\tSINK\tCPU\tMEMORY\tFULL IN\t")
 	for i := range rows {
 		u := &rows[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%.0f%%\t%s\t\n", u.Name, numtext.Thousands(u.Orders), numtext.Thousands(u.Refused), numtext.Thousands(u.Reads),
-			micros(u.P50Seconds), micros(u.P99Seconds), u.LagEntries, age(u.SinkAge), 100*u.LoopCPU, share(u.MemoryUsed, u.MemoryLimit))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%.0f%%\t%s\t%s\t\n", u.Name, numtext.Thousands(u.Orders), numtext.Thousands(u.Refused), numtext.Thousands(u.Reads),
+			micros(u.P50Seconds), micros(u.P99Seconds), u.LagEntries, age(u.SinkAge), 100*u.LoopCPU, share(u.MemoryUsed, u.MemoryLimit), fullIn(u.FullIn))
 	}
 	return t.Flush()
 }
@@ -153,8 +169,23 @@ func micros(seconds float64) string {
 	return fmt.Sprintf("%s us", numtext.Thousands(seconds*1e6))
 }
 
-func age(seconds float64) string {
-	return time.Duration(seconds * 1e9).Round(10 * time.Millisecond).String()
+func age(seconds *float64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return time.Duration(*seconds * 1e9).Round(10 * time.Millisecond).String()
+}
+
+// fullIn is a time until a node is full; years are as good as never.
+func fullIn(seconds *float64) string {
+	const longest = 100 * 24 * time.Hour
+	switch {
+	case seconds == nil, *seconds > longest.Seconds():
+		return "-"
+	case *seconds == 0:
+		return "FULL"
+	}
+	return duration.HumanDuration(time.Duration(*seconds * 1e9))
 }
 
 func share(used, limit float64) string {

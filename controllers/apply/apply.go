@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -35,6 +36,17 @@ const (
 	// Updated says that the object was there and differed.
 	Updated
 )
+
+// String is the outcome in metrics and the log.
+func (o Outcome) String() string {
+	switch o {
+	case Created:
+		return "created"
+	case Updated:
+		return "updated"
+	}
+	return "unchanged"
+}
 
 // ForeignError is returned when an object of the desired name exists and has another controller, or none.
 // It is never overwritten: it may be somebody's production Service.
@@ -111,6 +123,7 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client
 	if err != nil {
 		return Unchanged, fmt.Errorf("apply %s %s: %w", kind, client.ObjectKeyFromObject(desired), err)
 	}
+	ctrl.LoggerFrom(ctx).Info("wrote", "outcome", outcome.String(), "kind", kind, "name", desired.GetName())
 	if a.OnWrite != nil {
 		a.OnWrite(kind, outcome)
 	}

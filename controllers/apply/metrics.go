@@ -5,10 +5,6 @@ import "github.com/prometheus/client_golang/prometheus"
 // CountIn is an OnWrite that counts in a counter with the labels kind (of object) and outcome (created, updated).
 func CountIn(writes *prometheus.CounterVec) func(kind string, outcome Outcome) {
 	return func(kind string, outcome Outcome) {
-		name := "updated"
-		if outcome == Created {
-			name = "created"
-		}
-		writes.WithLabelValues(kind, name).Inc()
+		writes.WithLabelValues(kind, outcome.String()).Inc()
 	}
 }

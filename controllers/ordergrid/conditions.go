@@ -36,6 +36,10 @@ const (
 	reasonAddingShards       = "AddingShards"
 	reasonRemovingShards     = "RemovingShards"
 	reasonDrainRefused       = "DrainRefused"
+	reasonScaleStuck         = "ScaleStuck"
+	reasonAccepting          = "Accepting"
+	reasonFull               = "Full"
+	reasonNodesSilent        = "NodesSilent"
 )
 
 // judgement is the value of a condition; empty where it does not apply.
@@ -57,14 +61,17 @@ var gridConditions = []struct {
 	{api.ConditionFabricReady, judgeFabric},
 	{api.ConditionTLSReady, judgeTLS},
 	{api.ConditionSecure, judgeSecure},
+	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }
 
-// judgeAvailable: every partition has a primary that is ready, and as many copies as writes need.
+// judgeAvailable: every partition has a primary that is ready, and as many copies as writes need. Whether there is memory
+// for orders is AcceptingOrders: reads of a full grid are answered.
 func judgeAvailable(o *observation) judgement {
 	var unclaimed, away, short []string
-	for _, p := range o.partitions {
+	serving := o.serving()
+	for _, p := range serving {
 		switch {
 		case p.Status.Primary == nil:
 			unclaimed = append(unclaimed, p.Name)
@@ -75,9 +82,9 @@ func judgeAvailable(o *observation) judgement {
 		}
 	}
 	switch {
-	case len(unclaimed) > 0 || len(o.partitions) < o.wantPartitions():
+	case len(unclaimed) > 0 || len(serving) < o.wantPartitions():
 		return judgement{metav1.ConditionFalse, reasonNotClaimed, fmt.Sprintf("%d of %d partitions have no primary yet%s%s",
-			len(unclaimed)+o.wantPartitions()-len(o.partitions), o.wantPartitions(), some(unclaimed), messages.First(o.pods, messages.PodTrouble))}
+			len(unclaimed)+o.wantPartitions()-len(serving), o.wantPartitions(), some(unclaimed), messages.First(o.pods, messages.PodTrouble))}
 	case len(away) > 0:
 		return judgement{metav1.ConditionFalse, reasonPrimaryNotReady, fmt.Sprintf("the primary of %d of %d partitions is not ready%s%s",
 			len(away), o.wantPartitions(), some(away), messages.First(o.pods, messages.PodTrouble))}
@@ -85,7 +92,7 @@ func judgeAvailable(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
 			len(short), o.wantPartitions(), some(short), messages.First(o.pods, messages.PodTrouble))}
 	}
-	return judgement{metav1.ConditionTrue, reasonServing, all(len(o.partitions), "partition has", "partitions have") + " a primary that accepts orders"}
+	return judgement{metav1.ConditionTrue, reasonServing, all(len(serving), "partition has", "partitions have") + " a primary that serves"}
 }
 
 // judgeRedundant: every partition has all its copies.
@@ -98,17 +105,17 @@ func judgeRedundant(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonSingleCopy, fmt.Sprintf("orders exist once until the copies that spec.replicas %d asks for are in sync, see condition %s", o.grid.Spec.Replicas, api.ConditionProgressing)}
 	}
 	var missing []string
-	for i := range o.partitions {
-		p := &o.partitions[i]
+	serving := o.serving()
+	for _, p := range serving {
 		if absent := o.absent(p); len(absent) > 0 {
 			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(p.Spec.Replicas)-len(absent), p.Spec.Replicas, strings.Join(absent, " and ")))
 		}
 	}
-	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
+	if n := len(missing) + o.wantPartitions() - len(serving); n > 0 {
 		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s%s",
 			n, o.wantPartitions(), some(missing), o.lost.sentence(), messages.First(o.pods, messages.PodTrouble))}
 	}
-	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), fewest)}
+	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(serving), "partition has", "partitions have"), fewest)}
 }
 
 // fewestCopies is the smallest number of copies that a partition is to have at this moment.
@@ -164,6 +171,9 @@ func judgeStalled(o *observation) judgement {
 	}
 	if o.scale.refused != "" {
 		return judgement{metav1.ConditionTrue, reasonDrainRefused, o.scale.refused}
+	}
+	if o.scale.late != "" {
+		return judgement{metav1.ConditionTrue, reasonScaleStuck, o.scale.late}
 	}
 	if o.roll != nil && len(o.roll.stuck) > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",

@@ -50,6 +50,9 @@ func judgeSchedulable(o *observation) judgement {
 	case placed >= o.wantPods():
 		return judgement{metav1.ConditionTrue, reasonNodesFit, "every pod has a Kubernetes node"}
 	}
+	if o.readsNodes { // something stopped this pass before they were looked at
+		return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "the Kubernetes nodes have not been looked at yet, because the operator could not get that far; see condition " + api.ConditionStalled}
+	}
 	return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "not every pod has a Kubernetes node yet, and the operator does not read them (chart value preflight)"}
 }
 

@@ -3,6 +3,7 @@ package ordergrid
 import (
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,7 +89,7 @@ func TestConditions(t *testing.T) {
 			o.partitions, o.pods = o.partitions[:1], o.pods[:1]
 			o.partitions[0].Spec.Replicas = 1
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
-		}, "True/Serving False/SingleCopy False/Steady False/AsExpected", "the partition has a primary that accepts orders"},
+		}, "True/Serving False/SingleCopy False/Steady False/AsExpected", "the partition has a primary that serves"},
 		{"stalled", func(o *observation) { o.stall = &stall{reasonNameTaken, "Service trading/rtd-client exists"} },
 			"True/Serving True/FullyInSync False/Steady True/NameTaken", "Service trading/rtd-client exists"},
 	} {
@@ -153,7 +154,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, e := range conditionEvents([]metav1.Condition{test.before}, []metav1.Condition{test.changed}) {
+			for _, e := range conditionEvents([]metav1.Condition{test.before}, []metav1.Condition{test.changed}, false) {
 				got = append(got, e.kind+" "+e.reason)
 			}
 			if strings.Join(got, ",") != test.want {
@@ -167,6 +168,63 @@ func TestEvents(t *testing.T) {
 	got := partitionEvents(before, after)
 	if len(got) != 2 || got[0].note != "p0: primary is b, was a; epoch 4, 1 in sync" || got[1].reason != "NewLineage" || got[1].partition != "p1" {
 		t.Errorf("partition events %+v", got)
+	}
+}
+
+// TestPlannedChangesAreNoWarnings: while the operator replaces pods or changes the number of shards, and every order is
+// acknowledged, nothing is warned of. When that lasts too long, something is.
+func TestPlannedChangesAreNoWarnings(t *testing.T) {
+	full := []metav1.Condition{{Type: api.ConditionRedundant, Status: metav1.ConditionTrue, Reason: reasonFullyInSync}}
+	missing := []metav1.Condition{{Type: api.ConditionRedundant, Status: metav1.ConditionFalse, Reason: reasonCopiesMissing, Message: "m"}}
+	for planned, want := range map[bool]string{true: "Normal", false: "Warning"} {
+		if got := conditionEvents(full, missing, planned); len(got) != 1 || got[0].kind != want {
+			t.Errorf("planned %v: %+v, want one %s", planned, got, want)
+		}
+	}
+
+	// A second shard is being made: its partitions have no primary, and no client knows of them.
+	o := healthy()
+	o.grid.Spec.Shards = 2
+	o.scale = scale{wanted: 2, shards: 2, layout: api.GridLayout{Revision: 1, Shards: 2, Open: 1}}
+	for index := range o.grid.Spec.Replicas {
+		o.partitions = append(o.partitions, *partition(o.grid, atRest(o.grid, 1), index, wishes{}))
+	}
+	o.sort()
+	if a, r := judgeAvailable(o), judgeRedundant(o); a.status != metav1.ConditionTrue || r.status != metav1.ConditionTrue {
+		t.Errorf("while a shard is added: %+v, %+v", a, r)
+	}
+	if p := judgeProgressing(o); p.reason != reasonAddingShards || !o.planned() {
+		t.Errorf("while a shard is added: %+v, planned %v", p, o.planned())
+	}
+	// It was open, and its primary is gone.
+	o.scale.layout.Open = 2
+	if a := judgeAvailable(o); a.reason != reasonNotClaimed {
+		t.Errorf("a shard that clients know of has no primary: %+v", a)
+	}
+	// It drains, which does not make its orders less worth.
+	o.scale = scale{wanted: 1, shards: 2, layout: api.GridLayout{Revision: 2, Shards: 2, Open: 1}}
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Shard == 1 {
+			p.Spec.Admission = api.AdmissionDraining
+		}
+	}
+	if a := judgeAvailable(o); a.reason != reasonNotClaimed {
+		t.Errorf("a shard that drains has no primary: %+v", a)
+	}
+	// It is given up: one record says so already, the cache is behind with the other.
+	o.partitions[2].Spec.Admission, o.partitions[3].Spec.Admission = api.AdmissionRetired, api.AdmissionRetired
+	if a, r := judgeAvailable(o), judgeRedundant(o); a.status != metav1.ConditionTrue || r.status != metav1.ConditionTrue {
+		t.Errorf("while a shard is given up: %+v, %+v", a, r)
+	}
+
+	now := time.Now()
+	o.scale = scale{wanted: 2, shards: 2, layout: api.GridLayout{Revision: 1, Shards: 2, Open: 1}}
+	o.grid.Status.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonAddingShards, LastTransitionTime: metav1.NewTime(now)}}
+	if again := o.scale.judgeLate(o.grid, now.Add(time.Minute)); again != 9*time.Minute || judgeStalled(o).status != metav1.ConditionFalse {
+		t.Errorf("after a minute: again in %v, %+v", again, judgeStalled(o))
+	}
+	if o.scale.judgeLate(o.grid, now.Add(11*time.Minute)); judgeStalled(o).reason != reasonScaleStuck {
+		t.Errorf("after eleven minutes: %+v", judgeStalled(o))
 	}
 }
 

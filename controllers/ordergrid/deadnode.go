@@ -226,6 +226,7 @@ func (r *run) giveUp(ctx context.Context, pod *corev1.Pod, node lostNode) error 
 		return fmt.Errorf("give up pod %s on lost node %s: %w", pod.Name, node.name, err)
 	}
 	writesTotal.WithLabelValues("Pod", "evicted").Inc()
+	wrote(ctx, "evicted", "Pod", pod.Name, "because", "its Kubernetes node "+node.name+" is lost")
 	r.lost.waiting = append(r.lost.waiting, pod.Name+" is being replaced")
 	how := fmt.Sprintf("unreachable for %v", r.Clock.Now().Sub(node.since).Round(time.Second))
 	if node.final {

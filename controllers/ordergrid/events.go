@@ -45,11 +45,13 @@ type event struct {
 	partition string
 }
 
-// conditionEvents turns changed conditions into events. Only what a person may have to act on is a warning.
-func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (events []event) {
+// conditionEvents turns changed conditions into events. Only what a person may have to act on is a warning: a copy that is
+// away because the operator replaces or moves it (planned) is none. Where that lasts too long Stalled says so.
+func conditionEvents(before []metav1.Condition, changed []metav1.Condition, planned bool) (events []event) {
 	was := make(map[string]metav1.ConditionStatus, len(before))
+	reasons := make(map[string]string, len(before))
 	for _, c := range before {
-		was[c.Type] = c.Status
+		was[c.Type], reasons[c.Type] = c.Status, c.Reason
 	}
 	for _, c := range changed {
 		switch {
@@ -63,6 +65,14 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition) (eve
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Update", note: c.Message})
+		case c.Type == api.ConditionAcceptingOrders && c.Reason == reasonFull:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionAcceptingOrders && c.Reason == reasonAccepting && reasons[c.Type] == reasonFull:
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionRedundant && c.Reason == reasonCopiesMissing && planned:
+			if was[c.Type] == metav1.ConditionTrue {
+				events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Update", note: "the operator is changing the grid: " + c.Message})
+			}
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
 			// Progressing changes often and is in status for those who look.
 		case c.Status == metav1.ConditionTrue:

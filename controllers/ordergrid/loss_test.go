@@ -129,6 +129,7 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	}
 	b.wantEvent("Normal DataLossAcceptanceOver epoch 2 is over: the partition is at epoch 3, lineage 2")
 	b.wantEvent("Warning NewLineage rtd-s0-p0: lineage is 2, was 1: rtd-s0-1 is primary at epoch 3")
+	b.wantHistory(grid, "AcceptingDataLoss rtd-s0-p0", "DataLossAcceptanceOver rtd-s0-p0", "NewLineage rtd-s0-p0")
 
 	annotated := b.partition(grid, 0, 1)
 	b.nodes.says(grid, 1, secondBoot, "learner", p0, annotated)

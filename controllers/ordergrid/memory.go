@@ -19,6 +19,8 @@ type memory struct {
 	tls     map[types.NamespacedName]*tlsState
 	// plainQuiet is since when a grid that takes plain connections beside TLS had no client with one.
 	plainQuiet map[types.NamespacedName]time.Time
+	trail      map[types.NamespacedName][]api.HistoryEntry // decided, and not in status yet
+	waits      map[types.NamespacedName]string             // what was logged last
 }
 
 // tlsOf is what was found of the grid's certificates; nil if they have not been looked at.
@@ -93,4 +95,6 @@ func (m *memory) forget(grid types.NamespacedName) {
 	delete(m.grids, grid)
 	delete(m.updates, grid)
 	delete(m.tls, grid)
+	delete(m.trail, grid)
+	delete(m.waits, grid)
 }

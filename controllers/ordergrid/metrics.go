@@ -40,10 +40,14 @@ var (
 		Name: "ordergrid_operator_node_questions_total",
 		Help: "Times a grid node was asked for its status, by outcome: answered, failed. Stands still while every grid is well.",
 	}, []string{"outcome"})
+	memoryQuestionsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ordergrid_operator_memory_questions_total",
+		Help: "Times a grid node was asked how much memory it has left for orders, by outcome: answered, failed. Once a minute, more often while it fills.",
+	}, []string{"outcome"})
 )
 
 func init() {
-	metrics.Registry.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal)
+	metrics.Registry.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
 }
 
 var countWrite = apply.CountIn(writesTotal)

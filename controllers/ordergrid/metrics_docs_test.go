@@ -17,8 +17,9 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	certificateExpires.WithLabelValues("a", "b", "c")
 	certificateRenews.WithLabelValues("a", "b")
 	questionsTotal.WithLabelValues("a")
+	memoryQuestionsTotal.WithLabelValues("a")
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal)
+	reg.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}

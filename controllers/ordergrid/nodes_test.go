@@ -20,10 +20,13 @@ type fakeNodes struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
-	answers map[string]*nodestatus.Node // by "ip:port"
-	traffic map[string]*fakeTraffic     // by "ip:port": what /metrics shows
+	answers map[string]*nodestatus.Node   // by "ip:port"
+	traffic map[string]*fakeTraffic       // by "ip:port": what /metrics shows
+	memory  map[string]*nodestatus.Memory // by "ip:port"; those that are not there answer as a node of the version before
 	asked   int
-	onAsk   func() // before the next answer, once
+
+	memoryAsked int
+	onAsk       func() // before the next answer, once
 }
 
 func newFakeNodes(t *testing.T) *fakeNodes {
@@ -31,6 +34,10 @@ func newFakeNodes(t *testing.T) *fakeNodes {
 	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
 			f.serveMetrics(w, r)
+			return
+		}
+		if r.URL.Path == nodestatus.MemoryPath {
+			f.serveMemory(w, r)
 			return
 		}
 		f.mu.Lock()
@@ -55,6 +62,27 @@ func newFakeNodes(t *testing.T) *fakeNodes {
 	}))
 	t.Cleanup(f.server.Close)
 	return f
+}
+
+func (f *fakeNodes) serveMemory(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	m := f.memory[r.Host]
+	f.memoryAsked++
+	f.mu.Unlock()
+	if m == nil {
+		http.NotFound(w, r)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(m)
+}
+
+func (f *fakeNodes) remembers(address string, m *nodestatus.Memory) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.memory == nil {
+		f.memory = map[string]*nodestatus.Memory{}
+	}
+	f.memory[address] = m
 }
 
 // client connects to the server whatever address is asked for; the Host header keeps it.

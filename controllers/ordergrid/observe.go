@@ -26,11 +26,14 @@ type observation struct {
 	roll           *rollPlan           // nil while the operator has no pod to replace
 	lost           *lostPlan           // nil while no pod is on a lost node
 
-	nodesRead      bool      // the Kubernetes nodes were looked at
+	readsNodes     bool      // the operator reads Kubernetes nodes at all
+	nodesRead      bool      // they were looked at in this pass
 	shortage       shortage  // why they do not do; empty: they do
 	stage          *tlsPlan  // nil if it was not decided
 	tls            *tlsState // nil without spec.security.tls, or if the certificates were not looked at
 	networkMissing string    // why spec.fabric cannot be there, while a pod is not on it
+	room           room      // how much memory is left for orders
+	roomAsked      bool      // since this operator has started
 }
 
 // stall is why the operator cannot go on.
@@ -65,8 +68,53 @@ func readyIn(pods []corev1.Pod, m *api.Member) bool {
 	return pod != nil && podReady(pod)
 }
 
-func (o *observation) wantPartitions() int {
-	return int(o.grid.Spec.Shards * o.grid.PartitionsPerShard())
+// counts reports whether the service of a shard depends on it: clients were told of it, and it has not been given up. A
+// shard that is being added serves nobody yet.
+func (o *observation) counts(shard int32) bool {
+	if o.scale.layout.Revision == 0 || shard < o.scale.layout.Open {
+		return true
+	}
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Shard == shard && p.Spec.Admission == api.AdmissionDraining {
+			return true
+		}
+	}
+	return false
+}
+
+// serving are the partitions that count.
+func (o *observation) serving() (list []*api.GridPartition) {
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Admission != api.AdmissionRetired && o.counts(p.Spec.Shard) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// wantPartitions is how many partitions should serve. Of a shard that is being given up one after another, those that are
+// left.
+func (o *observation) wantPartitions() (n int) {
+	for shard := range o.grid.Spec.Shards {
+		switch {
+		case !o.counts(shard):
+		case o.scale.layout.Revision != 0 && shard >= o.scale.layout.Open:
+			for _, p := range o.serving() {
+				if p.Spec.Shard == shard {
+					n++
+				}
+			}
+		default:
+			n += int(o.grid.PartitionsPerShard())
+		}
+	}
+	return n
+}
+
+// planned reports whether the operator itself is changing the grid's pods, so that a copy that is away is no news.
+func (o *observation) planned() bool {
+	reason, _ := o.scale.underWay()
+	return reason != "" || o.resizeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
 }
 
 // wantPods is how many pods hold copies that count.

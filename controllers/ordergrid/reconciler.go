@@ -7,6 +7,7 @@ package ordergrid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -27,9 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
@@ -72,6 +76,7 @@ type Reconciler struct {
 	Defaults Defaults
 
 	memory  memory
+	rooms   rooms
 	indexed bool // the cache finds objects by their grid
 }
 
@@ -80,11 +85,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	if err := r.index(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	if r.KubeNodes == nil {
-		return setup(mgr, workers, r)
+	r.Recorder = audited{r.Recorder, &r.memory}
+	if err := mgr.Add(manager.RunnableFunc(r.watchRooms)); err != nil {
+		return err
 	}
+	r.rooms.wake = make(chan ctrlevent.GenericEvent, 1024)
 	return setup(mgr, workers, r, func(b *builder.Builder) {
-		b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsThatWait), builder.WithPredicates(nodeMatters))
+		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
+		if r.KubeNodes != nil {
+			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsThatWait), builder.WithPredicates(nodeMatters))
+		}
 	})
 }
 
@@ -125,6 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			forget(req.NamespacedName)
 			r.memory.forget(req.NamespacedName)
+			r.rooms.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, err
@@ -160,9 +171,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	observed.scale = *scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
+	found.lookWithin(observed.scale.judgeLate(grid, r.Clock.Now()))
 	observed.copies, observed.saidPartitions = run.copies, said
+	observed.readsNodes = r.KubeNodes != nil
 	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
 	observed.networkMissing = r.checkNetwork(ctx, observed)
+	r.followRoom(observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			// The cache was behind, or the grid has just been deleted.
@@ -177,6 +191,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: leavingRetry}, nil
 	}
 	return ctrl.Result{}, stepErr
+}
+
+// described names conditions that changed, for the log.
+func described(changed []metav1.Condition) []string {
+	list := []string{}
+	for _, c := range changed {
+		list = append(list, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
+	}
+	return list
 }
 
 // reference is a GridPartition for an event about it.
@@ -203,7 +226,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)
 	status.TLS = o.tlsStatus(before.Status.TLS)
+	if o.roomAsked {
+		status.Memory = o.room.status()
+	}
 	status.Partitions = o.summaries(before.Status.Partitions)
+	decided := r.memory.remembered(client.ObjectKeyFromObject(o.grid))
+	status.History = history(before.Status.History, append(slices.Clone(decided), lineages(before.Status.Partitions, status.Partitions)...), metav1.NewTime(r.Clock.Now()))
+	r.memory.logWaits(ctx, client.ObjectKeyFromObject(o.grid), o.waits())
 	record(o, status.Conditions)
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
@@ -212,7 +241,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 		return err
 	}
 	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
-	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed), partitionEvents(before.Status.Partitions, status.Partitions)) {
+	r.memory.written(client.ObjectKeyFromObject(o.grid), len(decided))
+	wrote(ctx, "status", "OrderGrid", o.grid.Name, "conditions", described(changed))
+	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed, o.planned()), partitionEvents(before.Status.Partitions, status.Partitions)) {
 		var related runtime.Object
 		if e.partition != "" {
 			related = reference(o.grid.Namespace, e.partition)

@@ -69,6 +69,7 @@ func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) erro
 		return fmt.Errorf("evict pod %s: %w", pod.Name, err)
 	}
 	writesTotal.WithLabelValues("Pod", "evicted").Inc()
+	wrote(ctx, "evicted", "Pod", pod.Name, "because", "it runs an older template")
 	plan.waiting = append(plan.waiting, pod.Name+" is being replaced")
 	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeNormal, eventPodReplaced, "Update", "replacing pod %s by one of the present template, %d of %d pods run it already", pod.Name, plan.pods-plan.outdated, plan.pods)
 	return nil

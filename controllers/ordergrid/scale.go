@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/messages"
@@ -29,6 +31,7 @@ type scale struct {
 	removing []int32        // shards all of whose partitions are retired, the highest first
 	retired  []api.GridPartition
 	refused  string   // why shards that should drain do not; a person has to act
+	late     string   // what has been under way for longer than spec.updateStrategy.progressDeadline
 	waiting  []string // what shards that should open, or drain, wait for
 
 	left     map[int32]int64  // per shard that drains: entries that the sink does not hold
@@ -228,6 +231,22 @@ func (s *scale) underWay() (reason, message string) {
 		text += "; " + strings.Join(parts[:min(len(parts), 4)], "; ")
 	}
 	return reason, text
+}
+
+// judgeLate finds out whether a change of the number of shards takes too long, or else when it will. Since when is in
+// condition Progressing, which survives the operator.
+func (s *scale) judgeLate(grid *api.OrderGrid, now time.Time) (again time.Duration) {
+	reason, text := s.underWay()
+	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
+	if reason == "" || c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason {
+		return 0
+	}
+	allowed := grid.Spec.UpdateStrategy.ProgressDeadline.Duration
+	left := allowed - now.Sub(c.LastTransitionTime.Time)
+	if left <= 0 && allowed > 0 {
+		s.late = fmt.Sprintf("the number of shards has been changing for longer than spec.updateStrategy.progressDeadline, %v: %s. See what it waits for, or set spec.shards back to %d", allowed, text, s.layout.Open)
+	}
+	return max(left, 0)
 }
 
 // leaving lists the shards on their way out for status.

@@ -150,7 +150,7 @@ func TestShardsComeAndGo(t *testing.T) {
 	s.want(3)
 	s.run(s.grid)
 	s.wantLayout("1:1/1-0 s0Open s1Open s2Open") // nobody is told before they serve
-	s.wantConditions(s.grid, "False/NotClaimed False/CopiesMissing True/AddingShards False/AsExpected")
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/AddingShards False/AsExpected")
 	s.startShard(1)
 	s.run(s.grid)
 	s.wantLayout("2:2/2-0 s0Open s1Open s2Open")

@@ -88,6 +88,7 @@ func (r *run) retire(ctx context.Context, shard int32) (bool, error) {
 			return false, fmt.Errorf("retire GridPartition %s: %w", record.Name, err)
 		}
 		countWrite("GridPartition", apply.Updated)
+		wrote(ctx, "updated", "GridPartition", record.Name, "admission", api.AdmissionRetired)
 	}
 	r.scale.waitsFor[shard] = "its objects to be deleted"
 	r.Recorder.Eventf(r.grid, records[0], corev1.EventTypeNormal, eventShardDrained, "Scale", "shard %d is drained: %s", shard, d.outcome(r.grid))

@@ -114,6 +114,7 @@ func (r *run) delete(ctx context.Context, object client.Object, name string) (th
 	}
 	if err == nil {
 		writesTotal.WithLabelValues(kindOf(object), "deleted").Inc()
+		wrote(ctx, "deleted", kindOf(object), name)
 	}
 	return true, nil
 }

@@ -104,7 +104,7 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				}
 				return err
 			}
-			r.tellGranted(f, asked)
+			r.tellGranted(ctx, f, asked)
 		}
 		r.tellWanted(copies)
 	}

@@ -152,6 +152,11 @@ func (r *run) writeTrust(ctx context.Context, kept *corev1.Secret, t *certificat
 	if err != nil {
 		return fmt.Errorf("write Secret %s: %w", s.Name, err)
 	}
+	outcome := apply.Updated
+	if kept == nil {
+		outcome = apply.Created
+	}
+	wrote(ctx, outcome.String(), "Secret", s.Name)
 	return nil
 }
 

@@ -121,37 +121,39 @@ func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 }
 
 // tellGranted reports a wish that has just been handed to the grid nodes.
-func (r *run) tellGranted(f *finding, w wishes) {
+func (r *run) tellGranted(ctx context.Context, f *finding, w wishes) {
 	if f == nil {
 		return
 	}
 	if w.acceptDataLossEpoch != 0 && f.record.Spec.AcceptDataLossEpoch == 0 {
 		delete(f.memory.refused, api.AnnotationAcceptDataLoss)
-		r.tell(f.record, corev1.EventTypeWarning, eventAcceptingLoss, fmt.Sprintf("the loss of what only the in-sync members of epoch %d held is accepted: %s", w.acceptDataLossEpoch, f.loss))
+		r.answered(f.record, corev1.EventTypeWarning, eventAcceptingLoss, fmt.Sprintf("the loss of what only the in-sync members of epoch %d held is accepted: %s", w.acceptDataLossEpoch, f.loss), r.asker(ctx, f.record, api.AnnotationAcceptDataLoss))
 	}
 	if w.reassertChangeID != "" && f.record.Spec.ReassertChangeID == "" {
 		delete(f.memory.refused, api.AnnotationReassert)
-		r.tell(f.record, corev1.EventTypeWarning, eventReasserting, fmt.Sprintf("the configuration of epoch %d, change %s, is written again: %s", f.lead.epoch, w.reassertChangeID, f.lead.by()))
+		r.answered(f.record, corev1.EventTypeWarning, eventReasserting, fmt.Sprintf("the configuration of epoch %d, change %s, is written again: %s", f.lead.epoch, w.reassertChangeID, f.lead.by()), r.asker(ctx, f.record, api.AnnotationReassert))
 	}
 }
 
 // refuse removes an annotation that asks for what must not be done, and says why.
 func (r *run) refuse(ctx context.Context, f *finding, annotation, reason, why string) error {
+	by := r.asker(ctx, f.record, annotation)
 	if err := r.removeAnnotation(ctx, f, annotation); err != nil {
 		return err
 	}
 	f.memory.refused[annotation] = refusal{configurationOf(f.record), why}
-	r.tell(f.record, corev1.EventTypeWarning, reason, "annotation "+annotation+" is refused and removed: "+why)
+	r.answered(f.record, corev1.EventTypeWarning, reason, "annotation "+annotation+" is refused and removed: "+why, by)
 	return nil
 }
 
 // done removes an annotation that has had its effect.
 func (r *run) done(ctx context.Context, f *finding, annotation, reason, note string) error {
+	by := r.asker(ctx, f.record, annotation)
 	if err := r.removeAnnotation(ctx, f, annotation); err != nil {
 		return err
 	}
 	delete(f.memory.refused, annotation)
-	r.tell(f.record, corev1.EventTypeNormal, reason, note)
+	r.answered(f.record, corev1.EventTypeNormal, reason, note, by)
 	return nil
 }
 
@@ -164,6 +166,7 @@ func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation strin
 	switch {
 	case err == nil:
 		countWrite("GridPartition", apply.Updated)
+		wrote(ctx, "updated", "GridPartition", f.record.Name, "removed", annotation)
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return &movedError{err}

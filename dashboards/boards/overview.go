@@ -4,6 +4,7 @@ const (
 	noGrid     = "no grid node is scraped"
 	noOrders   = "no orders"
 	noOperator = "the operator is not scraped"
+	noSink     = "nothing is written: sink hold"
 
 	// partition identifies a partition among all grids.
 	partition = "namespace, grid, partition"
@@ -16,7 +17,7 @@ func overview() (board, error) {
 		description: "Is it up, is every order held twice, is it fast: one screen.",
 		variables:   gridVariables(), annotations: marks(),
 		sections: []section{{panels: []*panel{
-			lamp(3, "Grids available", "Share of OrderGrids all of whose partitions have a primary that takes orders, as the operator sees it.").
+			lamp(3, "Grids available", "Share of OrderGrids all of whose partitions have a primary that serves, as the operator sees it.").
 				ask("available", "avg("+operator("grid_condition", `condition="Available"`)+")").
 				unit("percentunit").decimals(0).goal("red", at(1, "green")).empty(noOperator).docs("Conditions of an OrderGrid", "spec/ordergrid.md#conditions"),
 			lamp(3, "Without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: what stays here does not resolve itself.").
@@ -50,16 +51,19 @@ func overview() (board, error) {
 				ask("{{partition}}", maxBy("partition", node("replication_lag_entries"))).
 				fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 
-			lines(6, 6, "Memory for orders", "Share of the memory for orders that is in use. A full grid refuses orders.").
-				ask("{{pod}}", maxBy("pod", node("memory_used_bytes")+" / "+node("memory_limit_bytes"))).
+			lines(5, 6, "Memory for orders", "Share of the memory that orders may take. At 100 % they are refused.").
+				ask("{{pod}}", maxBy("pod", node("memory_used_bytes")+" / "+node("memory_refuse_bytes"))).
 				unit("percentunit").fromZero().to(1).goal("green", at(0.8, "orange"), at(0.95, "red")).limit().empty(noGrid).docs("Runbook: grid full", "runbooks/GridFull.md"),
-			lines(6, 6, "Age of what is not downstream", "Age of the oldest committed order that the write-behind sink does not hold yet. With the sink hold nothing goes downstream: the line is then the age of the oldest order.").
+			lines(5, 6, "Time until full", "Until orders are refused, at the rate of the last half minute; what may be freed does not count. No line: nothing grows, or it takes more than a day.").
+				ask("{{pod}}", aggregate("min", "pod", node("memory_full_in_seconds"))+" < 86400").
+				unit("s").fromZero().empty("no grid is full within a day").docs("Runbook: grid full", "runbooks/GridFull.md"),
+			lines(5, 6, "Age of what is not downstream", "Age of the oldest committed order that the write-behind sink does not hold yet, of the pods that write. With the sink hold nothing goes downstream.").
 				ask("{{pod}}", maxBy("pod", node("write_behind_age_seconds"))).
-				unit("s").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
-			lines(6, 6, "Times a loop was held up", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
+				unit("s").fromZero().empty(noSink).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+			lines(4, 6, "Times a loop was held up", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
 				ask("{{pod}} {{loop}}", sumBy("pod, loop", increase(node("loop_stalls_total")))).
 				fromZero().empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike"),
-			lines(6, 6, "Alerts, pending and firing", "Alerts of OrderGrid's rules over time, in all grids; pending ones fire when their condition holds for long enough.").
+			lines(5, 6, "Alerts, pending and firing", "Alerts of OrderGrid's rules over time, in all grids; pending ones fire when their condition holds for long enough.").
 				ask("{{alertname}} {{alertstate}}", orZero(`count by (alertname, alertstate) (ALERTS{service="ordergrid"})`)).
 				decimals(0).fromZero().custom("lineInterpolation", "stepAfter").override(nameless, named("none")).docs("Runbooks", "runbooks/README.md"),
 		}}},

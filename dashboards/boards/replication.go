@@ -106,9 +106,9 @@ func downstream() []*panel {
 		lines(6, 7, "Not downstream yet", "Committed entries that the write-behind sink does not hold. With the sink hold all of them.").
 			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_depth_entries"))).
 			decimals(0).fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
-		lines(6, 7, "How old it is", "Age of the oldest committed entry that the sink does not hold.").
+		lines(6, 7, "How old it is", "Age of the oldest committed entry that the sink does not hold, on the pods that write.").
 			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_age_seconds"))).
-			unit("s").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+			unit("s").fromZero().empty(noSink).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
 		lines(6, 7, "Writing a batch, 99 %", "Time to write one batch to the sink, and the part of it that is the fsync.").
 			ask("write", quantile(0.99, node("write_behind_write_seconds"), "")).
 			ask("fsync", quantile(0.99, node("write_behind_fsync_seconds"), "")).

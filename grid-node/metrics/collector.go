@@ -4,11 +4,13 @@
 package metrics
 
 import (
+	"math"
 	"strings"
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -70,10 +72,16 @@ var (
 	freedSeq    = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
 	behindSink  = desc("write_behind_info", "1; where write-behind writes to: hold (nowhere: the log in memory is the queue), file.", "sink")
 	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
-	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet.", "partition")
+	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet, 0 if it holds all orders; absent on a node that does not write: a backup, or with the sink hold.", "partition")
 
 	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
+
+	memoryRefuse   = desc("memory_refuse_bytes", "Use of that memory from which orders are refused; the rest is for what the grid itself logs.")
+	memoryFreeable = desc("memory_freeable_bytes", "Memory of orders that may be freed, because the write-behind sink holds them; 0 if retention keeps all.")
+	memoryFullIn   = desc("memory_full_in_seconds", "Time until orders are refused, at the rate of the last half minute and without what may be freed; +Inf while nothing grows, 0 while orders are refused.")
+	memoryFull     = desc("memory_full", "1 while orders are refused for want of memory, here or on a copy.")
+
 	fabric      = desc("fabric_info", "1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).", "network", "interface", "address", "link", "transport")
 	connections = desc("connections", "Open connections, by the role of the other end.", "role")
 
@@ -127,7 +135,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -227,7 +235,9 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
 	e.gauge(behindDepth, float64(s.CommitSeq-min(p.SinkSeq, s.CommitSeq)), p.Name)
-	e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)
+	if p.Writes {
+		e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)
+	}
 }
 
 func (e emitter) node(s *Snapshot) {
@@ -237,6 +247,7 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(redirects, s.Node.Redirects)
 	e.gauge(memoryUsed, float64(s.MemoryUsed))
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
+	e.memory(&s.Memory)
 	e.gauge(replicas, float64(s.Replicas))
 	e.gauge(behindSink, 1, s.Sink)
 	if f := &s.Fabric; f.Address != "" {
@@ -284,6 +295,17 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(proposals, s.Node.Proposals)
 	e.counter(arbiterErrors, s.Node.ArbiterErrors)
 	e.counter(restarts, s.Node.Restarts)
+}
+
+func (e emitter) memory(m *nodestatus.Memory) {
+	fullIn := math.Inf(1)
+	if m.SecondsUntilFull != nil {
+		fullIn = *m.SecondsUntilFull
+	}
+	e.gauge(memoryRefuse, float64(m.RefuseBytes))
+	e.gauge(memoryFreeable, float64(m.FreeableBytes))
+	e.gauge(memoryFullIn, fullIn)
+	e.gauge(memoryFull, b2f(m.Full))
 }
 
 func b2f(b bool) float64 {

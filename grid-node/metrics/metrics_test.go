@@ -21,7 +21,7 @@ func full() *Snapshot {
 	s.Access = &Access{}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
-	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, LagNs: 3e6, OldestNs: 2e9}
+	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, LagNs: 3e6, Writes: true, OldestNs: 2e9}
 	p.Status = replica.Status{Role: replica.RolePrimary, Config: &replica.Config{Epoch: 4, Lineage: 1, InSync: make([]replica.Member, 2)}, LastSeq: 12, CommitSeq: 10}
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
@@ -65,7 +65,7 @@ ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",
 # HELP ordergrid_node_write_behind_depth_entries Committed entries that the write-behind sink does not hold yet.
 # TYPE ordergrid_node_write_behind_depth_entries gauge
 ordergrid_node_write_behind_depth_entries{partition="s0p0"} 5
-# HELP ordergrid_node_write_behind_age_seconds Age of the oldest committed entry that the write-behind sink does not hold yet.
+# HELP ordergrid_node_write_behind_age_seconds Age of the oldest committed entry that the write-behind sink does not hold yet, 0 if it holds all orders; absent on a node that does not write: a backup, or with the sink hold.
 # TYPE ordergrid_node_write_behind_age_seconds gauge
 ordergrid_node_write_behind_age_seconds{partition="s0p0"} 2
 # HELP ordergrid_node_peer_rtt_seconds Smoothed round trip on the connection to another node, as the kernel measures it.

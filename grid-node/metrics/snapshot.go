@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -82,7 +83,8 @@ type Partition struct {
 	Orders   uint64 // orders in the store
 	SinkSeq  uint64 // the write-behind sink holds everything up to here
 	LagNs    int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
-	OldestNs int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all
+	Writes   bool   // this node writes the sink: it is the primary, and there is a sink
+	OldestNs int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all orders
 }
 
 // Liveness is what the liveness thread counts.
@@ -121,6 +123,7 @@ type Snapshot struct {
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64
+	Memory      nodestatus.Memory // the same, and what follows from it
 	Fabric      Fabric
 	Replicas    int       // copies of each partition that the grid is to have
 	Sink        string    // where write-behind writes to: hold, file

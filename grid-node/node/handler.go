@@ -223,6 +223,7 @@ func (n *Node) OnTick() {
 	}
 	n.lookAgain(now)
 	n.warmUp(now)
+	n.roomTick(now)
 	for _, p := range n.parts {
 		p.remake(now)
 	}

@@ -46,6 +46,7 @@ func (n *Node) mux() http.Handler {
 	mux.HandleFunc("GET /healthz", n.healthz)
 	mux.HandleFunc("GET /readyz", n.readyz)
 	mux.HandleFunc("GET "+nodestatus.Path, n.serveStatus)
+	mux.HandleFunc("GET "+nodestatus.MemoryPath, n.serveMemory)
 	mux.HandleFunc("GET "+nodestatus.PausesPath, nodestatus.ServePauses)
 	mux.HandleFunc("GET "+nodestatus.PeersPath, n.servePeers)
 	mux.HandleFunc("GET "+nodestatus.ClockPath, nodestatus.ServeClock(n.cfg.Pod, wire.FormatBootID(n.boot)))

@@ -64,6 +64,7 @@ type Node struct {
 	acks      uint64 // acknowledgements of other members, likewise
 	fabric    metrics.Fabric
 	api       arbiterContact
+	room      room
 	sinkAsked chan sinkRequest
 	web       *webguard.Listener // of HTTP; nil: none
 

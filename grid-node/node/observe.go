@@ -116,7 +116,7 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 			s.MemoryUsed += p.store.Used()
 			s.Replicas = max(s.Replicas, s.Partitions[len(s.Partitions)-1].Status.Replicas)
 		}
-		s.MemoryLimit = n.budget.Limit()
+		s.MemoryLimit, s.Memory = n.budget.Limit(), n.memory()
 	})
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
@@ -146,7 +146,9 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 		m.LagNs = max(0, wall-order.Received(e))
 	}
 	m.SinkSeq = p.sinkPosition()
-	if e := p.store.Read(m.SinkSeq + 1); e != nil {
+	m.Writes = p.inc.queue != nil && m.Status.Role == replica.RolePrimary
+	// What follows the last entry that is more than the sink's own position waits for nobody.
+	if e := p.store.Read(m.SinkSeq + 1); m.Writes && m.SinkSeq < m.Status.DataSeq && e != nil {
 		m.OldestNs = max(0, wall-order.Received(e))
 	}
 	return m

@@ -99,7 +99,7 @@ func (p *partition) incarnate(boot uint64) error {
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Retention: n.cfg.retention(n.plan.orders),
+		Retention: n.cfg.retention(n.plan.orders), CapacityAdvice: n.cfg.capacityAdvice(),
 		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
 			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
 			LearnerBytes:     min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},

@@ -59,7 +59,9 @@ type Options struct {
 	MinInSync int // 1..Replicas; 1
 	MaxInSync int // members taken in, at least Replicas; Replicas
 	Retention Retention
-	Preferred bool // claims an unclaimed partition at once
+	// CapacityAdvice is what a refusal for want of memory says can be done about it; it may be empty.
+	CapacityAdvice string
+	Preferred      bool // claims an unclaimed partition at once
 	// LeaseClock reads the clock of Time.Mono. It is called for leased reads,
 	// after the value was read: the only way to see that the process slept in
 	// between. Without it a leased read is answered as a confirmed one.

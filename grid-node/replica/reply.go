@@ -18,8 +18,11 @@ func (r *Replica) reject(conn uint64, t wire.Type, id uint64, slot uint32, code 
 	r.sendReject(conn, &wire.Reject{RequestID: id, Slot: slot, Code: code, ForType: t, Tag: tag, Detail: detail}, text)
 }
 
-// rejectCapacity answers a request for which there is no memory.
+// rejectCapacity answers a request for which there is no memory, with what can be done about it.
 func (r *Replica) rejectCapacity(conn uint64, t wire.Type, id uint64, slot uint32, full *store.ErrCapacity, text string) {
+	if r.opt.CapacityAdvice != "" {
+		text += "; " + r.opt.CapacityAdvice
+	}
 	r.sendReject(conn, &wire.Reject{RequestID: id, Slot: slot, Code: wire.CodeCapacity, ForType: t, Detail: uint64(full.Used), Limit: uint64(full.Limit)}, text)
 }
 

@@ -9,7 +9,7 @@ type ErrCapacity struct {
 }
 
 func (e *ErrCapacity) Error() string {
-	return fmt.Sprintf("order store is full: %d of %d bytes used; raise the memory limit, or let the write-behind sink free space", e.Used, e.Limit)
+	return fmt.Sprintf("order store is full: %d of %d bytes used", e.Used, e.Limit)
 }
 
 // ErrGap says that an entry is not the one that comes next.

@@ -74,12 +74,16 @@ type Options struct {
 }
 
 const (
-	batchBytes  = 1 << 20
-	minPoll     = 2 * time.Millisecond
-	maxPoll     = 50 * time.Millisecond
-	minBackoff  = 100 * time.Millisecond
-	maxBackoff  = 5 * time.Second
-	reportEvery = 50 * time.Millisecond // between two cursor entries while orders keep coming
+	batchBytes = 1 << 20
+	minPoll    = 2 * time.Millisecond
+	maxPoll    = 50 * time.Millisecond
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+
+	// A position is an entry of the log itself, and a line of the file. Told after each batch it is one for every order at
+	// a moderate rate; nobody needs it that often. What may be freed waits for it, so bytes count too.
+	reportEvery = time.Second
+	reportBytes = batchBytes
 )
 
 // Queue moves one partition's entries.
@@ -98,6 +102,7 @@ type Queue struct {
 	reported uint64 // last cursor told
 	report   uint64 // cursor to tell
 	reportAt time.Time
+	written  int // bytes since the last report
 }
 
 // New returns a queue that is not active.
@@ -176,7 +181,7 @@ func (q *Queue) work() (bool, error) {
 	}
 	committed := q.o.Log.Committed()
 	if q.pos.Seq >= committed {
-		q.tell(true)
+		q.tell()
 		return false, nil
 	}
 	b := &q.batch
@@ -192,7 +197,7 @@ func (q *Queue) work() (bool, error) {
 		}
 	}
 	if len(b.Entries) == 0 {
-		q.tell(true)
+		q.tell()
 		return false, nil
 	}
 	start := time.Now()
@@ -233,15 +238,16 @@ func (q *Queue) advance(b *Batch) {
 	if b.news {
 		q.report = q.pos.Seq
 	}
-	q.tell(false)
+	q.written += b.size
+	q.tell()
 }
 
-// tell reports the cursor, at once when there is nothing else to do.
-func (q *Queue) tell(idle bool) {
-	if q.report <= q.reported || (!idle && time.Since(q.reportAt) < reportEvery) {
+// tell reports the cursor when it is due.
+func (q *Queue) tell() {
+	if q.report <= q.reported || q.written < reportBytes && time.Since(q.reportAt) < reportEvery {
 		return
 	}
-	q.reported, q.reportAt = q.report, time.Now()
+	q.reported, q.reportAt, q.written = q.report, time.Now(), 0
 	q.o.Advance(q.report)
 }
 

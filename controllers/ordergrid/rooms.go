@@ -1,0 +1,275 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+)
+
+const (
+	roomSoon = 5 * time.Second  // when to ask a grid again that is full, or about to be
+	roomLate = 60 * time.Second // and one that is far from it
+)
+
+// rooms asks grid nodes how much memory they have left for orders, beside the passes of the controller: a grid is
+// reconciled for it only when the answer changes what its status says. A node tells its time until full itself; a grid is
+// asked again within a quarter of it.
+type rooms struct {
+	mu    sync.Mutex
+	grids map[types.NamespacedName]*gridRoom
+	wake  chan ctrlevent.GenericEvent
+}
+
+// gridRoom is one grid's part.
+type gridRoom struct {
+	pods  map[string]string // address by name: of those that take orders
+	due   time.Time
+	room  room
+	asked bool // room is what they said, and not only a beginning
+}
+
+// room is how much memory a grid has left for orders, as coarse as status shows it.
+type room struct {
+	known       bool
+	refusing    []string // pods that refuse orders for want of memory
+	pod         string   // the fullest
+	usedPercent int32
+	fullIn      *time.Duration // nil: nothing grows, or it takes more than a day
+}
+
+func (a *room) equal(b *room) bool {
+	return fmt.Sprint(a.status(), a.refusing, a.known) == fmt.Sprint(b.status(), b.refusing, b.known)
+}
+
+// status is nil while nothing is known.
+func (a *room) status() *api.MemoryStatus {
+	if !a.known {
+		return nil
+	}
+	s := &api.MemoryStatus{Pod: a.pod, UsedPercent: a.usedPercent}
+	if a.fullIn != nil {
+		s.TimeUntilFull = &metav1.Duration{Duration: *a.fullIn}
+	}
+	return s
+}
+
+// follow says which pods of a grid take orders, and returns what is known; asked is false until they were asked.
+func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, now time.Time) (r room, asked bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.grids == nil {
+		w.grids = map[types.NamespacedName]*gridRoom{}
+	}
+	g := w.grids[grid]
+	if g == nil {
+		g = &gridRoom{due: now}
+		w.grids[grid] = g
+	}
+	g.pods = pods
+	return g.room, g.asked
+}
+
+func (w *rooms) forget(grid types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.grids, grid)
+}
+
+// takingOrders are the pods that take orders, by name, with their addresses.
+func (o *observation) takingOrders() map[string]string {
+	pods := map[string]string{}
+	for shard := range o.scale.layout.Open {
+		for ordinal := range int32(api.MaxReplicas) {
+			if pod := podNamed(o.pods, api.PodName(o.grid.Name, shard, ordinal)); pod != nil && podReady(pod) && pod.Status.PodIP != "" {
+				pods[pod.Name] = statusAddress(pod)
+			}
+		}
+	}
+	return pods
+}
+
+// watchRooms asks until ctx ends; the manager runs it where the operator leads.
+func (r *Reconciler) watchRooms(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			r.askRooms(ctx)
+		}
+	}
+}
+
+// askRooms asks the grids that are due, and wakes the controller for those of which something else is to be said.
+func (r *Reconciler) askRooms(ctx context.Context) {
+	w, now := &r.rooms, r.Clock.Now()
+	type question struct {
+		grid types.NamespacedName
+		pods map[string]string
+	}
+	var due []question
+	w.mu.Lock()
+	for name, g := range w.grids {
+		if len(g.pods) > 0 && !now.Before(g.due) {
+			due = append(due, question{name, g.pods})
+		}
+	}
+	w.mu.Unlock()
+	places := make(chan struct{}, askAtOnce)
+	var all sync.WaitGroup
+	for _, q := range due {
+		answers := make([]*nodestatus.Memory, 0, len(q.pods))
+		var mu sync.Mutex
+		var those sync.WaitGroup
+		for pod, address := range q.pods {
+			places <- struct{}{}
+			those.Go(func() {
+				defer func() { <-places }()
+				if m := r.askMemory(ctx, q.grid.Name, pod, address); m != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					answers = append(answers, m)
+				}
+			})
+		}
+		all.Go(func() {
+			those.Wait()
+			if w.answered(q.grid, roomOf(answers), now) && w.wake != nil {
+				w.wake <- ctrlevent.GenericEvent{Object: &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Namespace: q.grid.Namespace, Name: q.grid.Name}}}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// askMemory is nil if the pod does not answer, or another one does in its place.
+func (r *Reconciler) askMemory(ctx context.Context, grid, pod, address string) *nodestatus.Memory {
+	m, err := nodestatus.GetMemory(ctx, r.Nodes, address)
+	if err == nil && (m.Pod != pod || m.Grid != grid) {
+		err = fmt.Errorf("pod %q of grid %q answered in its place", m.Pod, m.Grid)
+	}
+	if err != nil {
+		memoryQuestionsTotal.WithLabelValues("failed").Inc()
+		ctrl.LoggerFrom(ctx).V(1).Info("a grid node does not say how much memory it has left", "pod", pod, "reason", err.Error())
+		return nil
+	}
+	memoryQuestionsTotal.WithLabelValues("answered").Inc()
+	return m
+}
+
+// answered takes what a grid's pods said, and reports whether that is something else than before.
+func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.grids[grid]
+	if g == nil {
+		return false // it is gone
+	}
+	g.due = at.Add(now.again())
+	changed := !g.asked || !g.room.equal(&now)
+	g.room, g.asked = now, true
+	return changed
+}
+
+// again is when to ask again.
+func (a *room) again() time.Duration {
+	switch {
+	case len(a.refusing) > 0:
+		return roomSoon
+	case a.fullIn != nil:
+		return min(max(*a.fullIn/4, roomSoon), roomLate)
+	}
+	return roomLate
+}
+
+// roomOf sums up what the pods of a grid said: the one that is full first counts.
+func roomOf(answers []*nodestatus.Memory) (a room) {
+	var soonest *float64
+	share := -1.0
+	for _, m := range answers {
+		a.known = true
+		if m.Full {
+			a.refusing = append(a.refusing, m.Pod)
+		}
+		if m.SecondsUntilFull != nil && (soonest == nil || *m.SecondsUntilFull < *soonest) {
+			soonest = m.SecondsUntilFull
+		}
+		if s := m.UsedShare(); s > share || s == share && m.Pod < a.pod {
+			share, a.pod = s, m.Pod
+		}
+	}
+	a.usedPercent = int32(max(0, share)*20) * 5
+	if soonest != nil {
+		a.fullIn = atLeast(time.Duration(min(*soonest, 1e6) * float64(time.Second)))
+	}
+	slices.Sort(a.refusing)
+	return a
+}
+
+// roomSteps are the times until full that status shows: it is written when the next one is reached, not all the time.
+var roomSteps = []time.Duration{24 * time.Hour, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 20 * time.Minute,
+	10 * time.Minute, 5 * time.Minute, 2 * time.Minute, time.Minute, 30 * time.Second, 10 * time.Second, 0}
+
+// atLeast is the step below, nil for more than a day.
+func atLeast(d time.Duration) *time.Duration {
+	if d > roomSteps[0] {
+		return nil
+	}
+	for i := range roomSteps {
+		if d >= roomSteps[i] {
+			return &roomSteps[i]
+		}
+	}
+	return &roomSteps[len(roomSteps)-1]
+}
+
+// judgeAccepting: every partition takes new orders.
+func judgeAccepting(o *observation) judgement {
+	available := judgeAvailable(o)
+	before := meta.FindStatusCondition(o.grid.Status.Conditions, api.ConditionAcceptingOrders)
+	switch {
+	case available.status == metav1.ConditionFalse:
+		return judgement{metav1.ConditionFalse, available.reason, "see condition " + api.ConditionAvailable}
+	case len(o.room.refusing) > 0:
+		return judgement{metav1.ConditionFalse, reasonFull, fmt.Sprintf("orders are refused for want of memory%s. Nothing that was acknowledged is lost. %s",
+			some(o.room.refusing), capacityAdvice(o.grid))}
+	case !o.roomAsked && before != nil && (before.Reason == reasonFull || before.Reason == reasonAccepting || before.Reason == reasonNodesSilent):
+		return judgement{before.Status, before.Reason, before.Message} // this operator has just started
+	case !o.roomAsked:
+		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "the grid nodes have not been asked yet whether they have memory for orders"}
+	case !o.room.known:
+		return judgement{metav1.ConditionUnknown, reasonNodesSilent, fmt.Sprintf("no grid node answers the operator at port %d, path %s, so it cannot be known whether they have memory for orders; see the operator's way to the pods (NetworkPolicy)", api.HTTPPort, nodestatus.MemoryPath)}
+	}
+	return judgement{metav1.ConditionTrue, reasonAccepting, "every partition takes orders, and has memory for more"}
+}
+
+// capacityAdvice is what a person can do about a full grid.
+func capacityAdvice(grid *api.OrderGrid) string {
+	file := grid.Spec.WriteBehind.File
+	switch {
+	case grid.Spec.Retention.Policy == api.RetentionFreeDownstream:
+		return "Only what the write-behind sink holds is freed: see whether it keeps up (kubectl ordergrid top, column SINK), or raise spec.memory"
+	case grid.Spec.WriteBehind.Sink == api.SinkFile && file != nil && file.Volume == api.SinkVolumeClaim:
+		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
+	}
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs the sink File on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"
+}
+
+// followRoom adds what the grid's pods said of their memory.
+func (r *Reconciler) followRoom(o *observation) {
+	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), r.Clock.Now())
+}

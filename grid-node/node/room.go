@@ -1,0 +1,173 @@
+package node
+
+import (
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+const (
+	roomEvery   = int64(time.Second)      // between two samples
+	roomWindow  = 30                      // samples that a rate is taken over
+	roomMinimum = 5                       // samples before a rate is believed
+	refusedLong = int64(10 * time.Second) // without a refusal before orders are said to be accepted again
+	roomLog     = int64(time.Minute)      // between two lines about refusals
+)
+
+// room follows how much memory is left for orders, once a second on the data loop. Time until full is told by the node
+// itself, so that status, kubectl, dashboards and alerts cannot disagree.
+type room struct {
+	at, held [roomWindow]int64 // ring: Mono, and bytes that stay
+	n        int               // samples taken
+
+	refused   uint64 // refusals for want of memory, of all incarnations
+	seen      []uint64
+	refusedAt int64 // Mono of the last sample that saw one
+	full      bool
+	loggedAt  int64
+	logged    uint64 // refusals when the last line was written
+}
+
+// roomTick takes a sample when one is due.
+func (n *Node) roomTick(now int64) {
+	r := &n.room
+	if r.n > 0 && now-r.at[(r.n-1)%roomWindow] < roomEvery {
+		return
+	}
+	held, _ := n.held()
+	r.at[r.n%roomWindow], r.held[r.n%roomWindow] = now, held
+	r.n++
+	n.watchRefusals(now)
+}
+
+// watchRefusals finds out whether orders are refused for want of memory, and tells of the beginning and the end.
+func (n *Node) watchRefusals(now int64) {
+	r := &n.room
+	if r.seen == nil {
+		r.seen = make([]uint64, len(n.parts))
+	}
+	before, short := r.refused, false
+	for i, p := range n.parts {
+		c := p.replica.Counters()
+		if c.Rejects[wire.CodeCapacity] < r.seen[i] { // another incarnation
+			r.seen[i] = 0
+		}
+		r.refused += c.Rejects[wire.CodeCapacity] - r.seen[i]
+		r.seen[i] = c.Rejects[wire.CodeCapacity]
+		short = short || p.store.Short()
+	}
+	refusing := r.refused > before
+	if refusing {
+		r.refusedAt = now
+	}
+	left := n.refuseAt() - n.budget.Used()
+	switch {
+	case refusing || short:
+		begins := !r.full
+		r.full = true
+		if begins || refusing && now-r.loggedAt >= roomLog {
+			n.log.Warn("orders are refused: the memory for orders is full", "refused", r.refused-r.logged, "usedBytes", n.budget.Used(),
+				"limitBytes", n.budget.Limit(), "retention", n.cfg.Retention, "todo", n.cfg.capacityAdvice())
+			r.loggedAt, r.logged = now, r.refused
+		}
+	case r.full && now-r.refusedAt >= refusedLong && left > n.budget.Limit()/64:
+		r.full = false
+		n.log.Info("orders are accepted again: there is memory for them", "refused", r.refused-r.logged, "usedBytes", n.budget.Used(), "limitBytes", n.budget.Limit())
+		r.logged = r.refused
+	}
+}
+
+// refuseAt is the use of memory, in bytes, from which orders are refused.
+func (n *Node) refuseAt() int64 {
+	if n.budget.Limit() <= 0 {
+		return math.MaxInt64
+	}
+	return n.parts[0].store.RefuseAt()
+}
+
+// held is how much memory stays whatever is freed, and how much may be freed, in bytes.
+func (n *Node) held() (stays, freeable int64) {
+	used := n.budget.Used()
+	if n.cfg.Retention != RetentionFreeDownstream {
+		return used, 0
+	}
+	var log, free int64
+	for _, p := range n.parts {
+		s := p.replica.Status()
+		last, _ := p.store.Last()
+		base, _ := p.store.Base()
+		log += int64(p.store.Bytes(base+1, last))
+		free += int64(p.store.Bytes(base+1, min(p.sinkPosition(), s.CommitSeq)))
+	}
+	if log == 0 {
+		return used, 0
+	}
+	// Indexes come and go with the entries. What was freed goes back in blocks: taken from the log and not from what is
+	// used, the rate has no saw-teeth of that size.
+	share := min(max(float64(used)/float64(log), 1), 2)
+	return int64(share * float64(log-free)), int64(share * float64(free))
+}
+
+// growth is how fast what stays has grown lately, in bytes a second. A rise of no more than noise is none.
+func (r *room) growth(noise int64) float64 {
+	if r.n < roomMinimum {
+		return 0
+	}
+	last := (r.n - 1) % roomWindow
+	first := 0
+	if r.n > roomWindow {
+		first = r.n % roomWindow
+	}
+	if r.held[last]-r.held[first] <= noise {
+		return 0
+	}
+	return float64(r.held[last]-r.held[first]) / (float64(r.at[last]-r.at[first]) * 1e-9)
+}
+
+// memory is the node's memory for orders as others see it. On the loop.
+func (n *Node) memory() nodestatus.Memory {
+	stays, freeable := n.held()
+	noise := int64(0)
+	if n.cfg.Retention == RetentionFreeDownstream { // what is on its way to the sink comes and goes
+		noise = max(n.refuseAt()/100, 4<<20)
+	}
+	m := nodestatus.Memory{Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), UsedBytes: n.budget.Used(), LimitBytes: n.budget.Limit(),
+		RefuseBytes: n.refuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: n.room.growth(noise), Full: n.room.full, Refused: n.room.refused}
+	left := m.RefuseBytes - m.UsedBytes
+	if n.cfg.Retention == RetentionFreeDownstream {
+		left = m.RefuseBytes - stays
+	}
+	switch {
+	case m.Full:
+		zero := 0.0
+		m.SecondsUntilFull = &zero
+	case m.GrowthBytesPerSecond > 0 && m.LimitBytes > 0:
+		s := max(0, float64(left)) / m.GrowthBytesPerSecond
+		m.SecondsUntilFull = &s
+	}
+	return m
+}
+
+// serveMemory tells how much memory is left for orders.
+func (n *Node) serveMemory(w http.ResponseWriter, _ *http.Request) {
+	var m nodestatus.Memory
+	if err := n.onLoop(func() { m = n.memory() }); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	writePage(w, m)
+}
+
+// capacityAdvice is what a person can do about a full node, by what it may free.
+func (c *Config) capacityAdvice() string {
+	switch {
+	case c.Retention == RetentionFreeDownstream:
+		return "only what the write-behind sink holds is freed: see whether the sink keeps up, or raise spec.memory"
+	case c.Sink == SinkFile:
+		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, which needs the sink on a PersistentVolumeClaim, or raise spec.memory"
+	}
+	return "spec.retention.policy KeepAll with spec.writeBehind.sink Hold frees nothing: raise spec.memory, or begin a grid whose sink is File"
+}
