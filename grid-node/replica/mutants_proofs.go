@@ -6,6 +6,7 @@ package replica
 // find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
 var proofs = [mutants]string{
 	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
+	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
 	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",
 	mutStaleAck:              "^TestFramesOfAnotherEpoch$/^PrepareAck$",
