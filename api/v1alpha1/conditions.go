@@ -22,6 +22,9 @@ const (
 	ConditionTLSReady = "TLSReady"
 	// ConditionSecure is True while clients and nodes have to prove who they are.
 	ConditionSecure = "Secure"
+	// ConditionExternalAccessReady is True while every pod has an address for clients outside the cluster; absent without
+	// spec.externalAccess.
+	ConditionExternalAccessReady = "ExternalAccessReady"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

@@ -88,6 +88,14 @@ type GridPartitionSpec struct {
 	// decision.
 	// +optional
 	Layout *GridLayout `json:"layout,omitempty"`
+
+	// externalAddresses are where clients outside the cluster reach the grid's pods, those of all shards; grid nodes hand
+	// them to such clients. In the records with index 0 only.
+	// +optional
+	// +listType=map
+	// +listMapKey=podName
+	// +kubebuilder:validation:MaxItems=192
+	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
 }
 
 // PartitionAdmission says whether a partition takes new sessions and orders.

@@ -21,6 +21,8 @@ import (
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".security",rule="self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || oldSelf.hasValue() && !oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="without spec.security.tls every program that reaches the data port may submit, read and replace orders, and no client is asked who it is; set tls: {} (the operator then keeps the certificates), or write insecure: Accept where that is meant, as on a laptop or in a lab"
 // +kubebuilder:validation:XValidation:fieldPath=".security",rule="self.?security.?tls.hasValue() || !oldSelf.?security.?tls.hasValue()",message="tls was taken from a running grid, whose pods dial each other with it; put it back, and set insecure: Accept beside it to let clients in without, or create a second OrderGrid without it and move the traffic"
 // +kubebuilder:validation:XValidation:fieldPath=".security.networkPolicy",rule="!self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || self.?security.?networkPolicy.?type.hasValue() || oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="type is missing: the default changes from None to Restricted when clients need TLS, which would cut off those outside the grid's namespace; set type to Restricted with the clients that may connect, or to None, with the same change"
+// +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.?security.?tls.hasValue()",message="needs spec.security.tls: orders and who may send them would travel outside the cluster in plain text; set tls, or remove externalAccess"
+// +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.shards <= 64",messageExpression="'%d shards are too many: the addresses of all pods stand in the record of each shard; give at most 64, or remove externalAccess'.format([self.shards])"
 type OrderGridSpec struct {
 	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
 	// It may change while the grid runs. A shard is removed only once its orders are downstream, see scaleIn.
@@ -120,6 +122,11 @@ type OrderGridSpec struct {
 	// +optional
 	// +kubebuilder:default={policy: "ReplacePods", podReplaceAfter: "30s"}
 	NodeFailure NodeFailureSpec `json:"nodeFailure,omitempty,omitzero"`
+
+	// externalAccess lets clients outside the cluster in, with an address for every pod. It needs security.tls. Without it
+	// nobody outside is told an address.
+	// +optional
+	ExternalAccess *ExternalAccessSpec `json:"externalAccess,omitempty"`
 
 	// security says who may talk to the grid, and how. A new grid needs tls, or the word that it does without.
 	// +optional
@@ -300,7 +307,8 @@ type OrderGridStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Available, AcceptingOrders, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
-	// FabricReady where spec.fabric is set, and TLSReady where spec.security.tls is.
+	// FabricReady where spec.fabric is set, TLSReady where spec.security.tls is, and ExternalAccessReady where
+	// spec.externalAccess is.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -350,6 +358,14 @@ type OrderGridStatus struct {
 	// memory is how full the grid node is that has the least memory left for orders; absent until one has answered.
 	// +optional
 	Memory *MemoryStatus `json:"memory,omitempty"`
+
+	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; those that
+	// are known.
+	// +optional
+	// +listType=map
+	// +listMapKey=podName
+	// +kubebuilder:validation:MaxItems=192
+	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
 
 	// tls is about the certificates of spec.security.tls.
 	// +optional

@@ -79,6 +79,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
 	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")
 	fl.StringVar(&cfg.Advertise, "advertise", defaultAdvertise(), "ip:port at which others reach the data port; default $POD_IP:7400")
+	fl.StringVar(&cfg.External, "external-listen", "", "a second data port, for clients outside the cluster: they are told the addresses that the partitions' records have for them. Empty: none")
 	f.fabric.add(fl)
 	fl.StringVar(&cfg.HTTP, "http", ":9400", "metrics and health: /metrics /healthz /readyz /status; empty switches it off")
 	fl.StringSliceVar(&cfg.Peers, "peers", nil, "host:port of the shard's nodes, connected to ahead of need; repeat or separate by commas")

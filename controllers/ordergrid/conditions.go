@@ -62,6 +62,7 @@ var gridConditions = []struct {
 	{api.ConditionTLSReady, judgeTLS},
 	{api.ConditionSecure, judgeSecure},
 	{api.ConditionAcceptingOrders, judgeAccepting},
+	{api.ConditionExternalAccessReady, judgeExternal},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

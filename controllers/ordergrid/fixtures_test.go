@@ -87,6 +87,19 @@ func securedGrid() *api.OrderGrid {
 	return grid
 }
 
+// externalGrid takes clients from outside the cluster.
+func externalGrid() *api.OrderGrid {
+	grid := securedGrid()
+	grid.Spec.Shards = 2
+	grid.Spec.Security.NetworkPolicy.Type = api.NetworkPolicyRestricted
+	grid.Spec.ExternalAccess = &api.ExternalAccessSpec{
+		Type: api.ExternalLoadBalancers, Host: "{pod}.trades.example.com", SourceRanges: []string{"192.0.2.0/24", "2001:db8::/32"},
+		Annotations:  map[string]string{"external-dns.alpha.kubernetes.io/hostname": "{pod}.trades.example.com"},
+		LoadBalancer: &api.ExternalLoadBalancer{Class: "example.com/internal"},
+	}
+	return grid
+}
+
 // singleGrid is one server without replication, its sink on an EmptyDir.
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()

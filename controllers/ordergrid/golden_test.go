@@ -10,16 +10,16 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of five grids with testdata/<grid>/<object>.yaml. Of a grid with several
+// TestGoldenObjects compares every object of six grids with testdata/<grid>/<object>.yaml. Of a grid with several
 // shards it is shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		template, err := overlay(grid, pod(grid, shard, testDefaults))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for object, built := range map[string]client.Object{
+		objects := map[string]client.Object{
 			"gridpartition":       partition(grid, atRest(grid, shard), grid.Spec.Replicas-1, wishes{}),
 			"serviceaccount":      serviceAccount(grid, shard),
 			"role":                role(grid, shard),
@@ -28,7 +28,12 @@ func TestGoldenObjects(t *testing.T) {
 			"client_service":      clientService(grid),
 			"poddisruptionbudget": podDisruptionBudget(grid, shard),
 			"statefulset":         statefulSet(grid, shard, grid.Spec.Replicas, template),
-		} {
+		}
+		if grid.Spec.ExternalAccess != nil {
+			objects["external_service"] = externalService(grid, shard, api.PodName(grid.Name, shard, 1))
+			objects["networkpolicy"] = networkPolicy(grid, policyDefaults)
+		}
+		for object, built := range objects {
 			t.Run(name+"/"+object, func(t *testing.T) {
 				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)
 			})

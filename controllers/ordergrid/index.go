@@ -22,7 +22,7 @@ func (r *Reconciler) index(indexer client.FieldIndexer) error {
 		}
 		return nil
 	}
-	for _, kind := range []client.Object{&api.GridPartition{}, &appsv1.StatefulSet{}, &corev1.Pod{}} {
+	for _, kind := range []client.Object{&api.GridPartition{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.Service{}} {
 		if err := indexer.IndexField(context.Background(), kind, gridIndex, byGrid); err != nil {
 			return err
 		}

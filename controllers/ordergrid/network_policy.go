@@ -53,7 +53,7 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 	if len(spec.Monitoring) == 0 {
 		http = append(http, networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}})
 	}
-	return &networkingv1.NetworkPolicy{
+	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: gridMeta(grid, networkPolicyName(grid)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: gridSelector(grid)},
@@ -70,6 +70,10 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 			},
 		},
 	}
+	if x := grid.Spec.ExternalAccess; x != nil { // no pods: who comes from outside has a network, if anything
+		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: networksOf(x.SourceRanges), Ports: ports(corev1.ProtocolTCP, api.ExternalPort)})
+	}
+	return policy
 }
 
 // component are the pods of the namespace with a part of OrderGrid.
@@ -86,6 +90,14 @@ func operatorPods(namespace string) networkingv1.NetworkPolicyPeer {
 func peersOf(list []api.PodPeers) (out []networkingv1.NetworkPolicyPeer) {
 	for _, p := range list {
 		out = append(out, networkingv1.NetworkPolicyPeer{NamespaceSelector: p.NamespaceSelector, PodSelector: p.PodSelector})
+	}
+	return out
+}
+
+// networksOf are peers outside the cluster; none are all.
+func networksOf(ranges []string) (out []networkingv1.NetworkPolicyPeer) {
+	for _, cidr := range ranges {
+		out = append(out, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,9 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		args = append(args, fabricArgs(grid)...)
 	}
 	args = append(args, certificates.NodeArgs(grid)...)
+	if spec.ExternalAccess != nil && slices.Contains(args, "--tls-cert") { // nothing leaves the cluster in plain text, not before its certificates are there either
+		args = append(args, "--external-listen", fmt.Sprintf(":%d", api.ExternalPort))
+	}
 	args = append(args, authorizationArgs(grid)...)
 	args = append(args,
 		"--memory-limit", processMemory(spec.Memory).String(),

@@ -26,14 +26,15 @@ type observation struct {
 	roll           *rollPlan           // nil while the operator has no pod to replace
 	lost           *lostPlan           // nil while no pod is on a lost node
 
-	readsNodes     bool      // the operator reads Kubernetes nodes at all
-	nodesRead      bool      // they were looked at in this pass
-	shortage       shortage  // why they do not do; empty: they do
-	stage          *tlsPlan  // nil if it was not decided
-	tls            *tlsState // nil without spec.security.tls, or if the certificates were not looked at
-	networkMissing string    // why spec.fabric cannot be there, while a pod is not on it
-	room           room      // how much memory is left for orders
-	roomAsked      bool      // since this operator has started
+	readsNodes     bool           // the operator reads Kubernetes nodes at all
+	nodesRead      bool           // they were looked at in this pass
+	shortage       shortage       // why they do not do; empty: they do
+	stage          *tlsPlan       // nil if it was not decided
+	tls            *tlsState      // nil without spec.security.tls, or if the certificates were not looked at
+	networkMissing string         // why spec.fabric cannot be there, while a pod is not on it
+	room           room           // how much memory is left for orders
+	roomAsked      bool           // since this operator has started
+	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 }
 
 // stall is why the operator cannot go on.

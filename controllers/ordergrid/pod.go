@@ -77,6 +77,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if c.ImagePullPolicy == "" {
 		c.ImagePullPolicy = defaults.ImagePullPolicy
 	}
+	if grid.Spec.ExternalAccess != nil {
+		c.Ports = append(c.Ports, externalPort(grid, shard))
+	}
 	if grid.Spec.WriteBehind.Sink == api.SinkFile {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sinkVolume, MountPath: sinkDir})
 	}

@@ -175,6 +175,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	observed.copies, observed.saidPartitions = run.copies, said
 	observed.readsNodes = r.KubeNodes != nil
 	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
+	observed.external = run.external
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	r.followRoom(observed)
 	if err := r.writeStatus(ctx, observed); err != nil {
@@ -225,6 +226,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.Pods = int32(len(o.pods))
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)
+	status.ExternalAddresses = nil
+	if o.external != nil {
+		status.ExternalAddresses = o.external.addresses
+	}
 	status.TLS = o.tlsStatus(before.Status.TLS)
 	if o.roomAsked {
 		status.Memory = o.room.status()

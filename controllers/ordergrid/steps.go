@@ -28,6 +28,7 @@ type run struct {
 	shortage  shortage                 // why they do not do
 	tls       *tlsState                // nil without spec.security.tls
 	stage     *tlsPlan                 // what pods do on their data port
+	external  *externalState           // nil without spec.externalAccess
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
@@ -38,6 +39,7 @@ func (r *run) steps(ctx context.Context) error {
 		r.checkNodes,
 		r.planCopies,
 		r.applyClientService,
+		r.keepExternal,
 		r.applyPartitions,
 		r.applyIdentity,
 		r.keepCertificates,
@@ -92,6 +94,7 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				now = f.record
 			}
 			r.scale.tell(record, now)
+			r.tellExternal(record)
 			if err := r.keepFirstSeq(ctx, record, now); err != nil {
 				return err
 			}

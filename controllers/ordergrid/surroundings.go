@@ -67,7 +67,7 @@ func StripNode(object any) (any, error) {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
 		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
-		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable, Addresses: node.Status.Addresses},
 	}, nil
 }
 

@@ -40,7 +40,7 @@ const (
 	reasonCertManagerMissing   = "CertManagerMissing"
 	reasonRightsMissing        = "RightsMissing"
 	reasonClientAuthoritiesBad = "ClientAuthoritiesInvalid"
-	reasonTLSUnknown           = "NotLooked"
+	reasonNotLooked            = "NotLooked"
 )
 
 // tlsState is what is known of a grid's certificates.
@@ -100,7 +100,7 @@ func (r *run) lookAtCertificates(ctx context.Context, state *tlsState) {
 	state.verdict = verdictOf(err, r.grid)
 	if state.verdict.status == "" {
 		// The API server did not answer, or was overtaken: the next look tells.
-		state.verdict = judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates could not be looked at: " + messages.Cut(err.Error(), 512)}
+		state.verdict = judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates could not be looked at: " + messages.Cut(err.Error(), 512)}
 	}
 }
 
@@ -175,7 +175,7 @@ func judgeTLS(o *observation) judgement {
 	case o.grid.Spec.Security.TLS == nil:
 		return judgement{}
 	case o.tls == nil: // another step failed before
-		return judgement{metav1.ConditionUnknown, reasonTLSUnknown, "the certificates have not been looked at; Stalled says why"}
+		return judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates have not been looked at; Stalled says why"}
 	}
 	return o.tls.verdict
 }

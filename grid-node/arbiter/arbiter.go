@@ -50,6 +50,15 @@ type Spec struct {
 	Admission string `json:"admission,omitempty"`
 	// Layout is which shards of the grid take orders; Admission is part of the same decision.
 	Layout Layout `json:"layout,omitzero"`
+	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the records with Index 0
+	// only.
+	External []ExternalAddress `json:"external,omitempty"`
+}
+
+// ExternalAddress is where clients outside the cluster reach a pod.
+type ExternalAddress struct {
+	Pod     string `json:"pod"`
+	Address string `json:"address"` // "host:port"
 }
 
 // MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.

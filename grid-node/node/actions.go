@@ -54,7 +54,12 @@ func (p *partition) reply(a *replica.Action) {
 	if l == nil {
 		return
 	}
-	l.conn.SetOut(append(append(l.conn.Out(), p.out.Head(a)...), a.Tail...))
+	before := l.conn.Out()
+	out := append(append(before, p.out.Head(a)...), a.Tail...)
+	if l.outside {
+		out = p.n.external.redirects(out, len(before))
+	}
+	l.conn.SetOut(out)
 }
 
 // statusChanged takes over and logs the replica's new view of its partition.

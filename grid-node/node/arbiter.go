@@ -98,6 +98,7 @@ func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool)
 		return
 	}
 	n.observeLayout(p, &rec.Spec)
+	n.observeExternal(&rec.Spec)
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
 	switch closed := p.replica.Status().Closed; {
 	case !closed:

@@ -28,8 +28,11 @@ type Config struct {
 
 	Listen    string // data port: "host:port" or ":port"
 	Advertise string // "ip:port" at which peers and clients reach the data port
-	HTTP      string // metrics and health: "host:port"; empty = none
-	Fabric    string // network that the address of Advertise is on: namespace/name; empty = the pod network
+	// External is a second data port, for clients outside the cluster: they are told the addresses that the partitions'
+	// records have for them in place of those on the pod network. "host:port" or ":port"; empty = none.
+	External string
+	HTTP     string // metrics and health: "host:port"; empty = none
+	Fabric   string // network that the address of Advertise is on: namespace/name; empty = the pod network
 	// FabricOnly keeps what nodes say to each other on the fabric: this node dials from
 	// its own address there, and takes only nodes that come from theirs.
 	FabricOnly bool
@@ -160,6 +163,9 @@ func (c *Config) fill() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen", fmt.Sprintf("%q", c.Listen), "host:port or :port")
+	}
+	if _, _, err := net.SplitHostPort(c.External); c.External != "" && (err != nil || c.External == c.Listen) {
+		bad("external-listen", fmt.Sprintf("%q", c.External), "host:port or :port, another one than that of --listen")
 	}
 	if host, port, err := net.SplitHostPort(c.Advertise); err != nil || net.ParseIP(host) == nil || port == "" || port == "0" {
 		bad("advertise", fmt.Sprintf("%q", c.Advertise), "ip:port, the address at which clients and peers reach this node")

@@ -15,7 +15,7 @@ var _ transport.Handler = (*Node)(nil)
 func (n *Node) OnOpen(c *transport.Conn) {
 	l, _ := c.Tag.(*link)
 	if l == nil { // accepted
-		l = &link{conn: c, helloBy: n.loop.Clock().Mono() + int64(helloTimeout)}
+		l = &link{conn: c, outside: c.Door() == doorExternal, helloBy: n.loop.Clock().Mono() + int64(helloTimeout)}
 		c.Tag = l
 		c.SetLimits(maxHello, clientHardOut)
 		n.makeRoomForUndecided()
@@ -95,7 +95,7 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 			if t == wire.TypeSubmit {
 				p.submit(l, frame, hint)
 			} else {
-				p.read(l.conn, frame)
+				p.read(l, frame)
 			}
 			return nil
 		}
@@ -282,7 +282,8 @@ func (p *partition) submit(l *link, frame []byte, hint replica.Hint) {
 
 // read is step of a Get: what it and the reads before it on that connection are
 // answered goes straight into the connection's output.
-func (p *partition) read(c *transport.Conn, frame []byte) {
+func (p *partition) read(l *link, frame []byte) {
+	c := l.conn
 	p.touch()
 	ev := &p.n.ev // the fields that this kind of event reads
 	ev.Kind, ev.Conn, ev.Frame = replica.EventClientFrame, c.ID(), frame
@@ -290,6 +291,9 @@ func (p *partition) read(c *transport.Conn, frame []byte) {
 	p.out.Direct(c.ID(), before)
 	p.replica.Step(p.n.now(), ev, &p.out)
 	if out := p.out.Taken(); len(out) > len(before) {
+		if l.outside {
+			out = p.n.external.redirects(out, len(before))
+		}
 		c.SetOut(out)
 	}
 	c.Spend(requestWork + int(p.replica.ReadBytes()-found))

@@ -22,12 +22,13 @@ import (
 
 // grid is a shard of nodes in this process, over real sockets.
 type grid struct {
-	t     *testing.T
-	store *memory.Store
-	arb   arbiter.Arbiter // what the nodes ask; store unless a test puts something between
-	base  Config
-	addrs []string
-	nodes []*running
+	t       *testing.T
+	store   *memory.Store
+	arb     arbiter.Arbiter // what the nodes ask; store unless a test puts something between
+	base    Config
+	addrs   []string
+	outside []string // of Config.External, by node; nil: none
+	nodes   []*running
 }
 
 // running is a node under test.
@@ -95,6 +96,9 @@ func (g *grid) start(i int) *running {
 	cfg := g.base
 	cfg.Pod = fmt.Sprintf("g-s0-%d", i)
 	cfg.Listen, cfg.Advertise, cfg.Arbiter = g.addrs[i], g.addrs[i], g.arb
+	if g.outside != nil {
+		cfg.External = g.outside[i]
+	}
 	if cfg.FabricOnly { // as in a pod: the port is on the pod network too
 		_, port, _ := net.SplitHostPort(g.addrs[i])
 		cfg.Listen = ":" + port

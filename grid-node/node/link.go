@@ -20,6 +20,7 @@ type link struct {
 	helloBy int64     // Mono until when Hello or Welcome has to arrive
 	name    string    // member id of the other node, or what a client calls itself
 	warm    string    // the configured name that was dialled, see warmUp
+	outside bool      // it came by the port for clients outside, see external
 	proof             // of a client
 	client  uint64    // whose sessions it opens, see clientID
 	vain    int       // Submits of a client since one was stored
@@ -94,6 +95,9 @@ func (n *Node) hello(l *link, frame []byte) error {
 			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
 	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role.IsNode()): // a client may take the grid that answers
 		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
+	case m.Role.IsNode() && l.outside:
+		n.counters.NodesRefused++
+		return n.goaway(l, wire.GoawayRole, "a node came by the port for clients outside the cluster, allowed: clients")
 	case !m.Role.IsNode() && n.closing():
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
 	}

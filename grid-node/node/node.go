@@ -57,6 +57,7 @@ type Node struct {
 	dog       *watchdog
 	stopping  bool          // a drain has begun
 	layout    wire.Layout   // which shards take orders; zero until a record says so
+	external  external      // addresses for clients outside
 	hurry     chan struct{} // closed: wait for nobody
 	hurryOnce sync.Once
 	registry  *metrics.Registry
@@ -130,6 +131,11 @@ func (n *Node) Run(ctx context.Context) error {
 	addr, err := n.loop.Listen(n.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w; is another node running here?", err)
+	}
+	if n.cfg.External != "" {
+		if _, err := n.loop.Listen(n.cfg.External); err != nil {
+			return fmt.Errorf("--external-listen: %w; is another node running here?", err)
+		}
 	}
 	if n.cfg.HTTP != "" {
 		if err := n.serveHTTP(); err != nil {

@@ -15,9 +15,14 @@ func (n *Node) answerTable(l *link, frame []byte) error {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Seeds: n.seeds(), Layout: n.layout}
+	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Layout: n.layout}
 	for _, p := range n.parts {
 		t.Parts = append(t.Parts, p.tablePart())
+	}
+	if l.outside {
+		n.external.translate(&t)
+	} else {
+		t.Seeds = n.seeds()
 	}
 	l.conn.SetOut(wire.AppendTable(l.conn.Out(), &t))
 	return nil
@@ -90,6 +95,9 @@ func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error
 		m.Epoch = c.Epoch
 		if c.Primary.Boot != p.inc.self.Boot {
 			m.Address, m.Member = []byte(c.Primary.Address), []byte(c.Primary.ID)
+			if l.outside {
+				m.Address = n.external.address(m.Member)
+			}
 		}
 	}
 	n.counters.Redirects++

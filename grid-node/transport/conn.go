@@ -16,6 +16,7 @@ type Conn struct {
 	remote  string
 	chain   []*x509.Certificate
 	tls     bool
+	door    int // which Listen accepted it, from 0
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
@@ -61,6 +62,9 @@ func (c *Conn) ID() uint64 { return c.id }
 
 // Remote is the peer's "ip:port".
 func (c *Conn) Remote() string { return c.remote }
+
+// Door is which call of Loop.Listen accepted the connection, counted from 0; 0 for one that was dialled.
+func (c *Conn) Door() int { return c.door }
 
 // Certificate is what the peer proved to be, verified by the handshake; nil
 // without TLS.

@@ -36,6 +36,7 @@ type epollSocket struct {
 	conn   *Conn
 	mask   uint32
 	listen bool
+	door   int // of a listener: which call of Listen, from 0
 }
 
 func newEpollLoop(cfg Config, h Handler) (Loop, error) {
@@ -208,11 +209,12 @@ func (l *epollLoop) Listen(addr string) (net.Addr, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	l.mu.Lock()
+	door := len(l.listeners)
 	l.listeners = append(l.listeners, fd)
 	l.mu.Unlock()
 	l.Post(func() {
 		s := l.register(fd)
-		s.listen = true
+		s.listen, s.door = true, door
 		if err := l.ctl(unix.EPOLL_CTL_ADD, s, unix.EPOLLIN); err != nil {
 			l.err = err
 		}
@@ -247,7 +249,7 @@ func (l *epollLoop) accept(s *epollSocket) {
 		}
 		l.stats.Accepted++
 		tuneSocket(fd)
-		c := &Conn{}
+		c := &Conn{door: s.door}
 		l.add(c)
 		if l.attach(c, fd, readMask) {
 			l.opened(c, sockaddrAddr(sa))

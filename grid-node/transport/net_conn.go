@@ -12,6 +12,7 @@ type netSocket struct {
 	nc      net.Conn   // the socket
 	tls     *session   // above nc; nil without TLS
 	early   []byte     // read already, to find out what the peer speaks
+	door    int        // which call of Listen accepted it
 	dialled *netSocket // result of a dial, handed over by the netDialled event
 
 	rbuf    []byte

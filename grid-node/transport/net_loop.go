@@ -224,13 +224,14 @@ func (l *netLoop) Listen(addr string) (net.Addr, error) {
 		return nil, err
 	}
 	l.mu.Lock()
+	door := len(l.listeners)
 	l.listeners = append(l.listeners, ln)
 	l.mu.Unlock()
-	go l.acceptLoop(ln)
+	go l.acceptLoop(ln, door)
 	return ln.Addr(), nil
 }
 
-func (l *netLoop) acceptLoop(ln net.Listener) {
+func (l *netLoop) acceptLoop(ln net.Listener, door int) {
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
@@ -242,7 +243,7 @@ func (l *netLoop) acceptLoop(ln net.Listener) {
 				continue
 			}
 		}
-		s := &netSocket{l: l, nc: nc}
+		s := &netSocket{l: l, nc: nc, door: door}
 		if l.cfg.TLS != nil {
 			l.secureAccepted(s)
 			continue
@@ -261,7 +262,7 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s, chain: s.tls.chain(), tls: s.tls != nil}
+	c := &Conn{sock: s, chain: s.tls.chain(), tls: s.tls != nil, door: s.door}
 	s.conn = c
 	l.add(c)
 	l.start(s, c, s.nc.RemoteAddr())

@@ -63,7 +63,8 @@ type Handler interface {
 // Dial only on the loop (from a Handler method or a posted function); Post, Stop
 // and Stats from anywhere.
 type Loop interface {
-	// Listen starts to accept on a TCP address and returns the bound address.
+	// Listen starts to accept on a TCP address and returns the bound address. It may be
+	// called several times; Conn.Door says by which a connection came.
 	Listen(addr string) (net.Addr, error)
 	// Dial begins to connect to "host:port"; a host name is resolved off the loop.
 	// The result arrives as OnOpen, or as OnClose with the reason.

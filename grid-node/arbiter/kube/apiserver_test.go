@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func TestRoundTripAndConflict(t *testing.T) {
 	f := newFixture(t)
 	name := f.partition(t)
 	unclaimed, err := f.Get(t.Context(), name)
-	if err != nil || unclaimed.Epoch != 0 || unclaimed.Spec != (arbiter.Spec{Grid: "g", FirstSeq: arbiter.MaxFirstSeq, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
+	if err != nil || unclaimed.Epoch != 0 || !reflect.DeepEqual(unclaimed.Spec, arbiter.Spec{Grid: "g", FirstSeq: arbiter.MaxFirstSeq, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
 		t.Fatalf("unclaimed: %+v, %v", unclaimed, err)
 	}
 	want := arbitertest.Rec(1, 1, "first", arbitertest.A, arbitertest.A)
@@ -141,7 +142,7 @@ func TestRoundTripAndConflict(t *testing.T) {
 	if err != nil || !arbiter.SameConfiguration(claimed, want) || claimed.Version == unclaimed.Version || !claimed.Observed.Equal(want.Observed) {
 		t.Fatalf("claimed: %+v, %v", claimed, err)
 	}
-	if claimed.Spec != unclaimed.Spec {
+	if !reflect.DeepEqual(claimed.Spec, unclaimed.Spec) {
 		t.Fatalf("the status PUT changed the spec: %+v", claimed.Spec)
 	}
 	f.setSpec(t, name, arbiter.Spec{AcceptDataLossEpoch: 1, ReassertChangeID: "true-one"})

@@ -19,6 +19,9 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	if l := gp.Spec.Layout; l != nil {
 		r.Spec.Layout = arbiter.Layout{Revision: nonNegative(l.Revision), Shards: int(l.Shards), Open: int(l.Open), Removed: int(l.Removed)}
 	}
+	for _, e := range gp.Spec.ExternalAddresses {
+		r.Spec.External = append(r.Spec.External, arbiter.ExternalAddress{Pod: e.PodName, Address: e.Address})
+	}
 	if gp.Status.Primary != nil {
 		r.Primary = fromMember(*gp.Status.Primary)
 	}

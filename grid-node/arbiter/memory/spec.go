@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -28,7 +29,7 @@ func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.
 	if err := checkSpec(r.Spec, spec); err != nil {
 		return r, err
 	}
-	if spec == r.Spec {
+	if reflect.DeepEqual(spec, r.Spec) {
 		return r, nil
 	}
 	r.Spec = spec

@@ -1,0 +1,193 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// Clients outside the cluster reach every pod by an address of its own (spec.externalAccess). The operator makes the
+// Services, finds out what address they, or the Kubernetes nodes, have, and writes it into the records with index 0, where
+// grid nodes see it at once and hand it to those who come by the port for clients outside.
+
+const (
+	reasonAddressesKnown = "AddressesKnown"
+	reasonAddressPending = "AddressPending"
+	// addressRetry is when to look again for an address that wakes nobody when it comes.
+	addressRetry = 10 * time.Second
+)
+
+// externalState is where clients outside reach the pods, and which pods they do not, and why.
+type externalState struct {
+	addresses []api.ExternalAddress
+	pending   []string
+}
+
+// keepExternal makes and removes Services, and finds addresses. Without spec.externalAccess nothing is looked for, and what
+// was made before is removed.
+func (r *run) keepExternal(ctx context.Context) error {
+	wanted := map[string]bool{}
+	if x := r.grid.Spec.ExternalAccess; x != nil {
+		pods, err := r.pods(ctx, r.Client, r.grid)
+		if err != nil {
+			return err
+		}
+		r.external = &externalState{}
+		for shard := range r.grid.Spec.Shards {
+			for ordinal := range r.copies[shard].pods {
+				name := api.PodName(r.grid.Name, shard, ordinal)
+				service, err := r.applyExternal(ctx, shard, name)
+				if err != nil {
+					return err
+				}
+				if service != nil {
+					wanted[service.Name] = true
+				}
+				if err := r.findAddress(ctx, shard, name, podNamed(pods, name), service); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return r.removeExternal(ctx, wanted)
+}
+
+// applyExternal returns the pod's Service as it is, nil if it needs none.
+func (r *run) applyExternal(ctx context.Context, shard int32, pod string) (*corev1.Service, error) {
+	if r.grid.Spec.ExternalAccess.Type == api.ExternalHostPorts {
+		return nil, nil
+	}
+	desired := externalService(r.grid, shard, pod)
+	if _, err := r.applier.Apply(ctx, r.grid, desired); err != nil {
+		return nil, err
+	}
+	have := &corev1.Service{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), have)
+	if apierrors.IsNotFound(err) { // the cache has not heard of it yet, and wakes the controller when it has
+		return desired, nil
+	}
+	return have, err
+}
+
+// removeExternal deletes the Services that are not wanted: of pods that went, or all of them.
+func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error {
+	var services corev1.ServiceList
+	if err := r.list(ctx, r.Client, r.grid, &services, client.MatchingLabels{api.LabelGrid: r.grid.Name}); err != nil {
+		return fmt.Errorf("list Services: %w", err)
+	}
+	for i := range services.Items {
+		s := &services.Items[i]
+		if s.Labels[api.LabelExternalPod] != "" && !wanted[s.Name] && owned(r.grid, s) {
+			if _, err := r.delete(ctx, &corev1.Service{}, s.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findAddress puts the pod's address, or why there is none, into what was found.
+func (r *run) findAddress(ctx context.Context, shard int32, name string, pod *corev1.Pod, service *corev1.Service) error {
+	var node *corev1.Node
+	if x := r.grid.Spec.ExternalAccess; x.NodeAddress == api.NodeExternalIP && pod != nil && pod.Spec.NodeName != "" && r.KubeNodes != nil {
+		var err error
+		if node, err = r.cachedNode(ctx, pod.Spec.NodeName); err != nil {
+			return fmt.Errorf("read Kubernetes node %s: %w", pod.Spec.NodeName, err)
+		}
+		r.found.lookWithin(addressRetry) // addresses of Kubernetes nodes wake nobody
+	}
+	address, why := externalAddress(r.grid, shard, name, pod, service, node)
+	if why != "" {
+		r.external.pending = append(r.external.pending, fmt.Sprintf("%s: %s", name, why))
+		return nil
+	}
+	r.external.addresses = append(r.external.addresses, api.ExternalAddress{PodName: name, Address: address})
+	return nil
+}
+
+// externalAddress is host:port of a pod, or why there is none. pod may be nil, and so may service (HostPort) and node (not
+// needed, or not read).
+func externalAddress(grid *api.OrderGrid, shard int32, name string, pod *corev1.Pod, service *corev1.Service, node *corev1.Node) (address, why string) {
+	x := grid.Spec.ExternalAccess
+	port := int32(api.DataPort)
+	switch x.Type {
+	case api.ExternalHostPorts:
+		port = hostPort(grid, shard)
+	case api.ExternalNodePorts:
+		if port = 0; len(service.Spec.Ports) > 0 {
+			port = service.Spec.Ports[0].NodePort
+		}
+		if port == 0 {
+			return "", fmt.Sprintf("Service %s has no node port yet", service.Name)
+		}
+	case api.ExternalLoadBalancers:
+	}
+	host, why := externalHost(x, name, pod, service, node)
+	if why != "" {
+		return "", why
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port))), ""
+}
+
+func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, service *corev1.Service, node *corev1.Node) (host, why string) {
+	switch {
+	case x.Type == api.ExternalLoadBalancers:
+		ingress := service.Status.LoadBalancer.Ingress
+		switch {
+		case len(ingress) == 0:
+			return "", fmt.Sprintf("Service %s has no load balancer yet; if that lasts, `kubectl describe service %s` says why, and a cluster without a load balancer controller never gives one", service.Name, service.Name)
+		case x.Host != "":
+			return strings.ReplaceAll(x.Host, "{pod}", name), ""
+		case ingress[0].IP != "":
+			return ingress[0].IP, ""
+		}
+		return ingress[0].Hostname, ""
+	case x.Host != "" && !strings.Contains(x.Host, "{node}"):
+		return strings.ReplaceAll(x.Host, "{pod}", name), ""
+	case pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp == nil && pod.Status.HostIP == "":
+		return "", "it is on no Kubernetes node yet"
+	case x.Host != "":
+		return strings.NewReplacer("{pod}", name, "{node}", pod.Spec.NodeName).Replace(x.Host), ""
+	case x.NodeAddress != api.NodeExternalIP:
+		return pod.Status.HostIP, ""
+	case node == nil:
+		return "", "the operator does not read Kubernetes nodes (chart value preflight), and nodeAddress ExternalIP takes that"
+	}
+	i := slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeExternalIP })
+	if i < 0 {
+		return "", fmt.Sprintf("Kubernetes node %s has no ExternalIP; set spec.externalAccess.nodeAddress to InternalIP, or host", pod.Spec.NodeName)
+	}
+	return node.Status.Addresses[i].Address, ""
+}
+
+// tellExternal writes the addresses into the record of a shard that has them.
+func (r *run) tellExternal(record *api.GridPartition) {
+	if r.external != nil && record.Spec.Index == 0 {
+		record.Spec.ExternalAddresses = r.external.addresses
+	}
+}
+
+// judgeExternal: every pod has an address for clients outside. Without spec.externalAccess there is no such condition.
+func judgeExternal(o *observation) judgement {
+	if o.grid.Spec.ExternalAccess == nil {
+		return judgement{}
+	}
+	if o.external == nil {
+		return judgement{metav1.ConditionUnknown, reasonNotLooked, "the operator could not look for addresses, see condition " + api.ConditionStalled}
+	}
+	if n := len(o.external.pending); n > 0 {
+		return judgement{metav1.ConditionFalse, reasonAddressPending, fmt.Sprintf("%d of %d pods have no address for clients outside the cluster. %s", n, n+len(o.external.addresses), sentences(o.external.pending))}
+	}
+	return judgement{metav1.ConditionTrue, reasonAddressesKnown, fmt.Sprintf("%s an address for clients outside the cluster, and grid nodes tell it them", all(len(o.external.addresses), "pod has", "pods have"))}
+}

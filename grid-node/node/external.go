@@ -1,0 +1,94 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Clients outside the cluster reach neither pod addresses nor names of Services. They
+// come by a port of their own (Config.External), and by that a node knows to tell them
+// addresses that lead there from outside: the operator keeps them in the records. A
+// pod without such an address is told without one, and is not dialled.
+
+// doorExternal is the transport's number of Config.External, which is listened on second.
+const doorExternal = 1
+
+// external is where clients outside reach the grid's pods.
+type external struct {
+	said  []arbiter.ExternalAddress // as the record has it
+	of    map[string]string         // address by pod of this shard
+	seeds [][]byte                  // addresses of the other shards' pods, the first pod of every shard first
+}
+
+// observeExternal takes over what a record says. Only those of index 0 do.
+func (n *Node) observeExternal(s *arbiter.Spec) {
+	if n.cfg.External == "" || s.Replicas == 0 || s.Index != 0 || slices.Equal(s.External, n.external.said) {
+		return
+	}
+	n.external = externalOf(n.cfg.Grid, n.cfg.Shard, s.External)
+	n.log.Info("addresses for clients outside", "ofThisShard", len(n.external.of), "ofOtherShards", len(n.external.seeds))
+}
+
+func externalOf(grid string, shard int, said []arbiter.ExternalAddress) external {
+	e := external{said: said, of: map[string]string{}}
+	own := fmt.Sprintf("%s-s%d-", grid, shard)
+	byOrdinal := map[string][][]byte{}
+	for _, a := range said {
+		if strings.HasPrefix(a.Pod, own) {
+			e.of[a.Pod] = a.Address
+			continue
+		}
+		ordinal := a.Pod[strings.LastIndexByte(a.Pod, '-')+1:]
+		byOrdinal[ordinal] = append(byOrdinal[ordinal], []byte(a.Address))
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(byOrdinal)) {
+		e.seeds = append(e.seeds, byOrdinal[ordinal]...)
+	}
+	return e
+}
+
+// address is that of a member's pod, empty if none is known.
+func (e *external) address(member []byte) []byte {
+	pod, _, err := wire.ParseMemberID(string(member))
+	if err != nil {
+		return nil
+	}
+	return []byte(e.of[pod])
+}
+
+// translate makes a table one for clients outside.
+func (e *external) translate(t *wire.Table) {
+	t.Seeds = e.seeds
+	for i := range t.Parts {
+		for j := range t.Parts[i].Members {
+			m := &t.Parts[i].Members[j]
+			m.Address = e.address(m.Member)
+		}
+	}
+}
+
+// redirects translates the NotPrimary frames that were appended to out behind its first
+// `before` bytes; all other frames have no address. They are rare, so the rest is copied.
+func (e *external) redirects(out []byte, before int) []byte {
+	for at := before; ; {
+		frame, after, err := wire.Split(out[at:])
+		if err != nil || frame == nil {
+			return out
+		}
+		var m wire.NotPrimary
+		if wire.FrameType(frame) != wire.TypeNotPrimary || wire.DecodeNotPrimary(frame, &m) != nil || len(m.Member) == 0 {
+			at += len(frame)
+			continue
+		}
+		m.Address = e.address(m.Member)
+		rest := slices.Clone(after)
+		anew := wire.AppendNotPrimary(nil, wire.FramePartition(frame), &m)
+		out = append(append(out[:at], anew...), rest...)
+		at += len(anew)
+	}
+}
