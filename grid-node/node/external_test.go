@@ -170,3 +170,20 @@ func TestNodesDoNotComeFromOutside(t *testing.T) {
 		})
 	}
 }
+
+// While a grid changes to TLS its nodes take plain clients inside. Outside they do not.
+func TestNoPlainClientFromOutside(t *testing.T) {
+	g := newGrid(t, 1, 1)
+	g.base.TLS, g.base.TLSTransition = identityOf(t, newCertificates(t).node), TLSAccept
+	g.outside = freeAddrs(t, 1)
+	g.up()
+	for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeWelcome} {
+		r := dialRaw(t, addr)
+		if _, err := r.Write(hello(wire.RoleClient, 0, "gateway", "")); err != nil {
+			t.Fatal(err)
+		}
+		if got := wire.FrameType(r.next()); got != want {
+			t.Errorf("a plain client at %s got %v, want %v", addr, got, want)
+		}
+	}
+}

@@ -98,6 +98,8 @@ func (n *Node) hello(l *link, frame []byte) error {
 	case m.Role.IsNode() && l.outside:
 		n.counters.NodesRefused++
 		return n.goaway(l, wire.GoawayRole, "a node came by the port for clients outside the cluster, allowed: clients")
+	case l.outside && n.cfg.TLS != nil && !l.conn.TLS(): // inside, a grid that changes to TLS takes both for a while
+		return n.goaway(l, wire.GoawayTLS, "the port for clients outside the cluster speaks TLS 1.3 only: give the client a certificate, a key and the CA")
 	case !m.Role.IsNode() && n.closing():
 		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
 	}
