@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,14 @@ func (f *devFlags) apply(o *dev.Options) error {
 	return o.Fill()
 }
 
+// whoReaches names those for whom an address is.
+func whoReaches(host string) string {
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return "every program of this machine"
+	}
+	return "whoever reaches " + host
+}
+
 func printInfo(w io.Writer, o dev.Options, i dev.Info) {
 	endpoint := strings.Join(i.Endpoints, ",")
 	fmt.Fprintf(w, "Grid %q is ready after %d ms: %d nodes.\n\n", i.Grid, i.ReadyMS, len(i.Endpoints))
@@ -122,7 +131,9 @@ func printInfo(w io.Writer, o dev.Options, i dev.Info) {
 	if o.Grid != "dev" {
 		grid = " --grid " + o.Grid
 	}
-	if i.TLS != nil {
+	if i.TLS == nil {
+		fmt.Fprintf(w, "  open      no TLS: %s may submit, read and replace orders; --tls makes certificates\n\n", whoReaches(o.Host))
+	} else {
 		grid += fmt.Sprintf(" --tls-cert %s --tls-key %s --tls-ca %s", i.TLS.Cert, i.TLS.Key, i.TLS.CA)
 	}
 	fmt.Fprintf(w, "Submit a first order, read it back, compare the copies (in another terminal):\n\n")

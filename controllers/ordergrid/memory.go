@@ -97,4 +97,5 @@ func (m *memory) forget(grid types.NamespacedName) {
 	delete(m.tls, grid)
 	delete(m.trail, grid)
 	delete(m.waits, grid)
+	delete(m.plainQuiet, grid)
 }

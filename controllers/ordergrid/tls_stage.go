@@ -10,12 +10,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
@@ -167,68 +167,66 @@ func (o *observation) notOfStage(stage tlsStage) string {
 // planTLS decides of which stage the pods are to be.
 func (r *run) planTLS(ctx context.Context) error {
 	wanted := wantedStage(&r.grid.Spec.Security)
-	r.stage = &tlsPlan{stage: wanted, wanted: wanted, settled: true}
-	cached, err := r.look(ctx, r.Client, r.grid)
+	p := &tlsPlan{stage: wanted, wanted: wanted, settled: true}
+	r.stage = p
+	o, err := r.look(ctx, r.Client, r.grid)
 	if err != nil {
 		return err
 	}
-	now, there := stageOfSets(cached.statefulSets, wanted)
+	now, there := stageOfSets(o.statefulSets, wanted)
+	if there && now != wanted { // stages that are further apart do not understand each other: what is so counts, not the cache
+		if o, err = r.look(ctx, r.Live, r.grid); err != nil {
+			return err
+		}
+		now, there = stageOfSets(o.statefulSets, wanted)
+	}
 	if !there {
 		return nil // pods that begin together are of one stage from the beginning
 	}
-	p := r.stage
 	p.stage = now
-	if late := cached.ofAnotherStage(now); late != "" {
+	if late := o.ofAnotherStage(now); late != "" {
 		p.settled, p.waits = false, "waits for "+late
 	}
-	if now == wanted && now != stageDial {
-		return nil
-	}
-	r.found.lookWithin(tlsLookTrouble)
 	if now == stageDial {
-		p.plain = r.askForPlain(ctx, cached)
+		p.plain = r.askForPlain(ctx, o)
 	}
-	if !p.settled || now == wanted {
+	if now != wanted || now == stageDial {
+		r.found.lookWithin(tlsLookTrouble)
+	}
+	if now == wanted || !p.settled {
 		return nil
 	}
-	live, err := r.look(ctx, r.Live, r.grid) // the next stage and the one before do not understand each other
-	if err != nil {
-		return err
-	}
-	if late := live.notOfStage(now); late != "" {
-		p.settled, p.waits = false, "waits for "+late
-		return nil
-	}
-	if p.waits, err = r.mayAdvance(ctx, p); err != nil || p.waits != "" {
-		return err
-	}
-	p.stage = nextStage(now, wanted, true)
 	p.settled = false
+	if late := o.notOfStage(now); late != "" {
+		p.waits = "waits for " + late
+	} else if p.waits = r.mayAdvance(p); p.waits == "" {
+		p.stage = nextStage(now, wanted, true)
+	}
 	return nil
 }
 
 // mayAdvance says what else a stage waits for when every pod is of it.
-func (r *run) mayAdvance(ctx context.Context, p *tlsPlan) (waits string, err error) {
+func (r *run) mayAdvance(p *tlsPlan) (waits string) {
+	key, now := client.ObjectKeyFromObject(r.grid), r.Clock.Now()
 	switch {
 	case p.stage == stagePlain:
-		name := certificates.NodesSecret(r.grid)
-		s, err := r.secret(ctx, name)
-		if err != nil || s == nil || len(s.Data[certificates.KeyCert]) == 0 {
+		// Pods of the next stage mount the certificates.
+		if known := r.memory.tlsOf(key); known == nil || known.generation != r.grid.Generation || known.verdict.status != metav1.ConditionTrue {
 			r.found.lookWithin(tlsLookSoon)
-			return fmt.Sprintf("waits for the certificate of the nodes in Secret %s, see condition %s", name, api.ConditionTLSReady), client.IgnoreNotFound(err)
+			return "waits for the certificates, see condition " + api.ConditionTLSReady
 		}
 	case p.stage == stageDial && p.wanted == stageTLS && r.grid.Annotations[api.AnnotationEndPlainClients] == "":
-		quiet := r.memory.plainQuietSince(client.ObjectKeyFromObject(r.grid), p.plain != nil && p.plain.connections == 0, r.Clock.Now())
+		quiet := r.memory.plainQuietSince(key, p.plain != nil && p.plain.connections == 0, now)
 		switch {
 		case p.plain == nil:
-			return "waits until every node has said who is connected without TLS", nil
+			return "waits until every node has said who is connected without TLS"
 		case p.plain.connections > 0:
-			return fmt.Sprintf("%s: they have to come with TLS, or are refused with kubectl annotate ordergrid %s %s=1", p.plain, r.grid.Name, api.AnnotationEndPlainClients), nil
-		case r.Clock.Now().Sub(quiet) < plainQuiet:
-			return fmt.Sprintf("no client has been connected without TLS since %s, and none may be for %s", stamp(quiet), plainQuiet), nil
+			return fmt.Sprintf("%s: they have to come with TLS, or are refused with kubectl annotate ordergrid %s %s=1", p.plain, r.grid.Name, api.AnnotationEndPlainClients)
+		case now.Sub(quiet) < plainQuiet:
+			return fmt.Sprintf("no client has been connected without TLS since %s, and none may be for %s", stamp(quiet), plainQuiet)
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // askForPlain asks every node which clients come without TLS; nil if one does not answer.
