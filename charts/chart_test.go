@@ -162,7 +162,8 @@ func TestRights(t *testing.T) {
 			}
 		}
 		for _, resource := range []string{"secrets", "nodes", "pods/exec", "pods/log", "clusterroles", "customresourcedefinitions"} {
-			if slices.Contains(rule.Resources, resource) {
+			// The key of a grid's nodes is made and never read.
+			if slices.Contains(rule.Resources, resource) && !(resource == "secrets" && slices.Equal(rule.Verbs, []string{"create"})) {
 				t.Errorf("%s is granted: %+v", resource, rule)
 			}
 		}

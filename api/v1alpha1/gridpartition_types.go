@@ -84,6 +84,11 @@ type GridPartitionSpec struct {
 	// +optional
 	Admission PartitionAdmission `json:"admission,omitempty"`
 
+	// unprovedPeers says whether grid nodes replicate with a node that does not prove the grid's peer key: Accept does, while
+	// pods of a release without the key are replaced. Left out, they do not. Nodes with TLS prove themselves by certificates.
+	// +optional
+	UnprovedPeers UnprovedPeers `json:"unprovedPeers,omitempty"`
+
 	// layout is which shards of the grid take orders; grid nodes hand it to clients. admission is part of the same
 	// decision.
 	// +optional
@@ -97,6 +102,14 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:MaxItems=192
 	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
 }
+
+// UnprovedPeers says whether nodes without a proof are taken for nodes of the grid.
+//
+// +kubebuilder:validation:Enum=Accept
+type UnprovedPeers string
+
+// UnprovedPeersAccept takes them for nodes of the grid.
+const UnprovedPeersAccept UnprovedPeers = "Accept"
 
 // PartitionAdmission says whether a partition takes new sessions and orders.
 //

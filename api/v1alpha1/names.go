@@ -51,6 +51,10 @@ const (
 	AnnotationRenewAuthority = "ordergrid.dev/renew-authority"
 )
 
+// AnnotationInsecurePeers on an OrderGrid, with the value Accept, has grid nodes replicate with whoever says that it is one,
+// without a proof. It is for the way back to a release whose nodes have no peer key.
+const AnnotationInsecurePeers = "ordergrid.dev/insecure-peers"
+
 // ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
 // PodDisruptionBudget, ServiceAccount, Role and RoleBinding.
 func ShardName(grid string, shard int32) string {
@@ -71,6 +75,13 @@ func PartitionName(grid string, shard, index int32) string {
 func ClientServiceName(grid string) string {
 	return grid + "-client"
 }
+
+// PeerKeySecret names the Secret with the key by which the grid's nodes know each other. The operator creates it if it is
+// not there. No grid has a dot in its name, so nothing else of a grid is called so.
+func PeerKeySecret(grid string) string { return grid + ".peer-key" }
+
+// PeerKeyFile is the key of the Secret, and the file in a pod.
+const PeerKeyFile = "peer.key"
 
 // TLSAuthoritySecret names the Secret with the authority that the operator keeps for a grid with spec.security.tls. No grid
 // has a dot in its name, so nothing else of a grid is called so.

@@ -18,16 +18,17 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
 // serveFlags are the flags that are not fields of node.Config as they are.
 type serveFlags struct {
-	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io string
-	tls                                                                        tlsflag.Flags
-	fabric                                                                     fabricFlags
-	access                                                                     accessFlags
+	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io, peerKey string
+	tls                                                                                 tlsflag.Flags
+	fabric                                                                              fabricFlags
+	access                                                                              accessFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -106,6 +107,8 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.tls.Register(fl, "the data port speaks TLS 1.3, with clients and nodes alike")
 	f.tls.RegisterServer(fl)
 	fl.StringVar((*string)(&cfg.TLSTransition), "tls-transition", "", "a stage of turning TLS on, or off, one node at a time: accept (the data port takes plain connections and TLS, other nodes are dialled without), dial (it takes both, other nodes are dialled with TLS); default: TLS only")
+	fl.StringVar(&f.peerKey, "peer-key-file", "", "file with the peer key, by which the nodes of the grid know each other where there is no TLS: 32 random bytes in base64, the same file for all of them; more lines are further keys that are accepted. Read again when it changes")
+	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "take any connection that says it is a node's for one, without a proof: who reaches the data port can then erase orders")
 	f.access.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -165,6 +168,11 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 	cfg.Transport = transport.Kind(f.io)
 	if cfg.TLS, err = f.tls.Load(); err != nil {
 		return nil, err
+	}
+	if f.peerKey != "" {
+		if cfg.PeerKeys, err = peerkey.Load(f.peerKey); err != nil {
+			return nil, fmt.Errorf("--peer-key-file: %w", err)
+		}
 	}
 	if err := f.fabric.apply(ctx, &cfg); err != nil {
 		return nil, err

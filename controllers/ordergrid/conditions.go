@@ -63,6 +63,7 @@ var gridConditions = []struct {
 	{api.ConditionSecure, judgeSecure},
 	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionExternalAccessReady, judgeExternal},
+	{api.ConditionPeersProved, judgePeers},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

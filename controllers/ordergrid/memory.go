@@ -21,6 +21,22 @@ type memory struct {
 	plainQuiet map[types.NamespacedName]time.Time
 	trail      map[types.NamespacedName][]api.HistoryEntry // decided, and not in status yet
 	waits      map[types.NamespacedName]string             // what was logged last
+	// peerKeys is when the Secret with the peer key of a grid was last made again, or tried to.
+	peerKeys map[types.NamespacedName]time.Time
+}
+
+// mayMakePeerKey bounds how often the Secret is tried that pods may be waiting for.
+func (m *memory) mayMakePeerKey(grid types.NamespacedName, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now.Sub(m.peerKeys[grid]) < tlsLookTrouble {
+		return false
+	}
+	if m.peerKeys == nil {
+		m.peerKeys = map[types.NamespacedName]time.Time{}
+	}
+	m.peerKeys[grid] = now
+	return true
 }
 
 // tlsOf is what was found of the grid's certificates; nil if they have not been looked at.
@@ -98,4 +114,5 @@ func (m *memory) forget(grid types.NamespacedName) {
 	delete(m.trail, grid)
 	delete(m.waits, grid)
 	delete(m.plainQuiet, grid)
+	delete(m.peerKeys, grid)
 }

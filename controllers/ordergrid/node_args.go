@@ -36,6 +36,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	} else {
 		args = append(args, fabricArgs(grid)...)
 	}
+	args = append(args, peerKeyArgs(grid)...)
 	args = append(args, certificates.NodeArgs(grid)...)
 	if spec.ExternalAccess != nil && slices.Contains(args, "--tls-cert") { // nothing leaves the cluster in plain text, not before its certificates are there either
 		args = append(args, "--external-listen", fmt.Sprintf(":%d", api.ExternalPort))

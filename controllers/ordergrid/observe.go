@@ -35,6 +35,7 @@ type observation struct {
 	room           room           // how much memory is left for orders
 	roomAsked      bool           // since this operator has started
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
+	peerKey        bool           // the Secret with the peer key is there, or was
 }
 
 // stall is why the operator cannot go on.

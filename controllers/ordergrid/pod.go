@@ -86,6 +86,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: peerKeyVolume, MountPath: peerKeyDir, ReadOnly: true})
 	if grid.Spec.Security.TLS != nil {
 		c.VolumeMounts = append(c.VolumeMounts, certificates.Mount())
 	}
@@ -140,6 +141,7 @@ func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())
 	}
+	list = append(list, peerKeyVolumeOf(grid))
 	if v := certificates.NodeVolume(grid); v != nil {
 		list = append(list, *v)
 	}

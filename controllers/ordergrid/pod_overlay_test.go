@@ -130,7 +130,7 @@ func TestPodIsRestricted(t *testing.T) {
 			}
 		}
 		for _, v := range spec.Volumes {
-			if v.EmptyDir == nil && v.DownwardAPI == nil {
+			if v.EmptyDir == nil && v.DownwardAPI == nil && v.Projected == nil {
 				t.Errorf("volume %+v", v)
 			}
 		}

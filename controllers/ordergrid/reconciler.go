@@ -176,6 +176,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	observed.readsNodes = r.KubeNodes != nil
 	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
 	observed.external = run.external
+	observed.peerKey = run.peerKey
 	observed.networkMissing = r.checkNetwork(ctx, observed)
 	r.followRoom(observed)
 	if err := r.writeStatus(ctx, observed); err != nil {

@@ -29,6 +29,8 @@ type run struct {
 	tls       *tlsState                // nil without spec.security.tls
 	stage     *tlsPlan                 // what pods do on their data port
 	external  *externalState           // nil without spec.externalAccess
+	keyless   []string                 // pods of a release without the peer key
+	peerKey   bool                     // the Secret with the peer key is there, or was
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
@@ -40,6 +42,7 @@ func (r *run) steps(ctx context.Context) error {
 		r.planCopies,
 		r.applyClientService,
 		r.keepExternal,
+		r.keepPeerKey,
 		r.applyPartitions,
 		r.applyIdentity,
 		r.keepCertificates,
@@ -95,6 +98,7 @@ func (r *run) applyPartitions(ctx context.Context) error {
 			}
 			r.scale.tell(record, now)
 			r.tellExternal(record)
+			record.Spec.UnprovedPeers = r.unprovedPeers(shard)
 			if err := r.keepFirstSeq(ctx, record, now); err != nil {
 				return err
 			}

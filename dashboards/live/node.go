@@ -21,6 +21,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 )
 
 // nodeEnv makes the program a grid node. The real one finds the API server by files at a fixed place of a container, which
@@ -31,6 +32,7 @@ const nodeEnv = "ORDERGRID_LIVE_NODE"
 type nodeSpec struct {
 	Kubeconfig, Grid, Pod, IP, Sink string
 	Peers                           []string // data ports of the shard's nodes
+	PeerKey                         string   // file with the key of the grid
 	DropEvery                       uint64
 	Guard                           *guard // nil: clients are not asked who they are
 }
@@ -63,9 +65,13 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
+	keys, err := peerkey.Load(s.PeerKey)
+	if err != nil {
+		return err
+	}
 	data := fmt.Sprintf("%s:%d", s.IP, api.DataPort)
 	c := node.Config{Grid: s.Grid, Pod: s.Pod, Replicas: len(s.Peers), Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: s.Peers,
-		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, PeerKeys: keys, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if s.Guard != nil {
 		if err := s.Guard.apply(&c, config); err != nil {
 			return err
@@ -88,12 +94,22 @@ func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, name, ip s
 	if err := r.kube.Create(ctx, pod); err != nil {
 		return err
 	}
+	secret := &corev1.Secret{}
+	if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.PeerKeySecret(gridName)}, secret); err != nil {
+		return err
+	}
+	if err := os.WriteFile(r.peerKey(), secret.Data[api.PeerKeyFile], 0o600); err != nil {
+		return err
+	}
 	pod.Status.PodIP = ip
 	return r.kube.Status().Update(ctx, pod)
 }
 
+// peerKey is the file that the kubelet mounts.
+func (r *Run) peerKey() string { return filepath.Join(r.o.Dir, "peer.key") }
+
 func (r *Run) startNode(i int) error {
-	s := nodeSpec{Kubeconfig: r.kubeconfig(), Grid: gridName, Pod: podName(i), IP: nodeIP(i), Sink: filepath.Join(r.o.Dir, "sink"), DropEvery: r.o.DropEvery}
+	s := nodeSpec{Kubeconfig: r.kubeconfig(), Grid: gridName, Pod: podName(i), IP: nodeIP(i), Sink: filepath.Join(r.o.Dir, "sink"), DropEvery: r.o.DropEvery, PeerKey: r.peerKey()}
 	for peer := range replicas {
 		s.Peers = append(s.Peers, fmt.Sprintf("%s:%d", nodeIP(peer), api.DataPort))
 	}

@@ -38,6 +38,7 @@ import (
 	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
@@ -56,7 +57,7 @@ const processEnv = "ORDERGRID_TEST_PROCESS"
 
 // process is how a grid node is started.
 type process struct {
-	Kubeconfig, Namespace, User, Pod, Data, HTTP string
+	Kubeconfig, Namespace, User, Pod, Data, HTTP, PeerKey string
 }
 
 func runProcess(text string) int {
@@ -71,10 +72,15 @@ func runProcess(text string) int {
 		return 2
 	}
 	cfg.Impersonate.UserName = p.User // no more rights than the pod has
+	keys, err := peerkey.Parse(p.PeerKey)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
 	a, err := arbiter.New(cfg, p.Namespace)
 	if err == nil {
 		var n *node.Node
-		n, err = node.New(node.Config{Grid: "rtd", Pod: p.Pod, Replicas: replicas, Listen: p.Data, Advertise: p.Data, HTTP: p.HTTP,
+		n, err = node.New(node.Config{PeerKeys: peerkey.Of(keys...), Grid: "rtd", Pod: p.Pod, Replicas: replicas, Listen: p.Data, Advertise: p.Data, HTTP: p.HTTP,
 			MemoryLimit: 256 << 20, Arbiter: a, Beacon: 50 * time.Millisecond, Lease: time.Second, Grace: 2 * time.Second, ClaimDelay: 20 * time.Second, HandOverDelay: time.Second,
 			Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		if err == nil {
@@ -175,7 +181,9 @@ func (c *cluster) createPod(i int) {
 // start runs the process of a pod.
 func (c *cluster) start(i int) {
 	c.t.Helper()
-	text, err := json.Marshal(process{Kubeconfig: c.kubeconfig, Namespace: c.ns, User: "system:serviceaccount:" + c.ns + ":rtd-s0",
+	secret := &corev1.Secret{} // the kubelet mounts it
+	c.must(c.kube.Get(c.t.Context(), kube.ObjectKey{Namespace: c.ns, Name: api.PeerKeySecret("rtd")}, secret))
+	text, err := json.Marshal(process{PeerKey: string(secret.Data[api.PeerKeyFile]), Kubeconfig: c.kubeconfig, Namespace: c.ns, User: "system:serviceaccount:" + c.ns + ":rtd-s0",
 		Pod: podName(i), Data: c.data[i], HTTP: c.http[i]})
 	c.must(err)
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

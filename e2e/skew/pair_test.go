@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/internal/tail"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -27,6 +29,8 @@ import (
 type pair struct {
 	t          *testing.T
 	arbiter    string
+	records    *memory.Store
+	peerKey    string // file
 	sinkDir    string
 	data, http [2]string
 	processes  [2]*exec.Cmd
@@ -37,11 +41,16 @@ func newPair(t *testing.T) *pair {
 	t.Helper()
 	specs := map[string]arbiter.Spec{}
 	for i := range 2 {
-		specs[node.PartitionName("g", 0, i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: 2, MinInSync: 1, PreferredPod: podName(i)}
+		specs[node.PartitionName("g", 0, i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: 2, MinInSync: 1, PreferredPod: podName(i),
+			UnprovedPeers: arbiter.UnprovedAccept} // as the operator says while pods of the release before are there
 	}
-	srv := httptest.NewServer(memory.NewStore(specs).Handler())
+	store := memory.NewStore(specs)
+	srv := httptest.NewServer(store.Handler())
 	t.Cleanup(srv.Close)
-	p := &pair{t: t, arbiter: srv.URL, sinkDir: t.TempDir()}
+	p := &pair{t: t, arbiter: srv.URL, records: store, sinkDir: t.TempDir(), peerKey: filepath.Join(t.TempDir(), "peer.key")}
+	if err := peerkey.WriteFile(p.peerKey, peerkey.New()); err != nil {
+		t.Fatal(err)
+	}
 	for i, a := range freeAddresses(t, 4) {
 		if i < 2 {
 			p.data[i] = a
@@ -76,11 +85,18 @@ func freeAddresses(t *testing.T, n int) (out []string) {
 // start runs a program in a place.
 func (p *pair) start(i int, exe string) {
 	p.t.Helper()
-	cmd := exec.Command(exe, "serve", "--grid", "g", "--arbiter", p.arbiter, "--replicas", "2", "--pod", podName(i),
+	var key []string // what this release's operator adds
+	switch filepath.Base(exe) {
+	case "present":
+		key = []string{"--peer-key-file", p.peerKey}
+	case "compat": // the flag stands for a release that asked nobody
+		key = []string{"--insecure-peers"}
+	}
+	cmd := exec.Command(exe, append([]string{"serve", "--grid", "g", "--arbiter", p.arbiter, "--replicas", "2", "--pod", podName(i),
 		"--listen", p.data[i], "--advertise", p.data[i], "--http", p.http[i], "--peers", p.data[0], "--peers", p.data[1],
 		"--memory-limit", "256Mi", "--sink", "file", "--sink-dir", p.sinkDir, "--hand-over-delay", "200ms", "--log-format", "text",
 		// A shared machine may be busy: who is only slow is not to be replaced.
-		"--beacon", "50ms", "--lease", "1s", "--grace", "2s")
+		"--beacon", "50ms", "--lease", "1s", "--grace", "2s"}, key...)...)
 	p.logs[i] = &tail.Writer{}
 	cmd.Stderr = p.logs[i]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -88,6 +104,16 @@ func (p *pair) start(i int, exe string) {
 		p.t.Fatal(err)
 	}
 	p.processes[i] = cmd
+}
+
+// unproved says whether nodes without a proof of the peer key are let in, as the operator does in the records.
+func (p *pair) unproved(value string) {
+	p.t.Helper()
+	for i := range 2 {
+		if _, err := p.records.SetSpec(node.PartitionName("g", 0, i), func(s *arbiter.Spec) error { s.UnprovedPeers = value; return nil }); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 }
 
 // stop ends a node in good order, as an update does.

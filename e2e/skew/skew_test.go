@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/client/verify"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -69,6 +70,13 @@ func mix(t *testing.T, before, now string) {
 	p.stop(0)
 	p.start(0, now)
 	checkpoint("updated", wire.Version)
+	p.unproved("") // the last pod of before is gone: from here on nodes prove the key
+	checkpoint("proved", wire.Version)
+	p.kill(0)
+	orders.more(p, 200)
+	p.start(0, now)
+	checkpoint("proved and killed", wire.Version)
+	p.unproved(arbiter.UnprovedAccept) // the way back
 	p.stop(1)
 	p.start(1, before)
 	checkpoint("half rolled back", wire.MinVersion)

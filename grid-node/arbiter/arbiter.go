@@ -48,6 +48,9 @@ type Spec struct {
 	// Admission says whether the partition takes new sessions and orders: AdmissionOpen, AdmissionDraining,
 	// AdmissionRetired. "": open.
 	Admission string `json:"admission,omitempty"`
+	// UnprovedPeers says whether nodes are taken for nodes that do not prove the grid's
+	// peer key: UnprovedAccept while pods of a release without it are there. "": they are not.
+	UnprovedPeers string `json:"unprovedPeers,omitempty"`
 	// Layout is which shards of the grid take orders; Admission is part of the same decision.
 	Layout Layout `json:"layout,omitzero"`
 	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the records with Index 0
@@ -71,6 +74,9 @@ const (
 	AdmissionDraining = "Draining"
 	AdmissionRetired  = "Retired"
 )
+
+// UnprovedAccept is the one value of Spec.UnprovedPeers.
+const UnprovedAccept = "Accept"
 
 // Layout is which shards of a grid there are, and which take orders.
 type Layout struct {

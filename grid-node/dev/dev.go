@@ -11,11 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
@@ -122,12 +124,16 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 		return err
 	}
 	defer stopArbiter()
+	dir, err := os.MkdirTemp("", "ordergrid-dev-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	g.peerKey = filepath.Join(dir, "peer.key")
+	if err := peerkey.WriteFile(g.peerKey, peerkey.New()); err != nil {
+		return err
+	}
 	if o.TLS {
-		dir, err := os.MkdirTemp("", "ordergrid-dev-tls-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
 		if err := g.makeCertificates(dir); err != nil {
 			return fmt.Errorf("--tls: %w", err)
 		}

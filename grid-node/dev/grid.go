@@ -26,7 +26,8 @@ type grid struct {
 	o Options
 	s *supervisor
 
-	nodeTLS, clientTLS *TLS // nil without Options.TLS
+	nodeTLS, clientTLS *TLS   // nil without Options.TLS
+	peerKey            string // file with the key of the nodes
 
 	mu     sync.Mutex
 	url    string
@@ -175,6 +176,9 @@ func (g *grid) args(i int) []string {
 		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
 		"--pod", podName(o.Grid, p.shard, p.ordinal),
 		"--listen", p.data, "--advertise", p.data, "--http", p.http}
+	if g.peerKey != "" {
+		args = append(args, "--peer-key-file", g.peerKey)
+	}
 	if t := g.nodeTLS; t != nil {
 		args = append(args, "--tls-cert", t.Cert, "--tls-key", t.Key, "--tls-ca", t.CA)
 	}

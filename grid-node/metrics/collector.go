@@ -89,7 +89,7 @@ var (
 	refused        = desc("connections_refused_total", "Connections closed at accept: a limit was reached, that of connections or that of TLS handshakes that wait for their turn.")
 	noTLS          = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
 	handshakes     = desc("tls_handshakes", "TLS handshakes of accepted connections under way, by what they wait for: peer (what the other end has to send), turn (they compute, or wait for their turn to).", "waits_for")
-	nodesRefused   = desc("nodes_refused_total", "Connections closed because they said to be a node's and had no node's certificate.")
+	nodesRefused   = desc("nodes_refused_total", "Connections closed because the other end said to be a node and did not prove it: by a node's certificate, or by the grid's peer key.")
 	clientsRefused = desc("clients_refused_total", "Connections closed because of who the client is, by reason: unauthenticated (no proof in time, or one that is not accepted), not_permitted (no rule gives it anything), unavailable (its token could not be looked at), too_many (it has, or all clients have, as many connections as allowed).", "reason")
 	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they take.", "permission")
 	tokenReviews   = desc("token_reviews_total", "Looks at clients' tokens, by result: accepted, refused, failed (the API server did not answer), cached (known already), turned_away (too many waited).", "result")

@@ -15,7 +15,7 @@ type NodeCounters struct {
 	HelloTimeouts     uint64
 	Redirects         uint64 // requests answered NotPrimary
 	PeersRefused      uint64
-	NodesRefused      uint64 // said to be nodes without a node's certificate
+	NodesRefused      uint64 // said to be nodes and did not prove it
 	ClientsRefused    [refusals]uint64
 	NotPermitted      [8]uint64 // requests, by the access.Permissions they take: one bit each
 	PeerFramesDropped uint64    // no connection to the peer, or a partition that is not here

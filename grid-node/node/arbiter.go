@@ -99,6 +99,7 @@ func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool)
 	}
 	n.observeLayout(p, &rec.Spec)
 	n.observeExternal(&rec.Spec)
+	n.observeUnproved(p, &rec.Spec)
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
 	switch closed := p.replica.Status().Closed; {
 	case !closed:

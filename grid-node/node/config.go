@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -89,6 +90,13 @@ type Config struct {
 	// TLSTransition lets a grid change from plain TCP to TLS, or back, one node at a time:
 	// the data port takes both. It needs TLS.
 	TLSTransition TLSTransition
+
+	// PeerKeys are by which the nodes of the grid know each other where there is no TLS;
+	// needed then, unless InsecurePeers or Replicas is 1.
+	PeerKeys *peerkey.Keys
+	// InsecurePeers takes who says that it is a node for one, without a proof. A person
+	// has to have said so.
+	InsecurePeers bool
 
 	// Access makes the node ask clients who they are, and look what they may do; nil:
 	// every client may do everything. It needs TLS.
@@ -194,7 +202,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkAccess(), c.checkSeedPattern())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkSeedPattern())...)
 }
 
 func (c *Config) checkRetention() error {

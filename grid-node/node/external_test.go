@@ -158,9 +158,9 @@ func TestNodesDoNotComeFromOutside(t *testing.T) {
 	g := withOutside(t)
 	for name, role := range map[string]wire.Role{"replication": wire.RolePeer, "signs of life": wire.RoleLiveness, "catching up": wire.RoleBulk} {
 		t.Run(name, func(t *testing.T) {
-			for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeWelcome} {
+			for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeChallenge} {
 				r := dialRaw(t, addr)
-				if _, err := r.Write(hello(role, 0xb0, "g-s0-9/00000000000000b0", "127.0.0.1:1")); err != nil {
+				if _, err := r.Write(helloAs(role, wire.Version, "g-s0-9/00000000000000b0", "127.0.0.1:1")); err != nil {
 					t.Fatal(err)
 				}
 				if got := wire.FrameType(r.next()); got != want {
@@ -177,7 +177,7 @@ func TestNoPlainClientFromOutside(t *testing.T) {
 	g.base.TLS, g.base.TLSTransition = identityOf(t, newCertificates(t).node), TLSAccept
 	g.outside = freeAddrs(t, 1)
 	g.up()
-	for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeWelcome} {
+	for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeChallenge} {
 		r := dialRaw(t, addr)
 		if _, err := r.Write(hello(wire.RoleClient, 0, "gateway", "")); err != nil {
 			t.Fatal(err)

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -42,6 +44,10 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame has %d bytes, allowed: a Hello of at most %d", wire.Need(rest), maxHello))
 				break
 			}
+			if (l.state == awaitPeerProof || l.state == awaitWelcome) && wire.Need(rest) > maxHello+wire.MaxText {
+				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes from who has proved nothing, allowed: at most %d", wire.Need(rest), maxHello+wire.MaxText))
+				break
+			}
 			if l.state == awaitProof && wire.Need(rest) > wire.MaxAuthenticate {
 				err = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes from a client that has proved nothing, allowed: at most %d", wire.Need(rest), wire.MaxAuthenticate))
 				break
@@ -63,6 +69,8 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			err = n.hello(l, frame)
 		case l.state == awaitProof:
 			err = n.proofFrame(l, frame)
+		case l.state == awaitPeerProof:
+			err = n.peerProof(l, frame)
 		default:
 			err = n.welcome(l, frame)
 		}
@@ -70,6 +78,9 @@ func (n *Node) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			return len(buf) - len(rest), err
 		}
 		rest = after
+		if l.conn.Begins() { // what follows is in records
+			break
+		}
 	}
 	return len(buf) - len(rest), nil
 }
@@ -191,6 +202,9 @@ func (n *Node) OnClose(c *transport.Conn, err error) {
 		n.awaiting.remove(l)
 		n.tellTLS(l, err)
 	}
+	if errors.Is(err, peerkey.ErrRecord) {
+		n.counters.BadFrames++
+	}
 	switch l.role {
 	case wire.RolePeer:
 		n.notWarmed(l, err)
@@ -218,7 +232,7 @@ func (n *Node) OnTick() {
 				continue
 			}
 			n.counters.HelloTimeouts++
-			_ = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("no Hello within %v", helloTimeout))
+			_ = n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("no Hello, or no proof, within %v", helloTimeout))
 		}
 	}
 	n.lookAgain(now)

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/client/verify"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
@@ -28,7 +29,9 @@ type grid struct {
 	base    Config
 	addrs   []string
 	outside []string // of Config.External, by node; nil: none
-	nodes   []*running
+	// advertise is where nodes find each other, where that is another address.
+	advertise []string
+	nodes     []*running
 }
 
 // running is a node under test.
@@ -57,7 +60,7 @@ func newGrid(t *testing.T, nodes, partitions int) *grid {
 			PreferredPod: fmt.Sprintf("g-s0-%d", PreferredOrdinal(i, nodes))}
 	}
 	g := &grid{t: t, store: memory.NewStore(specs), addrs: freeAddrs(t, nodes), nodes: make([]*running, nodes),
-		base: Config{Grid: "g", Replicas: nodes, Partitions: partitions, MemoryLimit: 512 << 20, Log: testLog(t)}}
+		base: Config{Grid: "g", Replicas: nodes, Partitions: partitions, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()), Log: testLog(t)}}
 	g.arb = g.store
 	t.Cleanup(func() {
 		for i := range g.nodes {
@@ -98,6 +101,9 @@ func (g *grid) start(i int) *running {
 	cfg.Listen, cfg.Advertise, cfg.Arbiter = g.addrs[i], g.addrs[i], g.arb
 	if g.outside != nil {
 		cfg.External = g.outside[i]
+	}
+	if g.advertise != nil {
+		cfg.Advertise = g.advertise[i]
 	}
 	if cfg.FabricOnly { // as in a pod: the port is on the pod network too
 		_, port, _ := net.SplitHostPort(g.addrs[i])

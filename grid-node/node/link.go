@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -11,27 +12,29 @@ import (
 
 // link is a connection and what is known about the other end.
 type link struct {
-	conn    *transport.Conn
-	state   linkState
-	role    wire.Role // of the dialler
-	peer    *peer     // set for peer links, and for bulk links that we dialled
-	boot    uint64    // boot id of the other process, peers only
-	version uint16    // of the protocol that both speak
-	helloBy int64     // Mono until when Hello or Welcome has to arrive
-	name    string    // member id of the other node, or what a client calls itself
-	warm    string    // the configured name that was dialled, see warmUp
-	outside bool      // it came by the port for clients outside, see external
-	proof             // of a client
-	client  uint64    // whose sessions it opens, see clientID
-	vain    int       // Submits of a client since one was stored
+	conn      *transport.Conn
+	state     linkState
+	role      wire.Role // of the dialler
+	peer      *peer     // set for peer links, and for bulk links that we dialled
+	boot      uint64    // boot id of the other process, peers only
+	version   uint16    // of the protocol that both speak
+	helloBy   int64     // Mono until when Hello or Welcome has to arrive
+	name      string    // member id of the other node, or what a client calls itself
+	warm      string    // the configured name that was dialled, see warmUp
+	outside   bool      // it came by the port for clients outside, see external
+	proof               // of a client
+	handshake           // of a node
+	client    uint64    // whose sessions it opens, see clientID
+	vain      int       // Submits of a client since one was stored
 }
 
 type linkState uint8
 
 const (
-	awaitHello   linkState = iota // accepted, nothing known
-	awaitWelcome                  // dialled by us, Hello sent
-	awaitProof                    // a client that said Hello, and nothing yet that gives it a permission
+	awaitHello     linkState = iota // accepted, nothing known
+	awaitWelcome                    // dialled by us, Hello sent
+	awaitProof                      // a client that said Hello, and nothing yet that gives it a permission
+	awaitPeerProof                  // accepted, a node that was asked to prove the peer key
 	ready
 )
 
@@ -74,10 +77,16 @@ func (n *Node) goaway(l *link, code uint16, text string) error {
 }
 
 func (n *Node) sendHello(l *link) {
-	l.conn.SetOut(wire.AppendHello(l.conn.Out(), &wire.Hello{
-		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: l.role, BootID: n.boot,
-		Grid: []byte(n.cfg.Grid), Member: []byte(n.self), Address: []byte(n.cfg.Advertise),
-	}))
+	l.handshake.hello = helloOf(&n.cfg, n.self, n.boot, l.role)
+	l.conn.SetOut(append(l.conn.Out(), l.handshake.hello...))
+}
+
+// helloOf is what a node says that dials.
+func helloOf(cfg *Config, self string, boot uint64, role wire.Role) []byte {
+	return wire.AppendHello(nil, &wire.Hello{
+		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: role, BootID: boot,
+		Grid: []byte(cfg.Grid), Member: []byte(self), Address: []byte(cfg.Advertise),
+	})
 }
 
 // hello answers the first frame of an accepted connection.
@@ -109,27 +118,78 @@ func (n *Node) hello(l *link, frame []byte) error {
 			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("node %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
 				m.Member, m.BootID, m.Address))
 		}
-		if err := n.mayBeNode(l, m.Address); err != nil {
-			n.counters.NodesRefused++
-			return n.goaway(l, wire.GoawayRole, err.Error())
-		}
+		return n.helloOfNode(l, &m, frame)
 	}
-	if m.Role == wire.RoleLiveness { // its thread says Welcome
-		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: string(m.Address), member: l.name, version: l.version})
+	return n.admit(l)
+}
+
+// helloOfNode takes a node in, or asks it to prove that it is one.
+func (n *Node) helloOfNode(l *link, m *wire.Hello, frame []byte) (err error) {
+	if err := n.mayBeNode(l, m.Address); err != nil {
+		return n.refuseNode(l, err)
 	}
-	if !m.Role.IsNode() {
-		return n.admit(l)
+	if n.trust.asks(l.conn, l.version) {
+		out, h := challengeTo(l.conn.Out(), &n.cfg, n.self, l.version, frame)
+		l.conn.SetOut(out)
+		l.handshake, l.state = h, awaitPeerProof
+		return nil
+	}
+	if l.by, err = n.trust.unasked(l.conn); err != nil {
+		return n.refuseNode(l, err)
+	}
+	return n.takeNode(l, string(m.Address), nil, nil)
+}
+
+// refuseNode sends away who is not taken for a node; strangers must not flood the log.
+func (n *Node) refuseNode(l *link, err error) error {
+	n.counters.NodesRefused++
+	n.alarms.limited(n.loop.Clock().Mono(), "node-refused", func() {
+		n.log.Warn("a connection was not accepted as a node's; further ones within a second are counted only", "remote", l.conn.Remote(), "says", fmt.Sprintf("%.80q", l.name), "reason", err)
+	})
+	return n.goaway(l, wire.GoawayRole, "not accepted as a node: "+err.Error())
+}
+
+// peerProof looks at the proof of a node that was asked for one.
+func (n *Node) peerProof(l *link, frame []byte) error {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeProof:
+	case wire.TypeGoaway:
+		return saidGoaway(frame)
+	default:
+		return n.refuseNode(l, fmt.Errorf("frame %v where the proof of the peer key was due", t))
+	}
+	answer, records, err := l.accept(n.trust, frame)
+	if err != nil {
+		return n.refuseNode(l, fmt.Errorf("%w; compare --peer-key-file of both nodes", err))
+	}
+	var m wire.Hello
+	if err := wire.DecodeHello(l.handshake.hello, &m); err != nil {
+		return err
+	}
+	return n.takeNode(l, string(m.Address), answer, records)
+}
+
+// takeNode takes in a node that is known to be one. answer and records are nil where no
+// key was proved.
+func (n *Node) takeNode(l *link, address string, answer []byte, records *peerkey.Records) error {
+	if l.role == wire.RoleLiveness { // its thread says Welcome
+		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: address, member: l.name, version: l.version,
+			handshake: handshake{by: l.by}, answer: answer, records: records})
+	}
+	l.conn.SetOut(append(l.conn.Out(), answer...))
+	if records != nil {
+		l.conn.Protect(records)
 	}
 	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
 	n.awaiting.remove(l)
 	l.state = ready
 	l.conn.Exempt()
-	if m.Role == wire.RoleBulk { // frames come, nothing goes
+	if l.role == wire.RoleBulk { // frames come, nothing goes
 		n.bulkIn = append(n.bulkIn, l)
 		return nil
 	}
 	l.conn.SetLimits(0, peerHardOut)
-	return n.peerReady(l, string(m.Address))
+	return n.peerReady(l, address)
 }
 
 // welcomeOf is what a node says to everybody, with the version negotiated.
@@ -150,6 +210,18 @@ func (n *Node) welcome(l *link, frame []byte) error {
 	if wire.FrameType(frame) == wire.TypeGoaway {
 		return saidGoaway(frame)
 	}
+	wanted := ""
+	if l.peer != nil {
+		wanted = l.peer.addr
+	}
+	if records, done, err := l.step(n.trust, l.conn, wanted, frame); err != nil {
+		return n.unproven(l, err)
+	} else if done {
+		if records != nil {
+			l.conn.Protect(records)
+		}
+		return nil
+	}
 	var m wire.Welcome
 	if err := wire.DecodeWelcome(frame, &m); err != nil {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
@@ -161,6 +233,9 @@ func (n *Node) welcome(l *link, frame []byte) error {
 	if err != nil {
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
 	}
+	if err := l.welcomed(n.trust, l.conn, &m); err != nil {
+		return n.unproven(l, err)
+	}
 	n.awaiting.remove(l)
 	l.state, l.boot, l.name, l.version = ready, boot, string(m.Member), m.Version
 	if l.role == wire.RoleBulk {
@@ -169,11 +244,23 @@ func (n *Node) welcome(l *link, frame []byte) error {
 	}
 	l.conn.SetLimits(0, peerHardOut)
 	addr := l.conn.Remote()
+	if l.by == byKey {
+		addr = l.address
+	}
 	if boot == n.boot {
 		addr = n.cfg.Advertise
 	}
 	n.warmed(l, addr)
 	return n.peerReady(l, addr)
+}
+
+// unproven gives a connection up that was dialled and is not one to a node of the grid.
+func (n *Node) unproven(l *link, err error) error {
+	n.counters.NodesRefused++
+	n.alarms.limited(n.loop.Clock().Mono(), "peer-key", func() {
+		n.log.Warn("a node that was dialled is not taken for one of this grid", "remote", l.conn.Remote(), "reason", err)
+	})
+	return n.goaway(l, wire.GoawayRole, err.Error())
 }
 
 // saidGoaway is the error of a connection whose other end sent Goaway.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -22,15 +23,16 @@ import (
 // A node dials one connection to every node that it sends beacons to, and answers
 // on the connection that a beacon came on. The data loop accepts, reads the Hello,
 // and hands the connection over (hello in link.go): a connection has to stand
-// before a loop gets stuck, so it is dialled with the first beacon and kept. With
-// TLS the data loop has looked at the certificate by then, as at a peer's; the
-// session with its keys moves along with the connection.
+// before a loop gets stuck, so it is dialled with the first beacon and kept. The
+// data loop has looked at the certificate, or the proof of the peer key, by then, as at
+// a peer's; the session with its keys moves along with the connection.
 type liveness struct {
-	cfg  *Config
-	log  *slog.Logger
-	self string
-	boot uint64
-	loop transport.Loop
+	cfg   *Config
+	log   *slog.Logger
+	self  string
+	boot  uint64
+	loop  transport.Loop
+	trust *peerTrust
 
 	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
 	pulses map[string]*pulse                                          // dialled, by address
@@ -47,8 +49,11 @@ type liveness struct {
 
 // pulse is one liveness connection.
 type pulse struct {
-	addr    string          // data port of the other node
-	member  string          // of the other process, once known
+	addr    string           // data port of the other node
+	member  string           // of the other process, once known
+	answer  []byte           // of one that was accepted: sent first, and
+	records *peerkey.Records // what follows is in them; nil where no key was proved
+	handshake
 	version uint16          // of the protocol that both speak
 	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
@@ -74,7 +79,7 @@ var (
 )
 
 func newLiveness(n *Node) (*liveness, error) {
-	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
+	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, trust: n.trust, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
 		dog: newWatchdog(metrics.ThreadNames[1], &n.cfg)}
 	var err error
 	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
@@ -165,15 +170,20 @@ func (l *liveness) tidy(now int64) {
 func (l *liveness) OnOpen(c *transport.Conn) {
 	c.SetLimits(0, livenessHardOut)
 	if c.Dialled() {
-		c.SetOut(wire.AppendHello(c.Out(), &wire.Hello{
-			MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleLiveness, BootID: l.boot,
-			Grid: []byte(l.cfg.Grid), Member: []byte(l.self), Address: []byte(l.cfg.Advertise),
-		}))
+		h := &c.Tag.(*pulse).handshake
+		*h = handshake{hello: helloOf(l.cfg, l.self, l.boot, wire.RoleLiveness)}
+		c.SetOut(append(c.Out(), h.hello...))
 		return
 	}
 	l.links.Add(1)
-	l.heard[c] = c.Tag.(*pulse)
-	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self, l.heard[c].version)))
+	p := c.Tag.(*pulse)
+	l.heard[c] = p
+	c.SetOut(append(c.Out(), p.answer...))
+	if p.records != nil {
+		c.Protect(p.records)
+		p.answer, p.records = nil, nil
+	}
+	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self, p.version)))
 }
 
 // OnFrames implements transport.Handler.
@@ -197,6 +207,9 @@ func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 			return len(buf) - len(rest), err
 		}
 		rest = after
+		if c.Begins() {
+			break
+		}
 	}
 	return len(buf) - len(rest), nil
 }
@@ -216,11 +229,18 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 	case t == wire.TypeGoaway:
 		return saidGoaway(frame)
 	case p.state == awaitWelcome:
+		records, done, err := p.step(l.trust, c, p.addr, frame)
+		if err != nil || done {
+			if records != nil {
+				c.Protect(records)
+			}
+			return err
+		}
 		var m wire.Welcome
 		if err := wire.DecodeWelcome(frame, &m); err != nil {
 			return err
 		}
-		if err := checkVersion(&m); err != nil {
+		if err := errors.Join(checkVersion(&m), p.welcomed(l.trust, c, &m)); err != nil {
 			return err
 		}
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
@@ -255,6 +275,9 @@ func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
 func (l *liveness) OnClose(c *transport.Conn, err error) {
 	p := c.Tag.(*pulse)
 	delete(l.heard, c)
+	if errors.Is(err, peerkey.ErrRecord) {
+		l.badFrames.Add(1)
+	}
 	if p.state == ready {
 		l.links.Add(-1)
 	}
@@ -262,6 +285,20 @@ func (l *liveness) OnClose(c *transport.Conn, err error) {
 		p.conn, p.state = nil, awaitWelcome
 	}
 	l.log.Debug("liveness connection closed", "remote", c.Remote(), "dialled", c.Dialled(), "reason", err)
+}
+
+// closeUnproved is that of the node, for this loop.
+func (l *liveness) closeUnproved() {
+	for _, p := range l.pulses {
+		if p.conn != nil && p.state == ready && p.by == unproved {
+			p.conn.Close(errUnproved)
+		}
+	}
+	for c, p := range l.heard {
+		if p.by == unproved {
+			c.Close(errUnproved)
+		}
+	}
 }
 
 // OnWakeEnd implements transport.Handler.

@@ -66,6 +66,7 @@ type Node struct {
 	fabric    metrics.Fabric
 	api       arbiterContact
 	room      room
+	trust     *peerTrust
 	sinkAsked chan sinkRequest
 	web       *webguard.Listener // of HTTP; nil: none
 
@@ -99,6 +100,7 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.trust = &peerTrust{keys: cfg.PeerKeys, insecure: cfg.InsecurePeers}
 	if n.live, err = newLiveness(n); err != nil {
 		return nil, err
 	}
@@ -154,6 +156,9 @@ func (n *Node) Run(ctx context.Context) error {
 		n.wg.Go(func() { n.watch(p) })
 	}
 	go n.readSinks(n.ctx)
+	if k := n.cfg.PeerKeys; k != nil {
+		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.keysChanged) }) })
+	}
 	if a := n.cfg.Access; a != nil {
 		if err := a.Rules.Err(); err != nil {
 			n.rulesUnread(a.Rules.Rules(), err)

@@ -290,7 +290,7 @@ func TestGracefulStop(t *testing.T) {
 }
 
 func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
-	good := Config{Grid: "g", Pod: "p", Listen: ":0", Advertise: "127.0.0.1:7400", Arbiter: newGrid(t, 1, 1).store}
+	good := Config{Grid: "g", Pod: "p", Listen: ":0", Advertise: "127.0.0.1:7400", InsecurePeers: true, Arbiter: newGrid(t, 1, 1).store}
 	for name, c := range map[string]struct {
 		change func(*Config)
 		want   []string
@@ -313,6 +313,7 @@ func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
 		"sink":       {func(c *Config) { c.Sink = "tape" }, []string{"--sink", `"tape"`, "hold, file"}},
 		"sink-dir":   {func(c *Config) { c.Sink = SinkFile }, []string{"--sink-dir", "a directory"}},
 		"arbiter":    {func(c *Config) { c.Arbiter = nil }, []string{"--arbiter", "kube"}},
+		"peer key":   {func(c *Config) { c.InsecurePeers = false }, []string{`--peer-key-file: value ""`, "head -c 32 /dev/urandom", "--tls-cert", "--insecure-peers"}},
 		"transport":  {func(c *Config) { c.Transport = "rdma" }, []string{`"rdma"`, "epoll"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,22 +25,24 @@ type partition struct {
 	id   wire.PartitionID
 	name string // of the arbiter's record
 
-	inc        *incarnation
-	store      *store.Store     // of inc
-	replica    *replica.Replica // of inc
-	out        replica.Outbox
-	dirty      bool
-	drained    bool
-	ended      bool   // the replica takes nothing any more
-	recordGone bool   // the arbiter said so last
-	closedAt   int64  // Mono since when it takes no new orders, 0 while it does
-	retired    bool   // the record says so: nothing is left to hand over to
-	stopped    bool   // EventStop was given, to this incarnation and those after it
-	committed  uint64 // last ActionCommitted
-	orderAt    int64  // Mono at which this node, as primary, last saw an order committed
-	changes    changeLog
-	status     replica.Status
-	reading    bool // a read of the record is under way
+	inc     *incarnation
+	store   *store.Store     // of inc
+	replica *replica.Replica // of inc
+	out     replica.Outbox
+	dirty   bool
+	drained bool
+	ended   bool // the replica takes nothing any more
+	// unprovedPeers: its record says that nodes need not prove the peer key.
+	unprovedPeers bool
+	recordGone    bool   // the arbiter said so last
+	closedAt      int64  // Mono since when it takes no new orders, 0 while it does
+	retired       bool   // the record says so: nothing is left to hand over to
+	stopped       bool   // EventStop was given, to this incarnation and those after it
+	committed     uint64 // last ActionCommitted
+	orderAt       int64  // Mono at which this node, as primary, last saw an order committed
+	changes       changeLog
+	status        replica.Status
+	reading       bool // a read of the record is under way
 
 	sinkEnded  chan struct{} // closed when the latest incarnation's queue has let go of the sink; nil: none had one
 	remakeAt   int64         // Mono at which a new incarnation is made; 0 = none is due

@@ -22,6 +22,9 @@ func TestOrderOnTheConnectionThatIsGivenUp(t *testing.T) {
 func surplus(t *testing.T, kind transport.Kind) {
 	g := newGrid(t, 2, 1)
 	g.base.Transport = kind
+	// The primary is kept from its loop between Hello and Welcome: it could not prove its
+	// key there. Who gives a connection up, and when, is the same with one.
+	g.base.PeerKeys, g.base.InsecurePeers = nil, true
 	g.base.Lease, g.base.Grace = 5*time.Minute, 10*time.Minute
 	if g.addrs[1] < g.addrs[0] { // node 0 is the primary, and its connection the preferred one
 		g.addrs[0], g.addrs[1] = g.addrs[1], g.addrs[0]

@@ -74,7 +74,7 @@ func (n *Node) handshakeFailed(remote string, err error) {
 // or signs of life.
 func (n *Node) mayBeNode(l *link, address []byte) error {
 	if err := n.comesFromItsFabric(l.conn.Remote(), address); err != nil {
-		return fmt.Errorf("not accepted as a node: %w", err)
+		return err
 	}
 	if n.cfg.TLS == nil || n.cfg.TLSTransition != TLSOnly && !l.conn.TLS() {
 		return nil // as where no node has TLS
@@ -83,10 +83,7 @@ func (n *Node) mayBeNode(l *link, address []byte) error {
 	if err != nil {
 		return fmt.Errorf("node at %.64q, allowed: host:port", address)
 	}
-	if err := n.cfg.TLS.CheckNode(l.conn.Chain(), host); err != nil {
-		return fmt.Errorf("not accepted as a node: %w", err)
-	}
-	return nil
+	return n.cfg.TLS.CheckNode(l.conn.Chain(), host)
 }
 
 // undecodable answers bytes that are no frame. The most likely ones are worth a

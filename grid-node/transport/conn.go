@@ -54,6 +54,8 @@ type Conn struct {
 	toTag  any  // as what,
 	toRest []byte
 
+	guard *protection // nil: what is read and written is what the handler gets and gives
+
 	sock connSocket
 }
 
@@ -101,7 +103,13 @@ func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 func (c *Conn) SetFrameTime(d time.Duration) { c.frameTime = int64(d) }
 
 // Buffered is how many bytes wait to be sent.
-func (c *Conn) Buffered() int { return len(c.out) - c.off + c.inflight }
+func (c *Conn) Buffered() int {
+	n := len(c.out) - c.off + c.inflight
+	if c.guard != nil {
+		n += len(c.guard.plain)
+	}
+	return n
+}
 
 // Backlogged reports that a handler must not consume more input now.
 func (c *Conn) Backlogged() bool {
@@ -109,7 +117,12 @@ func (c *Conn) Backlogged() bool {
 }
 
 // Out returns the output buffer to append to; hand the result to SetOut.
-func (c *Conn) Out() []byte { return c.out }
+func (c *Conn) Out() []byte {
+	if c.guard != nil {
+		return c.guard.plain
+	}
+	return c.out
+}
 
 // SetOut takes the extended output buffer back. It is written after OnWakeEnd.
 // Over the hard limit the connection is closed with ErrOutputFull: its frames
@@ -118,7 +131,11 @@ func (c *Conn) SetOut(b []byte) {
 	if c.closing || c.linger {
 		return
 	}
-	c.out = b
+	if c.guard != nil {
+		c.guard.plain = b
+	} else {
+		c.out = b
+	}
 	if !c.dirty {
 		c.dirty = true
 		c.core.dirty = append(c.core.dirty, c)
@@ -206,7 +223,13 @@ func (c *Conn) discard(n int) {
 }
 
 // held is the memory of the connection's buffers in bytes.
-func (c *Conn) held() int { return cap(c.in) + cap(c.out) + c.inflight }
+func (c *Conn) held() int {
+	n := cap(c.in) + cap(c.out) + c.inflight
+	if c.guard != nil {
+		n += c.guard.held()
+	}
+	return n
+}
 
 // trimInput gives a large input buffer back that was not needed since the last
 // call. To give it back as soon as it is empty would allocate it anew for every

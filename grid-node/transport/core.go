@@ -88,11 +88,15 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.pause(c)
 		return data
 	}
+	plain := c.guard == nil
 	n, err := l.h.OnFrames(c, data)
 	if n < 0 || n > len(data) {
 		panic(errConsumed)
 	}
 	rest := data[n:]
+	if plain && c.guard != nil && err == nil { // what follows came in records
+		return l.guardBegins(c, rest)
+	}
 	c.keepRest(rest)
 	switch {
 	case c.frameTime == 0:
@@ -161,7 +165,7 @@ func (l *core) reap() {
 		} else {
 			l.release(c)
 		}
-		c.out, c.off, c.in, c.inflight = nil, 0, nil, 0
+		c.out, c.off, c.in, c.inflight, c.guard = nil, 0, nil, 0, nil
 		l.countOut(c)
 		l.countIn(c)
 		if c.open || c.dialled {

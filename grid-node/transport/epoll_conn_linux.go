@@ -48,7 +48,9 @@ func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
 func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	own := len(c.in) > copyLimit
 	buf, start := l.rbuf, 0
-	if own {
+	if c.guard != nil {
+		own = false
+	} else if own {
 		c.longIn = true
 		c.in = grow(c.in, l.cfg.ReadBuffer)
 		buf, start = c.in[:cap(c.in)], len(c.in)
@@ -71,8 +73,14 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 		c.discard(n)
 		return n, nil
 	}
+	if c.guard != nil {
+		l.unseal(c, buf[:n])
+		s.writeEarly(c)
+		return n, nil
+	}
 	rest := l.deliver(c, buf[:start+n])
 	switch {
+	case c.guard != nil: // from now on; what was not delivered is in c.in
 	case c.closing || c.linger:
 		c.in = nil
 	case len(rest) == 0:
@@ -85,10 +93,14 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	if cap(c.in) != c.countedIn && !c.exempt {
 		l.countIn(c)
 	}
-	if len(c.out)-c.off >= earlyOut && !c.closing {
+	s.writeEarly(c)
+	return n, nil
+}
+
+func (s *epollSocket) writeEarly(c *Conn) {
+	if c.Buffered() >= earlyOut && !c.closing {
 		s.write(c)
 	}
-	return n, nil
 }
 
 // grow makes room for at least n more bytes, doubling.
@@ -105,6 +117,7 @@ func (s *epollSocket) write(c *Conn) {
 	if s.mask&unix.EPOLLOUT != 0 {
 		return // the socket is full, EPOLLOUT will tell
 	}
+	c.seal()
 	for c.off < len(c.out) {
 		b, long := c.out[c.off:], c.long()
 		if long {

@@ -20,6 +20,8 @@ func (c *Conn) HandOver(to Loop, tag any) error {
 	switch {
 	case !c.Open() || c.ended:
 		return ErrClosed
+	case c.guard != nil:
+		return errors.New("hand over a connection: it is protected already, allowed: before Protect")
 	case c.Buffered() > 0:
 		return fmt.Errorf("hand over a connection: %d bytes of output are not sent", c.Buffered())
 	}
@@ -42,8 +44,14 @@ func (c *Conn) keepRest(rest []byte) {
 func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
 	l.stats.Adopted++
 	l.opened(c, remote)
-	if len(rest) > 0 && !c.closing && !c.linger {
-		c.in = append(c.in[:0], l.deliver(c, rest)...)
+	switch {
+	case len(rest) == 0 || c.closing || c.linger:
+	case c.guard != nil:
+		l.unseal(c, rest)
+	default:
+		if rest = l.deliver(c, rest); c.guard == nil {
+			c.in = append(c.in[:0], rest...)
+		}
 	}
 }
 

@@ -78,7 +78,10 @@ const atOnce = 16 << 10
 // be woken; anything else, and what the socket does not take at once, goes to the
 // writer as a whole.
 func (s *netSocket) write(c *Conn) {
-	if c.inflight > 0 || len(c.out) == 0 {
+	if c.inflight > 0 {
+		return
+	}
+	if c.seal(); len(c.out) == 0 {
 		return
 	}
 	encrypted := false

@@ -133,9 +133,12 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 	if ev.n > 0 {
 		l.stats.Reads++
 		l.stats.BytesIn += uint64(ev.n)
-		if c.linger {
+		switch {
+		case c.linger:
 			c.discard(ev.n)
-		} else {
+		case c.guard != nil:
+			l.unseal(c, s.rbuf[:ev.n])
+		default:
 			c.in = append(c.in, s.rbuf[:ev.n]...)
 			rest := l.deliver(c, c.in)
 			c.in = c.in[:copy(c.in, rest)]
@@ -164,7 +167,7 @@ func (l *netLoop) written(s *netSocket, c *Conn, ev netEvent) {
 		return
 	}
 	c.wrote(ev.n)
-	if len(c.out) > 0 {
+	if c.Buffered() > 0 {
 		s.write(c)
 		return
 	}

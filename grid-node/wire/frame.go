@@ -16,6 +16,9 @@ const (
 	TypeTableRequest  Type = 0x05
 	TypeTable         Type = 0x06
 	TypeAuthenticated Type = 0x07
+	TypeChallenge     Type = 0x08
+	TypeProof         Type = 0x09
+	TypeProofAnswer   Type = 0x0a
 	TypeOpenSession   Type = 0x10
 	TypeSessionOpened Type = 0x11
 	TypeSubmit        Type = 0x20
@@ -50,6 +53,7 @@ const (
 var typeNames = map[Type]string{
 	TypeHello: "Hello", TypeWelcome: "Welcome", TypeGoaway: "Goaway",
 	TypeAuthenticate: "Authenticate", TypeAuthenticated: "Authenticated",
+	TypeChallenge: "Challenge", TypeProof: "Proof", TypeProofAnswer: "ProofAnswer",
 	TypeTableRequest: "TableRequest", TypeTable: "Table",
 	TypeOpenSession: "OpenSession", TypeSessionOpened: "SessionOpened",
 	TypeSubmit: "Submit", TypeAck: "Ack", TypeReject: "Reject", TypeNotPrimary: "NotPrimary",

@@ -36,6 +36,11 @@ func requestOn(t Type) codec {
 		func(dst []byte, m *Request) []byte { return AppendRequestOn(dst, t, samplePartition, m) })
 }
 
+func proof(t Type) codec {
+	return codecOf(t, func(f []byte, m *Proof) error { return DecodeProof(f, t, m) },
+		func(dst []byte, m *Proof) []byte { return AppendProof(dst, t, m) })
+}
+
 func peerAck(t Type) codec {
 	return codecOf(t, func(f []byte, m *PeerAck) error { return DecodePeerAck(f, t, m) },
 		func(dst []byte, m *PeerAck) []byte { return AppendPeerAck(dst, samplePartition, t, m) })
@@ -49,6 +54,9 @@ var codecs = []codec{
 	codecOf(TypeGoaway, DecodeGoaway, AppendGoaway),
 	codecOf(TypeAuthenticate, DecodeAuthenticate, AppendAuthenticate),
 	codecOf(TypeAuthenticated, DecodeAuthenticated, AppendAuthenticated),
+	codecOf(TypeChallenge, DecodeChallenge, AppendChallenge),
+	proof(TypeProof),
+	proof(TypeProofAnswer),
 	request(TypeTableRequest),
 	codecOf(TypeTable, DecodeTable, AppendTable),
 	codecOf(TypeOpenSession, DecodeOpenSession, on(AppendOpenSession)),
@@ -100,6 +108,9 @@ func samples() map[Type]any {
 		TypeWelcome:         &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: member.Member},
 		TypeGoaway:          &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")},
 		TypeAuthenticate:    &Authenticate{ReqID: 8, Token: []byte("eyJhbGciOi.eyJhdWQiOl.c2lnbmF0dX")},
+		TypeChallenge:       &Challenge{Version: 3, Nonce: [NonceSize]byte{1, 2, 3}, Member: member.Member, Address: member.Address},
+		TypeProof:           &Proof{Bytes: [ProofSize]byte{4, 5, 6}},
+		TypeProofAnswer:     &Proof{Bytes: [ProofSize]byte{7, 8, 9}},
 		TypeAuthenticated:   &Authenticated{ReqID: 8, Permissions: MaySubmit | MayRead, ForS: 300, User: []byte("system:serviceaccount:trading:gateway")},
 		TypeTableRequest:    &Request{ReqID: 9},
 		TypeTable:           &Table{ReqID: 9, NShards: 2, Seeds: [][]byte{[]byte("g-s1:7400")}, Parts: []TablePart{{Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{member, other}}}},

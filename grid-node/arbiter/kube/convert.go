@@ -14,7 +14,7 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 		Epoch: nonNegative(gp.Status.Epoch), Lineage: nonNegative(gp.Status.Lineage), ChangeID: gp.Status.ChangeID,
 		Spec: arbiter.Spec{Grid: gp.Spec.GridRef.Name, Shard: int(gp.Spec.Shard), Index: int(gp.Spec.Index),
 			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), MaxInSync: int(gp.Spec.MaxInSync), PreferredPod: gp.Spec.PreferredPod, FirstSeq: nonNegative(gp.Spec.FirstSeq),
-			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, Admission: string(gp.Spec.Admission)},
+			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, Admission: string(gp.Spec.Admission), UnprovedPeers: string(gp.Spec.UnprovedPeers)},
 	}
 	if l := gp.Spec.Layout; l != nil {
 		r.Spec.Layout = arbiter.Layout{Revision: nonNegative(l.Revision), Shards: int(l.Shards), Open: int(l.Open), Removed: int(l.Removed)}

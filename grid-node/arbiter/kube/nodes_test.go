@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
@@ -32,6 +33,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := f.nodeConfig(t, name)
+	keys := peerkey.Of(peerkey.New())
 	var stops []context.CancelFunc
 	var ends []chan error
 	var addrs []string
@@ -42,7 +44,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 		}
 		addr := ports.ForTest(t)
 		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Partitions: 1, Listen: addr, Advertise: addr,
-			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, Arbiter: a})
+			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, PeerKeys: keys, Arbiter: a})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,6 +51,8 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
 	case len(next.PreferredPod) > 63 || strings.ContainsAny(next.PreferredPod, "/ \t\n\"\\"):
 		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
+	case next.UnprovedPeers != "" && next.UnprovedPeers != arbiter.UnprovedAccept:
+		return arbiter.Refused("unprovedPeers: value %.80q, allowed: %s, or empty", next.UnprovedPeers, arbiter.UnprovedAccept)
 	}
 	return checkAdmission(old, next)
 }

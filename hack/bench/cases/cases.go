@@ -151,7 +151,7 @@ func Standard() []Case {
 }
 
 // All are the standard cases and those measured on request only.
-func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape()) }
+func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Peers()) }
 
 // Names of systems that are measured where a case asks for them only.
 const (
@@ -160,6 +160,8 @@ const (
 	GridTLS = "grid-tls" // the same with TLS
 	// GridScraped has its metrics read every second.
 	GridScraped = "grid-scraped"
+	// GridInsecure is without the peer key, so that nothing between nodes is sealed.
+	GridInsecure = "grid-insecure"
 )
 
 // Uses says whether a system is measured in the case.
@@ -170,7 +172,7 @@ func (c *Case) Uses(system string) bool {
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}
-	return system != GridNet && system != GridTLS && system != GridScraped
+	return system != GridNet && system != GridTLS && system != GridScraped && system != GridInsecure
 }
 
 // TLS are the cases that show what TLS costs. It takes the net package, so that is
@@ -180,6 +182,10 @@ func TLS() []Case { return besides("tls", Grid, GridNet, GridTLS) }
 // Scrape are the cases that show what being observed costs. On request only:
 // CASES=scrape.
 func Scrape() []Case { return besides("scrape", Grid, GridScraped) }
+
+// Peers are the cases that show what it costs that nodes prove themselves and seal what they say. On request only:
+// CASES=peers.
+func Peers() []Case { return besides("peers", Grid, GridInsecure) }
 
 // besides are cases that compare variants of the grid, as a group of their own.
 func besides(group string, systems ...string) (all []Case) {

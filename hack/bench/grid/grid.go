@@ -20,6 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/proc"
@@ -43,6 +44,9 @@ type Grid struct {
 	Label string
 	// TLS makes certificates in Dir and uses them, on nodes and client.
 	TLS bool
+	// Insecure is without the peer key by which nodes know each other, and the records it seals.
+	Insecure bool
+	// Dir is where the peer key and certificates are put.
 	Dir string
 	// Scrape has the metrics of all nodes read every second meanwhile.
 	Scrape bool
@@ -117,6 +121,11 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 	if err != nil {
 		return nil, err
 	}
+	known, err := g.peers()
+	if err != nil {
+		return nil, err
+	}
+	secure = append(secure, known...)
 	nodes := make([]*proc.Process, t.Copies)
 	for i := range nodes {
 		args := append(append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...), secure...)
@@ -136,6 +145,15 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		group.Add(scrapeAll(at, run.HTTP))
 	}
 	return run, nil
+}
+
+// peers are the flags by which nodes know each other.
+func (g *Grid) peers() ([]string, error) {
+	if g.Insecure {
+		return []string{"--insecure-peers"}, nil
+	}
+	path := filepath.Join(g.Dir, "peer.key")
+	return []string{"--peer-key-file", path}, peerkey.WriteFile(path, peerkey.New())
 }
 
 // end kills a node. Nothing it holds is wanted any more, and to leave in good

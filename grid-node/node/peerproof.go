@@ -1,0 +1,225 @@
+package node
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/peerkey"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// What nodes say to each other moves orders and configurations. On a connection without
+// TLS both ends of a connection between nodes prove the grid's peer key before either is
+// taken for a node, and what follows travels in records. All of it is done on the loop
+// of the connection: nothing is computed for a stranger but some hashes, and a node
+// comes seldom.
+
+// peerTrust is what both loops go by. It is shared between them.
+type peerTrust struct {
+	keys *peerkey.Keys // nil: none
+	// insecure: a person said that nodes without a proof are nodes.
+	insecure bool
+	// updating: so does the operator, while pods of a release without the key are there.
+	updating atomic.Bool
+}
+
+// protection is how a connection between nodes is protected.
+type protection uint8
+
+const (
+	unproved protection = iota
+	byKey
+	byTLS
+)
+
+var protectionNames = [...]string{unproved: "none", byKey: "key", byTLS: "tls"}
+
+func (p protection) String() string { return protectionNames[p] }
+
+// plainly reports whether a connection without a proof may be a node's.
+func (t *peerTrust) plainly() bool { return t.insecure || t.updating.Load() }
+
+// asks reports whether the dialler of an accepted connection has to prove the key.
+func (t *peerTrust) asks(c *transport.Conn, version uint16) bool {
+	return !c.TLS() && t.keys != nil && version >= wire.VersionProof
+}
+
+// unasked is what protects a connection on which no proof was asked for; an error if it
+// may not be a node's.
+func (t *peerTrust) unasked(c *transport.Conn) (protection, error) {
+	switch {
+	case c.TLS(): // its certificate was looked at
+		return byTLS, nil
+	case t.plainly():
+		return unproved, nil
+	case t.keys == nil:
+		return unproved, errors.New("this node has neither a peer key nor certificates: start it with --peer-key-file, the same file as the other nodes of the grid")
+	}
+	return unproved, errors.New("the other node proves no peer key: start it with --peer-key-file, the same file as this node; a release before protocol version 3 has no such flag")
+}
+
+// handshake is what an end has said and heard until the key is proved.
+type handshake struct {
+	hello     []byte           // the frame, as it was sent or received
+	challenge []byte           // likewise
+	proving   *peerkey.Proving // of a dialler that has sent its proof
+	address   string           // of the node that was dialled, proved with the key
+	member    string
+	by        protection
+}
+
+var errProofUnexpected = errors.New("a proof that was not asked for")
+
+// challengeTo asks the dialler that said hello for a proof.
+func challengeTo(dst []byte, cfg *Config, self string, version uint16, hello []byte) ([]byte, handshake) {
+	m := wire.Challenge{Version: version, Member: []byte(self), Address: []byte(cfg.Advertise)}
+	_, _ = rand.Read(m.Nonce[:]) // never fails
+	h := handshake{hello: bytes.Clone(hello), challenge: wire.AppendChallenge(nil, &m)}
+	return append(dst, h.challenge...), h
+}
+
+// accept looks at the dialler's proof.
+func (h *handshake) accept(t *peerTrust, frame []byte) (answer []byte, r *peerkey.Records, err error) {
+	var m wire.Proof
+	if err := wire.DecodeProof(frame, wire.TypeProof, &m); err != nil {
+		return nil, nil, err
+	}
+	b, r, err := peerkey.Accept(t.keys.Accepted(), h.hello, h.challenge, m.Bytes[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	h.by = byKey
+	return wire.AppendProof(nil, wire.TypeProofAnswer, &wire.Proof{Bytes: [wire.ProofSize]byte(b)}), r, nil
+}
+
+// step is the dialler's part: it answers a Challenge and looks at a ProofAnswer. wanted is
+// the address that was dialled, "" for a name. r is not nil when the key is proved:
+// records follow. done is false for any other frame.
+func (h *handshake) step(t *peerTrust, c *transport.Conn, wanted string, frame []byte) (r *peerkey.Records, done bool, err error) {
+	switch wire.FrameType(frame) {
+	case wire.TypeChallenge:
+		return nil, true, h.prove(t, c, wanted, frame)
+	case wire.TypeProofAnswer:
+		var m wire.Proof
+		if err := wire.DecodeProof(frame, wire.TypeProofAnswer, &m); err != nil {
+			return nil, true, err
+		}
+		if h.proving == nil {
+			return nil, true, errProofUnexpected
+		}
+		if r, err = h.proving.Finish(m.Bytes[:]); err != nil {
+			return nil, true, fmt.Errorf("%w; compare --peer-key-file of both nodes", err)
+		}
+		h.proving, h.by = nil, byKey
+		return r, true, nil
+	}
+	return nil, false, nil
+}
+
+func (h *handshake) prove(t *peerTrust, c *transport.Conn, wanted string, frame []byte) error {
+	var m wire.Challenge
+	if err := wire.DecodeChallenge(frame, &m); err != nil {
+		return err
+	}
+	switch {
+	case h.challenge != nil || c.TLS():
+		return errProofUnexpected
+	case t.keys == nil:
+		return errors.New("the other node wants a proof of the grid's peer key, and this one has none: start it with --peer-key-file, the same file as the other")
+	case wanted != "" && string(m.Address) != wanted:
+		return fmt.Errorf("the node at %.64q answers, %s was dialled", m.Address, wanted)
+	}
+	h.challenge, h.address, h.member = bytes.Clone(frame), string(m.Address), string(m.Member)
+	var proof []byte
+	var err error
+	if h.proving, proof, err = peerkey.Prove(t.keys.Own(), h.hello, h.challenge); err != nil {
+		return err
+	}
+	c.SetOut(wire.AppendProof(c.Out(), wire.TypeProof, &wire.Proof{Bytes: [wire.ProofSize]byte(proof)}))
+	return nil
+}
+
+// welcomed checks that the node that says Welcome has proved itself, or need not.
+func (h *handshake) welcomed(t *peerTrust, c *transport.Conn, m *wire.Welcome) (err error) {
+	if h.by == byKey {
+		if string(m.Member) != h.member {
+			return fmt.Errorf("Welcome of %.80q, the proof was that of %s", m.Member, h.member)
+		}
+		return nil
+	}
+	if h.challenge != nil {
+		return errors.New("Welcome before the proof was answered")
+	}
+	h.by, err = t.unasked(c)
+	return err
+}
+
+// checkPeerKey wants that somebody said how nodes know each other.
+func (c *Config) checkPeerKey() error {
+	if c.PeerKeys == nil && (c.TLS == nil || c.TLSTransition != TLSOnly) && !c.InsecurePeers && c.Replicas > 1 {
+		return errors.New(`--peer-key-file: value "", allowed: a file with the grid's peer key, the same for all its nodes (head -c 32 /dev/urandom | base64 > peer.key); ` +
+			"or --tls-cert, --tls-key and --tls-ca; or --insecure-peers, with which anybody who reaches the data port can erase orders")
+	}
+	return nil
+}
+
+// keysChanged tells of the peer key file, which was read again.
+func (n *Node) keysChanged() {
+	if err := n.cfg.PeerKeys.Err(); err != nil {
+		n.log.Warn("the peer key file cannot be used as it is now, the keys read before stay in use", "reason", err)
+		return
+	}
+	n.log.Info("the peer keys were read again", "accepted", len(n.cfg.PeerKeys.Accepted()))
+}
+
+// observeUnproved takes over whether nodes of a release without the key are let in.
+func (n *Node) observeUnproved(p *partition, s *arbiter.Spec) {
+	if s.Replicas == 0 { // not the arbiter's own word
+		return
+	}
+	p.unprovedPeers = s.UnprovedPeers == arbiter.UnprovedAccept
+	accept := false
+	for _, p := range n.parts {
+		accept = accept || p.unprovedPeers
+	}
+	if n.trust.updating.Swap(accept) == accept {
+		return
+	}
+	if accept {
+		n.log.Warn("nodes that do not prove the peer key are let in until the partitions' records say otherwise: pods of a release without it are there")
+		return
+	}
+	n.log.Info("nodes have to prove the peer key from now on")
+	n.closeUnproved()
+}
+
+var errUnproved = errors.New("the stage of the update in which nodes need no proof is over")
+
+// closeUnproved ends the connections of the stage that is over; a pair that has the key
+// connects again at once.
+func (n *Node) closeUnproved() {
+	if n.trust.plainly() {
+		return
+	}
+	for _, p := range n.peers {
+		for _, l := range p.links {
+			if l.by == unproved {
+				l.conn.Close(errUnproved)
+			}
+		}
+		if b := p.bulk.link; b != nil && b.state == ready && b.by == unproved {
+			b.conn.Close(errUnproved)
+		}
+	}
+	for _, l := range n.bulkIn {
+		if l.by == unproved {
+			l.conn.Close(errUnproved)
+		}
+	}
+	n.live.loop.Post(n.live.closeUnproved)
+}

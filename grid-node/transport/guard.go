@@ -1,0 +1,89 @@
+package transport
+
+import "fmt"
+
+// Guard protects a connection: it makes records of what is written and takes them apart
+// again. It is for one connection, and used on its loop only.
+type Guard interface {
+	// Seal appends data to dst in records.
+	Seal(dst, data []byte) []byte
+	// Open appends the data of all whole records to dst; rest is less than one. An error
+	// ends the connection. dst and sealed do not overlap.
+	Open(dst, sealed []byte) (data, rest []byte, err error)
+}
+
+// protection is a Guard with the buffers on the handler's side of it: Conn.out has records,
+// Conn.in what was in them.
+type protection struct {
+	Guard
+	plain []byte // to be sealed
+	raw   []byte // received, not a whole record yet
+	begun bool   // OnFrames has returned since Protect
+	idle  int    // seals since plain was last well used, for shrinking
+}
+
+// Protect puts everything that is written from now on into records, and takes what is
+// received behind the frames that OnFrames consumes for records. Call it once, in
+// OnFrames or OnOpen, and consume nothing after it. What was put out before leaves as it
+// is. The result of a Conn.Out of before is not valid any more.
+func (c *Conn) Protect(g Guard) { c.guard = &protection{Guard: g} }
+
+// Begins reports whether the records begin behind the frame that OnFrames handles: it
+// called Protect.
+func (c *Conn) Begins() bool { return c.guard != nil && !c.guard.begun }
+
+// seal makes records of what the handler wants to send.
+func (c *Conn) seal() {
+	g := c.guard
+	if g == nil || len(g.plain) == 0 {
+		return
+	}
+	c.out = g.Seal(c.out, g.plain)
+	const keep = 1 << 20 // as in drained
+	if cap(g.plain) > keep && len(g.plain) < keep/8 {
+		if g.idle++; g.idle > 64 {
+			g.plain, g.idle = nil, 0
+		}
+	} else {
+		g.idle = 0
+	}
+	g.plain = g.plain[:0]
+}
+
+func (g *protection) held() int { return cap(g.plain) + cap(g.raw) }
+
+// guardBegins is the end of a deliver that the handler protected the connection in: what
+// it did not consume is the beginning of records. It returns what of their data was not
+// consumed, which is c.in.
+func (l *core) guardBegins(c *Conn, rest []byte) []byte {
+	c.guard.raw = append(c.guard.raw, rest...) // a copy: rest may be c.in
+	c.in, c.partialAt = c.in[:0], 0
+	if !c.closing && !c.linger {
+		l.unseal(c, nil)
+	}
+	return c.in
+}
+
+// unseal delivers what is in the records that data ends, and keeps the rest of both.
+func (l *core) unseal(c *Conn, data []byte) {
+	g := c.guard
+	g.begun = true
+	sealed := data
+	if len(g.raw) > 0 {
+		g.raw = append(g.raw, data...)
+		sealed = g.raw
+	}
+	in, rest, err := g.Open(c.in, sealed)
+	if err != nil {
+		c.Close(fmt.Errorf("%s: %w", c.remote, err))
+		return
+	}
+	if c.in = in; cap(in) > len(data) {
+		c.longIn = true
+	}
+	g.raw = append(g.raw[:0], rest...)
+	if len(c.in) > 0 {
+		rest := l.deliver(c, c.in)
+		c.in = c.in[:copy(c.in, rest)]
+	}
+}

@@ -1,0 +1,66 @@
+package wire
+
+// ProofSize is the size of a proof of the grid's peer key and of the answer to it, and
+// NonceSize that of what makes each of them new, in bytes. They are grid-node/peerkey's.
+const (
+	NonceSize = 32
+	ProofSize = 48
+)
+
+// Challenge answers the Hello of a node: it has to prove that it is of the grid. Since
+// version 3.
+type Challenge struct {
+	Version uint16 // spoken from here on
+	Nonce   [NonceSize]byte
+	Member  []byte // "<pod>/<bootID>" of the answering node
+	Address []byte // "ip:port" that it is reached at
+}
+
+const challengeFixed = HeaderSize + 4 + NonceSize
+
+// AppendChallenge appends a Challenge frame.
+func AppendChallenge(dst []byte, m *Challenge) []byte {
+	dst, f := begin(dst, TypeChallenge, 0, 0, challengeFixed+size8(m.Member)+size8(m.Address))
+	le.PutUint16(f[8:], m.Version)
+	f[10], f[11] = 0, 0
+	copy(f[12:], m.Nonce[:])
+	putString8(putString8(f[challengeFixed:], m.Member), m.Address)
+	return dst
+}
+
+// DecodeChallenge decodes a Challenge frame.
+func DecodeChallenge(f []byte, m *Challenge) (err error) {
+	if err = open(f, TypeChallenge, challengeFixed, false); err != nil {
+		return err
+	}
+	m.Version = le.Uint16(f[8:])
+	copy(m.Nonce[:], f[12:])
+	b := f[challengeFixed:]
+	if m.Member, b, err = cutString8(b, TypeChallenge, "member"); err != nil {
+		return err
+	}
+	if m.Address, b, err = cutString8(b, TypeChallenge, "address"); err != nil {
+		return err
+	}
+	return done(b, TypeChallenge)
+}
+
+// Proof is that a node holds the grid's peer key: of the dialler, for a Challenge, or the
+// answer of the node that was dialled. Since version 3.
+type Proof struct{ Bytes [ProofSize]byte }
+
+// AppendProof appends a Proof or ProofAnswer frame.
+func AppendProof(dst []byte, t Type, m *Proof) []byte {
+	dst, f := begin(dst, t, 0, 0, HeaderSize+ProofSize)
+	copy(f[HeaderSize:], m.Bytes[:])
+	return dst
+}
+
+// DecodeProof decodes a Proof or ProofAnswer frame.
+func DecodeProof(f []byte, t Type, m *Proof) error {
+	if err := open(f, t, HeaderSize+ProofSize, true); err != nil {
+		return err
+	}
+	copy(m.Bytes[:], f[HeaderSize:])
+	return nil
+}
