@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -48,7 +50,7 @@ func (g *grid) hold(i int) (release func()) {
 // time. How much of that is answered before the order is counted beside all of it. In
 // every wake-up a bounded part is.
 func TestReadersDoNotStallOrders(t *testing.T) {
-	const readers, gets, bytesOf = 150, 64, 15 << 10
+	const readers, gets, bytesOf = 300, 64, 15 << 10
 	asks := map[string]func(mode uint8) []byte{
 		"64 Gets": func(mode uint8) (b []byte) {
 			for i := range gets {
@@ -116,6 +118,52 @@ func TestReadersDoNotStallOrders(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What clients ask for and do not read is not built beyond what their connections take:
+// a page of answers each, and buffers for that. What is built and allocated is counted per
+// reader and per order that is acknowledged meanwhile. At a megabyte of fresh memory for
+// an answer the loop spent its time in page faults.
+func TestUnreadAnswersAreNotBuilt(t *testing.T) {
+	const readers, orders = 250, 100
+	g := newGrid(t, 2, 1).up()
+	c := g.client()
+	for i := range 96 { // more than a frame of them
+		if _, err := c.Submit(t.Context(), long(fmt.Sprintf("L-%d", i), 15<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ask []byte
+	for i := range 8 {
+		ask = wire.AppendReadLog(ask, 0, &wire.ReadLog{ReqID: uint64(i + 1), FromSeq: 1})
+	}
+	conns := make([]net.Conn, readers)
+	for i := range conns {
+		conns[i] = g.known(0)
+	}
+	stats := func() (s transport.Stats) { g.onLoop(0, func() { s = g.nodes[0].loop.Stats() }); return s }
+	var before, after runtime.MemStats
+	sent := stats().BytesOut
+	runtime.ReadMemStats(&before)
+	for _, conn := range conns {
+		if _, err := conn.Write(ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(t, c, "beside", orders)
+	g.until(func() bool { s := stats(); return s.Paused >= readers && s.Waiting == 0 }, "not all readers are answered")
+	runtime.ReadMemStats(&after)
+	s := stats()
+	built, allocated := int(s.BytesOut-sent)+s.Unread, int(after.TotalAlloc-before.TotalAlloc)
+	t.Logf("built %d bytes a reader, %d an order; allocated %d bytes a reader, %d an order", built/readers, built/orders, allocated/readers, allocated/orders)
+	// Beyond what the peer's window takes: what the kernel may hold unsent, what may be in
+	// the connection's buffer, and the answer that went over it.
+	if most := clientSendBuffer + clientSoftOut + 2*wire.MaxLogBytes; built/readers > most {
+		t.Errorf("%d bytes built for a reader that never reads, allowed: %d", built/readers, most)
+	}
+	if most := clientSoftOut + 3*wire.MaxLogBytes; allocated/readers > most {
+		t.Errorf("%d bytes allocated for a reader that never reads, allowed: %d", allocated/readers, most)
 	}
 }
 

@@ -44,7 +44,7 @@ const (
 	// A client's replies pile up while it does not read: reading from it stops at
 	// softOut; hardOut closes it, and is above what one session's window of replies
 	// and the pending reads of one client can amount to.
-	clientSoftOut = 256 << 10
+	clientSoftOut = 32 << 10
 	clientHardOut = 32 << 20
 	// clientFrameTime is in which a client has to finish a frame: the largest order takes
 	// it at 52 kbit/s. Nodes have all the time there is: the network between them may be

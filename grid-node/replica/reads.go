@@ -247,7 +247,7 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 		r.reject(conn, wire.TypeReadLog, m.ReqID, 0, wire.CodeSnapshotRequired, 0, base, fmt.Sprintf("entry %d is freed, as all up to %d: read on behind it; what is freed is downstream", m.FromSeq, base))
 		return nil
 	}
-	limit := wire.MaxFrame - wire.LogChunkFixed
+	limit := wire.MaxLogBytes
 	if m.MaxBytes != 0 {
 		limit = min(limit, int(m.MaxBytes))
 	}

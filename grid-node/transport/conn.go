@@ -94,8 +94,9 @@ func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
 
 // SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
-// about twice as many bytes. Without it the kernel decides: megabytes, for each
-// connection. An error is that of a connection about to end.
+// about twice as many bytes, and what it holds beyond what the peer's window has room for
+// to a quarter as many and a segment (on Linux). Without it the kernel decides: megabytes,
+// for each connection. An error is that of a connection about to end.
 func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 
 // SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete

@@ -16,7 +16,7 @@ type connSocket interface {
 	shutdownWrite(c *Conn)
 	// unsent is how many bytes the kernel holds that the peer has not received.
 	unsent() int
-	// setSendBuffer is SO_SNDBUF.
+	// setSendBuffer is SO_SNDBUF, and TCP_NOTSENT_LOWAT where there is one.
 	setSendBuffer(bytes int)
 	// release closes the socket; reset: what the kernel holds of it is dropped.
 	release(c *Conn, reset bool)

@@ -205,7 +205,7 @@ func (s *epollSocket) unsent() int {
 }
 
 func (s *epollSocket) setSendBuffer(bytes int) {
-	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
+	boundSending(s.fd, bytes)
 }
 
 func (s *epollSocket) release(_ *Conn, reset bool) {

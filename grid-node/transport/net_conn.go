@@ -177,7 +177,7 @@ func (s *netSocket) unsent() int {
 
 func (s *netSocket) setSendBuffer(bytes int) {
 	if t, ok := s.nc.(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(bytes)
+		setSendBufferOf(t, bytes)
 	}
 }
 

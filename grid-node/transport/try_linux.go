@@ -70,3 +70,17 @@ func unsentOf(nc net.Conn) (n int) {
 	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 	return n
 }
+
+// setSendBufferOf is boundSending of a connection of the net package.
+func setSendBufferOf(nc *net.TCPConn, bytes int) {
+	if raw, err := nc.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { boundSending(int(fd), bytes) })
+	}
+}
+
+// boundSending bounds what the kernel takes of output. Output of which so much waits for
+// the peer's window does not reach the kernel at all.
+func boundSending(fd, bytes int) {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes/4)
+}

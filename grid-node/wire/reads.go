@@ -125,11 +125,14 @@ func DecodeGetReply(f []byte, m *GetReply) error {
 	return nil
 }
 
+// MaxLogBytes is the most that a LogChunk has of entries, unless its only entry is longer.
+const MaxLogBytes = 64 << 10
+
 // ReadLog asks any replica for a part of its committed prefix.
 type ReadLog struct {
 	ReqID    uint64
 	FromSeq  uint64 // 1 or more
-	MaxBytes uint32 // of entries; 0 and anything over the frame limit mean the frame limit
+	MaxBytes uint32 // of entries; 0 and anything over MaxLogBytes mean MaxLogBytes
 }
 
 // AppendReadLog appends a ReadLog frame.
