@@ -393,7 +393,7 @@ type MemoryStatus struct {
 	Pod string `json:"pod,omitempty"`
 	// usedPercent is how much of the memory that orders may take is in use and cannot be freed, in steps of 5. At 100
 	// orders are refused.
-	// +optional
+	// +required
 	UsedPercent int32 `json:"usedPercent"`
 	// timeUntilFull is how long it takes at least until orders are refused, at the rate of the last half minute. Absent: more
 	// than a day, or nothing grows. With retention FreeDownstream what may be freed does not count.

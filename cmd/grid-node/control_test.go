@@ -19,6 +19,7 @@ func (g *devGrid) ask(method, path, body string, into any) int {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		g.t.Fatal(err)
