@@ -74,8 +74,14 @@ func grid(t *testing.T, exe string) *devgrid.Grid {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return start(t, exe, "--tls", "--", "--authorization", file, "--tls-client-auth", "none")
+}
+
+// start starts a grid of two copies.
+func start(t *testing.T, exe string, args ...string) *devgrid.Grid {
+	t.Helper()
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: exe, Shards: 1, Replicas: 2, MemoryMiB: 512,
-		Args: []string{"--tls", "--log-level", "error", "--", "--authorization", file, "--tls-client-auth", "none"}})
+		Args: append([]string{"--log-level", "error"}, args...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +103,11 @@ type trader struct {
 
 func newTrader(t *testing.T, g *devgrid.Grid) *trader {
 	t.Helper()
-	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, DialTimeout: time.Minute, RequestTimeout: time.Minute,
-		TLS: client.TLSFiles(client.PEMFiles{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})})
+	cfg := client.Config{Endpoints: g.Endpoints, DialTimeout: time.Minute, RequestTimeout: time.Minute}
+	if g.TLS != nil {
+		cfg.TLS = client.TLSFiles(client.PEMFiles{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})
+	}
+	c, err := client.Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
