@@ -87,6 +87,10 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 			r.askConfig()
 			return
 		}
+		if r.told.known != nil && !mutant(mutUntrueKept) {
+			r.unfollow(r.told.known)
+			r.older, r.doubted = true, r.epoch
+		}
 		r.count.ConfigRegressed++
 		r.alarm(AlarmRegressed, fmt.Sprintf("the arbiter shows epoch %d change %q; this replica has seen epoch %d change %q and keeps to it", c.Epoch, c.ChangeID, r.epoch, r.cfg.ChangeID))
 	}

@@ -43,6 +43,7 @@ const (
 	mutClosedTakesOrders
 	mutLateWatchOpens
 	mutClimbTakesLearners
+	mutUntrueKept
 	mutReadOneEcho
 	mutStaleNack
 	mutStaleAck

@@ -56,6 +56,7 @@ var mutantList = [mutants]Mutant{
 	mutAdoptOnWord:            {"adopt-on-word", "a replica adopts whatever later configuration a peer tells of"},
 	mutDiscardOnWord:          {"discard-on-word", "a replica throws its log away when a frame says that it is of no use, or does not continue it"},
 	mutJoinsUnbounded:         {"joins-unbounded", "a primary takes every process in that asks to catch up"},
+	mutUntrueKept:             {"untrue-kept", "a member keeps to a word that the arbiter cannot confirm because its record went back in time"},
 	mutClimbTakesLearners:     {"climb-takes-learners", "a primary that puts the record right takes learners in, who know another configuration by its epoch"},
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 

@@ -7,6 +7,7 @@ package replica
 var proofs = [mutants]string{
 	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
 	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
+	mutUntrueKept:            "^TestScripts$/^told_regressed$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
 	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",
 	mutStaleAck:              "^TestFramesOfAnotherEpoch$/^PrepareAck$",

@@ -21,6 +21,10 @@ import "fmt"
 //   - it was not the primary, so nothing was acknowledged to a client or read from it;
 //   - what it proposed, a take-over, the arbiter has refused: the epoch does not follow.
 //
+// A record that went back in time confirms nothing: from then on no word is followed, and
+// what was followed and not confirmed before is taken back. Otherwise this replica and
+// its primary, which puts the record right, could mean two configurations by one number.
+//
 // Going back is like waking after a pause. Who forges such a word holds up the orders of
 // the partition until the answer of the arbiter is there, once per epoch: after it this
 // replica takes nobody's word in that epoch. Without an answer it is dropped for its
@@ -40,7 +44,7 @@ func (r *Replica) takesWord(c *Config, from uint64) bool {
 	}
 	was := r.cfg
 	return (r.role == RoleBackup || r.role == RoleLearner && r.backup.accepted) && from == was.Primary.Boot && c.Epoch == r.epoch+1 && c.Lineage == was.Lineage &&
-		c.Has(r.self.Boot) && c.Primary.Boot != r.self.Boot && was.names(&c.Primary) && r.told.false != r.epoch
+		c.Has(r.self.Boot) && c.Primary.Boot != r.self.Boot && was.names(&c.Primary) && r.told.false != r.epoch && r.regressed == nil && !r.older
 }
 
 // names says whether a process is in sync, as it is described.
@@ -81,19 +85,27 @@ func (r *Replica) observeTold(c *Config, fresh bool) bool {
 		r.askConfig()
 		return true
 	}
-	r.alarm(AlarmUntrue, fmt.Sprintf("the arbiter knows nothing of epoch %d change %q, which primary %s told of; back to epoch %d", r.epoch, r.cfg.ChangeID, t.known.Primary.ID, c.Epoch))
 	r.observeSpec(c, true)
+	r.unfollow(c)
+	return true
+}
+
+// unfollow goes back from what was told to c.
+func (r *Replica) unfollow(c *Config) {
+	known := r.told.known
+	r.alarm(AlarmUntrue, fmt.Sprintf("the arbiter knows nothing of epoch %d change %q, which primary %s told of; back to epoch %d", r.epoch, r.cfg.ChangeID, known.Primary.ID, c.Epoch))
 	r.role = RoleLearner
-	if t.known.Has(r.self.Boot) {
+	if known.Has(r.self.Boot) {
 		r.role = RoleBackup
 	}
 	r.adopt(c)
 	r.told.false = r.epoch
-	return true
 }
 
 // A learner is told by the primary that its log is of no use, or that its place is gone.
-// It gives it up when the arbiter says that it is not in sync.
+// It gives it up when the arbiter says that it is not in sync. One that its primary has
+// just proposed may get into the record after that: who forges such a word costs that
+// learner, as a crash would, and the primary drops it for its silence.
 
 // giveUp asks the arbiter whether this learner may act on such a word. Meanwhile it
 // acknowledges nothing, so nobody begins to count on it.

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
@@ -171,9 +173,16 @@ func (w *world) checkMayEnd(p *process) {
 
 // checkDiscard: a process throws its log away only when nobody counts on it.
 func (w *world) checkDiscard(p *process, why string) {
-	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch {
+	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch && !w.forgedOut(p, why) {
 		w.violation("I10", "%s is in sync (%s) and throws its log away: %s", p.name, w.configText(&w.api.rec), why)
 	}
+}
+
+// forgedOut says whether a learner that has not heard that it was taken in was told by a
+// forger that its place is gone, and saw in the record that it is not in sync: the change
+// that takes it in was on its way. That costs what a crash of it costs.
+func (w *world) forgedOut(p *process, why string) bool {
+	return w.profile.forges != nil && !p.status.Config.Has(p.self.Boot) && p.status.Config.Epoch < w.api.rec.Epoch && strings.HasSuffix(why, "forged")
 }
 
 // checkAlarm: some alarms mean that something impossible has happened.
