@@ -39,7 +39,8 @@ var golden = map[string]string{
 	"statefulset": "apiVersion: apps/v1\nkind: StatefulSet\n", "job": "apiVersion: batch/v1\nkind: Job\n",
 	"poddisruptionbudget": "apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "gridpartition": "apiVersion: ordergrid.dev/v1alpha1\nkind: GridPartition\n",
 	"channel_configmap": "apiVersion: v1\nkind: ConfigMap\n", "run_configmap": "apiVersion: v1\nkind: ConfigMap\n", "authorization": "apiVersion: v1\nkind: ConfigMap\n",
-	"network-policy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n",
+	"network-policy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n", "networkpolicy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n",
+	"external_service": "apiVersion: v1\nkind: Service\n",
 }
 
 // conform is a directory of manifests, another of schemas, and the program.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -75,22 +76,26 @@ func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.Con
 	}
 }
 
-// claim brings a partition to the state of a healthy one: one epoch per copy.
+// claim brings a partition to the state of a healthy one: one epoch per copy. As grid nodes do it reads the record again
+// when it has changed meanwhile: the operator writes its spec.
 func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, index int32) {
 	t.Helper()
 	record := &api.GridPartition{}
-	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, shard, index)}, record); err != nil {
-		t.Fatal(err)
-	}
 	var inSync []api.Member
 	for i := range grid.Spec.Replicas {
 		name := api.PodName(grid.Name, shard, (index+i)%grid.Spec.Replicas)
 		const boot = "0123456789abcdef"
 		inSync = append(inSync, api.Member{ID: name + "/" + boot, PodName: name, BootID: boot, Address: "10.0.0.1:7400"})
-		record.Status = api.GridPartitionStatus{
-			Epoch: int64(i + 1), Lineage: 1, ChangeID: fmt.Sprint("change-", i), Primary: &inSync[0], InSync: inSync,
-		}
-		if err := cl.Status().Update(t.Context(), record); err != nil {
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, shard, index)}, record); err != nil {
+				return err
+			}
+			record.Status = api.GridPartitionStatus{
+				Epoch: int64(i + 1), Lineage: 1, ChangeID: fmt.Sprint("change-", i), Primary: &inSync[0], InSync: inSync,
+			}
+			return cl.Status().Update(t.Context(), record)
+		})
+		if err != nil {
 			t.Fatalf("%s, epoch %d: %v", record.Name, i+1, err)
 		}
 	}
