@@ -102,11 +102,15 @@ func insecurePeers(grid *api.OrderGrid) bool {
 // withoutPeerKey are the pods whose nodes have no key: of a release before there was one.
 func withoutPeerKey(pods []corev1.Pod) (names []string) {
 	for i := range pods {
-		if !slices.ContainsFunc(pods[i].Spec.Volumes, func(v corev1.Volume) bool { return v.Name == peerKeyVolume }) {
+		if !hasPeerKey(&pods[i]) {
 			names = append(names, pods[i].Name)
 		}
 	}
 	return names
+}
+
+func hasPeerKey(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == peerKeyVolume })
 }
 
 // unprovedPeers is what the partitions of a shard say: nodes without a proof are let in as long as pods of the shard have

@@ -71,17 +71,34 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
-// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on. The rest, volumes and containers
-// above all, would be a good part of the operator's memory where there are thousands.
+// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS and whether it
+// has the peer key. The rest, volumes and containers above all, would be a good part of the operator's memory where there
+// are thousands; what is kept of them all pods share.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	stripped := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: pod.Status}
+	stripped := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Status: pod.Status, Spec: corev1.PodSpec{
+		NodeName: pod.Spec.NodeName, Containers: strippedContainers[stageOf(&pod.Spec)],
+	}}
+	if hasPeerKey(pod) {
+		stripped.Spec.Volumes = strippedVolumes
+	}
 	stripped.ManagedFields = nil
 	return stripped, nil
 }
+
+// What StripPod keeps of containers, by stage, and of volumes.
+var (
+	strippedContainers = [...][]corev1.Container{
+		stagePlain:  nil,
+		stageAccept: {{Name: containerName, Args: transitionArgs(stageAccept)}},
+		stageDial:   {{Name: containerName, Args: transitionArgs(stageDial)}},
+		stageTLS:    {{Name: containerName, Args: []string{flagCert}}},
+	}
+	strippedVolumes = []corev1.Volume{{Name: peerKeyVolume}}
+)
 
 // nodeMatters lets pass what may change where pods fit. A node reports itself every few minutes; that does not.
 var nodeMatters = predicate.Funcs{

@@ -155,6 +155,21 @@ func TestStripPod(t *testing.T) {
 	if len(got.ManagedFields) != 0 || len(got.Spec.Containers) != 0 {
 		t.Errorf("what nobody looks at is kept: %+v", got)
 	}
+	// What is read of pods that tell a stage of TLS, and of those of a release before the peer key.
+	volumes := []corev1.Volume{{Name: "data"}, {Name: peerKeyVolume}}
+	for stage := stagePlain; stage <= stageTLS; stage++ {
+		args := append([]string{"serve"}, transitionArgs(stage)...)
+		if stage != stagePlain {
+			args = append(args, flagCert, "/etc/tls/tls.crt")
+		}
+		for n := range len(volumes) + 1 {
+			pod.Spec.Containers, pod.Spec.Volumes = []corev1.Container{{Name: "sidecar"}, {Name: containerName, Args: args}}, volumes[:n]
+			out, _ := StripPod(pod)
+			if got := out.(*corev1.Pod); stageOf(&got.Spec) != stage || hasPeerKey(got) != (n == 2) {
+				t.Errorf("stage %d with volumes %v: stage %d, key %v", stage, volumes[:n], stageOf(&got.Spec), hasPeerKey(got))
+			}
+		}
+	}
 	if other, err := StripPod("something else"); other != "something else" || err != nil {
 		t.Errorf("%v, %v", other, err)
 	}

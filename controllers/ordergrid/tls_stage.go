@@ -35,7 +35,10 @@ const (
 // plainQuiet is how long no client without TLS may have been connected before they are refused.
 const plainQuiet = time.Minute
 
-const flagTransition = "--tls-transition"
+const (
+	flagTransition = "--tls-transition"
+	flagCert       = "--tls-cert"
+)
 
 // wantedStage is where spec wants the pods in the end.
 func wantedStage(s *api.SecuritySpec) tlsStage {
@@ -60,7 +63,7 @@ func stageOf(spec *corev1.PodSpec) tlsStage {
 			}
 			return stageDial
 		}
-		if slices.Contains(c.Args, "--tls-cert") {
+		if slices.Contains(c.Args, flagCert) {
 			return stageTLS
 		}
 	}
