@@ -58,6 +58,7 @@ func (r *run) keepPeerKey(ctx context.Context) error {
 	switch err := r.Client.Create(ctx, s); {
 	case err == nil:
 		countWrite("Secret", apply.Created)
+		wrote(ctx, apply.Created.String(), "Secret", s.Name)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create Secret %s with the peer key of the grid: %w", s.Name, err)
 	}

@@ -230,7 +230,7 @@ func (c *client) got(cn *conn, frame []byte, lineage uint64) {
 	case wire.TypeSessionOpened:
 		var m wire.SessionOpened
 		_ = wire.DecodeSessionOpened(frame, &m)
-		if m.ReqID == c.reqID && m.LastClientSeq < c.highest {
+		if m.ReqID == c.reqID && (m.LastClientSeq < c.highest || c.gen != 0 && (m.Slot != c.slot || m.Generation != c.gen)) {
 			c.w.logf("client %d: the session has lost its memory, and orders with it; it begins another", c.id)
 			c.newSession()
 			c.turnTo(c.pod)
