@@ -177,7 +177,7 @@ func TestNoPlainClientFromOutside(t *testing.T) {
 	g.base.TLS, g.base.TLSTransition = identityOf(t, newCertificates(t).node), TLSAccept
 	g.outside = freeAddrs(t, 1)
 	g.up()
-	for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeChallenge} {
+	for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeWelcome} {
 		r := dialRaw(t, addr)
 		if _, err := r.Write(hello(wire.RoleClient, 0, "gateway", "")); err != nil {
 			t.Fatal(err)
