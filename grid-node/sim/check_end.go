@@ -122,7 +122,7 @@ func (w *world) checkI11() {
 	}
 	w.runUntil(w.now+answerLimit+50*millisecond, nil)
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.dropped && o.Return-o.Call > answerLimit {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.dropped && !o.evicted && o.Return-o.Call > answerLimit {
 			w.violation("I11", "with all members well and the API server away an order was not answered within %d ms: %v", answerLimit/millisecond, o.Op)
 		}
 	}

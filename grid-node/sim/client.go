@@ -307,6 +307,9 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 		c.turnTo(c.pod)
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
 		w.logf("client %d: its session is gone, it begins another", c.id)
+		for _, r := range c.open {
+			w.history.ops[r.op].evicted = w.profile.floods != nil // its own OpenSession of before, come late, may have done it
+		}
 		c.newSession()
 		c.turnTo(c.pod)
 	case wire.CodeBadFIX:
