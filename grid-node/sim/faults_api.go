@@ -79,10 +79,11 @@ func (w *world) makeRewind() {
 	w.until(300*millisecond, 2*second, a.putRight)
 }
 
-// allKnow says whether every process that lives has seen this epoch.
+// allKnow says whether every process that lives has seen this epoch. One that has only a
+// word for its own, of a forger perhaps, may go back to what it knew before.
 func (w *world) allKnow(epoch uint64) bool {
 	for p := range w.up {
-		if p.status.Config == nil || p.status.Config.Epoch < epoch {
+		if p.status.Config == nil || p.status.Config.Epoch < epoch || p.status.Unconfirmed {
 			return false
 		}
 	}
