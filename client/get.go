@@ -38,7 +38,9 @@ func WithMode(m ReadMode) ReadOption { return ReadOption{mode: m} }
 // OfEpoch makes Get answer with the order of that id only if it was sequenced in this
 // epoch, that of its receipt, and end with an *OtherOrderError otherwise: when a person
 // has accepted the loss of data, what only lost processes held is gone and its numbers
-// are given anew. Epochs are never given anew as long as the grid is not made again.
+// are given anew. An epoch comes again only where the grid was made again under its name,
+// or where its record was set back, as by an etcd that was restored: there the id and the
+// epoch may name another order.
 func OfEpoch(epoch uint64) ReadOption { return ReadOption{epoch: epoch} }
 
 // epochAsked is the epoch that OfEpoch asks for, 0 for any.
