@@ -46,13 +46,6 @@ func parsePermission(s string) (Permissions, error) {
 	return 0, fmt.Errorf("permission is %.40q, allowed: Submit, Read, Admin", s)
 }
 
-// needs is what a request of each frame type takes; 0 for what any client with a
-// permission may send.
-var needs = [256]Permissions{
-	wire.TypeOpenSession: Submit, wire.TypeSubmit: Submit,
-	wire.TypeGet:     Read,
-	wire.TypeReadLog: Admin, wire.TypeListSinks: Admin, wire.TypeReadSink: Admin,
-}
-
-// Needs is the permission that a client's request of type t takes.
-func Needs(t wire.Type) Permissions { return needs[t] }
+// Needs is the permission that a client's request of type t takes; 0 for what any client
+// with a permission may send.
+func Needs(t wire.Type) Permissions { return Permissions(wire.Row(t).Needs) }

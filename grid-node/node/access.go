@@ -225,7 +225,7 @@ func (n *Node) authenticated(l *link, reqID uint64) {
 // notPermitted answers a request that takes a permission the client does not have.
 // The text says whom to give what.
 func (n *Node) notPermitted(l *link, t wire.Type, frame []byte) error {
-	reqID, slot, err := requestID(t, frame)
+	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())

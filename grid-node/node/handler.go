@@ -119,64 +119,71 @@ func (n *Node) frame(l *link, frame []byte, hint replica.Hint) error {
 
 // request handles what clients ask beside orders and reads, and what they may not ask.
 func (n *Node) request(l *link, t wire.Type, frame []byte) error {
-	if access.Needs(t)&^l.may != 0 {
+	row := wire.Row(t)
+	switch {
+	case row.From&wire.FromClient == 0:
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: %s", t, wire.Allowed(wire.FromClient)))
+	case access.Needs(t)&^l.may != 0:
 		return n.notPermitted(l, t, frame)
+	case !row.ToReplica:
+		return clientFrames[t](n, l, frame)
 	}
-	switch t {
-	case wire.TypeSubmit, wire.TypeGet, wire.TypeOpenSession, wire.TypeReadLog:
-		p := n.partition(wire.FramePartition(frame))
-		if p == nil {
-			return n.notHere(l, t, frame)
-		}
-		if p.ended {
-			return n.notServed(l, p, t, frame)
-		}
-		n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Client: l.client, Frame: frame}
-		p.step(&n.ev)
-		return nil
-	case wire.TypeListSinks, wire.TypeReadSink:
-		return n.askSink(l, t, frame)
-	case wire.TypeTableRequest:
-		return n.answerTable(l, frame)
-	case wire.TypePing:
-		return n.pong(l, frame)
-	case wire.TypeAuthenticate:
-		return n.authenticate(l, frame)
-	case wire.TypeGoaway:
-		return saidGoaway(frame)
+	p := n.partition(wire.FramePartition(frame))
+	if p == nil {
+		return n.notHere(l, t, frame)
 	}
-	n.counters.BadFrames++
-	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: TableRequest, OpenSession, Submit, Get, ReadLog, ListSinks, ReadSink, Ping", t))
+	if p.ended {
+		return n.notServed(l, p, t, frame)
+	}
+	n.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Client: l.client, Frame: frame}
+	p.step(&n.ev)
+	return nil
+}
+
+// clientFrames are the frames of clients that the node handles itself.
+var clientFrames = [256]func(*Node, *link, []byte) error{
+	wire.TypeListSinks:    (*Node).askSink,
+	wire.TypeReadSink:     (*Node).askSink,
+	wire.TypeTableRequest: (*Node).answerTable,
+	wire.TypePing:         (*Node).pong,
+	wire.TypeAuthenticate: (*Node).authenticate,
+	wire.TypeGoaway:       (*Node).goawaySaid,
 }
 
 func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
-	switch {
-	case t.IsPeer():
-		p := n.partition(wire.FramePartition(frame))
-		if p == nil {
-			n.counters.PeerFramesDropped++ // a node of another shard, or of another partition count
+	switch row := wire.Row(t); {
+	case row.From&wire.FromPeer == 0:
+		n.counters.BadFrames++
+		return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed between nodes: %s", t, wire.Allowed(wire.FromPeer)))
+	case !row.ToReplica:
+		return peerFrames[t](n, l, frame)
+	}
+	p := n.partition(wire.FramePartition(frame))
+	if p == nil {
+		n.counters.PeerFramesDropped++ // a node of another shard, or of another partition count
+		return nil
+	}
+	n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
+	if t == wire.TypePrepareAck {
+		n.observeAck(t, frame)
+		if n.acks++; n.acks%processSample == 0 {
+			p.timedStep(&n.ev, &n.loopStat.Postprocess)
 			return nil
 		}
-		n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
-		if t == wire.TypePrepareAck {
-			n.observeAck(t, frame)
-			if n.acks++; n.acks%processSample == 0 {
-				p.timedStep(&n.ev, &n.loopStat.Postprocess)
-				return nil
-			}
-		}
-		p.step(&n.ev)
-		return nil
-	case t == wire.TypePing:
-		return n.pong(l, frame)
-	case t == wire.TypePong:
-		return nil
-	case t == wire.TypeGoaway:
-		return saidGoaway(frame)
 	}
-	n.counters.BadFrames++
-	return n.goaway(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed between nodes: Prepare to NewConfig, Ping, Pong", t))
+	p.step(&n.ev)
+	return nil
 }
+
+// peerFrames are the frames of nodes that the node handles itself.
+var peerFrames = [256]func(*Node, *link, []byte) error{
+	wire.TypePing:   (*Node).pong,
+	wire.TypePong:   func(*Node, *link, []byte) error { return nil },
+	wire.TypeGoaway: (*Node).goawaySaid,
+}
+
+func (*Node) goawaySaid(_ *link, frame []byte) error { return saidGoaway(frame) }
 
 func (n *Node) pong(l *link, frame []byte) error {
 	var m wire.Request

@@ -129,7 +129,7 @@ func TestHostileFrames(t *testing.T) {
 		"peer sends Submit":                {after(asPeer, submit), "frame type Submit, allowed between nodes"},
 		"peer sends garbage entries":       {after(asPeer, prepare), ""},
 		"liveness without a member id":     {hello(wire.RoleLiveness, 5, "nobody", "127.0.0.1:1"), "allowed: a member id"},
-		"liveness sends Prepare":           {after(asLiveness, prepare), "frame type Prepare, allowed on a liveness connection: Beacon, BeaconAck"},
+		"liveness sends Prepare":           {after(asLiveness, prepare), "frame type Prepare, allowed on a liveness connection: Goaway, Beacon, BeaconAck"},
 		"liveness sends a large frame":     {after(asLiveness, header(1<<20, byte(wire.TypeBeacon)), make([]byte, 4000)), "frame of 1048576 bytes"},
 		"liveness sends what is no frame":  {after(asLiveness, bytes.Repeat([]byte{0xff}, 64)), "length is 4294967295"},
 		"liveness sends a short Beacon":    {after(asLiveness, header(12, byte(wire.TypeBeacon)), []byte("xxxx")), ""},

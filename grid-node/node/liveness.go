@@ -246,7 +246,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
 		l.links.Add(1)
 		return nil
-	case t == wire.TypeBeacon, t == wire.TypeBeaconAck:
+	case wire.Row(t).From&wire.FromPulse != 0:
 		p.heardAt, p.backoff = now.Mono, minDialBackoff
 		if v := l.vitalsOf(wire.FramePartition(frame)); v != nil {
 			v.Receive(now, frame, &l.out)
@@ -257,7 +257,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("frame type %v, allowed on a liveness connection: Beacon, BeaconAck", t)
+		return fmt.Errorf("frame type %v, allowed on a liveness connection: %s", t, wire.Allowed(wire.FromPulse))
 	}
 }
 

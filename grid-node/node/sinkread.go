@@ -29,7 +29,8 @@ type sinkRequest struct {
 }
 
 // askSink queues a client's request, or refuses it.
-func (n *Node) askSink(l *link, t wire.Type, frame []byte) error {
+func (n *Node) askSink(l *link, frame []byte) error {
+	t := wire.FrameType(frame)
 	p := n.partition(wire.FramePartition(frame))
 	if p == nil {
 		return n.notHere(l, t, frame)

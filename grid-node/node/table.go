@@ -55,37 +55,10 @@ func (p *partition) tablePart() wire.TablePart {
 	return part
 }
 
-// requestID takes a client's request apart as far as an answer needs it.
-func requestID(t wire.Type, frame []byte) (reqID uint64, slot uint32, err error) {
-	switch t {
-	case wire.TypeSubmit:
-		var m wire.Submit
-		err = wire.DecodeSubmit(frame, &m)
-		reqID, slot = m.ClientSeq, m.Slot
-	case wire.TypeOpenSession:
-		var m wire.OpenSession
-		err = wire.DecodeOpenSession(frame, &m)
-		reqID = m.ReqID
-	case wire.TypeGet:
-		var m wire.Get
-		err = wire.DecodeGet(frame, &m)
-		reqID = m.ReqID
-	case wire.TypeListSinks, wire.TypeReadSink:
-		var m wire.ReadSink
-		err = decodeSinkRequest(t, frame, &m)
-		reqID = m.ReqID
-	default:
-		var m wire.ReadLog
-		err = wire.DecodeReadLog(frame, &m)
-		reqID = m.ReqID
-	}
-	return reqID, slot, err
-}
-
 // notServed answers a request for a partition whose replica has ended: it was
 // retired, or is about to be made anew.
 func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
-	reqID, slot, err := requestID(t, frame)
+	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())
@@ -108,7 +81,7 @@ func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error
 // notHere answers a request for a partition that this node does not hold.
 func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
 	id := wire.FramePartition(frame)
-	reqID, slot, err := requestID(t, frame)
+	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
 		n.counters.BadFrames++
 		return n.goaway(l, wire.GoawayProtocol, err.Error())

@@ -7,7 +7,7 @@ type EventKind uint8
 const (
 	EventNone        EventKind = iota
 	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get or ReadLog for this partition
-	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.Type.IsPeer)
+	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.FromPeer)
 	EventPeerUp                // Address, Bulk: a connection to the node at Address is there (again)
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely gone
 	EventConfig                // Config, Fresh

@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -18,19 +19,20 @@ func FuzzStep(f *testing.F) {
 	entry := make([]byte, 80)
 	e := order.Entry{Size: 80, Kind: order.KindNoop, Seq: 4, Epoch: 2}
 	e.Put(entry)
-	for _, frame := range [][]byte{
-		wire.AppendPrepare(nil, partition, &wire.Prepare{PeerHead: head, CommitSeq: 9, Entries: entry}),
-		wire.AppendPeerAck(nil, partition, wire.TypePrepareAck, &wire.PeerAck{PeerHead: head, StoredSeq: 3}),
-		wire.AppendNack(nil, partition, &wire.Nack{PeerHead: head, Expected: 2}),
-		wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: 3}),
-		wire.AppendJoin(nil, partition, &wire.Join{PeerHead: head, LastSeq: 1, Member: []byte("b/0000000000000b01"), Address: []byte("x")}),
-		wire.AppendJoinReply(nil, partition, &wire.JoinReply{PeerHead: head, Code: 3}),
-		wire.AppendNewConfig(nil, partition, &wire.NewConfig{PeerHead: head, N: 1, Members: [3]wire.TableMember{{Member: []byte("b/0000000000000b01")}}}),
-		wire.AppendSubmit(nil, partition, &wire.Submit{Generation: 1, ClientSeq: 2, Payload: fixOrder("z", 0)}),
-		wire.AppendGet(nil, partition, &wire.Get{By: wire.ByID, Mode: 1, Seq: 3}),
-		wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 3, Attempt: 2}),
-		wire.AppendReadLog(nil, partition, &wire.ReadLog{FromSeq: 2, MaxBytes: 1}),
-	} {
+	of := func(t wire.Type, m any) []byte { return wire.Row(t).Encode(m) }
+	seeds := [][]byte{
+		of(wire.TypePrepare, &wire.Prepare{PeerHead: head, CommitSeq: 9, Entries: entry}),
+		of(wire.TypePrepareAck, &wire.PeerAck{PeerHead: head, StoredSeq: 3}),
+		of(wire.TypeNack, &wire.Nack{PeerHead: head, Expected: 2}),
+		of(wire.TypeNewConfig, &wire.NewConfig{PeerHead: head, N: 1, Members: [3]wire.TableMember{{Member: []byte("b/0000000000000b01")}}}),
+		of(wire.TypeSubmit, &wire.Submit{Generation: 1, ClientSeq: 2, Payload: fixOrder("z", 0)}),
+		of(wire.TypeGet, &wire.Get{By: wire.ByID, Mode: 1, Seq: 3}),
+		of(wire.TypeOpenSession, &wire.OpenSession{IDHi: 3, Attempt: 2}),
+	}
+	for _, row := range wire.Frames {
+		seeds = append(seeds, row.Encode(row.Example))
+	}
+	for _, frame := range seeds {
 		f.Add(frame, true)
 		f.Add(frame, false)
 	}
@@ -47,7 +49,7 @@ func FuzzStep(f *testing.F) {
 		w.deliver()
 		if len(frame) >= wire.HeaderSize {
 			binary.LittleEndian.PutUint32(frame, uint32(len(frame)))
-			if wire.FrameType(frame).IsPeer() && len(frame) >= 32 && frame[8]%2 == 0 {
+			if wire.Row(wire.FrameType(frame)).From&wire.FromPeer != 0 && len(frame) >= 32 && frame[8]%2 == 0 {
 				binary.LittleEndian.PutUint64(frame[8:], n.r.Status().Config.Epoch)
 				binary.LittleEndian.PutUint64(frame[16:], other.self.Boot)
 				binary.LittleEndian.PutUint64(frame[24:], n.self.Boot)
@@ -59,4 +61,20 @@ func FuzzStep(f *testing.F) {
 		w.deliver()
 		w.tick(20 * ms)
 	})
+}
+
+// What the table of frames leaves to the replica is handled by it.
+func TestFramesAreHandled(t *testing.T) {
+	for _, row := range wire.Frames {
+		for by, kind := range map[wire.Speakers]replica.EventKind{wire.FromClient: replica.EventClientFrame, wire.FromPeer: replica.EventPeerFrame} {
+			w := newWorld(t, worldOptions{replicas: 2, minInSync: 1})
+			w.deliver()
+			w.node("a").step(replica.Event{Kind: kind, Conn: 2, Frame: row.Encode(row.Example)})
+			trace := w.trace.String()
+			refused := strings.Contains(trace, "is not for a partition") || strings.Contains(trace, "a frame between replicas")
+			if handled := row.ToReplica && row.From&by != 0; handled == refused {
+				t.Errorf("%s as sent by %s: refused %v, the table says %v\n%s", row.Name, by, refused, !handled, trace)
+			}
+		}
+	}
 }

@@ -366,20 +366,11 @@ func (n *network) reply(p *process, id uint64, frames []byte, lineage uint64) {
 // notServed answers for a replica that was retired, as the node does until its process ends.
 func (c *conn) notServed(p *process, frame []byte) {
 	m := wire.NotPrimary{ForType: wire.FrameType(frame), Epoch: p.status.Config.Epoch, Address: []byte(p.status.Config.Primary.Address), Member: []byte(p.status.Config.Primary.ID)}
-	switch m.ForType {
-	case wire.TypeSubmit:
-		var q wire.Submit
-		_ = wire.DecodeSubmit(frame, &q)
-		m.RequestID, m.Slot = q.ClientSeq, q.Slot
-	case wire.TypeOpenSession:
-		var q wire.OpenSession
-		_ = wire.DecodeOpenSession(frame, &q)
-		m.RequestID = q.ReqID
-	case wire.TypeGet:
-		var q wire.Get
-		_ = wire.DecodeGet(frame, &q)
-		m.RequestID = q.ReqID
-	default:
+	if m.ForType == wire.TypeReadLog {
+		return
+	}
+	var err error
+	if m.RequestID, m.Slot, err = wire.RequestID(frame); err != nil {
 		return
 	}
 	c.n.reply(p, c.id, wire.AppendNotPrimary(nil, partition, &m), p.lineage())

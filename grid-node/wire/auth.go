@@ -1,5 +1,18 @@
 package wire
 
+// How a client says who it is.
+const (
+	TypeAuthenticate  Type = 0x04
+	TypeAuthenticated Type = 0x07
+)
+
+var authFrames = []Frame{
+	{Type: TypeAuthenticate, Name: "Authenticate", Since: 2, From: FromEither | FromClient, codec: codecOf(DecodeAuthenticate, AppendAuthenticate),
+		Example: &Authenticate{ReqID: 8, Token: []byte("eyJhbGciOi.eyJhdWQiOl.c2lnbmF0dX")}},
+	{Type: TypeAuthenticated, Name: "Authenticated", Since: 2, From: FromNode, codec: codecOf(DecodeAuthenticated, AppendAuthenticated),
+		Example: &Authenticated{ReqID: 8, Permissions: MaySubmit | MayRead, ForS: 300, User: []byte("system:serviceaccount:trading:gateway")}},
+}
+
 // MaxToken bounds the token of an Authenticate frame, in bytes. A service account's
 // has about 1,000, one of an OpenID provider with many groups several thousand.
 const MaxToken = 16 << 10

@@ -1,5 +1,33 @@
 package wire
 
+// Sessions and orders.
+const (
+	TypeOpenSession   Type = 0x10
+	TypeSessionOpened Type = 0x11
+	TypeSubmit        Type = 0x20
+	TypeAck           Type = 0x21
+	TypeReject        Type = 0x22
+	TypeNotPrimary    Type = 0x23
+)
+
+var orderFrames = []Frame{
+	{Type: TypeOpenSession, Name: "OpenSession", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeOpenSession, AppendOpenSession),
+		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2}},
+	{Type: TypeSessionOpened, Name: "SessionOpened", Since: 2, From: FromNode, codec: codecOn(DecodeSessionOpened, AppendSessionOpened),
+		Example: &SessionOpened{ReqID: 10, Slot: 4, Generation: 1, Window: 512, LastClientSeq: 0, Epoch: 3}},
+	{Type: TypeSubmit, Name: "Submit", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeSubmit, AppendSubmit),
+		Example: &Submit{Epoch: 3, Slot: 4, Generation: 1, ClientSeq: 1, Payload: []byte("8=FIX.4.4\x01")}},
+	{Type: TypeAck, Name: "Ack", Since: 2, From: FromNode, codec: codecOn(DecodeAck, AppendAck),
+		Example: &Ack{ClientSeq: 1, Seq: 17, Epoch: 3, Slot: 4, Copies: 2, Flags: AckDup}},
+	{Type: TypeReject, Name: "Reject", Since: 2, From: FromNode, codec: codecOn(DecodeReject, AppendReject),
+		Example: &Reject{RequestID: 2, Slot: 4, Code: CodeBadFIX, ForType: TypeSubmit, Tag: 38, Text: []byte("tag 38 (OrderQty)")}},
+	{Type: TypeNotPrimary, Name: "NotPrimary", Since: 2, From: FromNode, codec: codecOn(DecodeNotPrimary, AppendNotPrimary),
+		Example: &NotPrimary{RequestID: 2, Epoch: 4, Slot: 4, ForType: TypeSubmit, Address: exampleOther.Address, Member: exampleOther.Member}},
+}
+
+func (m *OpenSession) request() (uint64, uint32) { return m.ReqID, 0 }
+func (m *Submit) request() (uint64, uint32)      { return m.ClientSeq, m.Slot }
+
 // OpenSession asks for a session of a partition. Opening the same id again
 // returns the same session, so a lost answer is repaired by asking again. The
 // session is bound to the connection that opened it last: Submits on any other

@@ -1,5 +1,22 @@
 package wire
 
+// Membership.
+const (
+	TypeJoin      Type = 0x46
+	TypeJoinReply Type = 0x47
+	TypeNewConfig Type = 0x48
+)
+
+var configFrames = []Frame{
+	{Type: TypeJoin, Name: "Join", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoin, AppendJoin),
+		Example: &Join{PeerHead: exampleHead, LastSeq: 0, LastHash: 0, Member: exampleOther.Member, Address: exampleOther.Address}},
+	{Type: TypeJoinReply, Name: "JoinReply", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoinReply, AppendJoinReply),
+		Example: &JoinReply{PeerHead: exampleHead, FromSeq: 1, Code: JoinBusy, Text: []byte("later")}},
+	{Type: TypeNewConfig, Name: "NewConfig", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeNewConfig, AppendNewConfig),
+		Example: &NewConfig{PeerHead: exampleHead, Lineage: 1, ChangeID: []byte("c-1"), Version: []byte("4711"),
+			N: 2, Members: [MaxMembers]TableMember{exampleMember, exampleOther}, Admission: 2, AdmissionRevision: 7}},
+}
+
 // Join registers a learner with the primary.
 type Join struct {
 	PeerHead        // Epoch is the configuration the learner read

@@ -1,5 +1,27 @@
 package wire
 
+// How connections begin and end, and whether they live.
+const (
+	TypeHello   Type = 0x01
+	TypeWelcome Type = 0x02
+	TypeGoaway  Type = 0x03
+	TypePing    Type = 0x62
+	TypePong    Type = 0x63
+)
+
+var controlFrames = []Frame{
+	{Type: TypeHello, Name: "Hello", Since: 2, From: FromEither, codec: codecOf(DecodeHello, AppendHello),
+		Example: &Hello{MinVersion: 2, MaxVersion: 3, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: exampleMember.Member, Address: exampleMember.Address}},
+	{Type: TypeWelcome, Name: "Welcome", Since: 2, From: FromEither, codec: codecOf(DecodeWelcome, AppendWelcome),
+		Example: &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
+	{Type: TypeGoaway, Name: "Goaway", Since: 2, From: FromEither | FromClient | FromPeer | FromPulse | FromNode, codec: codecOf(DecodeGoaway, AppendGoaway),
+		Example: &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")}},
+	{Type: TypePing, Name: "Ping", Since: 2, From: FromClient | FromPeer, codec: codecFor(TypePing, DecodeRequest, AppendRequest),
+		Example: &Request{ReqID: 13}},
+	{Type: TypePong, Name: "Pong", Since: 2, From: FromNode | FromPeer, codec: codecFor(TypePong, DecodeRequest, AppendRequest),
+		Example: &Request{ReqID: 13}},
+}
+
 // Role says what the dialler of a connection is.
 type Role uint8
 
@@ -181,3 +203,5 @@ func DecodeRequest(f []byte, t Type, m *Request) error {
 	m.ReqID = le.Uint64(f[8:])
 	return nil
 }
+
+func (m *Request) request() (uint64, uint32) { return m.ReqID, 0 }

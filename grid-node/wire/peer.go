@@ -1,5 +1,31 @@
 package wire
 
+// Replication.
+const (
+	TypePrepare    Type = 0x40
+	TypePrepareAck Type = 0x41
+	TypeNack       Type = 0x42
+	TypeBeacon     Type = 0x44
+	TypeBeaconAck  Type = 0x45
+)
+
+var peerFrames = []Frame{
+	{Type: TypePrepare, Name: "Prepare", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodePrepare, AppendPrepare),
+		Example: &Prepare{PeerHead: exampleHead, CommitSeq: 4, Round: 100, SentNs: 1000000, Flags: FlagLearner, Entries: exampleEntry}},
+	{Type: TypePrepareAck, Name: "PrepareAck", Since: 2, From: FromPeer, ToReplica: true, codec: codecFor(TypePrepareAck, DecodePeerAck, appendPeerAck),
+		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 100, EchoNs: 1000000}},
+	{Type: TypeNack, Name: "Nack", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
+		Example: &Nack{PeerHead: exampleHead, Expected: 4}},
+	{Type: TypeBeacon, Name: "Beacon", Since: 2, From: FromPeer | FromPulse, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
+		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased | FlagWantAck}},
+	{Type: TypeBeaconAck, Name: "BeaconAck", Since: 2, From: FromPeer | FromPulse, ToReplica: true, codec: codecFor(TypeBeaconAck, DecodePeerAck, appendPeerAck),
+		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 101, EchoNs: 2000000}},
+}
+
+func appendPeerAck(dst []byte, t Type, m *PeerAck) []byte {
+	return AppendPeerAck(dst, examplePartition, t, m)
+}
+
 // Between replicas every frame begins with {epoch, from, to}. From and To are
 // boot ids: what a former process of the same pod sent, or was to get, names
 // another boot id and is dropped, whatever connection it arrives on.

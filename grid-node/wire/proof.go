@@ -1,5 +1,21 @@
 package wire
 
+// What two nodes that meet prove.
+const (
+	TypeChallenge   Type = 0x08
+	TypeProof       Type = 0x09
+	TypeProofAnswer Type = 0x0a
+)
+
+var proofFrames = []Frame{
+	{Type: TypeChallenge, Name: "Challenge", Since: VersionProof, From: FromEither, codec: codecOf(DecodeChallenge, AppendChallenge),
+		Example: &Challenge{Version: 3, Nonce: [NonceSize]byte{1, 2, 3}, Member: exampleMember.Member, Address: exampleMember.Address}},
+	{Type: TypeProof, Name: "Proof", Since: VersionProof, From: FromEither, codec: codecFor(TypeProof, DecodeProof, AppendProof),
+		Example: &Proof{Bytes: [ProofSize]byte{4, 5, 6}}},
+	{Type: TypeProofAnswer, Name: "ProofAnswer", Since: VersionProof, From: FromEither, codec: codecFor(TypeProofAnswer, DecodeProof, AppendProof),
+		Example: &Proof{Bytes: [ProofSize]byte{7, 8, 9}}},
+}
+
 // ProofSize is the size of a proof of the grid's peer key and of the answer to it, and
 // NonceSize that of what makes each of them new, in bytes. They are grid-node/peerkey's.
 const (

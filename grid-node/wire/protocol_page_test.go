@@ -22,11 +22,12 @@ func TestProtocolPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := page
-	for _, c := range codecs {
-		if heading := fmt.Sprintf("\n### 0x%02x %s (", uint8(c.typ), c.typ); !bytes.Contains(page, []byte(heading)) {
+	want = replaceBlock(t, want, "<!-- frames -->\n", "\n### ", frameTable())
+	for _, f := range Frames {
+		if heading := fmt.Sprintf("\n### 0x%02x %s (", uint8(f.Type), f.Name); !bytes.Contains(page, []byte(heading)) {
 			t.Errorf("no section %q", heading)
 		}
-		want = replaceExample(t, want, c.typ, hex.Dump(c.encode(samples()[c.typ])))
+		want = replaceBlock(t, want, fmt.Sprintf("<!-- example %s -->\n```\n", f.Name), "```\n", hex.Dump(f.Encode(f.Example)))
 	}
 	for code := CodeBadFIX; code <= CodeNotPermitted; code++ {
 		if row := fmt.Sprintf("\n| %d | %s |", code, code); !bytes.Contains(page, []byte(row)) {
@@ -42,13 +43,24 @@ func TestProtocolPage(t *testing.T) {
 	}
 }
 
-func replaceExample(t *testing.T, page []byte, typ Type, dump string) []byte {
-	marker := fmt.Sprintf("<!-- example %s -->\n```\n", typ)
-	before, after, ok := strings.Cut(string(page), marker)
-	_, rest, closed := strings.Cut(after, "```\n")
+// frameTable is the overview of the page.
+func frameTable() string {
+	var b strings.Builder
+	b.WriteString("| type | frame | since version | sent by | takes |\n|---|---|---|---|---|\n")
+	takes := map[uint16]string{0: "", MaySubmit: "Submit", MayRead: "Read", MayAdmin: "Admin"}
+	for _, f := range Frames {
+		fmt.Fprintf(&b, "| 0x%02x | %s | %d | %s | %s |\n", uint8(f.Type), f.Name, f.Since, f.From, takes[f.Needs])
+	}
+	return b.String()
+}
+
+// replaceBlock puts text between begin and end.
+func replaceBlock(t *testing.T, page []byte, begin, end, text string) []byte {
+	before, after, ok := strings.Cut(string(page), begin)
+	_, rest, closed := strings.Cut(after, end)
 	if !ok || !closed {
-		t.Errorf("no example of %s", typ)
+		t.Errorf("no block %q", begin)
 		return page
 	}
-	return []byte(before + marker + dump + "```\n" + rest)
+	return []byte(before + begin + text + end + rest)
 }

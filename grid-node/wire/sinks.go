@@ -1,5 +1,30 @@
 package wire
 
+// The files of a node's sink.
+const (
+	TypeListSinks Type = 0x64
+	TypeSinkFiles Type = 0x65
+	TypeReadSink  Type = 0x66
+	TypeSinkChunk Type = 0x67
+)
+
+var sinkFrames = []Frame{
+	{Type: TypeListSinks, Name: "ListSinks", Since: 2, From: FromClient, Needs: MayAdmin, codec: codecFor(TypeListSinks, DecodeRequest, appendRequestOn),
+		Example: &Request{ReqID: 14}},
+	{Type: TypeSinkFiles, Name: "SinkFiles", Since: 2, From: FromNode, codec: codecOn(DecodeSinkFiles, AppendSinkFiles),
+		Example: &SinkFiles{ReqID: 14, Total: 2, Files: []SinkFile{{Size: 4096, SetAside: true, Name: []byte("g-s2p1.log.20261121T064229.852000000Z")}, {Size: 300, Name: []byte("g-s2p1.log")}}}},
+	{Type: TypeReadSink, Name: "ReadSink", Since: 2, From: FromClient, Needs: MayAdmin, codec: codecOn(DecodeReadSink, AppendReadSink),
+		Example: &ReadSink{ReqID: 15, Offset: 65536, MaxBytes: 65536, Name: []byte("g-s2p1.log")}},
+	{Type: TypeSinkChunk, Name: "SinkChunk", Since: 2, From: FromNode, codec: codecOn(DecodeSinkChunk, AppendSinkChunk),
+		Example: &SinkChunk{ReqID: 15, Offset: 65536, Size: 65540, File: 77, Bytes: []byte("17\t3\t")}},
+}
+
+func appendRequestOn(dst []byte, t Type, m *Request) []byte {
+	return AppendRequestOn(dst, t, examplePartition, m)
+}
+
+func (m *ReadSink) request() (uint64, uint32) { return m.ReqID, 0 }
+
 // MaxSinkFiles bounds the files of one SinkFiles frame.
 const MaxSinkFiles = 1024
 

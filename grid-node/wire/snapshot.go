@@ -1,5 +1,18 @@
 package wire
 
+// The state of what was freed, for a replica that catches up.
+const (
+	TypeSnapshotRequest Type = 0x49
+	TypeSnapshot        Type = 0x4a
+)
+
+var snapshotFrames = []Frame{
+	{Type: TypeSnapshotRequest, Name: "SnapshotRequest", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshotRequest, AppendSnapshotRequest),
+		Example: &SnapshotRequest{PeerHead: exampleHead, Base: 1000}},
+	{Type: TypeSnapshot, Name: "Snapshot", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshot, AppendSnapshot),
+		Example: &Snapshot{PeerHead: exampleHead, Base: 1000, Hash: 0x1122334455667788, From: 0, Next: 1, Slots: 2, State: []byte("state")}},
+}
+
 // SnapshotRequest is a learner's wish for a part of the state that the freed
 // beginning of the log led to.
 type SnapshotRequest struct {

@@ -1,5 +1,19 @@
 package wire
 
+// Where the partitions are.
+const (
+	TypeTableRequest Type = 0x05
+	TypeTable        Type = 0x06
+)
+
+var tableFrames = []Frame{
+	{Type: TypeTableRequest, Name: "TableRequest", Since: 2, From: FromClient, codec: codecFor(TypeTableRequest, DecodeRequest, AppendRequest),
+		Example: &Request{ReqID: 9}},
+	{Type: TypeTable, Name: "Table", Since: 2, From: FromNode, codec: codecOf(DecodeTable, AppendTable),
+		Example: &Table{ReqID: 9, NShards: 2, Seeds: [][]byte{[]byte("g-s1:7400")}, Parts: []TablePart{{
+			Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{exampleMember, exampleOther}}}}},
+}
+
 // NoPrimary as TablePart.Primary: the partition has none at present.
 const NoPrimary = 255
 

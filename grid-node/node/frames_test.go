@@ -1,0 +1,23 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// What the table of frames lets in and leaves to the node has a handler, and nothing else has one.
+func TestFramesHaveHandlers(t *testing.T) {
+	for i := range 256 {
+		row := wire.Row(wire.Type(i))
+		for _, c := range []struct {
+			by       wire.Speakers
+			handlers *[256]func(*Node, *link, []byte) error
+		}{{wire.FromClient, &clientFrames}, {wire.FromPeer, &peerFrames}} {
+			want := row.From&c.by != 0 && !row.ToReplica
+			if got := c.handlers[i] != nil; got != want {
+				t.Errorf("%v sent by %s: the node has a handler: %v, want %v", wire.Type(i), c.by, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+)
+
+// Type is the kind of a frame. The constants stand with the messages.
+type Type uint8
+
+// Frame is a row of the table of frames: what the protocol says of a type beside its
+// bytes. What a node lets in, which permission a request takes, which request an answer
+// is to, the table and the examples of docs/protocol.md and the corpus of the fuzz tests
+// follow from it.
+type Frame struct {
+	Type      Type
+	Name      string   // as in docs/protocol.md
+	Since     uint16   // the first protocol version that has it
+	From      Speakers // who may send it
+	ToReplica bool     // the replica of its partition handles it, not the node
+	Needs     uint16   // the permission that a client has to have, a May* bit; 0 for none
+	Example   any      // a message, a pointer to its struct
+	codec
+}
+
+// Speakers is a set of those who may send a frame.
+type Speakers uint8
+
+// The speakers. Before Welcome only FromEither may speak.
+const (
+	FromEither Speakers = 1 << iota // both sides, in the handshake
+	FromClient                      // a client that was let in
+	FromPeer                        // a node, on connections of the roles peer and bulk
+	FromPulse                       // a node, on connections of the role liveness
+	FromNode                        // a node, to a client
+)
+
+var speakerNames = [...]string{"either, in the handshake", "client", "node to node", "node to node, liveness", "node to client"}
+
+// String lists the speakers: "client; node to node", or "any" of them.
+func (s Speakers) String() string {
+	if s == 1<<len(speakerNames)-1 {
+		return "any"
+	}
+	var names []string
+	for i, name := range speakerNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "; ")
+}
+
+// Frames is the table, in the order of the types. It is not to be changed.
+var Frames []Frame
+
+// byType is the table by number. Frames of a version that a build for tests does not speak
+// have no speakers.
+var byType [256]Frame
+
+func init() {
+	Frames = slices.Concat(controlFrames, authFrames, proofFrames, tableFrames, orderFrames, readFrames, peerFrames, configFrames, snapshotFrames, sinkFrames)
+	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
+	for _, f := range Frames {
+		if f.Since > Version {
+			f.From = 0
+		}
+		byType[f.Type] = f
+	}
+}
+
+// Row is the row of a type; one without a name and speakers for types that are unknown.
+func Row(t Type) *Frame { return &byType[t] }
+
+// String is the name docs/protocol.md uses, or "0xNN" for an unknown type.
+func (t Type) String() string {
+	if s := byType[t].Name; s != "" {
+		return s
+	}
+	const hex = "0123456789abcdef"
+	return string([]byte{'0', 'x', hex[t>>4], hex[t&15]})
+}
+
+// Allowed lists the frames that a speaker may send: "OpenSession, Submit".
+func Allowed(by Speakers) string {
+	var names []string
+	for i := range byType {
+		if f := &byType[i]; f.From&by != 0 {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// RequestID takes a request apart as far as an answer needs it. slot is 0 unless it is a
+// Submit. It allocates.
+func RequestID(frame []byte) (reqID uint64, slot uint32, err error) {
+	t := FrameType(frame)
+	decode := byType[t].Decode
+	if decode == nil {
+		return 0, 0, &FrameError{Type: t, Field: "type", Value: uint64(t), Allowed: "a request"}
+	}
+	m, err := decode(frame)
+	if r, ok := m.(request); ok && err == nil {
+		reqID, slot = r.request()
+	}
+	return reqID, slot, err
+}
+
+// request is a message that is answered.
+type request interface {
+	request() (reqID uint64, slot uint32)
+}
+
+// codec makes a message of a frame, and a frame of a message.
+type codec struct {
+	Decode func(frame []byte) (message any, err error) // allocates
+	append func(dst []byte, m any) []byte
+}
+
+// Encode makes a frame of a message of the row's type: of partition s2p1, if it is about one.
+func (c *codec) Encode(m any) []byte { return c.append(nil, m) }
+
+func codecOf[T any](decode func([]byte, *T) error, encode func([]byte, *T) []byte) codec {
+	return codec{
+		Decode: func(frame []byte) (any, error) {
+			m := new(T)
+			return m, decode(frame, m)
+		},
+		append: func(dst []byte, m any) []byte { return encode(dst, m.(*T)) },
+	}
+}
+
+// codecOn is codecOf a frame that is about a partition.
+func codecOn[T any](decode func([]byte, *T) error, encode func([]byte, PartitionID, *T) []byte) codec {
+	return codecOf(decode, func(dst []byte, m *T) []byte { return encode(dst, examplePartition, m) })
+}
+
+// codecFor is codecOf a message that several types have.
+func codecFor[T any](t Type, decode func([]byte, Type, *T) error, encode func([]byte, Type, *T) []byte) codec {
+	return codecOf(func(f []byte, m *T) error { return decode(f, t, m) }, func(dst []byte, m *T) []byte { return encode(dst, t, m) })
+}
+
+// What the examples share.
+var (
+	exampleHead   = PeerHead{Epoch: 3, From: 0xa1, To: 0xb2}
+	exampleMember = TableMember{Address: []byte("10.0.0.1:7400"), Member: []byte("g-s0-0/00000000000000a1")}
+	exampleOther  = TableMember{Address: []byte("10.0.0.2:7400"), Member: []byte("g-s0-1/00000000000000b2")}
+	exampleEntry  = []byte{0: 80, 4: 1, 8: 5, 24: 3, 79: 0} // of kind noop
+)
+
+const examplePartition = PartitionID(0x0021) // s2p1
