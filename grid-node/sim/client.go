@@ -104,6 +104,7 @@ func (c *client) act() {
 			c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: n}))
 		}
 		c.fill = nil
+		c.sendOpen() // those that were refused for it
 	case c.mode == clientFinishing:
 		c.repeat()
 	case c.moving && w.rng.IntN(4) == 0:
