@@ -115,7 +115,7 @@ type OrderGridSpec struct {
 
 	// updateStrategy says how a change that needs new pods reaches them.
 	// +optional
-	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m"}
+	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m", surge: 1, withoutRoom: "Wait"}
 	UpdateStrategy UpdateStrategySpec `json:"updateStrategy,omitempty,omitzero"`
 
 	// nodeFailure says what becomes of a pod whose Kubernetes node has been lost.

@@ -42,6 +42,25 @@ type UpdateStrategySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",messageExpression="'%s is not a duration from 10s to 24h; write it as 20ms or 1.5s'.format([self])"
 	ProgressDeadline metav1.Duration `json:"progressDeadline,omitempty,omitzero"`
 
+	// surge is how many copies more than spec.replicas a shard of two copies gets before one of its pods is replaced: 1
+	// (default) brings a third copy in sync first, so that every order stays on two copies throughout, and gives it up
+	// afterwards; 0 leaves orders on one copy while a pod is replaced. The third pod takes room: a Kubernetes node of its
+	// own where spec.placement.spread is Required. A shard of three copies keeps two anyway and gets no fourth. With type
+	// OnDelete a person deletes pods, and no copy is added for it.
+	// +optional
+	// +default=1
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1",messageExpression="'%s is out of range; allowed are 0 (orders are on one copy while a pod is replaced) and 1 (a third copy comes first)'.format([self])"
+	Surge *int32 `json:"surge,omitempty"`
+
+	// withoutRoom says what to do when no Kubernetes node has had room for the pod of surge for progressDeadline: Wait
+	// (default: no pod is replaced, and condition Stalled has the reason NoRoomForSurge) or Proceed (pods are replaced as
+	// with surge 0, and orders are on one copy meanwhile).
+	// +optional
+	// +default="Wait"
+	// +kubebuilder:default=Wait
+	WithoutRoom WithoutRoomPolicy `json:"withoutRoom,omitempty"`
+
 	// objective is what the grid's orders have to keep to for an update to begin and to go on. While they do not, no pod is
 	// replaced, condition Progressing has the reason ObjectiveMissed, and after progressDeadline so has Stalled; the
 	// update goes on by itself once they have kept to it for objective.window. Pods that run what was taken back are
@@ -80,6 +99,18 @@ type UpdateObjective struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 30s or 1.5m'.format([self])"
 	Window metav1.Duration `json:"window,omitempty,omitzero"`
 }
+
+// WithoutRoomPolicy says what an update does whose third copy finds no Kubernetes node.
+//
+// +kubebuilder:validation:Enum=Wait;Proceed
+type WithoutRoomPolicy string
+
+const (
+	// WithoutRoomWait replaces no pod until there is room.
+	WithoutRoomWait WithoutRoomPolicy = "Wait"
+	// WithoutRoomProceed replaces pods, and leaves orders on one copy meanwhile.
+	WithoutRoomProceed WithoutRoomPolicy = "Proceed"
+)
 
 // UpdateStrategyType says who replaces pods.
 //

@@ -2088,6 +2088,11 @@ func (in *UpdateStrategySpec) DeepCopyInto(out *UpdateStrategySpec) {
 	*out = *in
 	out.MinReady = in.MinReady
 	out.ProgressDeadline = in.ProgressDeadline
+	if in.Surge != nil {
+		in, out := &in.Surge, &out.Surge
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Objective != nil {
 		in, out := &in.Objective, &out.Objective
 		*out = new(UpdateObjective)

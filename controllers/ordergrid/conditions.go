@@ -27,6 +27,7 @@ const (
 	reasonUpdating           = "Updating"
 	reasonResizing           = "Resizing"
 	reasonUpdateStuck        = "UpdateStuck"
+	reasonNoRoomForSurge     = "NoRoomForSurge"
 	reasonObjectiveMissed    = "ObjectiveMissed"
 	reasonAsExpected         = "AsExpected"
 	reasonPodTemplateInvalid = "PodTemplateInvalid"
@@ -109,7 +110,7 @@ func judgeRedundant(o *observation) judgement {
 	var missing []string
 	serving := o.serving()
 	for _, p := range serving {
-		if absent := o.absent(p); len(absent) > 0 {
+		if absent := o.absent(p); len(absent) > 0 && !o.coveredBySurge(p) {
 			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(p.Spec.Replicas)-len(absent), p.Spec.Replicas, strings.Join(absent, " and ")))
 		}
 	}
@@ -155,6 +156,9 @@ func judgeProgressing(o *observation) judgement {
 	if o.roll != nil && o.roll.outdated > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdating, o.roll.String()}
 	}
+	if text := o.surgeText(); text != "" {
+		return judgement{metav1.ConditionTrue, reasonUpdating, text}
+	}
 	if o.readyShards() < o.grid.Spec.Shards {
 		return judgement{metav1.ConditionTrue, reasonStarting, fmt.Sprintf("%d of %d shards are ready%s",
 			o.readyShards(), o.grid.Spec.Shards, messages.First(o.pods, messages.PodTrouble))}
@@ -180,6 +184,10 @@ func judgeStalled(o *observation) judgement {
 	if o.roll != nil && len(o.roll.stuck) > 0 {
 		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",
 			sentences(o.roll.stuck))}
+	}
+	if o.roll != nil && len(o.roll.noRoom) > 0 {
+		return judgement{metav1.ConditionTrue, reasonNoRoomForSurge, fmt.Sprintf("%s. No pod of the shard is replaced meanwhile, so every order stays on two copies. Make room for one more pod, or set spec.updateStrategy.withoutRoom to Proceed: orders are on one copy then while a pod is replaced",
+			sentences(o.roll.noRoom))}
 	}
 	if o.roll != nil && o.roll.late {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}

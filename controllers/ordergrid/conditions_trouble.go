@@ -141,7 +141,7 @@ func (o *observation) problem(p *api.GridPartition) string {
 		return reasonPrimaryNotReady
 	case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
 		return reasonInsufficientInSync
-	case len(o.absent(p)) > 0 || int32(len(p.Status.InSync)) < p.Spec.Replicas:
+	case len(o.absent(p)) > 0 && !o.coveredBySurge(p) || int32(len(p.Status.InSync)) < p.Spec.Replicas:
 		return reasonCopiesMissing
 	}
 	return ""

@@ -33,7 +33,7 @@ func pairGrid() *api.OrderGrid {
 				Pool: api.NodePool{CPU: api.PoolCPUAny, Network: api.PoolNetworkAny}, CPU: api.CPUPlacement{Policy: api.CPUShared},
 			},
 			NodeFailure:    api.NodeFailureSpec{Policy: api.NodeFailureReplace, PodReplaceAfter: d(30 * time.Second)},
-			UpdateStrategy: api.UpdateStrategySpec{Type: api.UpdateRolling, MaxUnavailableShards: 1, MinReady: d(10 * time.Second), ProgressDeadline: d(10 * time.Minute)},
+			UpdateStrategy: api.UpdateStrategySpec{Type: api.UpdateRolling, MaxUnavailableShards: 1, MinReady: d(10 * time.Second), ProgressDeadline: d(10 * time.Minute), Surge: ptr.To[int32](1), WithoutRoom: api.WithoutRoomWait},
 		},
 	}
 }

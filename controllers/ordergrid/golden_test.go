@@ -26,7 +26,7 @@ func TestGoldenObjects(t *testing.T) {
 			"rolebinding":         roleBinding(grid, shard),
 			"headless_service":    headlessService(grid, shard),
 			"client_service":      clientService(grid),
-			"poddisruptionbudget": podDisruptionBudget(grid, shard),
+			"poddisruptionbudget": podDisruptionBudget(grid, shard, 0),
 			"statefulset":         statefulSet(grid, shard, grid.Spec.Replicas, template),
 		}
 		if grid.Spec.ExternalAccess != nil {

@@ -116,7 +116,7 @@ func (o *observation) wantPartitions() (n int) {
 // planned reports whether the operator itself is changing the grid's pods, so that a copy that is away is no news.
 func (o *observation) planned() bool {
 	reason, _ := o.scale.underWay()
-	return reason != "" || o.resizeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
+	return reason != "" || o.resizeText() != "" || o.surgeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
 }
 
 // wantPods is how many pods hold copies that count.

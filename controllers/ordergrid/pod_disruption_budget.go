@@ -9,14 +9,17 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// podDisruptionBudget lets a node drain evict one pod of a shard at a time. A pod is ready only while it is in sync, so
-// the next one can go only after the first has a complete copy again.
-func podDisruptionBudget(grid *api.OrderGrid, shard int32) *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{
+// podDisruptionBudget lets a node drain evict one pod of a shard at a time, or as many as leave so many ready ones (keep,
+// unless 0). A pod is ready only while it is in sync, so the next one can go only after the first has a complete copy again.
+func podDisruptionBudget(grid *api.OrderGrid, shard, keep int32) *policyv1.PodDisruptionBudget {
+	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: shardMeta(grid, shard, api.ShardName(grid.Name, shard)),
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: ptr.To(intstr.FromInt32(1)),
-			Selector:       &metav1.LabelSelector{MatchLabels: shardSelector(grid, shard)},
-		},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: shardSelector(grid, shard)}},
 	}
+	if keep > 0 {
+		b.Spec.MinAvailable = ptr.To(intstr.FromInt32(keep))
+	} else {
+		b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	}
+	return b
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,8 @@ type shardCopies struct {
 	wanted, takesIn  int32 // for its records
 	needed           int32 // minInSync for its records
 	resizing, queued bool  // on its way to spec.replicas; not begun, because others are
+	surge            bool  // has, or gets, a third copy while its pods are replaced; see surge.go
+	keep             int32 // ready pods that an eviction has to leave; 0: all but one
 	waiting          string
 }
 
@@ -38,8 +41,9 @@ func (r *run) planCopies(ctx context.Context) error {
 		return err
 	}
 	cached.findings = r.found.partitions
-	r.copies = planCopies(cached)
-	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.pods != c.have }) {
+	now := r.Clock.Now()
+	r.copies = planCopies(cached, now)
+	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.surge || c.pods != c.have }) {
 		return nil
 	}
 	live, err := r.look(ctx, r.Live, r.grid)
@@ -47,13 +51,13 @@ func (r *run) planCopies(ctx context.Context) error {
 		return err
 	}
 	live.findings = r.found.partitions
-	r.copies = planCopies(live)
+	r.copies = planCopies(live, now)
 	return nil
 }
 
 // planCopies decides, from what is observed at one moment. At most spec.updateStrategy.maxUnavailableShards shards change
 // at a time.
-func planCopies(o *observation) []shardCopies {
+func planCopies(o *observation, now time.Time) []shardCopies {
 	want, limit := o.grid.Spec.Replicas, max(1, o.grid.Spec.UpdateStrategy.MaxUnavailableShards)
 	list := make([]shardCopies, o.grid.Spec.Shards)
 	busy := int32(0)
@@ -66,6 +70,11 @@ func planCopies(o *observation) []shardCopies {
 	for i := range list {
 		c := &list[i]
 		switch {
+		case o.surges(c) && (c.begun(want) || busy < limit):
+			if !c.begun(want) {
+				busy++
+			}
+			c.addSurge(want)
 		case !c.resizing:
 		case !c.begun(want) && busy >= limit:
 			c.queued = true
@@ -77,6 +86,7 @@ func planCopies(o *observation) []shardCopies {
 			c.resizing = c.fewest != want || c.most != want || c.pods != want // or the StatefulSet alone is put right, now
 		}
 		c.needed = min(o.grid.Spec.MinInSync, c.wanted)
+		c.keep = o.keeps(c, now)
 	}
 	return list
 }
@@ -263,6 +273,8 @@ func (o *observation) resizeText() string {
 			queued++
 		case c.waiting != "":
 			list = append(list, fmt.Sprintf("shard %d: %s", c.shard, c.waiting))
+		case c.fewest == o.grid.Spec.Replicas:
+			list = append(list, fmt.Sprintf("shard %d gives up the copy it has beyond them", c.shard))
 		default:
 			list = append(list, fmt.Sprintf("shard %d goes from %d to %d", c.shard, c.fewest, o.grid.Spec.Replicas))
 		}
@@ -290,6 +302,8 @@ func (r *run) tellWanted(c *shardCopies) {
 // tellPods reports that the StatefulSet of a shard has got another number of pods.
 func (r *run) tellPods(c *shardCopies, related runtime.Object) {
 	switch {
+	case c.pods > c.have && c.surge:
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Update", "shard %d gets a third copy, %s, before one of its pods goes", c.shard, r.podRange(c.shard, c.have, c.pods))
 	case c.pods > c.have:
 		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Resize", "shard %d goes from %d copies to %d: %s joins", c.shard, c.fewest, r.grid.Spec.Replicas, r.podRange(c.shard, c.have, c.pods))
 	case c.pods < c.have:

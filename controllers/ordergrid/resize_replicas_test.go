@@ -137,7 +137,7 @@ func TestPlanCopies(t *testing.T) {
 		{"no pod goes while a person has to decide", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-p0: DataLossSuspected"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := decided(&planCopies(observedShards(test.replicas, test.minInSync, test.shard))[0]); got != test.want {
+			if got := decided(&planCopies(observedShards(test.replicas, test.minInSync, test.shard), rollNow)[0]); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
@@ -165,7 +165,7 @@ func TestPlanCopiesOfManyShards(t *testing.T) {
 			o := observedShards(3, 1, test.shards...)
 			o.grid.Spec.UpdateStrategy.MaxUnavailableShards = test.limit
 			got := ""
-			o.copies = planCopies(o)
+			o.copies = planCopies(o, rollNow)
 			for _, c := range o.copies {
 				got += map[bool]string{true: "q", false: map[bool]string{true: "+", false: "."}[c.resizing]}[c.queued]
 			}
@@ -200,7 +200,7 @@ func TestPlanCopiesEndsAtRest(t *testing.T) {
 				replicas = 1 + rng.Int32N(3) // a change of mind
 			}
 			o := observedShards(replicas, 1+rng.Int32N(replicas), s)
-			c := planCopies(o)[0]
+			c := planCopies(o, rollNow)[0]
 			for _, p := range s.partitions {
 				if c.pods < s.pods && slices.ContainsFunc(p.inSync, func(ordinal int32) bool { return ordinal >= c.pods }) {
 					t.Fatalf("seed %d: %s although the state is %+v", seed, decided(&c), s)

@@ -71,7 +71,11 @@ func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) erro
 	writesTotal.WithLabelValues("Pod", "evicted").Inc()
 	wrote(ctx, "evicted", "Pod", pod.Name, "because", "it runs an older template")
 	plan.waiting = append(plan.waiting, pod.Name+" is being replaced")
-	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeNormal, eventPodReplaced, "Update", "replacing pod %s by one of the present template, %d of %d pods run it already", pod.Name, plan.pods-plan.outdated, plan.pods)
+	meanwhile := ""
+	if slices.ContainsFunc(plan.oneCopy, func(p *corev1.Pod) bool { return p.Name == pod.Name }) {
+		meanwhile = "; no Kubernetes node has room for a third copy, and orders are on one copy meanwhile"
+	}
+	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeNormal, eventPodReplaced, "Update", "replacing pod %s by one of the present template, %d of %d pods run it already%s", pod.Name, plan.pods-plan.outdated, plan.pods, meanwhile)
 	return nil
 }
 
@@ -94,6 +98,8 @@ type rollPlan struct {
 	missed         string        // how they do not; empty: they do, or nobody knows
 	late           bool          // and have not for spec.updateStrategy.progressDeadline
 	waiting        []string      // what it waits for
+	noRoom         []string      // third copies that no Kubernetes node has had room for in that time
+	oneCopy        []*corev1.Pod // those whose going leaves orders on one copy, as spec.updateStrategy.withoutRoom allows
 	stuck          []string      // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
 	again          time.Duration
 }
@@ -127,12 +133,15 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 	for _, s := range shards {
 		switch {
 		case len(s.outdated) == 0:
-		case !s.settled:
+		case !s.settled || s.surgeMissing:
 			if pod := s.useless(o); pod != nil {
 				plan.replace = append(plan.replace, pod)
 			}
 		case busy < strategy.MaxUnavailableShards && len(plan.stuck) == 0:
-			pod := s.next()
+			pod := s.next(o)
+			if pod == nil {
+				continue
+			}
 			if strategy.Objective == nil || back(pod) {
 				plan.replace = append(plan.replace, pod)
 			} else {
@@ -152,6 +161,8 @@ type rollShard struct {
 	outdated   []*corev1.Pod
 	record     bool // the records say who holds what
 	settled    bool // every copy is there, and has been for spec.updateStrategy.minReady
+	// surgeMissing: the third copy that has to be there before a pod goes is not.
+	surgeMissing bool
 }
 
 func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard) {
@@ -184,6 +195,9 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 		return
 	}
 	away, trouble := map[string]bool{}, false
+	if len(o.leavingPods(s.number)) > 0 && o.surgeAsked() {
+		s.surgeMissing = o.surgeMissing(s, plan, now)
+	}
 	for _, p := range s.partitions {
 		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
 			trouble = true // the record does not say who holds what, and a person has to decide first
@@ -241,8 +255,15 @@ func (p *rollPlan) lookWithin(d time.Duration) {
 	}
 }
 
-// next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice.
-func (s *rollShard) next() *corev1.Pod {
+// next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice. A
+// third copy that is of an older template is given up in the end, not replaced.
+func (s *rollShard) next(o *observation) *corev1.Pod {
+	own := slices.DeleteFunc(slices.Clone(s.outdated), func(pod *corev1.Pod) bool {
+		return o.surgeAsked() && !o.stays(s.number, pod.Name, o.grid.Spec.Replicas)
+	})
+	if len(own) == 0 {
+		return nil
+	}
 	primaries := func(pod *corev1.Pod) (n int) {
 		for _, p := range s.partitions {
 			if p.Status.Primary != nil && p.Status.Primary.PodName == pod.Name {
@@ -251,7 +272,7 @@ func (s *rollShard) next() *corev1.Pod {
 		}
 		return n
 	}
-	return slices.MinFunc(s.outdated, func(a, b *corev1.Pod) int {
+	return slices.MinFunc(own, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(primaries(a), primaries(b)), cmp.Compare(b.Name, a.Name))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -21,9 +22,12 @@ type rolling struct {
 	grid *api.OrderGrid
 }
 
-func newRolling(t *testing.T) *rolling {
+// newRolling has no third copy while pods are replaced.
+func newRolling(t *testing.T) *rolling { return newRollingWith(t, 0) }
+
+func newRollingWith(t *testing.T, surge int32) *rolling {
 	r := &rolling{bench: newBench(t)}
-	r.grid = r.create("rtd", api.OrderGridSpec{})
+	r.grid = r.create("rtd", api.OrderGridSpec{UpdateStrategy: api.UpdateStrategySpec{Surge: ptr.To(surge)}})
 	r.run(r.grid)
 	r.play(r.grid)
 	r.revision("rev1")

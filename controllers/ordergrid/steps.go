@@ -172,7 +172,7 @@ func (r *run) applyShards(ctx context.Context) error {
 	for shard := range r.grid.Spec.Shards {
 		for _, object := range []client.Object{
 			headlessService(r.grid, shard),
-			podDisruptionBudget(r.grid, shard),
+			podDisruptionBudget(r.grid, shard, r.copies[shard].keep),
 		} {
 			if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
 				return err
