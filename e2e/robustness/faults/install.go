@@ -201,7 +201,7 @@ spec:
   shards: 1
   replicas: %d
   memory: %dMi
-  updateStrategy: {minReady: 2s}
+  updateStrategy: {minReady: 2s, surge: 0}
   writeBehind:
     sink: File
     file: {volume: PersistentVolumeClaim, size: 10Gi, storageClassName: ordergrid-robustness, whenDeleted: Delete}
