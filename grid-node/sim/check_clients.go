@@ -18,6 +18,7 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		var m wire.Ack
 		_ = wire.DecodeAck(frame, &m)
 		w.checkI5(p, &m, lineage)
+		w.checkI16(p.name+" acknowledges an order", lineage, m.Seq, nil)
 		if m.Flags&wire.AckDup == 0 { // a stored reply is true whoever gives it
 			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
 		}

@@ -52,6 +52,7 @@ const (
 	faultRetire
 	faultForged
 	faultForgedWord
+	faultSurge
 	faultKinds
 )
 
@@ -65,7 +66,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
 	faultRetire: "partitions given up",
 }
 
@@ -208,7 +209,7 @@ func (w *world) makeCrash() {
 }
 
 func (w *world) restart(p *pod) {
-	if p.proc == nil && !w.closing.gone {
+	if p.proc == nil && !p.absent && !w.closing.gone {
 		p.start()
 		w.net.processStarted(p)
 	}

@@ -11,5 +11,7 @@ const (
 	mutRetireUncompared
 	mutSinkUnfenced
 	mutClockStands
+	mutBudgetOpen
+	mutSurgeUnclosed
 	operatorMutants
 )

@@ -16,6 +16,8 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutRetireUncompared: {Name: "retire-uncompared", Breaks: "the operator writes Retired over whatever the record has become since it was judged"},
 	mutSinkUnfenced:     {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
 	mutClockStands:      {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
+	mutBudgetOpen:       {Name: "budget-open", Breaks: "the disruption budget of a pair lets pods go as long as one stays"},
+	mutSurgeUnclosed:    {Name: "surge-unclosed", Breaks: "the third copy of a roll is let go while the disruption budget still counts on it"},
 }
 
 // Mutants lists the variants of the protocol, and then those of what stands around it.

@@ -18,6 +18,7 @@ type pod struct {
 	clock   clock
 	proc    *process   // the one that runs, nil if none does
 	all     []*process // all there ever were
+	absent  bool       // no process is started in it
 	cleared int64      // when the address was last taken by a new process
 }
 
@@ -281,6 +282,7 @@ func (p *process) exit() {
 		return
 	}
 	w.logf("%s ends", p.name)
+	w.checkI16(p.name+" ends", w.api.rec.Lineage, uint64(len(w.timeline(w.api.rec.Lineage).hashes)), p)
 	p.end()
 	w.net.processGone(p, true)
 	w.after(w.between(5*millisecond, 300*millisecond), func() { w.restart(p.pod) })

@@ -130,6 +130,7 @@ func (w *world) run() {
 	w.checkI11()
 	w.checkResize()
 	w.checkI12()
+	w.checkSurge()
 	w.checkEnd()
 	w.checkHistory()
 	w.logf("the end: %d orders acknowledged", w.stats.Acked)

@@ -37,6 +37,7 @@ type world struct {
 	healing bool // no new faults, no chance events in the network
 
 	closing closing
+	surge   surge
 	check   checker
 	history history
 	stats   Stats
@@ -54,6 +55,7 @@ const (
 	phaseOutage
 	phaseResize
 	phaseRoll
+	phaseSurge
 	phaseDone
 )
 
