@@ -121,6 +121,12 @@ func (r *run) findAddress(ctx context.Context, shard int32, name string, pod *co
 func externalAddress(grid *api.OrderGrid, shard int32, name string, pod *corev1.Pod, service *corev1.Service, node *corev1.Node) (address, why string) {
 	x := grid.Spec.ExternalAccess
 	port := int32(api.DataPort)
+	if pod != nil {
+		listens, at := listensOutside(&pod.Spec)
+		if !listens || x.Type == api.ExternalHostPorts && at != hostPort(grid, shard) {
+			return "", "it was made before this change of spec.externalAccess or of TLS, and is to be replaced"
+		}
+	}
 	switch x.Type {
 	case api.ExternalHostPorts:
 		port = hostPort(grid, shard)

@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,7 +12,10 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-const portExternal = "external"
+const (
+	portExternal = "external"
+	flagExternal = "--external-listen"
+)
 
 // externalService leads clients outside the cluster to one pod, with spec.externalAccess of type LoadBalancer or NodePort.
 // Whether the pod is ready does not matter: who comes by it wants that pod and no other.
@@ -66,4 +70,21 @@ func hostPort(grid *api.OrderGrid, shard int32) int32 {
 		return p.First + shard
 	}
 	return api.DefaultHostPort + shard
+}
+
+// listensOutside reports whether the pod's node takes clients from outside the cluster, and at which port of its Kubernetes
+// node, 0 for none. A pod of before spec.externalAccess does not.
+func listensOutside(spec *corev1.PodSpec) (listens bool, hostPort int32) {
+	for _, c := range spec.Containers {
+		if c.Name != containerName {
+			continue
+		}
+		for _, p := range c.Ports {
+			if p.Name == portExternal {
+				hostPort = p.HostPort
+			}
+		}
+		return slices.Contains(c.Args, flagExternal), hostPort
+	}
+	return false, 0
 }

@@ -15,7 +15,17 @@ import (
 )
 
 func TestExternalAddress(t *testing.T) {
-	placed := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "xeon-1"}, Status: corev1.PodStatus{HostIP: "10.0.0.11"}}
+	listening := func(hostPort int32) corev1.PodSpec {
+		return corev1.PodSpec{NodeName: "xeon-1", Containers: []corev1.Container{{Name: containerName, Args: []string{flagExternal, ":7401"},
+			Ports: []corev1.ContainerPort{{Name: portExternal, HostPort: hostPort}}}}}
+	}
+	at := func(hostPort int32) *corev1.Pod {
+		return &corev1.Pod{Spec: listening(hostPort), Status: corev1.PodStatus{HostIP: "10.0.0.11"}}
+	}
+	placed := at(0)
+	unplaced := at(17401)
+	unplaced.Spec.NodeName, unplaced.Status.HostIP = "", ""
+	before := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "xeon-1", Containers: []corev1.Container{{Name: containerName}}}, Status: corev1.PodStatus{HostIP: "10.0.0.11"}}
 	node := &corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.11"}, {Type: corev1.NodeExternalIP, Address: "2001:db8::11"}}}}
 	service := func(port int32, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s1-0-external"}}
@@ -43,10 +53,14 @@ func TestExternalAddress(t *testing.T) {
 		"nodes are not read":             {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), why: "chart value preflight"},
 		"no node port yet":               {x: api.ExternalAccessSpec{Type: np}, pod: placed, service: service(0), why: "has no node port yet"},
 		"one name for all node ports":    {x: api.ExternalAccessSpec{Type: np, Host: "trades.example.com"}, service: service(31000), want: "trades.example.com:31000"},
-		"a host port":                    {x: api.ExternalAccessSpec{Type: hp}, pod: placed, want: "10.0.0.11:17401"},
-		"a host port from 20000":         {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: placed, want: "10.0.0.11:20001"},
-		"a host port by the node's name": {x: api.ExternalAccessSpec{Type: hp, Host: "{node}.dc1.example.com"}, pod: placed, want: "xeon-1.dc1.example.com:17401"},
-		"a host port of no node":         {x: api.ExternalAccessSpec{Type: hp}, pod: &corev1.Pod{}, why: "it is on no Kubernetes node yet"},
+		"a host port":                    {x: api.ExternalAccessSpec{Type: hp}, pod: at(17401), want: "10.0.0.11:17401"},
+		"a host port from 20000":         {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(20001), want: "10.0.0.11:20001"},
+		"a host port by the node's name": {x: api.ExternalAccessSpec{Type: hp, Host: "{node}.dc1.example.com"}, pod: at(17401), want: "xeon-1.dc1.example.com:17401"},
+		"a host port of no node":         {x: api.ExternalAccessSpec{Type: hp}, pod: unplaced, why: "it is on no Kubernetes node yet"},
+		"a pod that does not listen":     {x: api.ExternalAccessSpec{Type: np}, pod: before, service: service(31000), why: "is to be replaced"},
+		"one behind a load balancer":     {x: api.ExternalAccessSpec{Type: lb}, pod: before, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), why: "is to be replaced"},
+		"a pod without a host port":      {x: api.ExternalAccessSpec{Type: hp}, pod: placed, why: "is to be replaced"},
+		"another host port":              {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(17401), why: "is to be replaced"},
 		"a host port of no pod":          {x: api.ExternalAccessSpec{Type: hp}, why: "it is on no Kubernetes node yet"},
 	} {
 		t.Run(name, func(t *testing.T) {

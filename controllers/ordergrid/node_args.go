@@ -39,7 +39,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	args = append(args, peerKeyArgs(grid)...)
 	args = append(args, certificates.NodeArgs(grid)...)
 	if spec.ExternalAccess != nil && slices.Contains(args, "--tls-cert") { // nothing leaves the cluster in plain text, not before its certificates are there either
-		args = append(args, "--external-listen", fmt.Sprintf(":%d", api.ExternalPort))
+		args = append(args, flagExternal, fmt.Sprintf(":%d", api.ExternalPort))
 	}
 	args = append(args, authorizationArgs(grid)...)
 	args = append(args,

@@ -71,8 +71,8 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
-// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS and whether it
-// has the peer key. The rest, volumes and containers above all, would be a good part of the operator's memory where there
+// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS, whether it
+// has the peer key, and where clients outside reach it. The rest, volumes and containers above all, would be a good part of the operator's memory where there
 // are thousands; what is kept of them all pods share.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
@@ -82,6 +82,13 @@ func StripPod(object any) (any, error) {
 	stripped := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Status: pod.Status, Spec: corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, Containers: strippedContainers[stageOf(&pod.Spec)],
 	}}
+	if listens, port := listensOutside(&pod.Spec); listens {
+		args := []string{flagExternal}
+		for _, c := range stripped.Spec.Containers {
+			args = append(args, c.Args...)
+		}
+		stripped.Spec.Containers = []corev1.Container{{Name: containerName, Args: args, Ports: []corev1.ContainerPort{{Name: portExternal, HostPort: port}}}}
+	}
 	if hasPeerKey(pod) {
 		stripped.Spec.Volumes = strippedVolumes
 	}

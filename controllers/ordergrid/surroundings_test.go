@@ -163,8 +163,16 @@ func TestStripPod(t *testing.T) {
 			args = append(args, flagCert, "/etc/tls/tls.crt")
 		}
 		for n := range len(volumes) + 1 {
-			pod.Spec.Containers, pod.Spec.Volumes = []corev1.Container{{Name: "sidecar"}, {Name: containerName, Args: args}}, volumes[:n]
+			var ports []corev1.ContainerPort
+			if outside := []int32{-1, 0, 17401}[n]; outside >= 0 {
+				args, ports = append(slices.Clone(args), flagExternal, ":7401"), []corev1.ContainerPort{{Name: portData}, {Name: portExternal, ContainerPort: 7401, HostPort: outside}}
+			}
+			pod.Spec.Containers, pod.Spec.Volumes = []corev1.Container{{Name: "sidecar"}, {Name: containerName, Args: args, Ports: ports}}, volumes[:n]
 			out, _ := StripPod(pod)
+			listens, port := listensOutside(&out.(*corev1.Pod).Spec)
+			if wantListens, wantPort := listensOutside(&pod.Spec); listens != wantListens || listens != (n > 0) || port != wantPort {
+				t.Errorf("listens for clients outside: %v at host port %d, of the pod: %v, %d", listens, port, wantListens, wantPort)
+			}
 			if got := out.(*corev1.Pod); stageOf(&got.Spec) != stage || hasPeerKey(got) != (n == 2) {
 				t.Errorf("stage %d with volumes %v: stage %d, key %v", stage, volumes[:n], stageOf(&got.Spec), hasPeerKey(got))
 			}

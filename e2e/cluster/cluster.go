@@ -48,6 +48,14 @@ type Fabric interface {
 	FabricDown(ctx context.Context) error
 }
 
+// Outside is what a cluster offers from which a command can be run as if on a
+// computer beside its machines: their addresses are reached from there, and
+// neither pods nor services.
+type Outside interface {
+	// RunOutside runs a command with the caller's terminal.
+	RunOutside(ctx context.Context, args []string) error
+}
+
 // LeakChecker is what a cluster offers that can prove its own removal.
 type LeakChecker interface {
 	// Leaks lists what is left on the host while the cluster is down.

@@ -75,6 +75,13 @@ func TestAddressesAreDisjoint(t *testing.T) {
 			}
 			seen[addr] = name
 		}
+		for n := range maxOutside {
+			addr := p.outsideAddr(n)
+			if other, taken := seen[addr]; taken || !ranges[0].Contains(addr) {
+				t.Errorf("command %d outside has %s, which is %s's or outside %s", n, addr, other, ranges[0])
+			}
+			seen[addr] = "a command's"
+		}
 		pods := map[netip.Prefix]bool{}
 		for _, node := range nodes {
 			if own := p.nodePods(node); pods[own] || !p.podNetwork().Contains(own.Addr()) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -185,6 +186,29 @@ func (a *app) exec() *cobra.Command {
 				return err
 			}
 			return machines.Exec(cmd.Context(), args[0], args[1:])
+		},
+	}
+}
+
+func (a *app) outside() *cobra.Command {
+	return &cobra.Command{
+		Use:   "outside -- COMMAND...",
+		Short: "Run a command where clients outside of the cluster are",
+		Long: `Run a command where the machines' own addresses are reached, and neither pods nor
+services: as on a computer beside them. This machine is such a place for a cluster that
+has no other (kind, current), unless it has routes to pods.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.open(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			if outside, ok := c.(cluster.Outside); ok {
+				return outside.RunOutside(cmd.Context(), args)
+			}
+			here := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+			here.Stdin, here.Stdout, here.Stderr = os.Stdin, os.Stdout, os.Stderr
+			return here.Run()
 		},
 	}
 }

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.asked, "cluster", os.Getenv("CLUSTER"),
 		"current, kind or local; empty lets this machine decide (default is the CLUSTER variable)")
-	root.AddCommand(a.up(), a.down(), a.status(), a.kubeconfig(), a.load(), a.node(), a.exec(), a.fabric(), a.binaries(), imageCommand(), a.executor(), supervise())
+	root.AddCommand(a.up(), a.down(), a.status(), a.kubeconfig(), a.load(), a.node(), a.exec(), a.outside(), a.fabric(), a.binaries(), imageCommand(), a.executor(), supervise())
 	return root
 }
 

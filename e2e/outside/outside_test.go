@@ -1,0 +1,228 @@
+//go:build e2e
+
+// Package outside is clients outside the cluster: from where neither pods nor services are reached they put orders on a grid of
+// two shards, by node ports and by host ports, and follow its primaries. `make e2e SUITE=outside` runs it.
+package outside
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/site"
+)
+
+const (
+	namespace = "ordergrid-outside"
+	grid      = "trades"
+	// orders of one call: enough for each of the four partitions to get some.
+	orders = 60
+)
+
+// dir has the programs, and the client's certificate.
+var dir string
+
+func TestOutside(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
+	defer cancel()
+	s := site.New(t, namespace)
+	dir = t.TempDir()
+	for _, program := range []string{"./cmd/grid-node", "./e2e/cluster/cmd/cluster"} {
+		build := exec.CommandContext(ctx, "go", "build", "-o", dir, program)
+		build.Dir, build.Env = s.Root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	s.Open(ctx, "certificates.namespaces={"+namespace+"}")
+	s.Apply(ctx, "grid.yaml")
+	s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
+	s.Parts(ctx,
+		site.Part{Name: "docs/client.md word by word", Run: fiveMinutes},
+		site.Part{Name: "a pod's own address leads nowhere from outside", Run: podsAreNotReached},
+		site.Part{Name: "a client that is told addresses of inside cannot follow", Run: insideAddress},
+		site.Part{Name: "NodePort: both shards, from each address", Run: bothShards},
+		site.Part{Name: "NodePort: primaries move under orders", Run: primariesMove},
+		site.Part{Name: "HostPort in place of NodePort", Run: hostPorts},
+		site.Part{Name: "HostPort: both shards, from each address", Run: bothShards},
+		site.Part{Name: "HostPort: primaries move under orders", Run: primariesMove},
+		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
+	)
+}
+
+// outside runs a program where clients outside are; what it prints comes back.
+func outside(ctx context.Context, s *site.Site, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
+	cmd.Dir = s.Root // a checkout has one cluster
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
+	cmd.Stdin = strings.NewReader(stdin)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	s.Logf("outside$ %s (%v)\n%s", strings.Join(args, " "), err, shortened(out.String()))
+	return out.String(), err
+}
+
+// shortened leaves the middle of a long output out.
+func shortened(out string) string {
+	lines := strings.SplitAfter(out, "\n")
+	if len(lines) > 12 {
+		lines = slices.Concat(lines[:6], []string{fmt.Sprintf("… %d lines …\n", len(lines)-12)}, lines[len(lines)-6:])
+	}
+	return strings.Join(lines, "")
+}
+
+// kubeconfig is one whose namespace is the suite's, so that commands of the page need no -n.
+func kubeconfig() string { return filepath.Join(dir, "kubeconfig") }
+
+// fiveMinutes runs the commands of the page as they stand there, but for ADDRESS and NAMESPACE, all of them from outside.
+func fiveMinutes(ctx context.Context, s *site.Site) {
+	config := s.Must(s.Kube.Run(ctx, "config", "view", "--raw", "--flatten"))
+	if err := os.WriteFile(kubeconfig(), []byte(config), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	s.Must(s.Kube.Run(ctx, "config", "--kubeconfig", kubeconfig(), "set-context", "--current", "--namespace", namespace))
+	page, err := os.ReadFile(filepath.Join(s.Root, "docs", "client.md"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)## From outside the cluster.*?```sh\n(.*?)```").FindSubmatch(page)
+	if block == nil {
+		s.Fatal("the page has no commands below `From outside the cluster`")
+	}
+	address := ""
+	for line := range strings.Lines(string(block[1])) {
+		out, err := outside(ctx, s, "", "sh", "-c", strings.NewReplacer("ADDRESS", address, "NAMESPACE", namespace).Replace(line))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if strings.Contains(line, "externalAddresses") {
+			address = strings.Fields(out + " none")[0]
+		}
+		if strings.HasPrefix(line, "grid-node submit") && !strings.Contains(out, "copies 2") {
+			s.Fatal("no order was accepted on two copies")
+		}
+	}
+	s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
+	s.Condition(ctx, "ordergrid", grid, api.ConditionProgressing, "False")
+}
+
+// submit puts so many orders on the grid from outside, beginning at an endpoint, and counts receipts by partition.
+func submit(ctx context.Context, s *site.Site, endpoint string, n int) (map[string]int, error) {
+	var file strings.Builder
+	for i := range n {
+		fmt.Fprintf(&file, "8=FIX.4.2|35=D|49=OMS|56=GRID|34=%d|52=20261122-10:00:00|11=%d-%d|21=1|55=IBM|54=1|38=100|40=2|44=9.5|60=20261122-10:00:00|\n", i+1, time.Now().UnixNano(), i)
+	}
+	args := append([]string{"grid-node", "submit", "--endpoint", endpoint, "--grid", grid, "--timeout", "20s", "--file", "-", "--seal"}, proof...)
+	out, err := outside(ctx, s, file.String(), args...)
+	receipts := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^(s\d+p\d+)/\d+ epoch`).FindAllStringSubmatch(out, -1) {
+		receipts[m[1]]++
+	}
+	return receipts, err
+}
+
+// proof is what the page has the client present; the files are in the folder where the page's commands were run.
+var proof = []string{"--tls-cert", "tls.crt", "--tls-key", "tls.key", "--tls-ca", "ca.crt", "--tls-name", grid + "-client." + namespace + ".svc"}
+
+// podsAreNotReached shows that the place is outside.
+func podsAreNotReached(ctx context.Context, s *site.Site) {
+	ip := s.Must(s.Kube.Run(ctx, "get", "pod", grid+"-s0-0", "-n", namespace, "-o", "jsonpath={.status.podIP}"))
+	if receipts, err := submit(ctx, s, ip+":7400", 1); err == nil {
+		s.Fatalf("pod address %s is reached: this is not outside the cluster (%v)", ip, receipts)
+	}
+}
+
+// insideAddress is the control: without the addresses of spec.externalAccess a way in does not lead on.
+func insideAddress(ctx context.Context, s *site.Site) {
+	s.Apply(ctx, "inside-address.yaml")
+	port := s.Must(s.Kube.Run(ctx, "get", "service", "inside-address", "-n", namespace, "-o", "jsonpath={.spec.ports[0].nodePort}"))
+	host := s.Must(s.Kube.Run(ctx, "get", "pod", grid+"-s0-0", "-n", namespace, "-o", "jsonpath={.status.hostIP}"))
+	receipts, err := submit(ctx, s, host+":"+port, orders)
+	if err == nil || len(receipts) > 0 {
+		s.Fatalf("%v were accepted (%v): a client outside follows addresses of inside, so nothing here shows anything", receipts, err)
+	}
+	s.Must(s.Kube.Run(ctx, "delete", "service", "inside-address", "-n", namespace))
+}
+
+// addresses of all pods, as clients outside are told them.
+func addresses(ctx context.Context, s *site.Site) []string {
+	out := s.Must(s.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o", "jsonpath={.status.externalAddresses[*].address}"))
+	list := strings.Fields(out)
+	if slices.Sort(list); len(slices.Compact(list)) != 4 {
+		s.Fatalf("addresses for clients outside: %v, want four different ones", list)
+	}
+	return list
+}
+
+// bothShards begins at each pod, knowing no other address, and reaches all four partitions.
+func bothShards(ctx context.Context, s *site.Site) {
+	for _, address := range addresses(ctx, s) {
+		receipts, err := submit(ctx, s, address, orders)
+		if err != nil || len(receipts) != 4 {
+			s.Fatalf("from %s: receipts of %v (%v), want some of four partitions", address, receipts, err)
+		}
+	}
+}
+
+// primariesMove replaces a pod of each shard under orders. The client knows one address of the beginning only.
+func primariesMove(ctx context.Context, s *site.Site) {
+	first := addresses(ctx, s)[0]
+	type result struct {
+		receipts map[string]int
+		err      error
+	}
+	done := make(chan result, 1)
+	const many = 20000
+	go func() {
+		r, err := submit(ctx, s, first, many)
+		done <- result{r, err}
+	}()
+	for _, pod := range []string{grid + "-s0-0", grid + "-s1-1"} {
+		before := s.Must(s.Kube.Run(ctx, "get", "pod", pod, "-n", namespace, "-o", "jsonpath={.metadata.uid}"))
+		s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
+		s.Eventually(ctx, "another pod "+pod, site.Patience, func(ctx context.Context) error {
+			now, err := s.Kube.Run(ctx, "get", "pod", pod, "-n", namespace, "-o", "jsonpath={.metadata.uid}")
+			if err == nil && now == before {
+				err = errors.New("it is there still")
+			}
+			return err
+		})
+		s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
+		s.Condition(ctx, "ordergrid", grid, api.ConditionExternalAccessReady, "True")
+	}
+	r := <-done
+	sum := 0
+	for _, n := range r.receipts {
+		sum += n
+	}
+	if r.err != nil || sum != many || len(r.receipts) != 4 {
+		s.Fatalf("%d of %d orders were accepted, by partition %v (%v)", sum, many, r.receipts, r.err)
+	}
+}
+
+// hostPorts changes the way in of a running grid: every pod is replaced, and every address is another.
+func hostPorts(ctx context.Context, s *site.Site) {
+	before := addresses(ctx, s)
+	s.Must(s.Kube.Run(ctx, "patch", "ordergrid", grid, "-n", namespace, "--type=merge", "-p", `{"spec":{"externalAccess":{"type":"HostPort"}}}`))
+	s.Eventually(ctx, "host ports in place of node ports", 2*site.Patience, func(ctx context.Context) error {
+		left, err := s.Kube.Run(ctx, "get", "services", "-n", namespace, "-l", api.LabelExternalPod, "-o", "name")
+		now, err2 := s.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o",
+			`jsonpath={.status.externalAddresses[*].address} {.status.conditions[?(@.type=="Progressing")].status} {.status.conditions[?(@.type=="Redundant")].status}`)
+		if err = cmp.Or(err, err2); err == nil && (left != "" || !strings.HasSuffix(now, " False True") || strings.Contains(now, before[0])) {
+			err = fmt.Errorf("addresses, progressing, redundant: %s; services left: %q", now, left)
+		}
+		return err
+	})
+}
