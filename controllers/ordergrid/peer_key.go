@@ -124,13 +124,19 @@ func (r *run) unprovedPeers(shard int32) api.UnprovedPeers {
 	return ""
 }
 
+// tlsOnly reports whether every pod refuses connections without TLS. While that is being turned on or off, nodes connect
+// without, too.
+func (o *observation) tlsOnly() bool {
+	return o.grid.Spec.Security.TLS != nil && (o.stage == nil || o.stage.stage == stageTLS && o.stage.settled)
+}
+
 // judgePeers: nodes replicate with nodes of the grid only.
 func judgePeers(o *observation) judgement {
 	keyless := withoutPeerKey(o.pods)
 	switch {
 	case !o.peerKey:
 		return judgement{} // another step failed before, or the Secret could not be made; Stalled says why
-	case o.grid.Spec.Security.TLS != nil:
+	case o.tlsOnly():
 		return judgement{metav1.ConditionTrue, reasonCertificates, "grid nodes prove by their certificates that they are of the grid"}
 	case insecurePeers(o.grid):
 		return judgement{metav1.ConditionFalse, reasonPeersInsecure, fmt.Sprintf("annotation %s lets any connection that says so replicate: who reaches port %d of a pod can erase orders; remove it",

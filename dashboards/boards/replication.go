@@ -73,15 +73,18 @@ func copiesPanels() []*panel {
 func between() []*panel {
 	const page = "metrics.md#the-way-between-two-nodes"
 	return []*panel{
-		lines(8, 7, "Round trip of the network", "Smoothed, as the kernel of each pod measures it, without the time that a node takes to answer.").
+		lines(6, 7, "Round trip of the network", "Smoothed, as the kernel of each pod measures it, without the time that a node takes to answer.").
 			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_rtt_seconds"))).
 			unit("s").logarithmic().empty(noGrid).docs("The way between two nodes", page),
-		lines(8, 7, "Segments sent again", "Lost on the way, or thought to be: an order waits for each of them.").
+		lines(6, 7, "Segments sent again", "Lost on the way, or thought to be: an order waits for each of them.").
 			ask("{{pod}} to {{peer}}", sumBy("pod, peer", rate(node("peer_retransmits_total")))).
 			fromZero().empty(noGrid).docs("The way between two nodes", page),
-		lines(8, 7, "Sent and not acknowledged", "Segments on the way to another node: more than a few, for longer than a moment, is a way that is cut or full.").
+		lines(6, 7, "Sent and not acknowledged", "Segments on the way to another node: more than a few, for longer than a moment, is a way that is cut or full.").
 			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_unacknowledged_segments"))).
 			decimals(0).fromZero().empty(noGrid).docs("The way between two nodes", page),
+		lines(6, 7, "Connections between nodes by protection", "tls: certificates; key: the grid's peer key; none: the other end has proved nothing, and may be no node of the grid.").
+			ask("{{protection}}", sumBy("protection", node("peer_connections"))).
+			decimals(0).fromZero().empty(noGrid).docs("Runbook: peers not proved", "runbooks/PeersNotProved.md"),
 	}
 }
 

@@ -77,6 +77,48 @@ func skip(ctx context.Context, address string, p wire.PartitionID, n uint64, fix
 	return nil
 }
 
+// sayNode has a connection to a node whose other end says that it is a node, and proves nothing.
+func sayNode(_ context.Context, w *world) error {
+	address := w.grid.client.Table()[0].Primary.Address
+	w.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := sayNodeOnce(ctx, address); err != nil && ctx.Err() == nil {
+				return err
+			}
+			sleep(ctx, 100*time.Millisecond)
+		}
+		return nil
+	})
+	return nil
+}
+
+// sayNodeOnce returns when the node has closed the connection, or ctx ends.
+func sayNodeOnce(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }()
+	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.VersionProof - 1, Role: wire.RoleBulk, Grid: []byte("dev"),
+		Member: []byte("dev-s0-0/00000000000000ff"), Address: []byte("127.0.0.1:1")})
+	if _, err := c.Write(hello); err != nil {
+		return err
+	}
+	in := bufio.NewReader(c)
+	frame, err := readFrame(in)
+	if err != nil {
+		return err
+	}
+	if wire.FrameType(frame) != wire.TypeWelcome {
+		return fmt.Errorf("who says that it is a node is answered with %s, want Welcome: --insecure-peers lets it in", wire.FrameType(frame))
+	}
+	for err == nil {
+		_, err = readFrame(in)
+	}
+	return nil
+}
+
 // readFrame returns the next whole frame.
 func readFrame(in *bufio.Reader) ([]byte, error) {
 	var buf []byte

@@ -62,6 +62,9 @@ func operated() []operatedCase {
 		{alerts: []alert{named("GridInsecure", "grid", "open")}, how: "a grid with spec.security.insecure: Accept",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, open()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, open()) }},
+		{alerts: []alert{named("PeersNotProved", "seen_by", "operator")}, how: "a grid with the annotation ordergrid.dev/insecure-peers: Accept",
+			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, unproved()) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, unproved()) }},
 		{alerts: []alert{named("TokensNotReviewed")}, how: "the nodes lose the right to have tokens looked at, and clients come with new tokens",
 			prepare: strangers.prepare, cause: strangers.cause, undo: strangers.undo},
 		{alerts: []alert{named("DrillFaultsRemain")}, how: "Chaos Mesh goes away with its finalizer on a drill's fault, and the drill is aborted; 30 s are the operator's",
@@ -107,6 +110,13 @@ func uncertified() kube.Object {
 // open is a grid whose clients prove nothing.
 func open() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+}
+
+// unproved is a grid whose nodes prove nothing to each other.
+func unproved() kube.Object {
+	grid := &api.OrderGrid{ObjectMeta: object("unproved"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	grid.Annotations = map[string]string{api.AnnotationInsecurePeers: string(api.UnprovedPeersAccept)}
+	return grid
 }
 
 // taken are a Service, and a grid that wants to have one of that name.

@@ -33,6 +33,7 @@ func TestOperations(t *testing.T) {
 		{"bad-version", badVersion},
 		{"objective", objective},
 		{"certificate-rotation", rotateCertificates},
+		{"tls-on-and-off", tlsOnAndOff},
 		{"upgrade-from-previous", upgradeFromPrevious},
 		{"replicas", twoToThreeToTwo},
 		{"replicas-one", oneToTwo},

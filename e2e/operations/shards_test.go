@@ -29,7 +29,7 @@ func shards(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx, "whenDeleted: Delete", "whenDeleted: Retain", "  memory: 256Mi\n", "  memory: 256Mi\n  scaleIn: {keepDrained: 20s}\n")
 	r := f.record(ctx, "shards", 2)
-	l := f.spread(ctx, 300)
+	l := f.spread(ctx, 300, nil)
 	before := f.pods(ctx)
 	r.step(ctx, drill.Step{Fault: "shards 1 to 3", Type: "ScaleOut", What: "two shards are added"}, func() string {
 		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, "--replicas=3"))
@@ -81,27 +81,11 @@ type spreadLoad struct {
 	perShard [mostShards]atomic.Int64
 }
 
-// spread begins with so many orders a second. The cluster's pods have to be reachable from here, as those of the local
+// spread begins with so many orders a second, without TLS if tls is nil. The cluster's pods have to be reachable from here, as those of the local
 // cluster are; names are asked of the cluster's own DNS.
-func (f *field) spread(ctx context.Context, rate int) *spreadLoad {
+func (f *field) spread(ctx context.Context, rate int, tls client.TLS) *spreadLoad {
 	f.Helper()
-	dns := &corev1.Service{}
-	if err := f.kube.Get(ctx, dns, "service", "kube-dns", "-n", "kube-system"); err != nil {
-		f.Fatal(err)
-	}
-	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(dns.Spec.ClusterIP, "53"))
-	}}
-	dialer := &net.Dialer{Resolver: resolver}
-	c, err := client.Dial(ctx, client.Config{
-		Endpoints: []string{"trades-client." + namespace + ".svc:7400"}, Grid: grid, RequestTimeout: 10 * time.Second, TableEvery: 2 * time.Second,
-		Dial: func(ctx context.Context, address string) (net.Conn, error) {
-			if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".svc") {
-				address = net.JoinHostPort(host+".cluster.local.", port)
-			}
-			return dialer.DialContext(ctx, "tcp", address)
-		},
-	})
+	c, err := f.dial(ctx, tls)
 	if err != nil {
 		f.Fatalf("%v; this part puts orders on the grid from here, which takes a cluster whose pods are reachable from here", err)
 	}
@@ -116,11 +100,32 @@ func (f *field) spread(ctx context.Context, rate int) *spreadLoad {
 		l.wg.Go(func() { l.run(maker, time.Second*workers/time.Duration(rate)) })
 	}
 	f.Cleanup(func() {
-		l.stop.Store(true)
-		l.wg.Wait()
+		l.end()
 		c.Close() //nolint:errcheck // it never fails
 	})
 	return l
+}
+
+// dial is a client of the grid's Service from here.
+func (f *field) dial(ctx context.Context, tls client.TLS) (*client.Client, error) {
+	f.Helper()
+	dns := &corev1.Service{}
+	if err := f.kube.Get(ctx, dns, "service", "kube-dns", "-n", "kube-system"); err != nil {
+		return nil, err
+	}
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(dns.Spec.ClusterIP, "53"))
+	}}
+	dialer := &net.Dialer{Resolver: resolver}
+	return client.Dial(ctx, client.Config{
+		Endpoints: []string{"trades-client." + namespace + ".svc:7400"}, Grid: grid, TLS: tls, RequestTimeout: 10 * time.Second, TableEvery: 2 * time.Second,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".svc") {
+				address = net.JoinHostPort(host+".cluster.local.", port)
+			}
+			return dialer.DialContext(ctx, "tcp", address)
+		},
+	})
 }
 
 func (l *spreadLoad) run(maker *fixorder.Maker, every time.Duration) {
@@ -163,9 +168,18 @@ func (l *spreadLoad) more(t *testing.T, shard int, n int64) {
 
 // judge holds every receipt against the grid: found by its id and its ClOrdID, or, of the removed shard, said to be
 // downstream.
-func (l *spreadLoad) judge(ctx context.Context, t *testing.T) {
+func (l *spreadLoad) judge(ctx context.Context, t *testing.T) { l.judgeBy(ctx, t, l.c) }
+
+// end ends the orders, and waits for the answers to those under way.
+func (l *spreadLoad) end() {
 	l.stop.Store(true)
 	l.wg.Wait()
+}
+
+// judgeBy asks with another client.
+func (l *spreadLoad) judgeBy(ctx context.Context, t *testing.T, c *client.Client) {
+	t.Helper()
+	l.end()
 	for _, err := range l.failed[:min(len(l.failed), 5)] {
 		t.Errorf("an order failed: %v", err)
 	}
@@ -181,8 +195,8 @@ func (l *spreadLoad) judge(ctx context.Context, t *testing.T) {
 	step := max(1, len(ids)/2000)
 	for i := 0; i < len(ids); i += step {
 		id, r := ids[i], l.receipts[ids[i]]
-		o, err := l.c.GetByClOrdID(ctx, id)
-		_, byID := l.c.Get(ctx, r.ID())
+		o, err := c.GetByClOrdID(ctx, id)
+		_, byID := c.Get(ctx, r.ID())
 		if gone := r.Partition.Shard() >= 2; gone && (!errors.Is(err, client.ErrFreed) || !errors.Is(byID, client.ErrFreed)) || !gone && (err != nil || byID != nil || o.ID != r.ID()) {
 			t.Fatalf("order %s with id %s: %v, %v; %v", id, r.ID(), o.ID, err, byID)
 		}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ import (
 const (
 	namespace = "ordergrid-outside"
 	grid      = "trades"
+	// nodesName is in the certificate of every node, whatever address it is reached at.
+	nodesName = grid + "-client." + namespace + ".svc"
 	// orders of one call: enough for each of the four partitions to get some.
 	orders = 60
 )
@@ -63,15 +66,20 @@ func TestOutside(t *testing.T) {
 
 // outside runs a program where clients outside are; what it prints comes back.
 func outside(ctx context.Context, s *site.Site, stdin string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
-	cmd.Dir = s.Root // a checkout has one cluster
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
+	cmd := outsideCommand(ctx, s, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	s.Logf("outside$ %s (%v)\n%s", strings.Join(args, " "), err, shortened(out.String()))
 	return out.String(), err
+}
+
+func outsideCommand(ctx context.Context, s *site.Site, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
+	cmd.Dir = s.Root // a checkout has one cluster
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
+	return cmd
 }
 
 // shortened leaves the middle of a long output out.
@@ -134,7 +142,7 @@ func submit(ctx context.Context, s *site.Site, endpoint string, n int) (map[stri
 }
 
 // proof is what the page has the client present; the files are in the folder where the page's commands were run.
-var proof = []string{"--tls-cert", "tls.crt", "--tls-key", "tls.key", "--tls-ca", "ca.crt", "--tls-name", grid + "-client." + namespace + ".svc"}
+var proof = []string{"--tls-cert", "tls.crt", "--tls-key", "tls.key", "--tls-ca", "ca.crt", "--tls-name", nodesName}
 
 // podsAreNotReached shows that the place is outside.
 func podsAreNotReached(ctx context.Context, s *site.Site) {
@@ -176,19 +184,24 @@ func bothShards(ctx context.Context, s *site.Site) {
 	}
 }
 
-// primariesMove replaces a pod of each shard under orders. The client knows one address of the beginning only.
+// primariesMove ends the process of a pod of each shard under the orders of one client, which knew one address in the
+// beginning. The pods that come may be on other machines; the operator then hands partitions back to them.
 func primariesMove(ctx context.Context, s *site.Site) {
-	first := addresses(ctx, s)[0]
-	type result struct {
-		receipts map[string]int
-		err      error
+	self, err := os.Executable()
+	if err != nil {
+		s.Fatal(err)
 	}
-	done := make(chan result, 1)
-	const many = 20000
-	go func() {
-		r, err := submit(ctx, s, first, many)
-		done <- result{r, err}
-	}()
+	cmd := outsideCommand(ctx, s, "env", clientVariable+"="+addresses(ctx, s)[0], self)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	end, err := cmd.StdinPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	defer cmd.Process.Kill() //nolint:errcheck // it has ended, unless the suite failed
 	for _, pod := range []string{grid + "-s0-0", grid + "-s1-1"} {
 		before := s.Must(s.Kube.Run(ctx, "get", "pod", pod, "-n", namespace, "-o", "jsonpath={.metadata.uid}"))
 		s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
@@ -202,13 +215,21 @@ func primariesMove(ctx context.Context, s *site.Site) {
 		s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
 		s.Condition(ctx, "ordergrid", grid, api.ConditionExternalAccessReady, "True")
 	}
-	r := <-done
+	if err := errors.Join(end.Close(), cmd.Wait()); err != nil {
+		s.Fatalf("the client outside: %v: %s", err, said.String())
+	}
+	s.Logf("the client outside: %s", out.String())
+	var a account
+	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
+		s.Fatal(err)
+	}
 	sum := 0
-	for _, n := range r.receipts {
+	for _, n := range a.Accepted {
 		sum += n
 	}
-	if r.err != nil || sum != many || len(r.receipts) != 4 {
-		s.Fatalf("%d of %d orders were accepted, by partition %v (%v)", sum, many, r.receipts, r.err)
+	if a.Failed+int(a.Violations) != 0 || a.Found != sum || len(a.Accepted) != 4 || len(a.Outages) == 0 {
+		s.Fatalf("of %d accepted orders %d were found; %d failed, %d violations, %d outages: want all of four partitions, none, none, and some",
+			sum, a.Found, a.Failed, a.Violations, len(a.Outages))
 	}
 }
 

@@ -85,6 +85,8 @@ var (
 	fabric      = desc("fabric_info", "1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).", "network", "interface", "address", "link", "transport")
 	connections = desc("connections", "Open connections, by the role of the other end.", "role")
 
+	protected = desc("peer_connections", "Open connections to other nodes, by what protects them: tls, key (the grid's peer key), none (the other end has proved nothing, and may not be a node of the grid).", "protection")
+
 	accepted       = desc("connections_accepted_total", "Connections accepted.")
 	refused        = desc("connections_refused_total", "Connections closed at accept: a limit was reached, that of connections or that of TLS handshakes that wait for their turn.")
 	noTLS          = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
@@ -135,7 +137,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -256,7 +258,12 @@ func (e emitter) node(s *Snapshot) {
 	e.cpus(s.Fabric.Interface)
 	e.gauge(connections, float64(s.Clients), "client")
 	e.gauge(connections, float64(s.Peers), "peer")
-	e.gauge(connections, float64(s.Liveness.Links), "liveness")
+	live := 0
+	for _, by := range []string{nodestatus.ProtectionNone, nodestatus.ProtectionKey, nodestatus.ProtectionTLS} {
+		live += s.Liveness.Links[by]
+		e.gauge(protected, float64(s.Liveness.Links[by]+s.DataLinks[by]), by)
+	}
+	e.gauge(connections, float64(live), "liveness")
 	e.counter(beaconDials, s.Liveness.Dials)
 	e.counter(beaconDropped, s.Liveness.Dropped)
 	e.counter(beaconBad, s.Liveness.BadFrames)

@@ -89,10 +89,10 @@ type Partition struct {
 
 // Liveness is what the liveness thread counts.
 type Liveness struct {
-	Links     int    // liveness connections, dialled and accepted
-	Dials     uint64 // attempts to connect
-	Dropped   uint64 // beacons dropped for want of a connection
-	BadFrames uint64 // connections closed for a frame that cannot be
+	Links     map[string]int // liveness connections, dialled and accepted, by nodestatus.Protection…
+	Dials     uint64         // attempts to connect
+	Dropped   uint64         // beacons dropped for want of a connection
+	BadFrames uint64         // connections closed for a frame that cannot be
 }
 
 // Fabric is what the data port is on.
@@ -117,9 +117,10 @@ type Snapshot struct {
 	Clients     int
 	Peers       int // nodes connected to
 	PeerLinks   []PeerLink
-	ArbiterAgo  int64  // age of the last word from the arbiter, ns; 0: none yet
-	HTTPConns   int    // connections to the port of metrics and health
-	HTTPEnded   uint64 // of those, ended to make room
+	DataLinks   map[string]int // other connections to nodes, by nodestatus.Protection…
+	ArbiterAgo  int64          // age of the last word from the arbiter, ns; 0: none yet
+	HTTPConns   int            // connections to the port of metrics and health
+	HTTPEnded   uint64         // of those, ended to make room
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -469,8 +470,17 @@ func TestUnprovedUntilTheUpdateIsOver(t *testing.T) {
 	if f := r.next(); wire.FrameType(f) != wire.TypeWelcome {
 		t.Fatalf("got %v", wire.FrameType(f))
 	}
+	unprovedLinks := func() int {
+		s, err := g.nodes[0].snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.DataLinks[nodestatus.ProtectionNone]
+	}
+	g.until(func() bool { return unprovedLinks() == 1 }, "the connection without a proof is not counted")
 	refused(t, g.addrs[0], helloAs(wire.RolePeer, wire.Version, strangerID, "127.0.0.1:1"), header(8, byte(wire.TypePing))) // who can prove has to
 	say("")
+	g.until(func() bool { return unprovedLinks() == 0 }, "the connection that ended is still counted")
 	if f := r.next(); f != nil {
 		t.Fatalf("the connection goes on with %v", wire.FrameType(f))
 	}

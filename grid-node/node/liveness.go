@@ -44,7 +44,7 @@ type liveness struct {
 	thread   metrics.Thread // dog.stats as of the last tick
 
 	badFrames, dropped, dials atomic.Uint64
-	links                     atomic.Int64
+	links                     [len(protectionNames)]atomic.Int64 // by protection
 }
 
 // pulse is one liveness connection.
@@ -175,8 +175,8 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		c.SetOut(append(c.Out(), h.hello...))
 		return
 	}
-	l.links.Add(1)
 	p := c.Tag.(*pulse)
+	l.links[p.by].Add(1)
 	l.heard[c] = p
 	c.SetOut(append(c.Out(), p.answer...))
 	if p.records != nil {
@@ -244,7 +244,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 			return err
 		}
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
-		l.links.Add(1)
+		l.links[p.by].Add(1)
 		return nil
 	case wire.Row(t).From&wire.FromPulse != 0:
 		p.heardAt, p.backoff = now.Mono, minDialBackoff
@@ -279,7 +279,7 @@ func (l *liveness) OnClose(c *transport.Conn, err error) {
 		l.badFrames.Add(1)
 	}
 	if p.state == ready {
-		l.links.Add(-1)
+		l.links[p.by].Add(-1)
 	}
 	if p.conn != nil { // dialled
 		p.conn, p.state = nil, awaitWelcome
@@ -308,5 +308,9 @@ func (l *liveness) OnWakeEnd() {}
 func (l *liveness) snapshot() (metrics.Liveness, metrics.Thread) {
 	l.threadMu.Lock()
 	defer l.threadMu.Unlock()
-	return metrics.Liveness{Links: int(l.links.Load()), BadFrames: l.badFrames.Load(), Dropped: l.dropped.Load(), Dials: l.dials.Load()}, l.thread
+	links := map[string]int{}
+	for by := range l.links {
+		links[protection(by).String()] = int(l.links[by].Load())
+	}
+	return metrics.Liveness{Links: links, BadFrames: l.badFrames.Load(), Dropped: l.dropped.Load(), Dials: l.dials.Load()}, l.thread
 }

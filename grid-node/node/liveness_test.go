@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
@@ -124,7 +125,7 @@ func TestLivenessConnectionsComeBack(t *testing.T) {
 		}
 	}
 	s, err := g.nodes[0].snapshot()
-	if err != nil || s.Liveness.Links != 2 || s.Liveness.Dials < 5 {
+	if err != nil || s.Liveness.Links[nodestatus.ProtectionKey] != 2 || s.Liveness.Dials < 5 {
 		t.Fatalf("%+v, %v: want a link each way, and one attempt a round", s.Liveness, err)
 	}
 }

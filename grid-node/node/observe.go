@@ -111,6 +111,8 @@ func (n *Node) snapshot() (*metrics.Snapshot, error) {
 				s.PeerLinks = appendPeerLink(s.PeerLinks, p.out)
 			}
 		}
+		s.DataLinks = map[string]int{}
+		n.eachPeerLink(func(_, _ string, l *link, _ bool) { s.DataLinks[l.by.String()]++ })
 		for _, p := range n.parts {
 			s.Partitions = append(s.Partitions, p.snapshot(n.loop.Clock().Wall()))
 			s.MemoryUsed += p.store.Used()

@@ -55,6 +55,9 @@ func TestPeersPage(t *testing.T) {
 				}
 				for _, c := range p.To(other.cfg.Pod, "") {
 					checkConnection(t, &c, other)
+					if want := map[bool]string{false: nodestatus.ProtectionKey, true: nodestatus.ProtectionTLS}[g.base.TLS != nil]; c.Protection != want {
+						t.Errorf("node %d: connection %s is protected by %q, want %q", i, c.Kind, c.Protection, want)
+					}
 				}
 				if c := p.To(other.cfg.Pod, nodestatus.KindPeer)[0]; !c.Written || c.Address != other.cfg.Advertise || runtime.GOOS == "linux" && c.TCP.BytesReceived == 0 {
 					t.Errorf("node %d: %+v, TCP %+v", i, c, c.TCP)

@@ -60,24 +60,33 @@ func (n *Node) connections() ([]nodestatus.Connection, error) {
 }
 
 func (n *Node) dataConnections() (out []nodestatus.Connection) {
-	add := func(kind, address string, l *link, written bool) {
-		if l != nil && l.state == ready && l.conn.Open() && len(out) < maxPageConns {
+	n.eachPeerLink(func(kind, address string, l *link, written bool) {
+		if len(out) < maxPageConns {
 			c := describe(l.conn)
-			c.Kind, c.Member, c.Address, c.Written, c.Version = kind, l.name, address, written, int(l.version)
+			c.Kind, c.Member, c.Address, c.Written, c.Version, c.Protection = kind, l.name, address, written, int(l.version), l.by.String()
 			c.Pod, _, _ = strings.Cut(l.name, "/")
 			out = append(out, c)
+		}
+	})
+	return out
+}
+
+// eachPeerLink calls f for the connections to other nodes that stand; on the data loop.
+func (n *Node) eachPeerLink(f func(kind, address string, l *link, written bool)) {
+	open := func(kind, address string, l *link, written bool) {
+		if l != nil && l.state == ready && l.conn.Open() {
+			f(kind, address, l, written)
 		}
 	}
 	for _, p := range n.peers {
 		for _, l := range p.links {
-			add(nodestatus.KindPeer, p.addr, l, l == p.out)
+			open(nodestatus.KindPeer, p.addr, l, l == p.out)
 		}
-		add(nodestatus.KindBulk, p.addr, p.bulk.link, true)
+		open(nodestatus.KindBulk, p.addr, p.bulk.link, true)
 	}
 	for _, l := range n.bulkIn {
-		add(nodestatus.KindBulk, "", l, false)
+		open(nodestatus.KindBulk, "", l, false)
 	}
-	return out
 }
 
 // connections of the liveness loop; on it.
@@ -88,7 +97,7 @@ func (l *liveness) connections() (out []nodestatus.Connection) {
 			return
 		}
 		d := describe(c)
-		d.Kind, d.Member, d.Address, d.Written, d.Version = nodestatus.KindLiveness, p.member, p.addr, c.Dialled(), int(p.version)
+		d.Kind, d.Member, d.Address, d.Written, d.Version, d.Protection = nodestatus.KindLiveness, p.member, p.addr, c.Dialled(), int(p.version), p.by.String()
 		d.Pod, _, _ = strings.Cut(p.member, "/")
 		if p.heardAt != 0 {
 			d.HeardAgoNs = max(1, now-p.heardAt)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -37,7 +38,7 @@ const (
 	byTLS
 )
 
-var protectionNames = [...]string{unproved: "none", byKey: "key", byTLS: "tls"}
+var protectionNames = [...]string{unproved: nodestatus.ProtectionNone, byKey: nodestatus.ProtectionKey, byTLS: nodestatus.ProtectionTLS}
 
 func (p protection) String() string { return protectionNames[p] }
 

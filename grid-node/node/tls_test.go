@@ -65,7 +65,7 @@ func TestGridOverTLS(t *testing.T) {
 			}
 		}
 	}
-	g.until(func() bool { return g.nodes[0].live.links.Load() > 0 && g.nodes[1].live.links.Load() > 0 }, "no signs of life")
+	g.until(func() bool { return g.nodes[0].live.links[byTLS].Load() > 0 && g.nodes[1].live.links[byTLS].Load() > 0 }, "no signs of life")
 	c := g.secureClient(client.TLSFiles(certs.client), client.IONet)
 	g.kill(0)
 	if r, err := c.Submit(t.Context(), fix("after")); err != nil || r.Copies != 1 {

@@ -20,6 +20,13 @@ const (
 	KindBulk     = "bulk"     // the log for a node that catches up
 )
 
+// Protections of a Connection.
+const (
+	ProtectionNone = "none" // its ends have proved nothing, and what they say can be read and changed on the way
+	ProtectionKey  = "key"  // both ends have proved the grid's peer key; encrypted
+	ProtectionTLS  = "tls"  // both ends have shown a certificate of the grid; encrypted
+)
+
 // Peers are the connections between a node and the other nodes of its shard, as
 // the kernel saw them when the page was asked for.
 type Peers struct {
@@ -36,6 +43,8 @@ type Connection struct {
 	Address string `json:"address,omitempty"` // data port the other process is reached at: "ip:port"
 	Version int    `json:"version,omitempty"` // of the protocol that both ends speak
 	Dialled bool   `json:"dialled,omitempty"` // by this node
+	// Protection is none, key or tls; "" is that of a node of before, which does not say.
+	Protection string `json:"protection,omitempty"`
 	// Written is false for one that only brings something: both nodes may dial, and then one of the two connections is
 	// about to be closed; a liveness or bulk connection that was accepted is only answered on, or read.
 	Written   bool   `json:"written,omitempty"`
