@@ -1,0 +1,167 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OrderGridStatus is what the operator observes. It is never read back as fact.
+type OrderGridStatus struct {
+	// observedGeneration is the generation of spec this status was made from.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Available, AcceptingOrders, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
+	// FabricReady where spec.fabric is set, TLSReady where spec.security.tls is, and ExternalAccessReady where
+	// spec.externalAccess is.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// shards is the number of shards whose objects exist.
+	// +optional
+	Shards int32 `json:"shards,omitempty"`
+
+	// openShards is the number of shards that take new orders.
+	// +optional
+	OpenShards int32 `json:"openShards,omitempty"`
+
+	// leaving are the shards that spec.shards no longer asks for, the highest last.
+	// +optional
+	// +listType=map
+	// +listMapKey=shard
+	// +kubebuilder:validation:MaxItems=256
+	Leaving []LeavingShard `json:"leaving,omitempty"`
+
+	// selector matches the grid's pods, for those who scale by spec.shards.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Selector string `json:"selector,omitempty"`
+
+	// partitionsPerShard is how many partitions every shard has: as many as spec.replicas was when the grid was created.
+	// Which partition an order belongs to depends on it, so it never changes.
+	// +optional
+	PartitionsPerShard int32 `json:"partitionsPerShard,omitempty"`
+
+	// pods is the number of the grid's pods.
+	// +optional
+	Pods int32 `json:"pods,omitempty"`
+	// updatedPods is how many pods run the present template.
+	// +optional
+	UpdatedPods int32 `json:"updatedPods,omitempty"`
+
+	// readyShards is the number of shards all of whose pods are ready.
+	// +optional
+	ReadyShards int32 `json:"readyShards,omitempty"`
+
+	// endpoint is where a client starts: host:port of the grid's client Service.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// memory is how full the grid node is that has the least memory left for orders; absent until one has answered.
+	// +optional
+	Memory *MemoryStatus `json:"memory,omitempty"`
+
+	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; those that
+	// are known.
+	// +optional
+	// +listType=map
+	// +listMapKey=podName
+	// +kubebuilder:validation:MaxItems=192
+	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
+
+	// tls is about the certificates of spec.security.tls.
+	// +optional
+	TLS *TLSStatus `json:"tls,omitempty"`
+
+	// history is what was decided about the grid, the oldest first: the last 64 entries, those about data the longest.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	History []HistoryEntry `json:"history,omitempty"`
+
+	// partitions mirrors the GridPartitions, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Partitions []PartitionSummary `json:"partitions,omitempty"`
+}
+
+// MemoryStatus is how much memory a grid has left for orders. It is as coarse as it is so that it is seldom written.
+type MemoryStatus struct {
+	// pod that is the fullest.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Pod string `json:"pod,omitempty"`
+	// usedPercent is how much of the memory that orders may take is in use and cannot be freed, in steps of 5. At 100
+	// orders are refused.
+	// +required
+	UsedPercent int32 `json:"usedPercent"`
+	// timeUntilFull is how long it takes at least until orders are refused, at the rate of the last half minute. Absent: more
+	// than a day, or nothing grows. With retention FreeDownstream what may be freed does not count.
+	// +optional
+	TimeUntilFull *metav1.Duration `json:"timeUntilFull,omitempty"`
+}
+
+// MaxHistory is how many entries status.history keeps.
+const MaxHistory = 64
+
+// HistoryEntry is one decision about a grid.
+type HistoryEntry struct {
+	// time when it was written down.
+	// +required
+	Time metav1.Time `json:"time"`
+	// reason is the one of the event, such as AcceptingDataLoss or NewLineage.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// about names the GridPartition, pod or shard.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	About string `json:"about,omitempty"`
+	// by is the client program that set the annotation, and when, by the managed fields of the object; operator where no
+	// annotation asked for it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by,omitempty"`
+	// message says what was decided and why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// PartitionSummary is one GridPartition at a glance.
+type PartitionSummary struct {
+	// name of the GridPartition.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// primary is the pod that is primary; empty while nobody has claimed the partition.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Primary string `json:"primary,omitempty"`
+
+	// epoch of the configuration.
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+
+	// lineage rises when a person has accepted the loss of data.
+	// +optional
+	Lineage int64 `json:"lineage,omitempty"`
+
+	// admission is Draining or Retired while the shard of the partition is being removed; empty: it takes orders.
+	// +optional
+	Admission PartitionAdmission `json:"admission,omitempty"`
+
+	// inSync is the number of complete copies.
+	// +optional
+	InSync int32 `json:"inSync,omitempty"`
+
+	// problem is the worst that holds for the partition: ConfigurationRegressed, DataLossSuspected, NotClaimed,
+	// PrimaryNotReady, InsufficientInSync or CopiesMissing; the condition of the grid that goes with it says more. Empty:
+	// none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Problem string `json:"problem,omitempty"`
+}
