@@ -105,7 +105,7 @@ func (e *Env) tell(rep *history.Rep) {
 		return
 	}
 	e.Progress("%3d/%d  %s: longest gap %s, redundant after %s; %d orders, %d refused, %d unknown", rep.Number, e.Repeat, rep.What,
-		e.traffic.Gap(rep.Partitions).Round(100*time.Microsecond), time.Duration(rep.Redundant-rep.From).Round(time.Millisecond), c.Created, c.Rejected, c.Unknown)
+		validate.LiveTimeline(e.traffic.Acks()).Outage(rep).Worst.Round(100*time.Microsecond), time.Duration(rep.Redundant-rep.From).Round(time.Millisecond), c.Created, c.Rejected, c.Unknown)
 }
 
 // finish heals, ends the traffic and reads what the grid holds. It works also

@@ -187,7 +187,7 @@ type Record struct {
 	// Over: served, and redundant after the fault was taken back; or Failed.
 	Over     bool          `json:"over"`
 	Failed   string        `json:"failed,omitempty"`
-	WorstGap time.Duration `json:"worstGapNanoseconds"` // of any session since From, the one under way included
+	WorstGap time.Duration `json:"worstGapNanoseconds"` // outage of the step so far, the silence under way included; once Over, as in the certificate
 	P99      time.Duration `json:"p99Nanoseconds"`      // of the orders acknowledged since From
 	Counts   Counts        `json:"counts"`              // of the orders since From
 	Witness  Witness       `json:"witness"`

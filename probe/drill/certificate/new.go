@@ -115,17 +115,17 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 	o := t.Outage(rep)
 	s := Step{Index: f.Index, Repetition: f.Step.Repetition, Fault: f.Step.Fault, Type: f.Step.Type, Provider: f.Step.Provider, What: rep.What,
 		Targets: orEmpty(f.Step.Pods), At: h.Started.Add(time.Duration(rep.From - h.StartedAt)).UTC(), Witness: f.Witness, Outcome: StepPassed, Message: f.Message,
-		Outage: o.Worst, FirstServed: o.First, Stall: o.Stall, Disturbed: o.Disturbed(), FailedOrders: o.Failed, Before: o.Before, During: o.During, After: o.After}
+		FirstServed: o.First, Stall: o.Stall, Disturbed: o.Disturbed(), FailedOrders: o.Failed, Before: o.Before, During: o.During, After: o.After}
 	if s.Witness.State == "" {
 		s.Witness.State = api.NotSeen
 	}
+	s.Outage = t.Unserved(rep, f.Lasts, nextOf(h, i))
 	if rep.Served == 0 {
 		s.unserved(h, i, t)
 	}
 	end := rep.To
 	if f.Lasts && rep.Healed > 0 {
-		// A fault that goes on may interrupt service at any time of it, and at its end.
-		s.Outage, s.Lasted, end = max(s.Outage, o.Rejoin), time.Duration(rep.Healed-rep.To), rep.Healed
+		s.Lasted, end = time.Duration(rep.Healed-rep.To), rep.Healed
 	}
 	if rep.Redundant > 0 {
 		s.RedundantAfter = max(0, time.Duration(rep.Redundant-end))
@@ -167,13 +167,18 @@ func reaction(changes []history.Change, begin int64) (detected, takenOver time.D
 // unserved takes the figures of a step after which service never came back, up to
 // the next step or the end: they are what it was at least.
 func (s *Step) unserved(h *history.History, i int, t *validate.Timeline) {
-	rep, until := &h.Reps[i], t.End()
-	if i+1 < len(h.Reps) {
-		until = min(until, h.Reps[i+1].From)
-	}
-	silence := t.Silence(rep.Partitions, until)
-	s.Outage, s.FirstServed = max(s.Outage, silence), max(s.FirstServed, silence)
+	rep := &h.Reps[i]
+	until := t.Until(nextOf(h, i))
+	s.FirstServed = max(s.FirstServed, t.Silence(rep.Partitions, until))
 	s.During, s.FailedOrders = t.Latency(history.Span{From: rep.From, To: until + 1})
+}
+
+// nextOf is when the step after one began; 0: there is none.
+func nextOf(h *history.History, i int) int64 {
+	if i+1 < len(h.Reps) {
+		return h.Reps[i+1].From
+	}
+	return 0
 }
 
 // newPrimary are the causes of a change that lead to another primary.

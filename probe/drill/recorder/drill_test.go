@@ -36,7 +36,10 @@ func TestKilledProcesses(t *testing.T) {
 	if c.Linear.Reads == 0 || c.Linear.Windows == 0 || c.Linear.Result != certificate.Linearizable {
 		t.Errorf("%+v", c.Linear)
 	}
-	for _, s := range c.Steps {
+	for i, s := range c.Steps {
+		if shown, err := d.rec.Step(i); err != nil || shown.WorstGap != s.Outage {
+			t.Errorf("step %d: shown as an outage of %s (%v), certified as one of %s", i, shown.WorstGap, err, s.Outage)
+		}
 		if s.Outcome != certificate.StepPassed || s.Outage <= 0 || s.RedundantAfter <= 0 || s.Before.N == 0 || s.During.N == 0 || s.After.N == 0 || s.Witness.State != api.Seen {
 			t.Errorf("%+v", s)
 		}

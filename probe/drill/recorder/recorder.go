@@ -40,6 +40,7 @@ type Recorder struct {
 	asked    *api.Finish
 	steps    []*step // in the order in which they began
 	open     []*step // of these, those under way
+	unclosed []*step // whose outage may change still
 	view     view
 	gaps     gaps
 	recent   recent

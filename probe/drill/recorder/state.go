@@ -59,11 +59,8 @@ func (r *Recorder) record(s *step) *api.Record {
 	latencies := r.traffic.Latencies()
 	since := latencies.Since(&s.latency)
 	out := &api.Record{Index: s.index, Step: s.asked, Now: wall(now), Ready: wall(s.rep.Ready), From: wall(s.rep.From), Injected: wall(s.rep.To), Recovered: wall(s.rep.Healed),
-		Served: wall(s.rep.Served), Redundant: wall(s.rep.Redundant), Missing: s.missing, Over: s.over, Failed: s.rep.Failed, WorstGap: s.worst,
+		Served: wall(s.rep.Served), Redundant: wall(s.rep.Redundant), Missing: s.missing, Over: s.over, Failed: s.rep.Failed, WorstGap: r.outageOf(s, now),
 		P99: since.Quantile(0.99), Counts: countsOf(r.traffic.Counts(), s.counts), Witness: s.fault.Witness}
-	if !s.over {
-		out.WorstGap = max(out.WorstGap, r.traffic.Gap(s.rep.Partitions))
-	}
 	return out
 }
 

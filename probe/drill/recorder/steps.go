@@ -23,7 +23,8 @@ type step struct {
 	since   int64           // redundant without them since; 0: not
 	missing string
 	over    bool
-	worst   time.Duration
+	worst   time.Duration  // see outage.go
+	closed  bool           // worst is final
 	counts  traffic.Counts // when it began
 	latency traffic.Latencies
 	// changes of configuration that nodes told of, see changes.go.
@@ -123,7 +124,7 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 		r.h.Calm = append(r.h.Calm, history.Span{From: s.rep.Ready, To: now})
 		r.traffic.ResetGap()
 	}
-	r.steps, r.open = append(r.steps, s), append(r.open, s)
+	r.steps, r.open, r.unclosed = append(r.steps, s), append(r.open, s), append(r.unclosed, s)
 	r.cfg.Say("step %d begins: %s", index, s.rep.What)
 	return r.record(s), nil
 }
@@ -280,7 +281,6 @@ func (s *step) look(r *Recorder, now int64) {
 		s.rep.Redundant = 0
 	}
 	if s.over = s.rep.Served != 0 && s.rep.Redundant != 0; s.over {
-		s.worst = max(s.worst, r.traffic.Gap(s.rep.Partitions))
-		r.cfg.Say("step %d is over: longest gap %s, redundant %s after the fault", s.index, s.worst.Round(100*time.Microsecond), time.Duration(s.rep.Redundant-ended).Round(time.Millisecond))
+		r.cfg.Say("step %d is over: longest gap %s, redundant %s after the fault", s.index, r.outageOf(s, now).Round(100*time.Microsecond), time.Duration(s.rep.Redundant-ended).Round(time.Millisecond))
 	}
 }

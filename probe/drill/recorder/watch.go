@@ -179,7 +179,7 @@ func (r *Recorder) watchGaps(ctx context.Context) {
 		if gap > r.cfg.GapLimit {
 			r.gaps.last = now
 		}
-		r.each(func(s *step) { s.worst = max(s.worst, r.traffic.Gap(s.rep.Partitions)) })
+		r.closeOutages(now)
 		r.recent.add(after.Since(&latencies))
 		r.mu.Unlock()
 		latencies = after

@@ -126,6 +126,7 @@ func (t *Traffic) create(steady pacer.Schedule) {
 		p := i % parts
 		index, o := t.streams[p].add()
 		o.T1 = t1
+		t.tally.newest.Store(t1)
 		t.tally.created.Add(1)
 		t.writers[p*int64(t.cfg.Sessions)+(i/parts)%int64(t.cfg.Sessions)].put(index)
 	})
@@ -179,6 +180,25 @@ func (t *Traffic) Gap(partitions []wire.PartitionID) time.Duration {
 func (t *Traffic) ResetGap() {
 	for _, w := range t.writers {
 		w.gap.Store(0)
+	}
+}
+
+// Acks are the times of the acknowledgements of every session of a partition since Forget, and the last one before that; and
+// when the youngest order was created. They are what the record will have, and may be read while orders flow.
+func (t *Traffic) Acks() (sessions map[wire.PartitionID][][]int64, newest int64) {
+	sessions, newest = map[wire.PartitionID][][]int64{}, t.tally.newest.Load()
+	for _, w := range t.writers {
+		w.acksMu.Lock()
+		sessions[w.rec.partition] = append(sessions[w.rec.partition], w.acks[:len(w.acks):len(w.acks)])
+		w.acksMu.Unlock()
+	}
+	return sessions, newest
+}
+
+// Forget drops the acknowledgements before a time, but for the last one of each session.
+func (t *Traffic) Forget(before int64) {
+	for _, w := range t.writers {
+		w.forget(before)
 	}
 }
 

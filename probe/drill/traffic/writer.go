@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -33,11 +35,15 @@ type writer struct {
 	lastAck atomic.Int64 // when the last acknowledgement came
 	served  atomic.Int64 // when the youngest order acknowledged so far was created
 	gap     atomic.Int64 // longest time between two acknowledgements since Reset
+
+	acksMu sync.Mutex
+	acks   []int64 // times of acknowledgements since Forget, and the last one before
 }
 
 // tally counts outcomes of all writers while the traffic runs.
 type tally struct {
 	created, acked, rejected, unknown, oneCopy atomic.Int64
+	newest                                     atomic.Int64 // when the youngest order was created
 	latency                                    latencies
 	mu                                         sync.Mutex
 	example                                    error
@@ -101,6 +107,9 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 		if r.Copies == 1 {
 			w.tally.oneCopy.Add(1)
 		}
+		w.acksMu.Lock()
+		w.acks = append(w.acks, now)
+		w.acksMu.Unlock()
 		if last := w.lastAck.Swap(now); last != 0 && now-last > w.gap.Load() {
 			w.gap.Store(now - last)
 		}
@@ -121,6 +130,15 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 		case w.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// forget drops the acknowledgements before a time, but for the last of them.
+func (w *writer) forget(before int64) {
+	w.acksMu.Lock()
+	defer w.acksMu.Unlock()
+	if n := sort.Search(len(w.acks), func(i int) bool { return w.acks[i] >= before }); n > 1 {
+		w.acks = slices.Clone(w.acks[n-1:]) // others may be reading what was there
 	}
 }
 

@@ -52,6 +52,7 @@ type Timeline struct {
 	sessions map[wire.PartitionID][][]int64
 	all      map[wire.PartitionID][]int64
 	orders   [][]load.Order // of sessions, in order of creation
+	end      int64          // when the last order was created
 }
 
 // NewTimeline sorts what the sessions of h recorded.
@@ -75,8 +76,17 @@ func NewTimeline(h *history.History) *Timeline {
 		slices.Sort(t.all[s.Partition])
 		t.sessions[s.Partition] = append(t.sessions[s.Partition], per...)
 		t.orders = append(t.orders, s.Orders)
+		if n := len(s.Orders); n > 0 {
+			t.end = max(t.end, s.Orders[n-1].T1)
+		}
 	}
 	return t
+}
+
+// LiveTimeline is that of a run that goes on: of every session the acknowledgements that there are, sorted, and when the last
+// order was created. It answers what acknowledgements alone answer.
+func LiveTimeline(sessions map[wire.PartitionID][][]int64, end int64) *Timeline {
+	return &Timeline{h: &history.History{}, sessions: sessions, end: end}
 }
 
 // gap is the longest time between two acknowledgements of which the earlier, or
@@ -116,14 +126,48 @@ func (t *Timeline) Silence(partitions []wire.PartitionID, at int64) (longest tim
 	return longest
 }
 
-// End is when the last order was created.
-func (t *Timeline) End() (last int64) {
-	for _, orders := range t.orders {
-		if n := len(orders); n > 0 {
-			last = max(last, orders[n-1].T1)
+// Unserved is how long sessions were without an acknowledgement because of a repetition: what a drill shows while it runs, and
+// what its certificate says. lasts: the fault goes on until it is healed, and may interrupt service at any time of it, and at its
+// end. After one from which service never came back it is what it was at least: up to the next repetition, which begins at next
+// (0: there is none), or the last order.
+func (t *Timeline) Unserved(rep *history.Rep, lasts bool, next int64) time.Duration {
+	fault, end := spans(rep)
+	worst := length(t.Worst(rep.Partitions, fault))
+	if lasts && rep.Healed > 0 {
+		worst = max(worst, t.inside(rep.Partitions, history.Span{From: fault.To, To: end}))
+	}
+	if rep.Served == 0 {
+		worst = max(worst, t.Silence(rep.Partitions, t.Until(next)))
+	}
+	return worst
+}
+
+// Passed reports whether every session of the partitions has had an acknowledgement after the time in which a gap is the
+// repetition's: what Unserved says of it does not change any more, unless service never came back.
+func (t *Timeline) Passed(rep *history.Rep) bool {
+	fault, _ := spans(rep)
+	for _, p := range rep.Partitions {
+		for _, acks := range t.sessions[p] {
+			if len(acks) == 0 || acks[len(acks)-1] < fault.To {
+				return false
+			}
 		}
 	}
-	return last
+	return true
+}
+
+// Until is when a repetition from which service never came back was looked at last; the next one began at next, 0: there is none.
+func (t *Timeline) Until(next int64) int64 {
+	if next != 0 {
+		return min(t.end, next)
+	}
+	return t.end
+}
+
+// spans of a repetition: in which a gap is the fault's, and when all was as before.
+func spans(rep *history.Rep) (fault history.Span, end int64) {
+	end = cmp.Or(rep.Redundant, rep.Served, rep.To)
+	return history.Span{From: rep.From, To: min(end, max(rep.Served, rep.To)+settle)}, end
 }
 
 // settle is how long after service is back a gap still counts as the fault's.
@@ -131,8 +175,7 @@ const settle = int64(50 * time.Millisecond)
 
 // Outage of a repetition.
 func (t *Timeline) Outage(rep *history.Rep) Outage {
-	end := cmp.Or(rep.Redundant, rep.Served, rep.To)
-	fault := history.Span{From: rep.From, To: min(end, max(rep.Served, rep.To)+settle)}
+	fault, end := spans(rep)
 	worst := t.Worst(rep.Partitions, fault)
 	o := Outage{Worst: length(worst), Stall: t.stall(worst), Gap: worst}
 	for _, p := range rep.Partitions {
