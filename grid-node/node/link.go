@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -269,10 +270,34 @@ func saidGoaway(frame []byte) error {
 	if err := wire.DecodeGoaway(frame, &m); err != nil {
 		return err
 	}
-	if m.Code == wire.GoawayTLS {
-		return fmt.Errorf("%w: %w: %s", transport.ErrPeerClosed, secure.ErrTLS, m.Text)
+	return &goawayError{m.Code, string(m.Text)}
+}
+
+// goawayError is a transport.ErrPeerClosed of which the other end said why.
+type goawayError struct {
+	code uint16
+	text string
+}
+
+func (e *goawayError) Error() string {
+	if e.code == wire.GoawayTLS {
+		return fmt.Sprintf("%v: %v: %s", transport.ErrPeerClosed, secure.ErrTLS, e.text)
 	}
-	return fmt.Errorf("%w: goaway %d: %s", transport.ErrPeerClosed, m.Code, m.Text)
+	return fmt.Sprintf("%v: goaway %d: %s", transport.ErrPeerClosed, e.code, e.text)
+}
+
+func (e *goawayError) Unwrap() []error {
+	if e.code == wire.GoawayTLS {
+		return []error{transport.ErrPeerClosed, secure.ErrTLS}
+	}
+	return []error{transport.ErrPeerClosed}
+}
+
+// refusedBy reports whether the other end answered that it does not take the connection: its process goes on, which it does
+// not for long if it is stopping.
+func refusedBy(err error) bool {
+	var said *goawayError
+	return errors.As(err, &said) && said.code != wire.GoawayDraining
 }
 
 // linkSet is a small set of links in no order.

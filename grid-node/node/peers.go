@@ -35,6 +35,8 @@ const (
 	maxPeers       = 256
 	minDialBackoff = 10 * time.Millisecond
 	maxDialBackoff = 500 * time.Millisecond
+	// lookedFor is how long a peer whose connection ended is dialled without anything to send it: its pod may be gone.
+	lookedFor = time.Minute
 )
 
 // peerAt finds or makes the peer; nil when there are too many, which only nodes
@@ -205,7 +207,7 @@ func (n *Node) peerLinkClosed(l *link, err error) {
 		n.dialPeer(p)
 	case l.state == ready:
 		n.log.Warn("connection to a peer closed", "peer", l.name, "address", p.addr, "reason", err)
-	case p.suspect && (errors.Is(err, transport.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
+	case p.suspect && !refusedBy(err) && (errors.Is(err, transport.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
 		gone = true // it was just ending: accepted by the kernel, never answered; a reset may be there before the connection is
 	}
 	// An attempt that timed out proves nothing; the silence decides then.
@@ -216,7 +218,8 @@ func (n *Node) peerLinkClosed(l *link, err error) {
 }
 
 // warmUp keeps a connection to every configured peer, so that the first Join or
-// take-over does not have to dial. The names lead to addresses only once a
+// take-over does not have to dial, and dials a peer that may have ended so that its end is
+// known. The names lead to addresses only once a
 // connection stands; n.warm remembers which.
 func (n *Node) warmUp(now int64) {
 	if now < n.warmAt {
@@ -224,6 +227,11 @@ func (n *Node) warmUp(now int64) {
 	}
 	n.warmAt = now + int64(maxDialBackoff)
 	n.closeIdleBulk(now)
+	for _, p := range n.peers {
+		if p.suspect && p.out == nil && now-p.lostAt < int64(lookedFor) {
+			n.dialPeer(p)
+		}
+	}
 	for _, name := range n.cfg.Peers {
 		if u := n.unknown[name]; u != nil && now < u.dialAt {
 			continue
