@@ -44,9 +44,10 @@ type UpdateStrategySpec struct {
 
 	// surge is how many copies more than spec.replicas a shard of two copies gets before one of its pods is replaced: 1
 	// (default) brings a third copy in sync first, so that every order stays on two copies throughout, and gives it up
-	// afterwards; 0 leaves orders on one copy while a pod is replaced. The third pod takes room: a Kubernetes node of its
-	// own where spec.placement.spread is Required. A shard of three copies keeps two anyway and gets no fourth. With type
-	// OnDelete a person deletes pods, and no copy is added for it.
+	// afterwards; 0 leaves orders on one copy while a pod is replaced. The same goes for pods on a Kubernetes node that is
+	// cordoned: until the third copy is in sync the PodDisruptionBudget refuses their eviction, with any type. The third
+	// pod takes room: a Kubernetes node of its own where spec.placement.spread is Required. A shard of three copies keeps
+	// two anyway and gets no fourth. With type OnDelete a person deletes pods, and no copy is added for that.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
@@ -54,8 +55,8 @@ type UpdateStrategySpec struct {
 	Surge *int32 `json:"surge,omitempty"`
 
 	// withoutRoom says what to do when no Kubernetes node has had room for the pod of surge for progressDeadline: Wait
-	// (default: no pod is replaced, and condition Stalled has the reason NoRoomForSurge) or Proceed (pods are replaced as
-	// with surge 0, and orders are on one copy meanwhile).
+	// (default: no pod is replaced or drained, and condition Stalled has the reason NoRoomForSurge) or Proceed (pods are
+	// replaced and drained as with surge 0, and orders are on one copy meanwhile).
 	// +optional
 	// +default="Wait"
 	// +kubebuilder:default=Wait

@@ -185,9 +185,8 @@ func judgeStalled(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",
 			sentences(o.roll.stuck))}
 	}
-	if o.roll != nil && len(o.roll.noRoom) > 0 {
-		return judgement{metav1.ConditionTrue, reasonNoRoomForSurge, fmt.Sprintf("%s. No pod of the shard is replaced meanwhile, so every order stays on two copies. Make room for one more pod, or set spec.updateStrategy.withoutRoom to Proceed: orders are on one copy then while a pod is replaced",
-			sentences(o.roll.noRoom))}
+	if text := o.noRoomForSurge(); text != "" {
+		return judgement{metav1.ConditionTrue, reasonNoRoomForSurge, fmt.Sprintf("%s. No pod of the shard is replaced meanwhile, so every order stays on two copies. Make room for one more pod, or set spec.updateStrategy.withoutRoom to Proceed: orders are on one copy then while a pod is replaced", text)}
 	}
 	if o.roll != nil && o.roll.late {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}

@@ -23,6 +23,8 @@ type observation struct {
 	saidPartitions int32               // status.partitionsPerShard as it was read
 	findings       map[string]*finding // by partition
 	copies         []shardCopies       // nil if that was not decided
+	emptied        map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
+	drains         bool                // a drain of a pair is noticed
 	roll           *rollPlan           // nil while the operator has no pod to replace
 	lost           *lostPlan           // nil while no pod is on a lost node
 

@@ -93,7 +93,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return setup(mgr, workers, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
 		if r.KubeNodes != nil {
-			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsThatWait), builder.WithPredicates(nodeMatters))
+			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
 		}
 	})
 }

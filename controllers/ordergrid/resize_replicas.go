@@ -23,14 +23,16 @@ import (
 type shardCopies struct {
 	shard int32
 
-	have             int32 // pods its StatefulSet has
-	fewest, most     int32 // copies that its records want; up to how many they take in
-	pods             int32 // that its StatefulSet is to have
-	wanted, takesIn  int32 // for its records
-	needed           int32 // minInSync for its records
-	resizing, queued bool  // on its way to spec.replicas; not begun, because others are
-	surge            bool  // has, or gets, a third copy while its pods are replaced; see surge.go
-	keep             int32 // ready pods that an eviction has to leave; 0: all but one
+	have             int32  // pods its StatefulSet has
+	fewest, most     int32  // copies that its records want; up to how many they take in
+	pods             int32  // that its StatefulSet is to have
+	wanted, takesIn  int32  // for its records
+	needed           int32  // minInSync for its records
+	resizing, queued bool   // on its way to spec.replicas; not begun, because others are
+	surge            bool   // has, or gets, a third copy while its pods are replaced; see surge.go
+	keep             int32  // ready pods that an eviction has to leave; 0: all but one
+	surging, noRoom  string // how far the third copy is; that there has been no room for it for long
+	again            time.Duration
 	waiting          string
 }
 
@@ -42,16 +44,32 @@ func (r *run) planCopies(ctx context.Context) error {
 	}
 	cached.findings = r.found.partitions
 	now := r.Clock.Now()
+	if err := r.lookAtNodes(ctx, cached); err != nil {
+		return err
+	}
+	r.emptied, r.drains = cached.emptied, cached.drains
 	r.copies = planCopies(cached, now)
 	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.surge || c.pods != c.have }) {
 		return nil
+	}
+	closed, err := r.closedBudgets(ctx) // before the rest is read: what was evicted until then is seen to go
+	if err != nil {
+		return err
 	}
 	live, err := r.look(ctx, r.Live, r.grid)
 	if err != nil {
 		return err
 	}
 	live.findings = r.found.partitions
+	if err := r.lookAtNodes(ctx, live); err != nil {
+		return err
+	}
+	r.emptied = live.emptied
 	r.copies = planCopies(live, now)
+	r.holdSurge(live, closed)
+	for i := range r.copies {
+		r.found.lookWithin(r.copies[i].again)
+	}
 	return nil
 }
 
@@ -87,6 +105,9 @@ func planCopies(o *observation, now time.Time) []shardCopies {
 		}
 		c.needed = min(o.grid.Spec.MinInSync, c.wanted)
 		c.keep = o.keeps(c, now)
+		if c.surge {
+			o.judgeSurge(c, now)
+		}
 	}
 	return list
 }

@@ -38,7 +38,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live.findings, live.copies = r.found.partitions, r.copies
+	live.findings, live.copies, live.emptied, live.drains = r.found.partitions, r.copies, r.emptied, r.drains
 	plan := planRoll(live, r.Clock.Now())
 	r.keepToObjective(ctx, live, plan)
 	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
@@ -98,7 +98,6 @@ type rollPlan struct {
 	missed         string        // how they do not; empty: they do, or nobody knows
 	late           bool          // and have not for spec.updateStrategy.progressDeadline
 	waiting        []string      // what it waits for
-	noRoom         []string      // third copies that no Kubernetes node has had room for in that time
 	oneCopy        []*corev1.Pod // those whose going leaves orders on one copy, as spec.updateStrategy.withoutRoom allows
 	stuck          []string      // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
 	again          time.Duration
@@ -195,7 +194,7 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 		return
 	}
 	away, trouble := map[string]bool{}, false
-	if len(o.leavingPods(s.number)) > 0 && o.surgeAsked() {
+	if len(o.updatedPods(s.number)) > 0 && o.surgeAsked() {
 		s.surgeMissing = o.surgeMissing(s, plan, now)
 	}
 	for _, p := range s.partitions {

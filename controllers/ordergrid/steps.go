@@ -22,6 +22,8 @@ type run struct {
 	applier   apply.Applier
 	templates []corev1.PodTemplateSpec // by shard
 	copies    []shardCopies            // by shard
+	emptied   map[string]string        // pods on Kubernetes nodes that are being emptied, and those nodes
+	drains    bool                     // a drain of a pair is noticed
 	roll      *rollPlan                // nil while no pod has to be replaced
 	lost      *lostPlan                // nil while no pod is on a lost node
 	nodesRead bool                     // the Kubernetes nodes were looked at

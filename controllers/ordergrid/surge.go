@@ -1,21 +1,25 @@
 package ordergrid
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// While a pod of a pair is replaced, orders would be on one copy. With spec.updateStrategy.surge the shard gets a third pod
-// first, made from the present template. Its records go on to want two copies and take in three (maxInSync), so two are in
+// While a pod of a pair is replaced, by an update or because its Kubernetes node is emptied, orders would be on one copy.
+// With spec.updateStrategy.surge the shard gets a third pod first, made from the present template. Its records go on to want two copies and take in three (maxInSync), so two are in
 // sync whichever pod is away. When its own pods are of the present template and in sync again, the third is given up like
 // a copy that spec.replicas no longer asks for: its primaries let it go while the others are in sync, and then it ends.
-// What is observed is all the memory there is.
+// What is observed is all the memory there is. A person's eviction meets the disruption budget: it asks for two pods that
+// hold everything, and for the third as well from before the primaries are told to let that one go.
 
 // surgeAsked reports whether a shard gets a third copy before one of its pods goes.
 func (o *observation) surgeAsked() bool {
@@ -43,6 +47,11 @@ func (o *observation) setObserved(shard int32) bool {
 
 // leavingPods are the pods of a shard that spec.replicas asks for and that are to be replaced.
 func (o *observation) leavingPods(shard int32) (names []string) {
+	return append(o.updatedPods(shard), o.emptiedPods(shard)...)
+}
+
+// updatedPods are those that the operator is to replace.
+func (o *observation) updatedPods(shard int32) (names []string) {
 	if o.grid.Spec.UpdateStrategy.Type != api.UpdateRolling {
 		return nil
 	}
@@ -54,10 +63,85 @@ func (o *observation) leavingPods(shard int32) (names []string) {
 	return names
 }
 
+// emptiedPods are those that a drain is about to evict.
+func (o *observation) emptiedPods(shard int32) (names []string) {
+	for ordinal := range o.grid.Spec.Replicas {
+		if name := api.PodName(o.grid.Name, shard, ordinal); o.emptied[name] != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drainTaints are what programs put on a Kubernetes node that they are about to empty, instead of or beside cordoning it.
+var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}
+
+// isEmptied reports whether a Kubernetes node is being emptied, as far as anybody can tell: no pod is to come to it.
+func isEmptied(node *corev1.Node) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(drainTaints, t.Key) })
+}
+
+// lookAtNodes finds the pods on Kubernetes nodes that are being emptied. An operator that does not read nodes finds none.
+func (r *run) lookAtNodes(ctx context.Context, o *observation) error {
+	if o.drains = r.KubeNodes != nil && o.surgeAsked(); !o.drains {
+		return nil
+	}
+	o.emptied = map[string]string{}
+	for i := range o.pods {
+		pod := &o.pods[i]
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		node, err := r.cachedNode(ctx, pod.Spec.NodeName)
+		if err != nil {
+			return fmt.Errorf("read Kubernetes node %s: %w", pod.Spec.NodeName, err)
+		}
+		if isEmptied(node) {
+			o.emptied[pod.Name] = node.Name
+		}
+	}
+	return nil
+}
+
 // addSurge gives the shard a pod more, and lets its primaries take it in.
 func (c *shardCopies) addSurge(want int32) {
 	c.surge, c.resizing = true, false
 	c.pods, c.wanted, c.takesIn = want+1, want, want+1
+}
+
+// endsSurge reports whether the primaries are about to be told to let the third copy go.
+func (c *shardCopies) endsSurge(want int32) bool {
+	return !c.surge && c.fewest == want && c.most > want && c.takesIn == want
+}
+
+// closedBudgets are the shards whose disruption budget lets no pod go as long as the third copy has not been given up, and
+// the disruption controller knows it.
+func (r *run) closedBudgets(ctx context.Context) (map[int32]bool, error) {
+	closed := map[int32]bool{}
+	for i := range r.copies {
+		c := &r.copies[i]
+		if !c.endsSurge(r.grid.Spec.Replicas) {
+			continue
+		}
+		b := &policyv1.PodDisruptionBudget{}
+		key := client.ObjectKey{Namespace: r.grid.Namespace, Name: api.ShardName(r.grid.Name, c.shard)}
+		if err := r.Live.Get(ctx, key, b); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read PodDisruptionBudget %s: %w", key.Name, err)
+		}
+		closed[c.shard] = b.Spec.MinAvailable != nil && b.Spec.MinAvailable.IntVal > r.grid.Spec.Replicas && b.Status.ObservedGeneration == b.Generation
+	}
+	return closed, nil
+}
+
+// holdSurge keeps third copies until no eviction counts on them any more.
+func (r *run) holdSurge(o *observation, closed map[int32]bool) {
+	for i := range r.copies {
+		c := &r.copies[i]
+		if _, state := o.surgeCopy(c.shard); o.drains && state == surgeInSync && c.endsSurge(o.grid.Spec.Replicas) && !closed[c.shard] {
+			c.takesIn, c.waiting = c.most, "its PodDisruptionBudget is closed first"
+			r.found.lookWithin(leavingRetry)
+		}
+	}
 }
 
 // surgeState is how far the third copy of a shard is.
@@ -118,8 +202,6 @@ func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) 
 			return false
 		case left > 0:
 			plan.lookWithin(left)
-		default:
-			plan.noRoom = append(plan.noRoom, text)
 		}
 		plan.waiting = append(plan.waiting, text)
 	case surgeLearning:
@@ -150,14 +232,21 @@ func (o *observation) coveredBySurge(p *api.GridPartition) bool {
 	return p.Spec.MaxInSync > p.Spec.Replicas && there >= p.Spec.Replicas
 }
 
-// keeps is how many ready pods of a shard an eviction has to leave. While a third copy comes, is there or is given up,
-// those are two, unless no two hold everything, or a person allows pods to go without it. 0 leaves it to the default.
+// keeps is how many ready pods of a shard an eviction has to leave: two, unless no two hold everything, or a person allows
+// pods to go without a third; and three while the third is given up. An operator that does not see which Kubernetes nodes
+// are emptied asks for it only while there is a third pod: it would hold drains up for ever. 0 leaves it to the default.
 func (o *observation) keeps(c *shardCopies, now time.Time) int32 {
-	if !o.surgeAsked() || !c.surge && c.have != o.grid.Spec.Replicas+1 {
+	want := o.grid.Spec.Replicas
+	if !o.surgeAsked() || !o.drains && !c.surge && c.have != want+1 {
 		return 0
 	}
-	if proceeds, _ := o.proceeds(c.shard, now); proceeds || len(o.whole(c.shard)) < 2 {
+	proceeds, _ := o.proceeds(c.shard, now)
+	third, _ := o.surgeCopy(c.shard)
+	switch {
+	case proceeds || len(o.whole(c.shard)) < 2:
 		return 1
+	case o.drains && !c.surge && third != nil && podReady(third):
+		return 3
 	}
 	return 2
 }
@@ -172,12 +261,51 @@ func (o *observation) whole(shard int32) (names []string) {
 	return names
 }
 
+// judgeSurge says how far the third copy of a shard is that gets one, and whether there has been no room for it for long.
+func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
+	name := api.PodName(o.grid.Name, c.shard, o.grid.Spec.Replicas)
+	why := "while its pods are replaced"
+	if emptied := o.emptiedPods(c.shard); len(emptied) > 0 {
+		why = fmt.Sprintf("because %s is on %s, which is being emptied", emptied[0], o.emptied[emptied[0]])
+	}
+	c.surging = fmt.Sprintf("shard %d gets a third copy, %s, %s", c.shard, name, why)
+	switch pod, state := o.surgeCopy(c.shard); state {
+	case surgeUnplaced:
+		c.surging += "; no Kubernetes node has room for it" + because(pod)
+		proceeds, left := o.proceeds(c.shard, now)
+		switch {
+		case proceeds:
+			c.surging += ", and pods go without it (withoutRoom Proceed): orders are on one copy meanwhile"
+		case left > 0:
+			c.again = left
+		default:
+			c.noRoom = fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, c.shard, because(pod))
+		}
+	case surgeLearning:
+		c.surging += "; it is not in sync" + because(pod)
+	case surgeInSync:
+		c.surging = fmt.Sprintf("shard %d has a third copy, %s, %s", c.shard, name, why)
+	case surgeAbsent:
+	}
+}
+
 // surgeText says which shards have a third copy, or get one; empty if none.
 func (o *observation) surgeText() string {
 	var list []string
 	for i := range o.copies {
 		if c := &o.copies[i]; c.surge {
-			list = append(list, fmt.Sprintf("shard %d has a third copy, %s, while its pods are replaced", c.shard, api.PodName(o.grid.Name, c.shard, c.pods-1)))
+			list = append(list, c.surging)
+		}
+	}
+	return sentences(list)
+}
+
+// noRoomForSurge says which shards wait for room for a third copy for too long.
+func (o *observation) noRoomForSurge() string {
+	var list []string
+	for i := range o.copies {
+		if c := &o.copies[i]; c.surge && c.noRoom != "" {
+			list = append(list, c.noRoom)
 		}
 	}
 	return sentences(list)

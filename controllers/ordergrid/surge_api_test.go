@@ -58,6 +58,18 @@ func (s *surgingPair) restart(ordinal int32, revision string) {
 	s.label(ordinal, revision)
 }
 
+// unplaced is what the scheduler says of a pod that no Kubernetes node has room for.
+func (s *surgingPair) unplaced(ordinal int32) *corev1.Pod {
+	s.t.Helper()
+	pod := s.pod(ordinal)
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/2 nodes are available"}}
+	if err := s.client.Status().Update(s.t.Context(), pod); err != nil {
+		s.t.Fatal(err)
+	}
+	return pod
+}
+
 // pass reconciles once, by an operator that remembers nothing, and says which pods it evicted. No pod goes unless two
 // others hold every order.
 func (s *surgingPair) pass() (evicted []int32) {
@@ -184,12 +196,7 @@ func TestNoRoomForSurgeOnTheAPIServer(t *testing.T) {
 	s.revision("rev2")
 	s.startPod(s.grid, 0, 2)
 	s.label(2, "rev2")
-	pod := s.pod(2)
-	pod.Status.Phase = corev1.PodPending
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/2 nodes are available"}}
-	if err := s.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	pod := s.unplaced(2)
 	s.budget(1)
 	s.clock.SetTime(pod.CreationTimestamp.Add(9 * time.Minute))
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())

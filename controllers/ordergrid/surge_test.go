@@ -78,6 +78,12 @@ func TestPlanSurge(t *testing.T) {
 			unplaced(o, time.Hour)
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 		}, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
+		{"a Kubernetes node is cordoned", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, nil, func(o *observation) {
+			o.drains, o.emptied = true, map[string]string{"rtd-s0-1": "node-1"}
+		}, "pods 3, replicas 2..3, minInSync 1, at rest", "", ""},
+		{"that of the third is", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, nil, func(o *observation) {
+			o.drains, o.emptied = true, map[string]string{"rtd-s0-2": "node-2"}
+		}, "pods 3, replicas 2..2, minInSync 1", "", ""},
 		{"surge 0", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, func(o *observation) { o.grid.Spec.UpdateStrategy.Surge = ptr.To[int32](0) }, "pods 2, replicas 2..2, minInSync 1, at rest", "rtd-s0-1", ""},
 		{"paused", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, func(o *observation) { o.grid.Spec.UpdateStrategy.Type = api.UpdatePaused }, "pods 2, replicas 2..2, minInSync 1, at rest", "", "Paused"},
 		{"a person has to decide", shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, []int32{0, 1}, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", "DataLossSuspected"},

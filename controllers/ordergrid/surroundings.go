@@ -124,8 +124,28 @@ func taintsOf(node *corev1.Node) (list []string) {
 	return list
 }
 
-// gridsThatWait are the grids a Kubernetes node may help. The others hear of nodes through their pods, so that a node
-// that comes or goes does not wake a thousand grids that are well.
+// gridsOfNode are the grids that a Kubernetes node concerns: those it may help, and those with a pod on it, which is
+// perhaps to go. The others are not woken by a node that comes or goes: there may be a thousand.
+func (r *Reconciler) gridsOfNode(ctx context.Context, node client.Object) []reconcile.Request {
+	requests := r.gridsThatWait(ctx, node)
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return requests
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName != node.GetName() {
+			continue
+		}
+		for _, request := range gridOfPod(ctx, &pods.Items[i]) {
+			if !slices.Contains(requests, request) {
+				requests = append(requests, request)
+			}
+		}
+	}
+	return requests
+}
+
+// gridsThatWait are the grids that a Kubernetes node may help.
 func (r *Reconciler) gridsThatWait(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
 	var grids api.OrderGridList
 	if err := r.Client.List(ctx, &grids, client.UnsafeDisableDeepCopy); err != nil {

@@ -19,7 +19,8 @@ import (
 // its successor comes up on another node.
 func nodeDrain(t *testing.T) {
 	ctx, f := on(t)
-	f.grow(ctx)
+	// On three nodes the third copy of a surge would take the place that the successor comes up on.
+	f.grow(ctx, "  memory: 256Mi\n", "  memory: 256Mi\n  updateStrategy: {surge: 0}\n")
 	r := f.record(ctx, "node-drain", 2)
 	pod := r.victim(ctx)
 	node := pod.Spec.NodeName
