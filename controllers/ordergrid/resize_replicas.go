@@ -29,7 +29,7 @@ type shardCopies struct {
 	wanted, takesIn  int32  // for its records
 	needed           int32  // minInSync for its records
 	resizing, queued bool   // on its way to spec.replicas; not begun, because others are
-	surge            bool   // has, or gets, a third copy while its pods are replaced; see surge.go
+	surge, proceeds  bool   // has, or gets, a third copy while its pods are replaced; they go without it; see surge.go
 	keep             int32  // ready pods that an eviction has to leave; 0: all but one
 	surging, noRoom  string // how far the third copy is; that there has been no room for it for long
 	again            time.Duration
@@ -81,18 +81,18 @@ func planCopies(o *observation, now time.Time) []shardCopies {
 	busy := int32(0)
 	for shard := range list {
 		list[shard] = o.observeCopies(int32(shard))
-		if list[shard].begun(want) {
+		if list[shard].begun(want) && len(o.emptiedPods(int32(shard))) == 0 { // a cordoned node holds no other shard up
 			busy++
 		}
 	}
 	for i := range list {
 		c := &list[i]
 		switch {
-		case o.surges(c) && (c.begun(want) || busy < limit):
-			if !c.begun(want) {
+		case o.surges(c) && (c.begun(want) || busy < limit || len(o.emptiedPods(c.shard)) > 0):
+			if !c.begun(want) && len(o.emptiedPods(c.shard)) == 0 {
 				busy++
 			}
-			c.addSurge(want)
+			c.addSurge(o, want, now)
 		case !c.resizing:
 		case !c.begun(want) && busy >= limit:
 			c.queued = true
@@ -104,7 +104,7 @@ func planCopies(o *observation, now time.Time) []shardCopies {
 			c.resizing = c.fewest != want || c.most != want || c.pods != want // or the StatefulSet alone is put right, now
 		}
 		c.needed = min(o.grid.Spec.MinInSync, c.wanted)
-		c.keep = o.keeps(c, now)
+		c.keep = o.keeps(c)
 		if c.surge {
 			o.judgeSurge(c, now)
 		}

@@ -15,11 +15,14 @@ import (
 )
 
 // While a pod of a pair is replaced, by an update or because its Kubernetes node is emptied, orders would be on one copy.
-// With spec.updateStrategy.surge the shard gets a third pod first, made from the present template. Its records go on to want two copies and take in three (maxInSync), so two are in
-// sync whichever pod is away. When its own pods are of the present template and in sync again, the third is given up like
-// a copy that spec.replicas no longer asks for: its primaries let it go while the others are in sync, and then it ends.
-// What is observed is all the memory there is. A person's eviction meets the disruption budget: it asks for two pods that
-// hold everything, and for the third as well from before the primaries are told to let that one go.
+// With spec.updateStrategy.surge the shard gets a third pod first, made from the present template. Its records go on to
+// want two copies and take in three (maxInSync), so two are in sync whichever pod is away. When its own pods are of the
+// present template and in sync again, the third is given up like a copy that spec.replicas no longer asks for: its
+// primaries let it go while the others are in sync, and then it ends. A person's eviction meets the disruption budget: it
+// asks for two pods that hold everything, and for the third as well from before the primaries are told to let that one go.
+//
+// What is observed is all the memory there is. The StatefulSet gets its third pod before the records take one in; records
+// that take three in while it has two pods say that there was no room for the third.
 
 // surgeAsked reports whether a shard gets a third copy before one of its pods goes.
 func (o *observation) surgeAsked() bool {
@@ -35,7 +38,7 @@ func (o *observation) surges(c *shardCopies) bool {
 	if !o.surgeAsked() || c.fewest != want || c.have < want || c.most > want+1 || o.shardProblem(c.shard) != "" {
 		return false
 	}
-	return c.most > want && (!o.setObserved(c.shard) || len(o.notInSync(c.shard, want, true)) > 0) || len(o.leavingPods(c.shard)) > 0
+	return c.have == want+1 && !o.setObserved(c.shard) || c.most > want && len(o.notInSync(c.shard, want, true)) > 0 || len(o.leavingPods(c.shard)) > 0
 }
 
 // setObserved reports whether the StatefulSet controller, if there is one at all, has seen the shard's StatefulSet as it is.
@@ -103,10 +106,18 @@ func (r *run) lookAtNodes(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// addSurge gives the shard a pod more, and lets its primaries take it in.
-func (c *shardCopies) addSurge(want int32) {
+// addSurge gives the shard a pod more, and then lets its primaries take it in. Where pods go without it, it is taken back:
+// the scheduler would give it the place of the pod that goes.
+func (c *shardCopies) addSurge(o *observation, want int32, now time.Time) {
 	c.surge, c.resizing = true, false
-	c.pods, c.wanted, c.takesIn = want+1, want, want+1
+	c.pods, c.wanted, c.takesIn = want+1, want, c.most
+	c.proceeds = o.proceeds(c, now)
+	switch {
+	case c.proceeds:
+		c.pods = want
+	case c.have > want:
+		c.takesIn = want + 1
+	}
 }
 
 // endsSurge reports whether the primaries are about to be told to let the third copy go.
@@ -171,16 +182,19 @@ func (o *observation) surgeCopy(shard int32) (*corev1.Pod, surgeState) {
 	return pod, surgeLearning
 }
 
-// proceeds reports whether pods go without a third copy, as spec.updateStrategy.withoutRoom allows; left is how long until
-// no room counts as none.
-func (o *observation) proceeds(shard int32, now time.Time) (proceeds bool, left time.Duration) {
-	strategy := &o.grid.Spec.UpdateStrategy
-	pod, state := o.surgeCopy(shard)
-	if state != surgeUnplaced {
-		return false, 0
+// proceeds reports whether pods go without a third copy, as spec.updateStrategy.withoutRoom allows.
+func (o *observation) proceeds(c *shardCopies, now time.Time) bool {
+	if o.grid.Spec.UpdateStrategy.WithoutRoom != api.WithoutRoomProceed {
+		return false
 	}
-	left = strategy.ProgressDeadline.Duration - now.Sub(pod.CreationTimestamp.Time)
-	return left <= 0 && strategy.WithoutRoom == api.WithoutRoomProceed, left
+	want := o.grid.Spec.Replicas
+	pod, state := o.surgeCopy(c.shard)
+	return state == surgeUnplaced && c.most > want && o.roomLeft(pod, now) <= 0 || c.have == want && c.most > want
+}
+
+// roomLeft is how long it is until no room for a pod counts as none.
+func (o *observation) roomLeft(pod *corev1.Pod, now time.Time) time.Duration {
+	return o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration - now.Sub(pod.CreationTimestamp.Time)
 }
 
 // surgeMissing reports whether the copy that has to be there before a pod of the shard goes is missing, and puts what it
@@ -189,21 +203,16 @@ func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) 
 	strategy := &o.grid.Spec.UpdateStrategy
 	name := api.PodName(o.grid.Name, s.number, o.grid.Spec.Replicas)
 	pod, state := o.surgeCopy(s.number)
+	if slices.ContainsFunc(o.copies, func(c shardCopies) bool { return c.shard == s.number && c.proceeds }) {
+		plan.oneCopy = append(plan.oneCopy, s.outdated...)
+		plan.waiting = append(plan.waiting, o.withoutThird(s.number))
+		return false
+	}
 	switch state {
 	case surgeAbsent:
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: a third copy, %s, comes before a pod goes", s.number, name))
 	case surgeUnplaced:
-		proceeds, left := o.proceeds(s.number, now)
-		text := fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, s.number, because(pod))
-		switch {
-		case proceeds:
-			plan.oneCopy = append(plan.oneCopy, s.outdated...)
-			plan.waiting = append(plan.waiting, text+"; pods go without it (withoutRoom Proceed), and orders are on one copy meanwhile")
-			return false
-		case left > 0:
-			plan.lookWithin(left)
-		}
-		plan.waiting = append(plan.waiting, text)
+		plan.waiting = append(plan.waiting, fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, s.number, because(pod)))
 	case surgeLearning:
 		plan.waiting = append(plan.waiting, fmt.Sprintf("%s, the third copy that comes before a pod of shard %d goes, is not in sync%s", name, s.number, because(pod)))
 		if !slices.Contains(s.outdated, pod) {
@@ -235,15 +244,14 @@ func (o *observation) coveredBySurge(p *api.GridPartition) bool {
 // keeps is how many ready pods of a shard an eviction has to leave: two, unless no two hold everything, or a person allows
 // pods to go without a third; and three while the third is given up. An operator that does not see which Kubernetes nodes
 // are emptied asks for it only while there is a third pod: it would hold drains up for ever. 0 leaves it to the default.
-func (o *observation) keeps(c *shardCopies, now time.Time) int32 {
+func (o *observation) keeps(c *shardCopies) int32 {
 	want := o.grid.Spec.Replicas
 	if !o.surgeAsked() || !o.drains && !c.surge && c.have != want+1 {
 		return 0
 	}
-	proceeds, _ := o.proceeds(c.shard, now)
 	third, _ := o.surgeCopy(c.shard)
 	switch {
-	case proceeds || len(o.whole(c.shard)) < 2:
+	case c.proceeds || len(o.whole(c.shard)) < 2:
 		return 1
 	case o.drains && !c.surge && third != nil && podReady(third):
 		return 3
@@ -269,16 +277,14 @@ func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
 		why = fmt.Sprintf("because %s is on %s, which is being emptied", emptied[0], o.emptied[emptied[0]])
 	}
 	c.surging = fmt.Sprintf("shard %d gets a third copy, %s, %s", c.shard, name, why)
+	if c.proceeds {
+		c.surging = o.withoutThird(c.shard)
+		return
+	}
 	switch pod, state := o.surgeCopy(c.shard); state {
 	case surgeUnplaced:
 		c.surging += "; no Kubernetes node has room for it" + because(pod)
-		proceeds, left := o.proceeds(c.shard, now)
-		switch {
-		case proceeds:
-			c.surging += ", and pods go without it (withoutRoom Proceed): orders are on one copy meanwhile"
-		case left > 0:
-			c.again = left
-		default:
+		if c.again = o.roomLeft(pod, now); c.again <= 0 {
 			c.noRoom = fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, c.shard, because(pod))
 		}
 	case surgeLearning:
@@ -287,6 +293,10 @@ func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
 		c.surging = fmt.Sprintf("shard %d has a third copy, %s, %s", c.shard, name, why)
 	case surgeAbsent:
 	}
+}
+
+func (o *observation) withoutThird(shard int32) string {
+	return fmt.Sprintf("no Kubernetes node has room for a third copy of shard %d, and pods go without it (spec.updateStrategy.withoutRoom Proceed): orders are on one copy meanwhile", shard)
 }
 
 // surgeText says which shards have a third copy, or get one; empty if none.

@@ -56,7 +56,9 @@ func TestPlanSurge(t *testing.T) {
 		waits    string
 	}{
 		{"nothing to update", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, nil, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", ""},
-		{"it begins", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "a third copy, rtd-s0-2, comes before a pod goes"},
+		{"it begins", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, nil, "pods 3, replicas 2..2, minInSync 1, at rest", "", "a third copy, rtd-s0-2, comes before a pod goes"},
+		{"its StatefulSet has been told", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
+		{"its StatefulSet has been told, and nobody has seen it", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) { o.statefulSets[0].Generation++ }, "pods 3, replicas 2..3, minInSync 1, at rest", "", "its objects are not complete yet"},
 		{"the third learns", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-2, the third copy that comes before a pod of shard 0 goes, is not in sync"},
 		{"in sync in one partition", shardState{pods: 3, partitions: []partitionState{{2, 3, []int32{0, 1, 2}}, {2, 3, []int32{0, 1}}}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
 		{"in sync everywhere", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
@@ -77,10 +79,17 @@ func TestPlanSurge(t *testing.T) {
 		{"no room for long, and a person said Proceed", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) {
 			unplaced(o, time.Hour)
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
-		}, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
+		}, "pods 2, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", "orders are on one copy meanwhile"},
+		{"it goes on without", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, []int32{0}, func(o *observation) {
+			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
+		}, "pods 2, replicas 2..3, minInSync 1, at rest", "rtd-s0-0", "orders are on one copy meanwhile"},
+		{"it went on without, and is over", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, nil, func(o *observation) {
+			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
+		}, "pods 2, replicas 2..2, minInSync 1", "", ""},
+		{"it went on without, and a person wants it to wait", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "comes before a pod goes"},
 		{"a Kubernetes node is cordoned", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, nil, func(o *observation) {
 			o.drains, o.emptied = true, map[string]string{"rtd-s0-1": "node-1"}
-		}, "pods 3, replicas 2..3, minInSync 1, at rest", "", ""},
+		}, "pods 3, replicas 2..2, minInSync 1, at rest", "", ""},
 		{"that of the third is", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, nil, func(o *observation) {
 			o.drains, o.emptied = true, map[string]string{"rtd-s0-2": "node-2"}
 		}, "pods 3, replicas 2..2, minInSync 1", "", ""},

@@ -175,14 +175,13 @@ func (w *world) surgeStep(rec *replica.Config, running [3]*process, whole [3]boo
 	switch {
 	case outdated != nil || rec.MaxInSync > 2 && !pair:
 		s.setKeep(2)
-		if w.api.rec.MaxInSync != 3 {
-			w.resize(copies{2, 3})
-		}
-		if !s.third {
+		switch {
+		case !s.third:
 			s.third, w.pods[2].absent = true, false
 			w.restart(w.pods[2])
-		}
-		if outdated != nil && pair && whole[2] {
+		case w.api.rec.MaxInSync != 3:
+			w.resize(copies{2, 3})
+		case outdated != nil && pair && whole[2]:
 			w.evict(outdated)
 		}
 	case s.third && !closed && !operatorMutant(mutSurgeUnclosed):
