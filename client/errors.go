@@ -144,17 +144,18 @@ func (e *FreedError) Error() string {
 // Is matches ErrFreed.
 func (e *FreedError) Is(target error) bool { return target == ErrFreed }
 
-// OtherOrderError says that the id asked for with OfEpoch is that of another order now.
+// OtherOrderError says that the id asked for with Of or OfEpoch is that of another order now.
 type OtherOrderError struct {
 	ID      wire.OrderID
 	Epoch   uint64 // asked for
-	Found   uint64 // epoch of the order that has the id
+	Hash    uint64 // asked for, 0: any
+	Found   string // name of the order that has the id
 	Lineage uint32 // of the partition at present
 }
 
 func (e *OtherOrderError) Error() string {
-	return fmt.Sprintf("client: order %s of epoch %d is not held: another order, of epoch %d, has the id. The partition is of lineage %d: the loss of data was accepted since, or the grid was made again under its name. "+
-		"Look for the order's ClOrdID (GetByClOrdID, kubectl ordergrid get GRID CLORDID), and for its line in the files of the write-behind sink that were set aside", e.ID, e.Epoch, e.Found, e.Lineage)
+	return fmt.Sprintf("client: order %s is not held: another order, %s, has the id. The partition is of lineage %d: the loss of data was accepted since, the grid was made again under its name, or its record went back in time. "+
+		"Look for the order's ClOrdID (GetByClOrdID, kubectl ordergrid get GRID CLORDID), and for its line in the files of the write-behind sink that were set aside", named(e.ID, e.Epoch, e.Hash), e.Found, e.Lineage)
 }
 
 // Is matches ErrOtherOrder.

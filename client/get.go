@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -28,36 +29,51 @@ const (
 
 // ReadOption changes a read.
 type ReadOption struct {
-	mode  ReadMode
-	epoch uint64 // not 0: of OfEpoch
+	mode ReadMode // 0: says which order is meant
+	of   entryOf
 }
+
+// entryOf is what the entry of the order meant has; 0: anything.
+type entryOf struct{ epoch, hash uint64 }
 
 // WithMode sets the mode; the default is Confirmed.
 func WithMode(m ReadMode) ReadOption { return ReadOption{mode: m} }
 
-// OfEpoch makes Get answer with the order of that id only if it was sequenced in this
-// epoch, that of its receipt, and end with an *OtherOrderError otherwise: when a person
-// has accepted the loss of data, what only lost processes held is gone and its numbers
-// are given anew. An epoch comes again only where the grid was made again under its name,
-// or where its record was set back, as by an etcd that was restored: there the id and the
-// epoch may name another order.
-func OfEpoch(epoch uint64) ReadOption { return ReadOption{epoch: epoch} }
+// Of makes Get answer with the order of this receipt only, and end with an
+// *OtherOrderError when another one has its id: where a person has accepted the loss of
+// data, what only lost processes held is gone and its numbers are given anew, and a
+// grid that is made again under its name counts from 1. It goes by the receipt's hash;
+// one without is taken by its epoch, as by OfEpoch.
+func Of(r Receipt) ReadOption { return ReadOption{of: entryOf{r.Epoch, r.Hash}} }
 
-// epochAsked is the epoch that OfEpoch asks for, 0 for any.
-func epochAsked(opts []ReadOption) (epoch uint64) {
+// OfEpoch is Of for who has kept only the epoch of the receipt. An epoch comes again where
+// the grid was made again under its name, or where its record was set back, as by an etcd
+// that was restored: there the id and the epoch may name another order.
+func OfEpoch(epoch uint64) ReadOption { return ReadOption{of: entryOf{epoch: epoch}} }
+
+// meant is the order that Of or OfEpoch asks for.
+func meant(opts []ReadOption) (of entryOf) {
 	for _, o := range opts {
-		if o.epoch != 0 {
-			epoch = o.epoch
+		if o.mode == 0 {
+			of = o.of
 		}
 	}
-	return epoch
+	return of
+}
+
+// is reports whether the order is the one that is meant.
+func (of entryOf) is(o *Order) bool {
+	if of.hash != 0 {
+		return o.Hash() == of.hash
+	}
+	return of.epoch == 0 || o.Epoch == of.epoch
 }
 
 // modeOf is the mode that the options ask for.
 func modeOf(opts []ReadOption) (ReadMode, error) {
 	mode := Confirmed
 	for _, o := range opts {
-		if o.epoch == 0 {
+		if o.of == (entryOf{}) {
 			mode = o.mode
 		}
 	}
@@ -82,6 +98,12 @@ type Order struct {
 	From      string // address of that replica
 }
 
+// Hash of the order's log entry, that of its receipt.
+func (o *Order) Hash() uint64 { return order.Hash(o.Entry) }
+
+// Name is the id of the order with epoch and hash, as Receipt.Name.
+func (o *Order) Name() string { return named(o.ID, o.Epoch, o.Hash()) }
+
 // Get reads the order at a place in a partition's log. ErrNotFound: no order is
 // committed there; ErrFreed: it was, and is downstream now. Failed attempts are repeated until ctx or RequestTimeout ends.
 func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
@@ -95,9 +117,9 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 	if errors.Is(err, ErrNotFound) {
 		return o, fmt.Errorf("client: order %s: %w", id, err)
 	}
-	if epoch := epochAsked(opts); err == nil && epoch != 0 && o.Epoch != epoch {
+	if of := meant(opts); err == nil && !of.is(&o) {
 		info, _ := c.partition(id.Partition)
-		return Order{}, &OtherOrderError{ID: id, Epoch: epoch, Found: o.Epoch, Lineage: info.Lineage}
+		return Order{}, &OtherOrderError{ID: id, Epoch: of.epoch, Hash: of.hash, Found: o.Name(), Lineage: info.Lineage}
 	}
 	return o, err
 }
@@ -291,16 +313,23 @@ func (c *Client) replica(p wire.PartitionID, backup bool, attempt int) string {
 	return copies[(attempt-1)%len(copies)]
 }
 
-// ParseOrder reads an order's id as people write it: s0p1/17, or s0p1/17@3 with the
-// epoch of its receipt. of goes to Get.
+// ParseOrder reads an order's id as people write it: s0p1/17, s0p1/17@3 with the epoch of
+// its receipt, or s0p1/17@3-1c9f0e2a77b3d401 with the hash too (Receipt.Name). of goes to Get.
 func ParseOrder(text string) (id wire.OrderID, of []ReadOption, err error) {
-	name, epoch, ok := strings.Cut(text, "@")
+	name, rest, ok := strings.Cut(text, "@")
 	if id, err = wire.ParseOrderID(name); err != nil || !ok {
 		return id, nil, err
 	}
-	n, err := strconv.ParseUint(epoch, 10, 64)
-	if err != nil || n == 0 {
-		return wire.OrderID{}, nil, fmt.Errorf("order id: epoch is %.40q, allowed: 1 or more, as in the receipt", epoch)
+	number, digits, hashed := strings.Cut(rest, "-")
+	epoch, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || epoch == 0 {
+		return wire.OrderID{}, nil, fmt.Errorf("order id: epoch is %.40q, allowed: 1 or more, as in the receipt", number)
 	}
-	return id, []ReadOption{OfEpoch(n)}, nil
+	hash := uint64(0)
+	if hashed {
+		if hash, err = strconv.ParseUint(digits, 16, 64); err != nil || len(digits) != 16 || hash == 0 {
+			return wire.OrderID{}, nil, fmt.Errorf("order id: hash is %.40q, allowed: 16 hex digits, as in the receipt", digits)
+		}
+	}
+	return id, []ReadOption{{of: entryOf{epoch, hash}}}, nil
 }

@@ -26,7 +26,7 @@ func TestAnIdOfAnOrderThatWasLost(t *testing.T) {
 	g.mu.Unlock()
 	_, err = c.Get(t.Context(), r.ID(), OfEpoch(r.Epoch), WithMode(Leased))
 	var other *OtherOrderError
-	if !errors.Is(err, ErrOtherOrder) || !errors.As(err, &other) || other.Found != 5 || other.Epoch != r.Epoch || !strings.Contains(err.Error(), "GetByClOrdID") {
+	if !errors.Is(err, ErrOtherOrder) || !errors.As(err, &other) || !strings.HasPrefix(other.Found, "s0p0/2@5-") || other.Epoch != r.Epoch || !strings.Contains(err.Error(), "GetByClOrdID") {
 		t.Fatalf("error %v, want that another order of epoch 5 has the id", err)
 	}
 	if o, err := c.Get(t.Context(), r.ID()); err != nil || o.ClOrdID != "T000002" || o.Epoch != 5 {
@@ -37,16 +37,55 @@ func TestAnIdOfAnOrderThatWasLost(t *testing.T) {
 	}
 }
 
+// A grid that was made again under its name counts epochs and numbers anew: only the hash
+// tells its order from the one of the receipt.
+func TestAnIdOfAFormerGrid(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	c := g.dial(t)
+	r, err := openTest(t, c).Submit(t.Context(), testOrder(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.Get(t.Context(), r.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Hash = o.Hash() // this node gives none
+	if o, err := c.Get(t.Context(), r.ID(), Of(r)); err != nil || o.ClOrdID != "T000001" {
+		t.Fatalf("order %+v, error %v, want the order of the receipt", o, err)
+	}
+	g.mu.Lock()
+	g.orders[0] = fakeOrder{clientSeq: 1, payload: string(testOrder(2)), seq: r.Seq}
+	g.mu.Unlock()
+	if o, err := c.Get(t.Context(), r.ID(), OfEpoch(r.Epoch)); err != nil || o.ClOrdID != "T000002" {
+		t.Fatalf("order %+v, error %v: by the epoch alone it should be answered, or this test shows nothing", o, err)
+	}
+	if _, err := c.Get(t.Context(), r.ID(), Of(r)); !errors.Is(err, ErrOtherOrder) || !strings.Contains(err.Error(), r.Name()) {
+		t.Fatalf("error %v, want that another order has the id of %s", err, r.Name())
+	}
+	id, of, err := ParseOrder(r.Name())
+	if err != nil || id != r.ID() {
+		t.Fatalf("%s: id %s, error %v", r.Name(), id, err)
+	}
+	if _, err := c.Get(t.Context(), id, of...); !errors.Is(err, ErrOtherOrder) {
+		t.Fatalf("error %v, want that another order has the id", err)
+	}
+}
+
 func TestParseOrder(t *testing.T) {
 	id := wire.OrderID{Partition: 1, Seq: 17}
-	for text, want := range map[string]uint64{"s0p1/17": 0, "s0p1/17@3": 3} {
-		if got, of, err := ParseOrder(text); err != nil || got != id || epochAsked(of) != want {
-			t.Errorf("%s: %v epoch %d, error %v, want %v and %d", text, got, epochAsked(of), err, id, want)
+	for text, want := range map[string]entryOf{"s0p1/17": {}, "s0p1/17@3": {epoch: 3}, "s0p1/17@3-00000000000000ff": {3, 255}} {
+		if got, of, err := ParseOrder(text); err != nil || got != id || meant(of) != want {
+			t.Errorf("%s: %v of %v, error %v, want %v and %v", text, got, meant(of), err, id, want)
 		}
 	}
-	for _, text := range []string{"", "s0p1", "s0p1/17@", "s0p1/17@0", "s0p1/17@x", "s0p1/17@3@4", "ORD@3"} {
-		if _, _, err := ParseOrder(text); err == nil {
-			t.Errorf("%q was taken", text)
+	for text, want := range map[string]string{
+		"": "", "s0p1": "", "ORD@3": "",
+		"s0p1/17@": "1 or more", "s0p1/17@0": "1 or more", "s0p1/17@x": "1 or more", "s0p1/17@3@4": "1 or more",
+		"s0p1/17@3-": "16 hex digits", "s0p1/17@3-ff": "16 hex digits", "s0p1/17@3-000000000000000g": "16 hex digits", "s0p1/17@3-0000000000000000": "16 hex digits",
+	} {
+		if _, _, err := ParseOrder(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one that says %q", text, err, want)
 		}
 	}
 }

@@ -130,8 +130,8 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 	if err := c.checkRead(id); err != nil {
 		return err
 	}
-	if epochAsked(opts) != 0 {
-		return errors.New("client: GetAsync with OfEpoch, allowed: Get; or compare OrderView.Epoch")
+	if meant(opts) != (entryOf{}) {
+		return errors.New("client: GetAsync with Of or OfEpoch, allowed: Get; or compare OrderView.Hash with Receipt.Hash")
 	}
 	return c.look(id.Partition, nil, id.Seq, done, opts)
 }

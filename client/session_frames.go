@@ -86,7 +86,7 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	if dup {
 		s.stats.Duplicates++
 	}
-	s.finish(o, Receipt{Partition: s.at(), Seq: m.Seq, Epoch: m.Epoch, Copies: m.Copies, Duplicate: dup}, nil)
+	s.finish(o, Receipt{Partition: s.at(), Seq: m.Seq, Epoch: m.Epoch, Copies: m.Copies, Duplicate: dup, Hash: m.Hash, Lineage: m.Lineage}, nil)
 	return nil
 }
 

@@ -43,6 +43,9 @@ func (v *OrderView) ID() wire.OrderID {
 // Epoch in which the order was sequenced.
 func (v *OrderView) Epoch() uint64 { return uint64(v.decode().Epoch) }
 
+// Hash of the order's log entry, that of its receipt.
+func (v *OrderView) Hash() uint64 { return order.Hash(v.entry) }
+
 // Received is when the primary received the order, in nanoseconds since 1970.
 func (v *OrderView) Received() int64 { return v.decode().TimeNs }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
@@ -29,9 +30,10 @@ func getCommand(k *kubeFlags) *cobra.Command {
 		Use:   "get GRID ORDER...",
 		Short: "Read orders by ClOrdID or by their id, such as s0p1/17",
 		Long: `Reads committed orders. ORDER is a ClOrdID (FIX tag 11), or the id in a receipt: partition and
-sequence number, such as s0p1/17, with the receipt's epoch behind an @ if it may be old: s0p1/17@3.
-With the epoch no other order is answered that has the number now, because the loss of data was
-accepted since. A ClOrdID that looks like an id is asked for as clordid:VALUE.
+sequence number, such as s0p1/17, with epoch and hash if it may be old: s0p1/17@3-1c9f0e2a77b3d401.
+Then no other order is answered that has the number now, because the loss of data was accepted since
+or the grid was made again under its name. With the epoch alone, s0p1/17@3, that holds within one
+grid. A ClOrdID that looks like an id is asked for as clordid:VALUE.
 
 ` + reachHelp + `
 
@@ -93,10 +95,20 @@ func (f *getFlags) run(cmd *cobra.Command, k *kubeFlags, grid string, orders []s
 
 func fetchOrder(ctx context.Context, c *client.Client, key string, m client.ReadMode) (client.Order, error) {
 	clOrdID, plain := strings.CutPrefix(key, "clordid:")
-	if id, of, err := client.ParseOrder(key); err == nil && !plain {
+	id, of, err := client.ParseOrder(key)
+	switch name, _, _ := strings.Cut(key, "@"); {
+	case plain:
+	case err == nil:
 		return c.Get(ctx, id, append(of, client.WithMode(m))...)
+	case isOrderID(name):
+		return client.Order{}, usageError{fmt.Errorf("%w; a ClOrdID that looks like an id is written clordid:%s", err, key)}
 	}
 	return c.GetByClOrdID(ctx, clOrdID, client.WithMode(m))
+}
+
+func isOrderID(text string) bool {
+	_, err := wire.ParseOrderID(text)
+	return err == nil
 }
 
 func writeOrder(w io.Writer, format string, o *client.Order, more bool) error {

@@ -30,7 +30,7 @@ func (r *Replica) advance() {
 		switch p.kind {
 		case pendingSubmit:
 			r.count.Acks++
-			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies})
+			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies, Flags: p.ackFlags})
 		case pendingOpen:
 			s := &r.sessions.slots[p.slot]
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.generation, s.last)

@@ -38,6 +38,6 @@ func (r *Replica) throwAway(conn uint64, m *wire.Submit, s *session) bool {
 	dropped.Add(1)
 	last, _ := r.store.Last()
 	s.apply(m.ClientSeq, last, &r.sessions)
-	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies()})
+	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies(), Flags: s.ackFlags})
 	return true
 }

@@ -80,5 +80,6 @@ const (
 	mutAdoptOnWord
 	mutDiscardOnWord
 	mutJoinsUnbounded
+	mutHashOfLast
 	mutants
 )

@@ -9,6 +9,7 @@ type pending struct {
 	size      uint32 // bytes in the log
 	epoch     uint32 // of the entry
 	kind      pendingKind
+	ackFlags  uint8 // of the session
 }
 
 type pendingKind uint8
@@ -48,14 +49,13 @@ func (p *pendings) put(seq uint64, e pending) {
 	p.bytes += int(e.size)
 }
 
-// ask makes conn the one that waits for an entry that is there already.
-func (p *pendings) ask(seq, conn, requestID uint64, slot, epoch uint32) {
+// ask makes by the one that waits for an entry that is there already.
+func (p *pendings) ask(seq uint64, by pending) {
 	e := p.at(seq)
-	size := uint32(0)
-	if e.seq == seq {
-		size = e.size
+	if by.seq = seq; e.seq == seq {
+		by.size = e.size
 	}
-	*e = pending{seq: seq, conn: conn, requestID: requestID, slot: slot, size: size, epoch: epoch, kind: pendingSubmit}
+	*e = by
 }
 
 // take removes what waits for seq.

@@ -23,6 +23,7 @@ type session struct {
 	conn       uint64   // primary only: the connection that opened it last, 0 for none since the take-over
 	client     uint64   // primary only: whose that is, see evict.go
 	attempt    uint64   // primary only: of that OpenSession
+	ackFlags   uint8    // primary only: what it asked for, as flags of its Acks
 }
 
 // SessionBytes is what a session with this window takes, for store.Options: as it
@@ -34,11 +35,14 @@ func SessionBytes(window int) int64 {
 // bind fences off every connection but conn: what was sent on another one, and
 // may still be under way, is refused from now on. An OpenSession that was itself
 // delayed must not undo that: its attempt is lower.
-func (s *session) bind(conn, attempt uint64) bool {
-	if attempt < s.attempt || attempt == s.attempt && conn != s.conn && !mutant(mutAttemptEqual) {
+func (s *session) bind(conn uint64, m *wire.OpenSession) bool {
+	if m.Attempt < s.attempt || m.Attempt == s.attempt && conn != s.conn && !mutant(mutAttemptEqual) {
 		return false
 	}
-	s.conn, s.attempt = conn, attempt
+	s.conn, s.attempt, s.ackFlags = conn, m.Attempt, 0
+	if m.WantHash {
+		s.ackFlags = wire.AckHash
+	}
 	return true
 }
 
@@ -205,7 +209,7 @@ func (r *Replica) logSession(conn, client uint64, m *wire.OpenSession, slot uint
 		r.count.SessionsEvicted++
 	}
 	r.sessions.openSlot(slot, generation, id, e.Seq)
-	r.sessions.slots[slot].bind(conn, m.Attempt)
+	r.sessions.slots[slot].bind(conn, m)
 	r.sessions.owners.set(&r.sessions.slots[slot], client)
 	r.cursor.dataSeq = e.Seq
 	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ReqID, slot: slot, size: e.Size, epoch: e.Epoch, kind: pendingOpen})
@@ -216,7 +220,7 @@ func (r *Replica) logSession(conn, client uint64, m *wire.OpenSession, slot uint
 // now on, the session cannot get past it meanwhile.
 func (r *Replica) reopen(conn, client uint64, m *wire.OpenSession, slot uint32) {
 	s, reqID := &r.sessions.slots[slot], m.ReqID
-	if !s.bind(conn, m.Attempt) {
+	if !s.bind(conn, m) {
 		r.reject(conn, wire.TypeOpenSession, reqID, slot, wire.CodeSessionMoved, 0, s.attempt, "attempt is not higher than that of the connection which opened the session last; open it with a higher one")
 		return
 	}

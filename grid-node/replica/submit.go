@@ -87,10 +87,10 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *session) bool {
 	case seqApplied:
 		r.count.Duplicates++
 		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
-			r.primary.pend.ask(seq, conn, m.ClientSeq, m.Slot, r.epochAt(seq))
+			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit, ackFlags: s.ackFlags})
 			return false
 		}
-		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
+		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup | s.ackFlags})
 		return false
 	case seqTooOld:
 		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is not known any more")
@@ -178,7 +178,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session, hint *Hint) {
 	r.count.EntriesStored++
 	s.apply(m.ClientSeq, e.Seq, &r.sessions)
 	r.cursor.dataSeq = e.Seq
-	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: e.Size, epoch: e.Epoch, kind: pendingSubmit})
+	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: e.Size, epoch: e.Epoch, kind: pendingSubmit, ackFlags: s.ackFlags})
 }
 
 func (r *Replica) rejectDuplicate(conn, clientSeq uint64, slot uint32, seq uint64) {

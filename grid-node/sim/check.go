@@ -34,14 +34,15 @@ func (w *world) violation(invariant, format string, args ...any) {
 // have seen it.
 type checker struct {
 	found       *Violation
-	history     []linear.Op       // of the order that Porcupine refuses
-	committers  []uint64          // boot id of the primary, by epoch
-	proposers   []uint64          // boot id of who changed the record, by epoch
-	made        map[uint64]uint64 // (epoch, seq) -> hash of the entry made there
-	timelines   []*timeline       // by lineage
-	refused     map[string]int    // ClOrdIDs: how many writers gave them up
-	began       []int64           // by epoch: when its primary knew that it is
-	handOverCut bool              // a former primary said that it may hold what its successor lacks
+	history     []linear.Op           // of the order that Porcupine refuses
+	committers  []uint64              // boot id of the primary, by epoch
+	proposers   []uint64              // boot id of who changed the record, by epoch
+	made        map[uint64]uint64     // (epoch, seq) -> hash of the entry made there
+	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
+	timelines   []*timeline           // by lineage
+	refused     map[string]int        // ClOrdIDs: how many writers gave them up
+	began       []int64               // by epoch: when its primary knew that it is
+	handOverCut bool                  // a former primary said that it may hold what its successor lacks
 }
 
 // timeline is the committed log of one lineage.

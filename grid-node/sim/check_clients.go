@@ -98,6 +98,7 @@ func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
 	if seq > uint64(len(t.hashes)) || t.hashes[seq-1] != order.Hash(m.Entry) {
 		w.violation("I2", "%s shows entry %d to a reader; the committed log has %d entries and not this one", p.name, seq, len(t.hashes))
 	}
+	w.checkAnswered(m.Entry)
 }
 
 // checkI8: a subscriber sees the committed log without gaps, whoever serves it.
@@ -150,6 +151,7 @@ func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64)
 	if m.Seq != 0 && m.Seq <= uint64(len(t.epochs)) && m.Epoch != uint64(t.epochs[m.Seq-1]) {
 		w.violation("I7", "client %d hears that order %s is of epoch %d; it is of epoch %d", c.id, r.key, m.Epoch, t.epochs[m.Seq-1])
 	}
+	w.checkReceipt(c, r, m, lineage)
 	w.history.acked(r.op, w.now, m.Seq, lineage)
 }
 

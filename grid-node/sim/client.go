@@ -144,8 +144,12 @@ func (c *client) openSession() {
 	}
 	c.askedAt = w.now
 	c.reqID++
-	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt}))
+	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt, WantHash: c.wantsHash()}))
 }
+
+// wantsHash says whether this client asks for receipts with hashes: one of the release
+// before does not.
+func (c *client) wantsHash() bool { return c.id%2 == 0 }
 
 // submit sends a new order.
 func (c *client) submit() {

@@ -6,3 +6,6 @@ const MinVersion = 2
 
 // VersionProof is the first version in which nodes prove the grid's peer key.
 const VersionProof = 3
+
+// versionAckHash is the first version that knows OpenSession.WantHash.
+const versionAckHash = 3

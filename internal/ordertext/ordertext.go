@@ -28,6 +28,7 @@ func CheckFormat(flag, value string) error {
 func Page(w io.Writer, o *client.Order) error {
 	_, err := fmt.Fprintf(w, `id        %s
 epoch     %d
+hash      %016x
 received  %s
 ClOrdID   %s
 symbol    %s
@@ -35,7 +36,7 @@ account   %s
 side      %s
 from      %s, which has committed up to %d
 FIX       %s
-`, o.ID, o.Epoch, o.Received.UTC().Format(time.RFC3339Nano), o.ClOrdID, o.Symbol, o.Account, side(o.Side), o.From, o.CommitSeq, readable(o.FIX))
+`, o.ID, o.Epoch, o.Hash(), o.Received.UTC().Format(time.RFC3339Nano), o.ClOrdID, o.Symbol, o.Account, side(o.Side), o.From, o.CommitSeq, readable(o.FIX))
 	return err
 }
 
@@ -56,6 +57,7 @@ func JSON(w io.Writer, o *client.Order) error {
 	return json.NewEncoder(w).Encode(struct {
 		ID        string `json:"id"`
 		Epoch     uint64 `json:"epoch"`
+		Hash      string `json:"hash"`     // 16 hex digits, of the log entry
 		Received  string `json:"received"` // RFC 3339, nanoseconds
 		ClOrdID   string `json:"clOrdID"`
 		Symbol    string `json:"symbol,omitempty"`
@@ -64,7 +66,7 @@ func JSON(w io.Writer, o *client.Order) error {
 		From      string `json:"from,omitempty"`
 		CommitSeq uint64 `json:"commitSeq,omitempty"`
 		FIX       string `json:"fix"` // fields separated by |
-	}{o.ID.String(), o.Epoch, o.Received.UTC().Format(time.RFC3339Nano), o.ClOrdID, o.Symbol, o.Account, tag(o.Side), o.From, o.CommitSeq, string(readable(o.FIX))})
+	}{o.ID.String(), o.Epoch, fmt.Sprintf("%016x", o.Hash()), o.Received.UTC().Format(time.RFC3339Nano), o.ClOrdID, o.Symbol, o.Account, tag(o.Side), o.From, o.CommitSeq, string(readable(o.FIX))})
 }
 
 func readable(fix []byte) []byte { return bytes.ReplaceAll(fix, []byte{1}, []byte{'|'}) }

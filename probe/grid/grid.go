@@ -208,7 +208,7 @@ func (g *Grid) Outages(since time.Time) (lines []string) {
 // Submit implements load.Submitter.
 func (t *Thread) Submit(ctx context.Context, fix []byte) (load.Receipt, error) {
 	r, err := t.s.Submit(ctx, fix)
-	return load.Receipt{Seq: r.Seq, Epoch: r.Epoch, Copies: r.Copies}, err
+	return load.Receipt{Seq: r.Seq, Epoch: r.Epoch, Hash: r.Hash, Lineage: r.Lineage, Copies: r.Copies}, err
 }
 
 // Fate implements load.Submitter. What the client says about an order is its

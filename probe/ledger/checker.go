@@ -123,9 +123,9 @@ func (c *Checker) order(e Entry) {
 func (c *Checker) fate(index int64, o *load.Order, e Entry) {
 	switch o.Fate {
 	case load.Acked:
-		if o.Seq != e.Seq {
+		if !o.At(e.Seq, e.Hash) {
 			c.counts.Misplaced++
-			c.note("order %d was acknowledged at %d and is at %d", index, o.Seq, e.Seq)
+			c.note("order %d was acknowledged at %d (hash %016x) and is at %d (hash %016x)", index, o.Seq, o.Hash, e.Seq, e.Hash)
 		}
 	case load.Unknown:
 		c.counts.UnknownFound++

@@ -13,10 +13,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// A ledger file is a 32-byte header and 48-byte records, little-endian:
+// A ledger file is a 32-byte header and 64-byte records, little-endian:
 //
 //	header                              record
-//	 0  8  "OGLEDG01"                    0  u32  index of the order in the run
+//	 0  8  "OGLEDG02"                    0  u32  index of the order in the run
 //	 8  u64  run                         4  u8   fate: 0 unsent 1 acked 2 rejected 3 unknown
 //	16  u16  probe                       5  u8   copies
 //	18  u16  partition (shard<<4|index)  6  u8   publishing thread
@@ -26,13 +26,16 @@ import (
 //	                                    24  i64  acknowledged or failed, unix ns (0 if unsent)
 //	                                    32  u64  seq (0 unless acked)
 //	                                    40  u64  epoch (0 unless acked)
+//	                                    48  u64  hash of the log entry (0 unless acked and known)
+//	                                    56  u32  lineage (likewise)
+//	                                    60  4 zero
 //
 // Records stand in order of creation. The ClOrdID of a record follows from run,
 // probe and index (fixorder.ID).
 const (
-	magic      = "OGLEDG01"
+	magic      = "OGLEDG02"
 	headerSize = 32
-	recordSize = 48
+	recordSize = 64
 )
 
 // Header says whose records a ledger holds.
@@ -47,7 +50,8 @@ type Record struct {
 	Fate                 load.Fate
 	Copies, Thread       uint8
 	Created, Sent, Ended int64
-	Seq, Epoch           uint64
+	Seq, Epoch, Hash     uint64
+	Lineage              uint32
 }
 
 // Writer appends records to a ledger file.
@@ -84,6 +88,8 @@ func (w *Writer) Append(first int64, orders []load.Order) error {
 		}
 		le.PutUint64(b[32:], o.Seq)
 		le.PutUint64(b[40:], o.Epoch)
+		le.PutUint64(b[48:], o.Hash)
+		le.PutUint32(b[56:], o.Lineage)
 		if _, err := w.w.Write(b[:]); err != nil {
 			return err
 		}
@@ -118,7 +124,7 @@ func Read(r io.Reader, fn func(Header, Record) error) (Header, error) {
 		out := Record{
 			Index: int64(le.Uint32(rec[0:])), Fate: load.Fate(rec[4]), Copies: rec[5], Thread: rec[6],
 			Created: int64(le.Uint64(rec[8:])), Sent: int64(le.Uint64(rec[16:])), Ended: int64(le.Uint64(rec[24:])),
-			Seq: le.Uint64(rec[32:]), Epoch: le.Uint64(rec[40:]),
+			Seq: le.Uint64(rec[32:]), Epoch: le.Uint64(rec[40:]), Hash: le.Uint64(rec[48:]), Lineage: le.Uint32(rec[56:]),
 		}
 		if out.Fate > load.Unknown || out.Index > fixorder.MaxIndex || out.Created < 0 || out.Created == math.MaxInt64 {
 			return h, fmt.Errorf("ledger record %d: fate %d, index %d or creation time %d out of range", n, rec[4], out.Index, out.Created)

@@ -28,7 +28,7 @@ func (f Fate) String() string {
 
 var fateNames = [...]string{"unsent", "acked", "rejected", "unknown"}
 
-// Order is the record of one order, 48 bytes without pointers. Times are
+// Order is the record of one order, 64 bytes without pointers. Times are
 // nanoseconds on the scale of clock.Now; the intended time follows from the
 // schedule.
 type Order struct {
@@ -36,14 +36,21 @@ type Order struct {
 	T2 int64 // just before the submit call
 	T3 int64 // when the call returned
 	// Receipt, of an acked order.
-	Seq    uint64
-	Epoch  uint64
-	Copies uint8
+	Seq     uint64
+	Epoch   uint64
+	Hash    uint64 // 0 where the grid gives none
+	Lineage uint32 // likewise
+	Copies  uint8
 
 	Fate   Fate
 	Thread uint8
-	_      [1]byte
 	done   uint32 // 1: written to the end
+}
+
+// At reports whether an entry is the one that the receipt of an acked order named, so
+// far as the receipt says: at its place, and with its hash, which covers all before it.
+func (o *Order) At(seq, hash uint64) bool {
+	return o.Seq == seq && (o.Hash == 0 || o.Hash == hash)
 }
 
 // Complete says, to any goroutine and while the step is under way, whether the

@@ -16,9 +16,11 @@ import (
 
 // Receipt is what a grid answers to an order it has taken.
 type Receipt struct {
-	Seq    uint64 // position in the partition's log
-	Epoch  uint64
-	Copies uint8 // servers that held the order when it was acknowledged
+	Seq     uint64 // position in the partition's log
+	Epoch   uint64
+	Hash    uint64 // of the log entry; 0 where the grid gives none
+	Lineage uint32 // of the partition; likewise
+	Copies  uint8  // servers that held the order when it was acknowledged
 }
 
 // Submitter is one publishing thread's way into the grid. Submit returns when
@@ -225,7 +227,7 @@ func (p *Probe) publish(ctx context.Context, g *gate, n int, s Step, orders []Or
 				out.example = fmt.Errorf("order %d: %w", s.First+i, err)
 			}
 		} else {
-			o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, Acked
+			o.Seq, o.Epoch, o.Hash, o.Lineage, o.Copies, o.Fate = r.Seq, r.Epoch, r.Hash, r.Lineage, r.Copies, Acked
 		}
 		o.complete()
 	}

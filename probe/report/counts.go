@@ -10,7 +10,7 @@ type LedgerCounts struct {
 	Lost        int64 `json:"lost"`        // acknowledged, not in the log
 	Duplicates  int64 `json:"duplicates"`  // a ClOrdID in the log twice, or one receipt given twice
 	Gaps        int64 `json:"gaps"`        // sequence numbers missing from the log
-	Misplaced   int64 `json:"misplaced"`   // in the log, but not where the receipt said
+	Misplaced   int64 `json:"misplaced"`   // in the log, but not where the receipt said, or with another hash
 	Refused     int64 `json:"refused"`     // in the log although the grid refused it, or it was never sent
 	Corrupt     int64 `json:"corrupt"`     // in the log with other bytes than an order has
 	ChainBreaks int64 `json:"chainBreaks"` // an entry that does not follow from the one before

@@ -204,7 +204,7 @@ func (in *insider) appendOrder(dst []byte, l *insideLink, p int) []byte {
 		s.askedAt = now
 		l.reqID++
 		l.opening[l.reqID] = p
-		return wire.AppendOpenSession(dst, in.streams[p].partition, &wire.OpenSession{ReqID: l.reqID, Attempt: 1, IDHi: in.rng.Uint64() | 1, IDLo: in.rng.Uint64()})
+		return wire.AppendOpenSession(dst, in.streams[p].partition, &wire.OpenSession{ReqID: l.reqID, Attempt: 1, WantHash: true, IDHi: in.rng.Uint64() | 1, IDLo: in.rng.Uint64()})
 	}
 	if len(l.orders[p]) >= 500 { // the node keeps the replies of 512
 		return dst
@@ -269,7 +269,8 @@ func (in *insider) frame(l *insideLink, f []byte, now int64) error {
 			return err
 		}
 		if o := in.answered(l, f, m.Slot, m.ClientSeq); o != nil {
-			o.T3, o.Seq, o.Epoch, o.Copies, o.Fate = now, m.Seq, m.Epoch, m.Copies, load.Acked
+			o.T3, o.Fate = now, load.Acked
+			o.Seq, o.Epoch, o.Copies, o.Hash, o.Lineage = m.Seq, m.Epoch, m.Copies, m.Hash, m.Lineage
 		}
 	case wire.TypeSessionOpened:
 		var m wire.SessionOpened

@@ -101,6 +101,7 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 	switch client.FateOf(err) {
 	case client.FateAccepted:
 		o.Seq, o.Epoch, o.Copies, o.Fate = r.Seq, r.Epoch, r.Copies, load.Acked
+		o.Hash, o.Lineage = r.Hash, r.Lineage
 		w.rec.noteAcked(index)
 		w.tally.acked.Add(1)
 		w.tally.latency.observe(now - o.T1)

@@ -200,7 +200,7 @@ func (a *Accounts) mark(h *history.History, m marks, e *history.Entry, bit uint8
 	switch {
 	case e.Corrupt:
 		a.Corrupt++
-	case o.Fate == load.Acked && o.Seq != e.Seq:
+	case o.Fate == load.Acked && !o.At(e.Seq, e.Hash):
 		a.Misplaced++
 	default:
 		return
