@@ -12,7 +12,7 @@ const (
 
 var orderFrames = []Frame{
 	{Type: TypeOpenSession, Name: "OpenSession", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeOpenSession, AppendOpenSession),
-		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2, WantHash: true}},
+		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2, WantHash: Version >= versionAckHash}},
 	{Type: TypeSessionOpened, Name: "SessionOpened", Since: 2, From: FromNode, codec: codecOn(DecodeSessionOpened, AppendSessionOpened),
 		Example: &SessionOpened{ReqID: 10, Slot: 4, Generation: 1, Window: 512, LastClientSeq: 0, Epoch: 3}},
 	{Type: TypeSubmit, Name: "Submit", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeSubmit, AppendSubmit),
