@@ -33,7 +33,7 @@ func (r *Replica) ask(p *peer, round uint64) {
 
 // awaited says whether something waits for the peer to echo a round.
 func (r *Replica) awaited(p *peer) bool {
-	return p.acks && p.round < max(r.primary.awake, r.primary.reads.newest())
+	return p.acks() && p.round < max(r.primary.awake, r.primary.reads.newest())
 }
 
 // beacon answers a beacon that asks, with all other acknowledgements of this

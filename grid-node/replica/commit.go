@@ -15,7 +15,7 @@ func (r *Replica) advance() {
 		to = min(to, r.primary.floor)
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks && !mutant(mutAckBeforeBackup) {
+		if p := &r.primary.peers[i]; p.acks() && !mutant(mutAckBeforeBackup) {
 			to = min(to, p.stored)
 		}
 	}
@@ -52,7 +52,7 @@ func (r *Replica) commitTo(seq uint64) {
 func (r *Replica) copies() uint8 {
 	n := uint8(1)
 	for i := range r.primary.peers {
-		if r.primary.peers[i].acks {
+		if r.primary.peers[i].acks() {
 			n++
 		}
 	}

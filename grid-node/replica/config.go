@@ -199,13 +199,14 @@ func (r *Replica) setPeers() {
 	kept := p.peers[:0]
 	for _, old := range p.peers {
 		inSync := r.cfg.Has(old.Boot)
-		if inSync && !old.inSync {
+		switch {
+		case inSync && old.stage != stageInSync:
 			old.inSyncAt = r.now.Mono
+			r.become(&old, stageInSync)
+		case old.stage == stageCounted:
+			r.become(&old, stageCatchingUp)
 		}
-		old.inSync = inSync
-		if old.inSync || old.learner {
-			old.learner = !old.inSync
-			old.acks = old.inSync // a learner enters the ack set anew
+		if inSync || old.learner() {
 			old.knowsEpoch = false
 			if !mutant(mutDataLeaseKept) {
 				old.echoNs = 0
@@ -223,7 +224,7 @@ func (r *Replica) setPeers() {
 		if m.Boot == r.self.Boot || r.peer(m.Boot) != nil {
 			continue
 		}
-		p.peers = append(p.peers, peer{Member: m, inSync: true, acks: true, tellConfig: true, heardAt: r.now.Mono, progressAt: r.now.Mono, inSyncAt: r.now.Mono})
+		p.peers = append(p.peers, peer{Member: m, stage: stageInSync, tellConfig: true, heardAt: r.now.Mono, progressAt: r.now.Mono, inSyncAt: r.now.Mono})
 	}
 }
 

@@ -39,7 +39,7 @@ func (r *Replica) surplus() *peer {
 	for i := range r.primary.peers {
 		p := &r.primary.peers[i]
 		switch {
-		case !p.inSync:
+		case !p.inSync():
 		case p.draining || !r.mayTakeHandOver(p):
 			return nil // what stays has to be well
 		case last == nil || p.Pod() > last.Pod():
@@ -61,7 +61,7 @@ func (r *Replica) retireSurplus() {
 	}
 	members := []Member{r.self}
 	for i := range r.primary.peers {
-		if o := &r.primary.peers[i]; o.inSync && o.Boot != p.Boot {
+		if o := &r.primary.peers[i]; o.inSync() && o.Boot != p.Boot {
 			members = append(members, o.Member)
 		}
 	}
@@ -78,12 +78,12 @@ func (r *Replica) releaseSurplus() {
 	}
 	largest := r.self.Pod()
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.inSync {
+		if p := &r.primary.peers[i]; p.inSync() {
 			largest = max(largest, p.Pod())
 		}
 	}
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
-		if p := &r.primary.peers[i]; p.learner && p.Pod() > largest {
+		if p := &r.primary.peers[i]; p.learner() && p.Pod() > largest {
 			r.release(p, fmt.Sprintf("the partition has %d of %d members", members, r.opt.MaxInSync))
 		}
 	}

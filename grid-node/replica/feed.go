@@ -17,7 +17,7 @@ const (
 func (r *Replica) feed(p *peer, round uint64) bool {
 	last, _ := r.store.Last()
 	l := &r.opt.Limits
-	if p.settling || p.sent >= last || p.feedAt > r.now.Mono || r.store.Bytes(p.stored+1, p.sent) >= l.LearnerBytes {
+	if p.stage == stageSettling || p.sent >= last || p.feedAt > r.now.Mono || r.store.Bytes(p.stored+1, p.sent) >= l.LearnerBytes {
 		return false
 	}
 	if p.sent == p.stored {
@@ -34,7 +34,7 @@ func (r *Replica) feed(p *peer, round uint64) bool {
 func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) int {
 	entries, through := r.store.Range(p.sent+1, last, limit)
 	m := wire.Prepare{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
-	if p.learner {
+	if p.learner() {
 		m.Flags |= wire.FlagLearner
 	}
 	off := len(r.out.buf)
@@ -54,14 +54,17 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 func (r *Replica) settle(p *peer) {
 	last, _ := r.store.Last()
 	if p.stored < r.truncate.logged { // what it lacks may be freed before it gets it
-		p.settling = false
+		r.become(p, stageCatchingUp)
 		return
 	}
 	switch behind := last - p.stored; {
 	case behind > uint64(r.opt.Limits.JoinBound):
-		p.settling = false
-	case p.settling || behind <= uint64(r.opt.Limits.JoinBound+1)/2:
-		p.settling = p.sent > p.stored && !mutant(mutUnsettled)
-		p.acks = !p.settling
+		r.become(p, stageCatchingUp)
+	case p.stage == stageSettling || behind <= uint64(r.opt.Limits.JoinBound+1)/2:
+		if p.sent > p.stored && !mutant(mutUnsettled) {
+			r.become(p, stageSettling)
+		} else {
+			r.become(p, stageCounted)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func (r *Replica) postpone(c *Config) bool {
 // not heard of it could go past it, and would not hold what follows it.
 func (r *Replica) allMayTakeHandOver() bool {
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.inSync && !r.mayTakeHandOver(p) {
+		if p := &r.primary.peers[i]; p.inSync() && !r.mayTakeHandOver(p) {
 			return false
 		}
 	}
@@ -144,7 +144,7 @@ func (r *Replica) handOverCut() bool {
 // memberGone says whether a member will not acknowledge any more.
 func (r *Replica) memberGone() bool {
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.inSync && r.gone(p) {
+		if p := &r.primary.peers[i]; p.inSync() && r.gone(p) {
 			return true
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Replica) steady(p *peer) bool {
 
 // mayTakeHandOver says whether a peer is in sync and alive.
 func (r *Replica) mayTakeHandOver(p *peer) bool {
-	return p.inSync && p.synced && p.knowsEpoch && !p.down && !p.diverged && !r.gone(p)
+	return p.inSync() && p.synced && p.knowsEpoch && !r.gone(p)
 }
 
 // endHandOver goes on as before: the proposal was refused.
@@ -196,7 +196,7 @@ func (r *Replica) handedOver() {
 		r.sendConfig(&r.primary.peers[i])
 	}
 	if p := r.peer(r.cfg.Primary.Boot); p != nil {
-		r.backup.primaryDown, r.backup.downAt = p.down, r.now.Mono // it died meanwhile
+		r.backup.primaryDown, r.backup.downAt = p.fault == faultReset, r.now.Mono // it died meanwhile
 	}
 	if r.handOverCut() {
 		r.failPending()

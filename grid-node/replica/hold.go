@@ -49,7 +49,7 @@ func (r *Replica) releaseHeld() {
 	r.adopt(b.held)
 	switch p := r.peer(former); {
 	case p != nil && was.primaryDown && r.role == RolePrimary:
-		p.down = true
+		p.reset()
 		r.dropSilent()
 	case own && r.role == RoleBackup && !spoken: // as silent as it was
 		r.backup.heardAt, r.backup.primaryDown, r.backup.downAt = was.heardAt, was.primaryDown, was.downAt

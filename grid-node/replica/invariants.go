@@ -42,7 +42,7 @@ func (r *Replica) checkPrimary(last uint64) {
 		if m.Boot == r.self.Boot {
 			continue
 		}
-		if p := r.peer(m.Boot); p == nil || !p.acks {
+		if p := r.peer(m.Boot); p == nil || !p.acks() {
 			r.broken("in sync, not in the ack set: " + m.ID)
 			return
 		}
@@ -52,7 +52,7 @@ func (r *Replica) checkPrimary(last uint64) {
 		switch {
 		case p.synced && p.stored > last:
 			r.broken(fmt.Sprintf("%s stores %d, last is %d", p.ID, p.stored, last))
-		case p.inSync && p.synced && p.knowsEpoch && p.stored < r.commit: // I2
+		case p.inSync() && p.synced && p.knowsEpoch && p.stored < r.commit: // I2
 			r.broken(fmt.Sprintf("%s is in sync and stores %d, committed is %d", p.ID, p.stored, r.commit))
 		}
 	}
@@ -72,17 +72,17 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 			text = "a member is to be dropped while orders are acknowledged"
 		}
 	case purposeAdmit: // I3, I10
-		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks || p.stored < r.mustHave() {
+		if p := r.peer(next.InSync[len(next.InSync)-1].Boot); p == nil || !p.acks() || p.stored < r.mustHave() {
 			text = "a learner that is not in the ack set, or lacks committed entries"
 		}
 	case purposeRetire: // I12
 		for i := range r.primary.peers {
-			if p := &r.primary.peers[i]; p.inSync && !p.draining && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
+			if p := &r.primary.peers[i]; p.inSync() && !p.draining && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
 				text = "a member that does not leave is to be let go, and a copy would be missing"
 			}
 		}
 	case purposeHandOver:
-		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync || len(next.InSync) != len(r.cfg.InSync) {
+		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync() || len(next.InSync) != len(r.cfg.InSync) {
 			text = "a hand-over to one that is not in sync, or one that drops a member"
 		}
 	case purposeAcceptLoss: // I5

@@ -76,7 +76,7 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 		return
 	}
 	known := r.peer(member.Boot)
-	if known != nil && known.inSync {
+	if known != nil && known.inSync() {
 		known.tellConfig = true // it was admitted and has not heard
 		return
 	}
@@ -98,17 +98,23 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 			r.joinReplyTo(member, wire.JoinBusy, 0, text)
 			return
 		}
-		r.primary.peers = append(r.primary.peers, peer{Member: *member, learner: true})
+		r.primary.peers = append(r.primary.peers, peer{Member: *member})
 		known = &r.primary.peers[len(r.primary.peers)-1]
 	}
 	// What it acknowledged stands, should this be an old request come late.
 	known.stored = max(known.stored, lastSeq)
-	known.sent, known.settling = known.stored, false
+	known.sent = known.stored
 	// It is fed once it has acknowledged that it was accepted: the feed goes another
 	// way than this reply, and must not be there before it.
-	known.synced, known.knowsEpoch, known.down = false, false, false
+	known.synced, known.knowsEpoch = false, false
+	known.reached()
 	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
-	known.installing = known.stored < base
+	switch {
+	case known.stored < base:
+		r.become(known, stageInstalling)
+	case known.stage != stageCounted:
+		r.become(known, stageCatchingUp)
+	}
 	r.joinReplyTo(member, wire.JoinAccepted, max(known.sent, base)+1, "")
 }
 
@@ -121,15 +127,15 @@ func (r *Replica) refuseLearner(member *Member) string {
 		if p.Pod() != member.Pod() {
 			continue
 		}
-		if p.inSync || r.admitting(p.Boot) {
+		if p.inSync() || r.admitting(p.Boot) {
 			if mutant(mutFormerProcess) {
 				p.Member = *member
 				return "the pod is a member already"
 			}
-			if !p.down && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) && !mutant(mutSecondProcess) {
+			if p.fault != faultReset && r.now.Mono-p.heardAt <= 3*int64(r.opt.Timing.Beacon) && !mutant(mutSecondProcess) {
 				return "another process of this pod is in sync, and answers"
 			}
-			p.down = true
+			p.reset()
 			r.dropSilent()
 			return "the pod's former process is still in sync; it is being dropped"
 		}
@@ -147,7 +153,7 @@ func (r *Replica) refuseLearner(member *Member) string {
 // learners that the primary knows of.
 func (r *Replica) learners() (n int) {
 	for i := range r.primary.peers {
-		if !r.primary.peers[i].inSync {
+		if !r.primary.peers[i].inSync() {
 			n++
 		}
 	}
@@ -204,7 +210,7 @@ func (r *Replica) mustHave() uint64 { return max(r.commit, r.primary.floor) }
 
 // mayAdmit says whether a learner may become electable.
 func (r *Replica) mayAdmit(p *peer) bool {
-	inAckSet, caughtUp := p.acks || mutant(mutAdmitBeforeAckSet), p.stored >= r.mustHave()
+	inAckSet, caughtUp := p.acks() || mutant(mutAdmitBeforeAckSet), p.stored >= r.mustHave()
 	return inAckSet && caughtUp || mutant(mutAdmitEarly)
 }
 
@@ -212,10 +218,10 @@ func (r *Replica) mayAdmit(p *peer) bool {
 // everything stored that was committed, it is proposed for inSync. In this
 // order nothing can be committed without it after it became electable.
 func (r *Replica) progressLearner(p *peer) {
-	if !p.learner || p.installing || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
+	if !p.learner() || p.stage == stageInstalling || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return
 	}
-	if !p.acks && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
+	if !p.acks() && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
 		r.settle(p)
 	}
 	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || len(r.cfg.InSync) == wire.MaxMembers {

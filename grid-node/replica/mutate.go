@@ -6,8 +6,8 @@ package replica
 func (r *Replica) mutateShrink() {
 	r.primary.suspended = false
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.inSync && r.gone(p) {
-			p.acks = false
+		if p := &r.primary.peers[i]; p.inSync() && r.gone(p) {
+			p.stage = stageUncounted
 		}
 	}
 }
@@ -21,8 +21,8 @@ func (r *Replica) mutateUnknown() bool {
 		r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
 	case mutant(mutUnknownAdmissionFailed) && purpose == purposeAdmit:
 		for i := range r.primary.peers {
-			if p := &r.primary.peers[i]; p.learner {
-				p.acks = false
+			if p := &r.primary.peers[i]; p.stage == stageCounted {
+				p.stage = stageCatchingUp
 			}
 		}
 		r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
@@ -49,7 +49,7 @@ func (r *Replica) mutateSessions() {
 func (r *Replica) mutateEchoed() uint64 {
 	round := uint64(0)
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks {
+		if p := &r.primary.peers[i]; p.acks() {
 			round = max(round, p.round)
 		}
 	}

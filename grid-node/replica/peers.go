@@ -12,17 +12,12 @@ const maxPeers = 2*(wire.MaxMembers-1) + 1
 // peer is what a primary knows of another replica.
 type peer struct {
 	Member
-	inSync     bool   // in cfg.InSync
-	acks       bool   // in the ack set: nothing commits without it
-	learner    bool   // catching up
-	installing bool   // a learner that has to take the base state in first
-	settling   bool   // a learner that is fed no more until all of it is acknowledged
+	stage      stage
+	fault      fault
 	feedAt     int64  // when a learner may be sent more
 	knowsEpoch bool   // has acknowledged in this epoch
 	tellConfig bool   // NewConfig goes out with the next flush
 	synced     bool   // stored is known
-	down       bool   // its connection was reset or refused
-	diverged   bool   // it acknowledged another history
 	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
 	draining   bool   // it said that it is about to stop
 	full       bool   // it said that only its reserve of memory is left
@@ -77,7 +72,7 @@ func (r *Replica) flushPeers() {
 			r.sendConfig(p)
 		}
 		sent := p.synced && r.sendEntries(p, round)
-		if (p.askDue || reads && p.acks) && !sent {
+		if (p.askDue || reads && p.acks()) && !sent {
 			r.ask(p, round)
 			sent = true
 		}
@@ -92,7 +87,7 @@ func (r *Replica) flushPeers() {
 // sendEntries sends what the peer has not been sent. A learner gets no more than
 // it can take; for the ack set the in-flight limits are the bound.
 func (r *Replica) sendEntries(p *peer, round uint64) bool {
-	if !p.acks {
+	if !p.acks() {
 		return r.feed(p, round)
 	}
 	last, _ := r.store.Last()
@@ -129,13 +124,14 @@ func (r *Replica) prepareAck(frame []byte) error {
 	last, _ := r.store.Last()
 	base, _ := r.store.Base()
 	if m.StoredSeq >= base && (m.StoredSeq > last || r.store.HashAt(m.StoredSeq) != m.Hash) && !mutant(mutForgetHash) {
-		if !p.diverged {
-			p.diverged = true
+		if p.fault != faultDiverged {
+			p.fault = faultDiverged
 			r.alarm(AlarmDiverged, fmt.Sprintf("%s acknowledges entry %d with hash %016x; here it is %016x (last %d)", p.ID, m.StoredSeq, m.Hash, r.store.HashAt(m.StoredSeq), last))
 		}
 		return nil
 	}
-	p.heardAt, p.knowsEpoch, p.down = r.now.Mono, true, false
+	p.heardAt, p.knowsEpoch = r.now.Mono, true
+	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono
@@ -143,15 +139,17 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if m.StoredSeq < base { // an old frame, or from a learner that waits for the base state
-		p.knowsEpoch = !p.installing         // it is told again, and so asked, until it has all of it
-		if p.installing && m.StoredSeq > 0 { // it has taken in an older base: what follows that is freed
+		p.knowsEpoch = p.stage != stageInstalling          // it is told again, and so asked, until it has all of it
+		if p.stage == stageInstalling && m.StoredSeq > 0 { // it has taken in an older base: what follows that is freed
 			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
 		}
 		r.advance()
 		r.confirmReads()
 		return nil
 	}
-	p.installing = false
+	if p.stage == stageInstalling {
+		r.become(p, stageCatchingUp)
+	}
 	if !p.synced {
 		p.synced, p.sent, p.stored = true, m.StoredSeq, m.StoredSeq
 	}
@@ -193,8 +191,10 @@ func (r *Replica) peerUp(address string, bulk bool) {
 		return
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.Address == address && (!bulk || !p.acks) {
-			p.down = p.down && bulk
+		if p := &r.primary.peers[i]; p.Address == address && (!bulk || !p.acks()) {
+			if !bulk {
+				p.reached()
+			}
 			p.tellConfig = p.tellConfig || !p.knowsEpoch
 			p.askDue = r.awaited(p)
 			if p.synced && p.sent > p.stored {
@@ -212,7 +212,7 @@ func (r *Replica) peerDown(address string) {
 	case RolePrimary:
 		for i := range r.primary.peers {
 			if p := &r.primary.peers[i]; p.Address == address {
-				p.down = true
+				p.reset()
 			}
 		}
 		r.dropSilent()
@@ -243,7 +243,7 @@ func (r *Replica) tickPeers() {
 			p.askDue = true
 		}
 		resend := int64(t.Resend)
-		if p.learner {
+		if p.learner() {
 			resend *= 8 // it has more to do
 		}
 		if p.synced && p.sent > p.stored && r.now.Mono-p.progressAt >= resend {

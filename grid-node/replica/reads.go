@@ -178,7 +178,7 @@ func (r *Replica) echoed() uint64 {
 		return r.mutateEchoed()
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks {
+		if p := &r.primary.peers[i]; p.acks() {
 			round = min(round, p.round)
 		}
 	}
@@ -230,7 +230,7 @@ func (r *Replica) leaseAlive() bool {
 	}
 	now := r.opt.LeaseClock()
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks && now-p.echoNs >= int64(r.opt.Timing.Lease) {
+		if p := &r.primary.peers[i]; p.acks() && now-p.echoNs >= int64(r.opt.Timing.Lease) {
 			return false
 		}
 	}

@@ -344,7 +344,7 @@ func (r *Replica) Status() Status {
 	if r.role == RolePrimary {
 		s.InFlight = int(last - r.commit)
 		for i := range r.primary.peers {
-			if p := &r.primary.peers[i]; !p.inSync {
+			if p := &r.primary.peers[i]; !p.inSync() {
 				s.Learners = append(s.Learners, p.Member)
 			}
 		}

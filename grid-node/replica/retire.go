@@ -21,9 +21,9 @@ func (r *Replica) retireDraining() {
 	members, names := []Member{r.self}, ""
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		switch p := &r.primary.peers[i]; {
-		case p.inSync && r.leavesFirst(p) && !r.gone(p):
+		case p.inSync() && r.leavesFirst(p) && !r.gone(p):
 			names += " " + p.ID
-		case p.inSync:
+		case p.inSync():
 			members = append(members, p.Member)
 		case p.draining: // a learner, and no admission is under way
 			r.release(p, "you are about to stop")

@@ -5,7 +5,7 @@ import "fmt"
 // gone says whether a peer is to be dropped: its connection was reset, it was
 // silent for a lease, or it follows another history.
 func (r *Replica) gone(p *peer) bool {
-	return p.down || p.diverged || r.now.Mono-p.heardAt > int64(r.opt.Timing.Lease)
+	return p.fault != faultNone || r.now.Mono-p.heardAt > int64(r.opt.Timing.Lease)
 }
 
 // dropSilent drops peers that are gone. A learner just goes. For a member of the
@@ -18,7 +18,7 @@ func (r *Replica) dropSilent() {
 		p := &r.primary.peers[i]
 		switch {
 		case !r.gone(p):
-		case p.inSync:
+		case p.inSync():
 			lost = true
 		case !r.admitting(p.Boot): // an admission under way may still succeed: then it is a member
 			r.dropPeer(p.Boot)
@@ -33,10 +33,10 @@ func (r *Replica) shrink() {
 	members, names, loss := []Member{r.self}, "", Loss{}
 	for i := range r.primary.peers {
 		switch p := &r.primary.peers[i]; {
-		case !p.inSync:
+		case !p.inSync():
 		case r.gone(p):
 			names += " " + p.ID
-			loss.Silent, loss.Reset = max(loss.Silent, r.now.Mono-p.heardAt), loss.Reset || p.down
+			loss.Silent, loss.Reset = max(loss.Silent, r.now.Mono-p.heardAt), loss.Reset || p.fault == faultReset
 		default:
 			members = append(members, p.Member)
 		}

@@ -33,7 +33,7 @@ func (r *Replica) snapshotOut() bool {
 		return false
 	}
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.installing && !r.gone(p) {
+		if p := &r.primary.peers[i]; p.stage == stageInstalling && !r.gone(p) {
 			return true
 		}
 	}
@@ -72,15 +72,16 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 		return err
 	}
 	p := r.peer(m.PeerHead.From)
-	if r.role != RolePrimary || m.To != r.self.Boot || m.Epoch != r.epoch && !mutant(mutStaleSnapshotRequest) || p == nil || !p.learner {
+	if r.role != RolePrimary || m.To != r.self.Boot || m.Epoch != r.epoch && !mutant(mutStaleSnapshotRequest) || p == nil || !p.learner() {
 		r.count.StaleFrames++
 		return nil
 	}
-	p.heardAt, p.down = r.now.Mono, false
+	p.heardAt = r.now.Mono
+	p.reached()
 	base, hash := r.store.Base()
 	slots := uint32(len(r.base.sessions.slots))
 	if m.Base != base || m.From > slots {
-		if p.installing {
+		if p.stage == stageInstalling {
 			r.joinReplyTo(&p.Member, wire.JoinAccepted, base+1, "")
 		}
 		return nil

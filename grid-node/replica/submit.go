@@ -137,7 +137,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 // what this primary still can.
 func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks && p.full {
+		if p := &r.primary.peers[i]; p.acks() && p.full {
 			full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
 			r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, fmt.Sprintf("the copy on %s is at its memory limit; here %d of %d bytes are used", p.Pod(), full.Used, full.Limit))
 			return false

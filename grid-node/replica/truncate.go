@@ -66,7 +66,7 @@ func (r *Replica) truncatable(critical bool) uint64 {
 	}
 	for i := range r.primary.peers {
 		p := &r.primary.peers[i]
-		if p.acks || p.learner && !critical && !r.gone(p) {
+		if p.acks() || p.learner() && !critical && !r.gone(p) {
 			to = min(to, p.stored)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Replica) truncatable(critical bool) uint64 {
 // copyFull says whether a copy has only its reserve of memory left.
 func (r *Replica) copyFull() bool {
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.acks && p.full {
+		if p := &r.primary.peers[i]; p.acks() && p.full {
 			return true
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Replica) freeSome() {
 	}
 	to := min(r.store.Freeable(r.truncate.committed), base+freeBatch)
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; r.role == RolePrimary && p.acks && p.synced {
+		if p := &r.primary.peers[i]; r.role == RolePrimary && p.acks() && p.synced {
 			to = min(to, p.stored)
 		}
 	}
@@ -123,9 +123,9 @@ func (r *Replica) freeSome() {
 // them is freed. They begin anew, with a snapshot.
 func (r *Replica) leaveBehind(base uint64) {
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
-		if p := r.primary.peers[i]; p.learner && p.stored < base && !p.installing {
+		if p := r.primary.peers[i]; p.learner() && p.stored < base && p.stage != stageInstalling {
 			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
-			if !p.acks {
+			if !p.acks() {
 				r.dropPeer(p.Boot)
 			}
 		}

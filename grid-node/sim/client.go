@@ -22,6 +22,7 @@ type client struct {
 	highest  uint64          // clientSeq with an answer
 	given    map[uint64]bool // clientSeqs given up after a refusal
 	fill     []uint64        // those that a new primary does not know of
+	lateOpen bool            // an OpenSession arrived on a connection it had left: its place may be the session's
 	opened   bool            // over this connection
 	askedAt  int64           // when the session was last asked for
 	asked    int             // in vain, in a row
@@ -81,7 +82,7 @@ func (c *client) newSession() {
 	c.sessions++
 	c.session = [2]uint64{uint64(c.id + 1), c.sessions}
 	c.opened, c.next, c.open = false, 1, nil
-	c.slot, c.gen, c.attempt, c.highest, c.fill = 0, 0, 0, 0, nil
+	c.slot, c.gen, c.attempt, c.highest, c.fill, c.lateOpen = 0, 0, 0, 0, nil, false
 	c.given = map[uint64]bool{}
 	c.moving, c.last, c.again = false, nil, map[uint64]answered{}
 }
@@ -313,7 +314,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
 		w.logf("client %d: its session is gone, it begins another", c.id)
 		for _, r := range c.open {
-			w.history.ops[r.op].evicted = w.profile.floods != nil // its own OpenSession of before, come late, may have done it
+			w.history.ops[r.op].evicted = w.profile.floods != nil || c.lateOpen
 		}
 		c.newSession()
 		c.turnTo(c.pod)

@@ -16,7 +16,7 @@ type histOp struct {
 	linear.Op
 	lineage uint64 // of the answer, 0 without one
 	dropped bool   // refused: it never happened
-	evicted bool   // its session was evicted amid a flood: its outcome stays unknown
+	evicted bool   // its session was evicted, amid a flood or by an OpenSession of its own that came late: its outcome stays unknown
 }
 
 func (h *history) submit(client int, key string, at int64) int {

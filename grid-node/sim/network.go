@@ -325,6 +325,9 @@ func (c *conn) send(frame []byte) {
 	c.n.w.events.push(c.way(&c.toProcess), func() {
 		if p := c.proc; p != nil {
 			c.n.w.traceRequest(c, p, frame)
+			if u, ok := c.user.(*client); ok && c.gaveUp && wire.FrameType(frame) == wire.TypeOpenSession {
+				u.lateOpen = true
+			}
 			p.deliver(func() {
 				if p.alive && p.status.Role == replica.RoleStopped {
 					c.notServed(p, frame)
