@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/store"
 )
 
 var updatePage = flag.Bool("update", false, "write the table of docs/replication.md anew")
@@ -45,9 +47,22 @@ func TestStagesPage(t *testing.T) {
 
 // A move that is not in the table ends the replica, as any broken invariant does.
 func TestNoOtherMoves(t *testing.T) {
+	st, err := store.New(store.Options{Limit: 1 << 20, Block: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
 	for from := range stages {
 		for to := range stages {
-			r := &Replica{out: &Outbox{}, vitals: NewVitals(Member{}, 0, Timing{})}
+			self, err := NewMember("a/00000000000000a1", "10.0.0.1:7400")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := New(Options{Self: self, Store: st, Replicas: 2, MinInSync: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.out = &Outbox{}
 			p := peer{stage: from}
 			r.become(&p, to)
 			if broken := len(r.out.Actions) > 0; broken != (from != to && moves[from][to] == "") {
