@@ -142,8 +142,8 @@ func judgePeers(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonPeersInsecure, fmt.Sprintf("annotation %s lets any connection that says so replicate: who reaches port %d of a pod can erase orders; remove it",
 			api.AnnotationInsecurePeers, api.DataPort)}
 	case len(keyless) > 0:
-		return judgement{metav1.ConditionFalse, reasonPodsBefore, fmt.Sprintf("%d pods are of a release without a peer key%s; until they are replaced nodes replicate without a proof, and who reaches port %d can erase orders",
-			len(keyless), some(keyless), api.DataPort)}
+		return judgement{metav1.ConditionFalse, reasonPodsBefore, fmt.Sprintf("%s of a release without a peer key%s; until that is replaced nodes replicate without a proof, and who reaches port %d can erase orders",
+			count(len(keyless), "pod is", "pods are"), some(keyless), api.DataPort)}
 	}
 	return judgement{metav1.ConditionTrue, reasonPeerKey, fmt.Sprintf("grid nodes prove by the key in Secret %s that they are of the grid", api.PeerKeySecret(o.grid.Name))}
 }

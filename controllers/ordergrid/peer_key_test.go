@@ -27,7 +27,7 @@ func TestPeersProved(t *testing.T) {
 		says     string
 	}{
 		"a key":                              {pods: []corev1.Pod{keyed}, status: metav1.ConditionTrue, reason: reasonPeerKey, says: "rtd.peer-key"},
-		"a pod without":                      {pods: []corev1.Pod{keyed, before}, status: metav1.ConditionFalse, reason: reasonPodsBefore, says: "1 pods are of a release without a peer key"},
+		"a pod without":                      {pods: []corev1.Pod{keyed, before}, status: metav1.ConditionFalse, reason: reasonPodsBefore, says: "1 pod is of a release without a peer key: rtd-s0-1;"},
 		"given up":                           {insecure: true, pods: []corev1.Pod{keyed}, status: metav1.ConditionFalse, reason: reasonPeersInsecure, says: api.AnnotationInsecurePeers},
 		"certificates":                       {tls: true, stage: at(stageTLS, true), pods: []corev1.Pod{keyed, before}, status: metav1.ConditionTrue, reason: reasonCertificates},
 		"certificates, insecure":             {tls: true, stage: at(stageTLS, true), insecure: true, pods: []corev1.Pod{keyed}, status: metav1.ConditionTrue, reason: reasonCertificates},

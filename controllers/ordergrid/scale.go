@@ -244,9 +244,24 @@ func (s *scale) judgeLate(grid *api.OrderGrid, now time.Time) (again time.Durati
 	allowed := grid.Spec.UpdateStrategy.ProgressDeadline.Duration
 	left := allowed - now.Sub(c.LastTransitionTime.Time)
 	if left <= 0 && allowed > 0 {
-		s.late = fmt.Sprintf("the number of shards has been changing for longer than spec.updateStrategy.progressDeadline, %v: %s. See what it waits for, or set spec.shards back to %d", allowed, text, s.layout.Open)
+		s.late = fmt.Sprintf("the number of shards has been changing for longer than spec.updateStrategy.progressDeadline, %v: %s. See what it waits for%s", allowed, text, s.wayBack())
 	}
 	return max(left, 0)
+}
+
+// wayBack is how a person takes a change of the number of shards back; "" where there is none: of a grid that has no shard yet,
+// and of shards that have been given up.
+func (s *scale) wayBack() string {
+	to := s.layout.Open
+	for _, l := range s.leaving() {
+		if l.Stage == api.LeavingDraining {
+			to = max(to, l.Shard+1)
+		}
+	}
+	if to < 1 || to == s.wanted {
+		return ""
+	}
+	return fmt.Sprintf(", or set spec.shards back to %d", to)
 }
 
 // leaving lists the shards on their way out for status.

@@ -143,8 +143,8 @@ func (r *run) tellScale() {
 	set := reference(r.grid.Namespace, api.PartitionName(r.grid.Name, min(before.Open, now.Open), 0))
 	switch {
 	case now.Open > before.Open:
-		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardOpened, "Scale", "%d shards take orders now, before it were %d", now.Open, before.Open)
+		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardOpened, "Scale", "%s now, before it were %d", count(int(now.Open), "shard takes orders", "shards take orders"), before.Open)
 	case now.Open < before.Open:
-		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardDraining, "Scale", "%d shards take orders now, before it were %d: %s drains", now.Open, before.Open, shardNames(now.Open, before.Open))
+		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardDraining, "Scale", "%s now, before it were %d: %s drains", count(int(now.Open), "shard takes orders", "shards take orders"), before.Open, shardNames(now.Open, before.Open))
 	}
 }

@@ -190,7 +190,7 @@ func (r *run) applyShards(ctx context.Context) error {
 		}
 		if outcome == apply.Created {
 			// What is related keeps the events of several shards apart, which Kubernetes would count as one.
-			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %d pods", shard, r.copies[shard].pods)
+			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %s", shard, count(int(r.copies[shard].pods), "pod", "pods"))
 		}
 	}
 	return nil

@@ -114,7 +114,7 @@ func (p *plainCount) String() string {
 	if p.connections == 0 {
 		return "no client is connected without TLS"
 	}
-	return fmt.Sprintf("%d connections of clients without TLS%s", p.connections, some(p.some))
+	return fmt.Sprintf("%s without TLS%s", count(int(p.connections), "connection of a client", "connections of clients"), some(p.some))
 }
 
 // nextStage is the stage of the template: one further than that of the pods when all are of it, and never further.

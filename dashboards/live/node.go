@@ -32,7 +32,7 @@ const nodeEnv = "ORDERGRID_LIVE_NODE"
 type nodeSpec struct {
 	Kubeconfig, Grid, Pod, IP, Sink string
 	Peers                           []string // data ports of the shard's nodes
-	PeerKey                         string   // file with the key of the grid
+	PeerKey                         string   // file with the key of the grid; "": it is alone, or has certificates
 	DropEvery                       uint64
 	Guard                           *guard // nil: clients are not asked who they are
 }
@@ -65,9 +65,11 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := peerkey.Load(s.PeerKey)
-	if err != nil {
-		return err
+	var keys *peerkey.Keys
+	if s.PeerKey != "" {
+		if keys, err = peerkey.Load(s.PeerKey); err != nil {
+			return err
+		}
 	}
 	data := fmt.Sprintf("%s:%d", s.IP, api.DataPort)
 	c := node.Config{Grid: s.Grid, Pod: s.Pod, Replicas: len(s.Peers), Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: s.Peers,

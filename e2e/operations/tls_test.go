@@ -41,7 +41,7 @@ func tlsOnAndOff(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if c := meta.FindStatusCondition(g.Status.Conditions, api.ConditionSecure); c == nil || !strings.Contains(c.Message, "connections of clients without TLS") {
+		if c := meta.FindStatusCondition(g.Status.Conditions, api.ConditionSecure); c == nil || !strings.Contains(c.Message, " without TLS") {
 			return fmt.Errorf("%s", told(c))
 		}
 		return nil
