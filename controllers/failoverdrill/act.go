@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/runs"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
@@ -75,6 +76,7 @@ func (r *Reconciler) guard(ctx context.Context, o *observation) error {
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
 	o.drill.ResourceVersion, o.drill.Finalizers = after.ResourceVersion, after.Finalizers
+	messages.LogAuthor(ctx, r.Live, o.drill, apply.FieldOwner)
 	return nil
 }
 

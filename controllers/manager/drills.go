@@ -15,10 +15,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/version"
 )
@@ -29,10 +31,11 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 // drills assembles the controller of FailoverDrills.
 func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	// What makes faults and looks for them reads without a cache, and reads kinds that may be installed later.
-	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	plain, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, err
 	}
+	live := apply.Logged(plain)
 	defaults := o.Drill
 	defaults.Image, defaults.ImagePullPolicy = o.Probe.Image, o.Probe.ImagePullPolicy // the recorder is a command of the probe
 	injectors := []inject.Injector{
@@ -48,7 +51,7 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	}
 	observer := &witness.Observer{Client: live, Nodes: nodestatus.NewClient(3*time.Second, nil)}
 	return &failoverdrill.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"), Clock: clock.RealClock{},
+		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
 		Injectors: injectors,
 		Witness:   observer,
 		Memories:  observer,

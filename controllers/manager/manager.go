@@ -25,8 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
+	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
@@ -129,7 +131,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		grids.KubeNodes = mgr.GetClient()
 	}
 	probes := &orderprobe.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ordergrid-operator"),
+		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
 		Clock: clock.RealClock{}, Defaults: o.Probe,
 	}
 	drills, err := drills(mgr, o)

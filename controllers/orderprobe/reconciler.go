@@ -164,6 +164,7 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	}
 	// A Job cannot be changed: an operator that was upgraded meanwhile leaves it as it is.
 	if o.job == nil {
+		messages.LogAuthor(ctx, r.Live, o.probe, apply.FieldOwner)
 		run := job(o.probe, o.plan, r.Defaults)
 		networks.Attach(&run.Spec.Template, o.grid)
 		certificates.Attach(&run.Spec.Template, o.grid)
