@@ -90,6 +90,21 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		}
 	})
 
+	t.Run("get by the name of a receipt", func(t *testing.T) {
+		name := receipts[4].Name()
+		if out, err := run("get", "dev", name, r.endpoint); err != nil || !strings.Contains(out, name[len(name)-16:]) {
+			t.Fatalf("%s: error %v\n%s", name, err, out)
+		}
+		former := name[:len(name)-16] + "00000000000000ff" // of a grid of before, say
+		var code exitError
+		if out, err := run("get", "dev", former, r.endpoint); !errors.As(err, &code) || !strings.Contains(out, "another order, "+name) {
+			t.Fatalf("%s: error %v\n%s", former, err, out)
+		}
+		if _, err := run("get", "dev", "s0p1/17@3-ff", r.endpoint); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "16 hex digits") {
+			t.Fatalf("error %v, want a usage error that says what is allowed", err)
+		}
+	})
+
 	t.Run("tail", func(t *testing.T) {
 		out, err := run("tail", "dev", r.endpoint, "-o", "json", "--lines", "1000")
 		if err != nil {

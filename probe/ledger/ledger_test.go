@@ -84,12 +84,14 @@ func TestChecker(t *testing.T) {
 			e.IsOrder = false
 			s.log = append(s.log, e)
 		}, Counts{Entries: 11, Duplicates: 1}},
-		"one receipt for two orders": {func(s *scene) { s.orders[3].Seq = s.orders[2].Seq }, Counts{Entries: 10, Duplicates: 1, Misplaced: 1}},
-		"receipt beyond the log":     {func(s *scene) { s.orders[3].Seq = 999 }, Counts{Entries: 10, Misplaced: 1}},
-		"refused order applied":      {func(s *scene) { s.orders[3].Fate = load.Rejected }, Counts{Entries: 10, Refused: 1}},
-		"unsent order applied":       {func(s *scene) { s.orders[3].Fate = load.Unsent }, Counts{Entries: 10, Refused: 1}},
-		"order never created":        {func(s *scene) { s.orders = s.orders[:9] }, Counts{Entries: 10, Refused: 1}},
-		"unanswered order applied":   {func(s *scene) { s.orders[3].Fate = load.Unknown }, Counts{Entries: 10, UnknownFound: 1}},
+		"one receipt for two orders":       {func(s *scene) { s.orders[3].Seq = s.orders[2].Seq }, Counts{Entries: 10, Duplicates: 1, Misplaced: 1}},
+		"receipt beyond the log":           {func(s *scene) { s.orders[3].Seq = 999 }, Counts{Entries: 10, Misplaced: 1}},
+		"receipt with the entry's hash":    {func(s *scene) { s.orders[3].Hash = s.log[3].Hash }, Counts{Entries: 10}},
+		"another entry than the receipt's": {func(s *scene) { s.orders[3].Hash = s.log[3].Hash + 1 }, Counts{Entries: 10, Misplaced: 1}},
+		"refused order applied":            {func(s *scene) { s.orders[3].Fate = load.Rejected }, Counts{Entries: 10, Refused: 1}},
+		"unsent order applied":             {func(s *scene) { s.orders[3].Fate = load.Unsent }, Counts{Entries: 10, Refused: 1}},
+		"order never created":              {func(s *scene) { s.orders = s.orders[:9] }, Counts{Entries: 10, Refused: 1}},
+		"unanswered order applied":         {func(s *scene) { s.orders[3].Fate = load.Unknown }, Counts{Entries: 10, UnknownFound: 1}},
 		"unanswered order not applied": {func(s *scene) {
 			s.orders[9].Fate = load.Unknown
 			s.log = s.log[:9]
