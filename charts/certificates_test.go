@@ -53,8 +53,8 @@ func TestCertificateRights(t *testing.T) {
 
 // TestOperatorNetworkPolicy: it selects the operator's pods and lets them where they have to go.
 func TestOperatorNetworkPolicy(t *testing.T) {
-	objects := render(t, "networkPolicy.install=true", "drills.executors[0].name=lab", "drills.executors[0].url=https://x:9443", "drills.executors[0].tokenSecret=t",
-		"drills.executors[1].name=old", "drills.executors[1].url=http://y", "drills.executors[1].tokenSecret=t")
+	objects := render(t, "networkPolicy.install=true", "drills.executors[0].name=lab", "drills.executors[0].url=https://x:9443", "drills.executors[0].tokenSecret=t", "drills.executors[0].caSecret=t",
+		"drills.executors[1].name=old", "drills.executors[1].url=http://y", "drills.executors[1].tokenSecret=t", "drills.executors[1].insecure=Accept")
 	policy := as[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy/og-ordergrid")
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	if err != nil || !selector.Matches(labels.Set(as[appsv1.Deployment](t, objects, operator).Spec.Template.Labels)) {

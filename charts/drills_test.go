@@ -79,18 +79,24 @@ func TestDrillRights(t *testing.T) {
 	}
 }
 
-// TestDrillExecutors: an executor's token comes from its Secret, as a file.
+// TestDrillExecutors: an executor's token and authority come from Secrets, as files; plain http takes somebody's word.
 func TestDrillExecutors(t *testing.T) {
-	pod := as[appsv1.Deployment](t, render(t, "drills.executors[0].name=lab", "drills.executors[0].url=https://executor.example:9443", "drills.executors[0].tokenSecret=lab-token"),
+	pod := as[appsv1.Deployment](t, render(t, "drills.executors[0].name=lab", "drills.executors[0].url=https://executor.example:9443", "drills.executors[0].tokenSecret=lab-token", "drills.executors[0].caConfigMap=lab-ca"),
 		"Deployment/og-ordergrid").Spec.Template.Spec
 	c := pod.Containers[0]
-	if !slices.Contains(c.Args, "--drill-executor=lab=https://executor.example:9443") || !slices.Contains(c.Args, "--drill-executor-token=lab=/etc/ordergrid/executors/lab/token") {
+	if !slices.Contains(c.Args, "--drill-executor=lab=https://executor.example:9443") || !slices.Contains(c.Args, "--drill-executor-token=lab=/etc/ordergrid/executors/lab/token") ||
+		!slices.Contains(c.Args, "--drill-executor-ca=lab=/etc/ordergrid/executors/lab/ca.crt") {
 		t.Errorf("args %v", c.Args)
 	}
-	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "lab-token" || c.VolumeMounts[0].MountPath != "/etc/ordergrid/executors/lab" || c.VolumeMounts[0].Name != pod.Volumes[0].Name {
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Projected.Sources[0].Secret.Name != "lab-token" || pod.Volumes[0].Projected.Sources[1].ConfigMap.Name != "lab-ca" || c.VolumeMounts[0].MountPath != "/etc/ordergrid/executors/lab" || c.VolumeMounts[0].Name != pod.Volumes[0].Name {
 		t.Errorf("volumes %+v, mounts %+v", pod.Volumes, c.VolumeMounts)
 	}
-	for _, wrong := range []string{"drills.namespaces={Prod}", "drills.executors[0].name=x", "drills.executors[0].url=ftp://x"} {
+	const lab = "drills.executors[0].name=lab,drills.executors[0].tokenSecret=t,drills.executors[0].url="
+	plain := as[appsv1.Deployment](t, render(t, lab+"http://x,drills.executors[0].insecure=Accept"), operator).Spec.Template.Spec.Containers[0]
+	if !slices.Contains(plain.Args, "--drill-executor-insecure=lab") {
+		t.Errorf("args %v", plain.Args)
+	}
+	for _, wrong := range []string{"drills.namespaces={Prod}", "drills.executors[0].name=x", "drills.executors[0].url=ftp://x", "drills.allow.lab={PodKill}", lab + "http://x", lab + "https://x"} {
 		if out, err := helm(t, "template", "og", "ordergrid", "--set", wrong); err == nil || !strings.Contains(out, "drills") {
 			t.Errorf("%s: %v\n%s", wrong, err, out)
 		}

@@ -151,6 +151,12 @@ func (t DrillFaultType) GridWide() bool { return t == FaultRollingUpdate || t ==
 // OfMachine says whether a fault of this type hits a machine, with every pod on it, whomever it was aimed at.
 func (t DrillFaultType) OfMachine() bool { return t == FaultNodePowerOff || t == FaultNodeLinkDown }
 
+// DrillFaultsBeyondGrid are the types of faults that hurt others than the grid they are aimed at: every pod of a machine, or
+// every namespace of the cluster. All others hit pods of the grid and nothing else.
+func DrillFaultsBeyondGrid() []DrillFaultType {
+	return []DrillFaultType{FaultAPIServerOutage, FaultNodeLinkDown, FaultNodePowerOff}
+}
+
 // DrillTarget is whom something is done to, by role: who that is shows only when the fault is injected.
 type DrillTarget struct {
 	// role is Primary, Backup (one in-sync copy that is not the primary), Backups (all of them), Shard (every pod of the

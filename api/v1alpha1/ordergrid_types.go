@@ -148,7 +148,8 @@ type OrderGridSpec struct {
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// podTemplate is laid over the pod the operator builds, as a strategic merge patch: the form of a
-	// v1 PodTemplateSpec. What would break the grid is refused with condition Stalled, reason PodTemplateInvalid.
+	// v1 PodTemplateSpec. What would break the grid is refused with condition Stalled, reason PodTemplateInvalid; what is
+	// more than a restricted pod has, and an administrator does not allow, with reason PodTemplateNotAllowed.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object

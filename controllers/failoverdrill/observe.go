@@ -55,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observ
 	if err := r.Client.List(ctx, &pods, inGrid(d)...); err != nil {
 		return nil, err
 	}
-	o.check = check(ctx, o, pods.Items, r.Defaults.Namespaces, r.Injectors, r.Memories)
+	o.check = check(ctx, o, pods.Items, &r.Defaults, r.Injectors, r.Memories)
 	return o, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
@@ -23,11 +24,29 @@ const (
 	reasonGridMismatch        = "GridMismatch"
 	reasonTooManyShards       = "TooManyShards"
 	reasonFaultNotPossible    = "FaultNotPossible"
+	reasonFaultNotAllowed     = "FaultNotAllowed"
 	reasonGridTooSmall        = "GridTooSmall"
 )
 
 // AllNamespaces in the list of namespaces lets drills run everywhere.
-const AllNamespaces = "*"
+const AllNamespaces = allow.AllNamespaces
+
+// CheckFaultType says what is wrong with an entry of what drills may do to others than their grid.
+func CheckFaultType(entry string) error {
+	beyond := api.DrillFaultsBeyondGrid()
+	if slices.Contains(beyond, api.DrillFaultType(entry)) {
+		return nil
+	}
+	return fmt.Errorf("%q is no type of fault that has to be allowed; these are %s, and all others hit the grid alone", entry, typeNames(beyond))
+}
+
+func typeNames(types []api.DrillFaultType) string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = string(t)
+	}
+	return strings.Join(list, ", ")
+}
 
 // problem is something that stands in the way of a drill, with its remedy.
 type problem struct{ reason, message string }
@@ -65,14 +84,15 @@ func (c *preflight) message() string {
 
 // check looks for everything that stands in the way. Whether a fault can be made may have to be tried on the nodes, which
 // is not done where no drill may run.
-func check(ctx context.Context, o *observation, pods []corev1.Pod, namespaces []string, injectors []inject.Injector, asked Memories) (c preflight) {
+func check(ctx context.Context, o *observation, pods []corev1.Pod, rules *Defaults, injectors []inject.Injector, asked Memories) (c preflight) {
+	namespaces := rules.Namespaces
 	if d := o.drill; !slices.Contains(namespaces, d.Namespace) && !slices.Contains(namespaces, AllNamespaces) {
 		c.add(reasonNamespaceNotAllowed, "the operator runs no drills in namespace %s; add it to the chart's value drills.namespaces (now: [%s]), or run the drill on a grid in one of these",
 			d.Namespace, strings.Join(namespaces, " "))
 		return c
 	}
 	var possible preflight
-	possible.checkProviders(ctx, o, pods, injectors)
+	possible.checkProviders(ctx, o, pods, rules.Allowed, injectors)
 	if len(possible.skipped) > 0 {
 		o.plan = plan.Without(o.plan, possible.skipped)
 	}
@@ -170,8 +190,9 @@ func (c *preflight) checkNodes(d *api.FailoverDrill, steps []plan.Step, pods []c
 	}
 }
 
-// checkProviders chooses who makes each type of fault: the first injector that can on every node concerned.
-func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []corev1.Pod, injectors []inject.Injector) {
+// checkProviders chooses who makes each type of fault: the first injector that can on every node concerned. One that an
+// administrator does not allow in the namespace, nobody makes.
+func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []corev1.Pod, allowed allow.List, injectors []inject.Injector) {
 	spec := &o.drill.Spec
 	scope := &inject.Scope{Drill: drillOf(o.drill), Grid: o.grid, Nodes: nodesOf(pods), Faults: spec.Faults}
 	types := typesOf(spec.Faults)
@@ -190,7 +211,10 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 	}
 	unsupported := map[string]string{}
 	for _, t := range types {
-		why := c.choose(t, injectors, answers)
+		reason, why := reasonFaultNotAllowed, notAllowed(t, o.drill.Namespace, allowed)
+		if why == "" {
+			reason, why = reasonFaultNotPossible, c.choose(t, injectors, answers)
+		}
 		switch {
 		case why == "":
 		case spec.UnsupportedFaults == api.UnsupportedSkip:
@@ -200,7 +224,7 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 				}
 			}
 		default:
-			c.add(reasonFaultNotPossible, "faults of type %s cannot be made: %s; mend that, or leave them out with spec.unsupportedFaults: Skip", t, why)
+			c.add(reason, "faults of type %s cannot be made: %s; mend that, or leave them out with spec.unsupportedFaults: Skip", t, why)
 		}
 	}
 	if c.asking != "" || len(unsupported) == 0 {
@@ -210,6 +234,14 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 	if len(plan.Without(o.plan, c.skipped)) == 0 {
 		c.add(reasonFaultNotPossible, "none of the faults can be made: %s", c.skipped[0].Message)
 	}
+}
+
+// notAllowed says why a type of fault is not for drills of a namespace; empty if it is.
+func notAllowed(t api.DrillFaultType, namespace string, allowed allow.List) string {
+	if !slices.Contains(api.DrillFaultsBeyondGrid(), t) || slices.Contains(allowed.In(namespace), string(t)) {
+		return ""
+	}
+	return fmt.Sprintf("it hurts others than the grid (%s), and an administrator has to allow it, by the value drills.allow of the operator's chart", allowed.Sentence(namespace))
 }
 
 func typesOf(faults []api.DrillFault) (types []api.DrillFaultType) {

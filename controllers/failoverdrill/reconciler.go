@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
@@ -42,6 +43,9 @@ type Defaults struct {
 	ImagePullPolicy corev1.PullPolicy
 	// Namespaces in which drills may run; none: nowhere, AllNamespaces: everywhere.
 	Namespaces []string
+	// Allowed are, by namespace, the types of faults that drills may make there although they hurt others than the grid; see
+	// CheckFaultType.
+	Allowed allow.List
 }
 
 // Reconciler carries out FailoverDrills.

@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,9 +14,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/controllers/messages"
@@ -37,12 +36,15 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	}
 	live := apply.Logged(plain)
 	defaults := o.Drill
+	if defaults.Allowed, err = o.drillAllowed(); err != nil {
+		return nil, err
+	}
 	defaults.Image, defaults.ImagePullPolicy = o.Probe.Image, o.Probe.ImagePullPolicy // the recorder is a command of the probe
 	injectors := []inject.Injector{
 		&inject.ChaosMesh{Client: live, ProbeImage: defaults.Image, ProbePullPolicy: defaults.ImagePullPolicy, ProbeNamespace: o.DrillNodeFeaturesNamespace},
 		&inject.Grid{Client: live},
 	}
-	services, err := executors(o.DrillExecutors, o.DrillExecutorTokens)
+	services, err := executors(o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,42 +63,6 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	}, nil
 }
 
-// executors makes the clients of executors, from NAME=URL and NAME=FILE.
-func executors(urls, tokens []string) (map[string]*executor.Client, error) {
-	files := map[string]string{}
-	for _, t := range tokens {
-		name, file, found := strings.Cut(t, "=")
-		if !found || name == "" || file == "" {
-			return nil, fmt.Errorf("--drill-executor-token: %q is not NAME=FILE", t)
-		}
-		files[name] = file
-	}
-	out := map[string]*executor.Client{}
-	for _, e := range urls {
-		name, url, found := strings.Cut(e, "=")
-		switch {
-		case !found || name == "" || strings.ContainsAny(name, "/ "):
-			return nil, fmt.Errorf("--drill-executor: %q is not NAME=URL", e)
-		case out[name] != nil:
-			return nil, fmt.Errorf("--drill-executor: %q is given twice; names are in status of drills and have to differ", name)
-		case files[name] == "":
-			return nil, fmt.Errorf("--drill-executor: %s has no token; give --drill-executor-token=%s=FILE", name, name)
-		}
-		token, err := os.ReadFile(files[name])
-		if err != nil {
-			return nil, fmt.Errorf("--drill-executor-token: %s: %w", name, err)
-		}
-		if out[name], err = executor.NewClient(url, strings.TrimSpace(string(token)), nil); err != nil {
-			return nil, fmt.Errorf("--drill-executor: %s: %w", name, err)
-		}
-		delete(files, name)
-	}
-	for name := range files {
-		return nil, fmt.Errorf("--drill-executor-token: there is no executor %s; give --drill-executor=%s=URL", name, name)
-	}
-	return out, nil
-}
-
 func sortedKeys[V any](m map[string]V) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)
@@ -105,12 +71,17 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
+func (o Options) drillAllowed() (allow.List, error) {
+	return allow.Parse("--drill-allow", o.DrillAllow, failoverdrill.CheckFaultType)
+}
+
 // checkDrills names the option about drills that cannot be right.
 func (o Options) checkDrills() error {
 	if slices.Contains(o.Drill.Namespaces, "") {
 		return errors.New(`--drill-namespaces: an empty name; give names of namespaces, or "*"`)
 	}
-	return nil
+	_, err := o.drillAllowed()
+	return err
 }
 
 // ownNamespace is the one the operator runs in.

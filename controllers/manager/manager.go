@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
@@ -50,11 +51,17 @@ type Options struct {
 	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
 	Grid  ordergrid.Defaults
 	Probe orderprobe.Defaults
+	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may carry beyond what a restricted pod
+	// has.
+	PodTemplateAllow []string
 	// Drill says where drills may run. Its images are the probe's.
 	Drill failoverdrill.Defaults
-	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens, NAME=FILE each, say
-	// where their tokens are.
-	DrillExecutors, DrillExecutorTokens []string
+	// DrillAllow, NAMESPACE=TYPE each, are faults that drills may make there although they hurt others than the grid.
+	DrillAllow []string
+	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens and DrillExecutorCAs,
+	// NAME=FILE each, say where their tokens are and the authorities that vouch for them, DrillExecutorInsecure, by name, to
+	// which of them plain http does.
+	DrillExecutors, DrillExecutorTokens, DrillExecutorCAs, DrillExecutorInsecure []string
 	// DrillNodeFeaturesNamespace is where the Jobs run that find out what a node's kernel can do; empty means the drill's.
 	DrillNodeFeaturesNamespace string
 
@@ -77,6 +84,9 @@ func (o Options) Check() error {
 			return fmt.Errorf("--api-server-ports: %d is no port; give numbers from 1 to 65535", port)
 		}
 	}
+	if _, err := o.podTemplates(); err != nil {
+		return err
+	}
 	if err := o.checkDrills(); err != nil {
 		return err
 	}
@@ -85,6 +95,10 @@ func (o Options) Check() error {
 		return nil
 	}
 	return fmt.Errorf("--image-pull-policy: %q is not a pull policy; allowed are Always, IfNotPresent, Never, or nothing", o.Grid.ImagePullPolicy)
+}
+
+func (o Options) podTemplates() (allow.List, error) {
+	return allow.Parse("--pod-template-allow", o.PodTemplateAllow, ordergrid.CheckPodFeature)
 }
 
 // Scheme knows the kinds the operator reads and writes.
@@ -120,6 +134,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Controller:                    config.Controller{SkipNameValidation: new(o.shareProcess)},
 	})
 	if err != nil {
+		return nil, err
+	}
+	if o.Grid.PodTemplates, err = o.podTemplates(); err != nil {
 		return nil, err
 	}
 	o.Grid.OperatorNamespace = ownNamespace(o.LeaderElectionNamespace)

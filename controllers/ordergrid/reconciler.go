@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/messages"
@@ -56,6 +57,8 @@ type Defaults struct {
 	// APIServerPorts are those at which pods reach the API server: that of its Service and that of the servers behind it,
 	// because networks differ in which of them a NetworkPolicy sees. None allows no way to it.
 	APIServerPorts []int32
+	// PodTemplates is what spec.podTemplate may carry beyond what a restricted pod has; see CheckPodFeature.
+	PodTemplates allow.List
 }
 
 // Reconciler makes the objects of an OrderGrid as its spec asks, and its status as they are.
@@ -165,6 +168,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	run := &run{scale: scale, Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
 	stepErr := run.steps(ctx)
 	stalled, retry := classify(stepErr)
+	if stalled == nil && run.notAllowed != nil {
+		stalled = run.notAllowed.stall()
+	}
 	observed, err := r.look(ctx, r.Client, grid)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)

@@ -158,7 +158,7 @@ func TestBrokenOverlay(t *testing.T) {
 	b.wantEvent(`Warning PodTemplateInvalid spec.podTemplate.spec.serviceAccountName: "admin" would replace`)
 	b.wantNoWrites(grid, "the overlay is still broken")
 
-	grid.Spec.PodTemplate = raw(`{"spec":{"priorityClassName":"trading"}}`)
+	grid.Spec.PodTemplate = raw(`{"spec":{"enableServiceLinks":true}}`)
 	b.update(grid)
 	b.run(grid)
 	b.wantObjects(grid)

@@ -16,23 +16,24 @@ import (
 // run is one pass over one grid.
 type run struct {
 	*Reconciler
-	grid      *api.OrderGrid
-	scale     *scale
-	found     *findings
-	applier   apply.Applier
-	templates []corev1.PodTemplateSpec // by shard
-	copies    []shardCopies            // by shard
-	emptied   map[string]string        // pods on Kubernetes nodes that are being emptied, and those nodes
-	drains    bool                     // a drain of a pair is noticed
-	roll      *rollPlan                // nil while no pod has to be replaced
-	lost      *lostPlan                // nil while no pod is on a lost node
-	nodesRead bool                     // the Kubernetes nodes were looked at
-	shortage  shortage                 // why they do not do
-	tls       *tlsState                // nil without spec.security.tls
-	stage     *tlsPlan                 // what pods do on their data port
-	external  *externalState           // nil without spec.externalAccess
-	keyless   []string                 // pods of a release without the peer key
-	peerKey   bool                     // the Secret with the peer key is there, or was
+	grid       *api.OrderGrid
+	scale      *scale
+	found      *findings
+	applier    apply.Applier
+	templates  []corev1.PodTemplateSpec // by shard
+	copies     []shardCopies            // by shard
+	emptied    map[string]string        // pods on Kubernetes nodes that are being emptied, and those nodes
+	drains     bool                     // a drain of a pair is noticed
+	roll       *rollPlan                // nil while no pod has to be replaced
+	lost       *lostPlan                // nil while no pod is on a lost node
+	nodesRead  bool                     // the Kubernetes nodes were looked at
+	shortage   shortage                 // why they do not do
+	tls        *tlsState                // nil without spec.security.tls
+	stage      *tlsPlan                 // what pods do on their data port
+	external   *externalState           // nil without spec.externalAccess
+	keyless    []string                 // pods of a release without the peer key
+	peerKey    bool                     // the Secret with the peer key is there, or was
+	notAllowed *LimitError              // spec.podTemplate is not allowed, and StatefulSets keep the template they have
 }
 
 // steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
@@ -63,8 +64,10 @@ func (r *run) steps(ctx context.Context) error {
 	return nil
 }
 
-// buildPods comes before anything is written: an overlay that would break the grid stops everything.
-func (r *run) buildPods(context.Context) error {
+// buildPods comes before anything is written: an overlay that would break the grid stops everything. One that an
+// administrator does not allow stops changes of the template only: the limits may be younger than the grid, whose certificates
+// have to be renewed and whose pods on lost nodes replaced all the same.
+func (r *run) buildPods(ctx context.Context) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	grid := staged(r.grid, r.stage.stage)
 	for shard := range r.grid.Spec.Shards {
@@ -73,6 +76,9 @@ func (r *run) buildPods(context.Context) error {
 		template, err := overlay(r.grid, base)
 		if err != nil {
 			return err
+		}
+		if refused := checkLimits(r.grid.Namespace, r.Defaults.PodTemplates, &base, &template); refused != nil {
+			return r.keepTemplates(ctx, refused)
 		}
 		r.templates[shard] = template
 	}
@@ -180,6 +186,9 @@ func (r *run) applyShards(ctx context.Context) error {
 				return err
 			}
 		}
+		if !r.built(shard) {
+			continue
+		}
 		set := statefulSet(r.grid, shard, r.copies[shard].pods, r.templates[shard])
 		outcome, err := r.applier.Apply(ctx, r.grid, set)
 		if err != nil {
@@ -210,6 +219,7 @@ func classify(err error) (*stall, retry) {
 	var (
 		moved   *movedError
 		overlay *OverlayError
+		limit   *LimitError
 		foreign *apply.ForeignError
 		lost    *recordLostError
 	)
@@ -220,6 +230,8 @@ func classify(err error) (*stall, retry) {
 		return nil, retrySoon
 	case errors.As(err, &overlay):
 		return &stall{reasonPodTemplateInvalid, overlay.Error()}, retryNever
+	case errors.As(err, &limit):
+		return limit.stall(), retryNever
 	case errors.As(err, &foreign) && foreign.Leaving:
 		return nil, retrySoon
 	case errors.As(err, &foreign):

@@ -32,19 +32,19 @@ func (f *field) startExecutor(ctx context.Context) (values []string) {
 	}
 	f.Cleanup(func() { f.stopExecutor(cmd, program) })
 	said := map[string]string{}
-	for lines := bufio.NewScanner(stdout); len(said) < 2; {
+	for lines := bufio.NewScanner(stdout); len(said) < 3; {
 		if !lines.Scan() {
 			f.Fatalf("the executor ended: %v", lines.Err())
 		}
-		if key, value, found := strings.Cut(lines.Text(), " "); found && (key == "URL" || key == "token") {
+		if key, value, found := strings.Cut(lines.Text(), " "); found && (key == "URL" || key == "token" || key == "CA") {
 			said[key] = strings.TrimSpace(value)
 		}
 	}
 	f.Must(f.Kube.Apply(ctx, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+kube.System+`"}}`)))
 	f.Must(f.Kube.Run(ctx, "delete", "secret", executorSecret, "-n", kube.System, "--ignore-not-found"))
-	f.Must(f.Kube.Run(ctx, "create", "secret", "generic", executorSecret, "-n", kube.System, "--from-file=token="+said["token"]))
+	f.Must(f.Kube.Run(ctx, "create", "secret", "generic", executorSecret, "-n", kube.System, "--from-file=token="+said["token"], "--from-file=ca.crt="+said["CA"]))
 	const prefix = "drills.executors[0]."
-	return []string{prefix + "name=local", prefix + "url=" + said["URL"], prefix + "tokenSecret=" + executorSecret}
+	return []string{prefix + "name=local", prefix + "url=" + said["URL"], prefix + "tokenSecret=" + executorSecret, prefix + "caSecret=" + executorSecret}
 }
 
 // stopExecutor ends it and looks that no fault of it is left.

@@ -65,7 +65,8 @@ func prepare(ctx context.Context, t *testing.T) *field {
 		f.removeVolumes(ctx)
 	})
 	// One of two operators may be on the machine that is broken.
-	f.Open(ctx, append([]string{"replicas=2", "drills.namespaces={" + namespace + "}"}, executor...)...)
+	f.Open(ctx, append([]string{"replicas=2", "drills.namespaces={" + namespace + "}",
+		"drills.allow." + namespace + "={APIServerOutage,NodeLinkDown,NodePowerOff}"}, executor...)...)
 	return f
 }
 

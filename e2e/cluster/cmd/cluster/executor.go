@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/executor"
 	"github.com/ordergrid/ordergrid/e2e/cluster/local"
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // executorPort is where the executor listens unless told otherwise.
@@ -107,7 +111,36 @@ func (s *station) client() (*protocol.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.NewClient(strings.TrimSpace(string(url)), token, nil)
+	authority, err := s.authority()
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(authority.Cert)
+	return protocol.NewClient(strings.TrimSpace(string(url)), token, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}})
+}
+
+// authority vouches for the executor. It is made once, and kept for the cluster's life.
+func (s *station) authority() (*pki.Authority, error) {
+	return pki.Load(s.file("authority"), "drill executor")
+}
+
+// identity is how the executor shows at its address who it is.
+func (s *station) identity(address net.Addr) (*tls.Config, error) {
+	authority, err := s.authority()
+	if err != nil {
+		return nil, err
+	}
+	at, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := authority.Issue(pki.Identity{User: "drill executor", Addrs: []netip.Addr{at.Addr()}})
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, err
 }
 
 func (a *app) executorServe() *cobra.Command {
@@ -155,8 +188,9 @@ func (s *station) serve(ctx context.Context, listen string) error {
 	if s.local != nil {
 		err = s.local.NoteExecutor()
 	}
-	url := "http://" + listener.Addr().String()
-	if err = errors.Join(err, os.WriteFile(s.file("url"), []byte(url+"\n"), 0o644)); err != nil {
+	identity, err2 := s.identity(listener.Addr())
+	url := "https://" + listener.Addr().String()
+	if err = errors.Join(err, err2, os.WriteFile(s.file("url"), []byte(url+"\n"), 0o644)); err != nil {
 		return err
 	}
 	server, err := executor.NewServer(s.options(token))
@@ -165,10 +199,10 @@ func (s *station) serve(ctx context.Context, listen string) error {
 	}
 	defer server.Close()
 	s.announce(url)
-	front := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	front := &http.Server{Handler: server.Handler(), TLSConfig: identity, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = front.Close() })
 	defer stop()
-	if err := front.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := front.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	if n := server.Active(); n > 0 {
@@ -178,12 +212,13 @@ func (s *station) serve(ctx context.Context, listen string) error {
 }
 
 func (s *station) announce(url string) {
-	fmt.Printf(`URL    %s
-token  %s
+	fmt.Printf(`URL    %[1]s
+token  %[2]s
+CA     %[3]s
 
-  kubectl -n ordergrid-system create secret generic drill-executor-local --from-file=token=%s
-  helm upgrade ... --set drills.executors[0].name=local --set drills.executors[0].url=%s --set drills.executors[0].tokenSecret=drill-executor-local
-`, url, s.file("token"), s.file("token"), url)
+  kubectl -n ordergrid-system create secret generic drill-executor-local --from-file=token=%[2]s --from-file=ca.crt=%[3]s
+  helm upgrade ... --set drills.executors[0].name=local --set drills.executors[0].url=%[1]s --set drills.executors[0].tokenSecret=drill-executor-local --set drills.executors[0].caSecret=drill-executor-local
+`, url, s.file("token"), filepath.Join(s.file("authority"), "ca.crt"))
 }
 
 func (a *app) executorFaults() *cobra.Command {

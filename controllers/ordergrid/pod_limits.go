@@ -1,0 +1,151 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
+)
+
+// Who may create an OrderGrid need not be allowed to create pods. What spec.podTemplate adds to the pod that the operator
+// builds must therefore give nobody more than a pod of the Restricted Pod Security Standard that mounts no Secret and no
+// claim, has the default priority and is placed by the scheduler. An administrator allows more, by namespace; see ADR 30.
+
+// podFeatures are what an administrator can allow, each with what stands behind the slash to allow it in part.
+var podFeatures = map[string]string{
+	"Capability":            "NAME",
+	"HostIPC":               "",
+	"HostNetwork":           "",
+	"HostPID":               "",
+	"HostPath":              "PATH",
+	"HostPort":              "PORT",
+	"HostProbe":             "HOST",
+	"NodeName":              "NAME",
+	"PersistentVolumeClaim": "NAME",
+	"PriorityClass":         "NAME",
+	"PrivilegeEscalation":   "",
+	"Privileged":            "",
+	"Root":                  "",
+	"Secret":                "NAME",
+	"SecurityProfile":       "",
+	"Sysctl":                "NAME",
+	"Volume":                "TYPE",
+}
+
+// CheckPodFeature says what is wrong with an entry of what spec.podTemplate may carry.
+func CheckPodFeature(entry string) error {
+	feature, value, partly := strings.Cut(entry, "/")
+	switch of, known := podFeatures[feature]; {
+	case !known:
+		return fmt.Errorf("%q is none; there are %s", feature, strings.Join(podFeatureForms(), ", "))
+	case partly && (of == "" || value == ""):
+		return fmt.Errorf("%q is not %s", entry, podFeatureForm(feature))
+	case feature == "HostPath" && partly && path.Clean(value) != value:
+		return fmt.Errorf("%q is not a path as it is written shortest, %q", value, path.Clean(value))
+	}
+	return nil
+}
+
+func podFeatureForm(feature string) string {
+	if of := podFeatures[feature]; of != "" {
+		return feature + " or " + feature + "/" + of
+	}
+	return feature
+}
+
+func podFeatureForms() (forms []string) {
+	for feature := range podFeatures {
+		forms = append(forms, podFeatureForm(feature))
+	}
+	slices.Sort(forms)
+	return forms
+}
+
+// privilege is something in a pod template that is more than a restricted pod has.
+type privilege struct {
+	field, feature, value string
+}
+
+func (p privilege) String() string {
+	return fmt.Sprintf("spec.podTemplate%s: %q needs %s", p.field, p.value, p.feature)
+}
+
+// in reports whether the privilege is among what is allowed. A path allows what is below it.
+func (p privilege) in(allowed []string) bool {
+	return slices.ContainsFunc(allowed, func(entry string) bool {
+		feature, value, partly := strings.Cut(entry, "/")
+		switch {
+		case feature != p.feature:
+			return false
+		case !partly || value == p.value:
+			return true
+		}
+		return feature == "HostPath" && strings.HasPrefix(path.Clean(p.value)+"/", strings.TrimSuffix(value, "/")+"/")
+	})
+}
+
+// LimitError says what spec.podTemplate has that an administrator would have to allow.
+type LimitError struct {
+	namespace  string
+	allowed    allow.List
+	privileges []privilege
+}
+
+func (e *LimitError) Error() string {
+	const few = 4
+	list := make([]string, 0, few)
+	for _, p := range e.privileges[:min(few, len(e.privileges))] {
+		list = append(list, p.String())
+	}
+	more := ""
+	if n := len(e.privileges) - few; n > 0 {
+		more = fmt.Sprintf("; and %d more", n)
+	}
+	return fmt.Sprintf("%s%s (%s). Remove it, or have an administrator add it to the value podTemplates.allow of the operator's chart, for namespace %s",
+		strings.Join(list, "; "), more, e.allowed.Sentence(e.namespace), e.namespace)
+}
+
+// stall is the refusal as a person is told of it.
+func (e *LimitError) stall() *stall { return &stall{reasonPodTemplateNotAllowed, e.Error()} }
+
+// checkLimits holds what the overlay added against what an administrator allows; nil: all of it is. What the
+// operator itself built is not in question: host ports of spec.externalAccess, the grid's own Secrets.
+func checkLimits(namespace string, allowed allow.List, built, result *corev1.PodTemplateSpec) *LimitError {
+	own, in := privilegesOf(built), allowed.In(namespace)
+	added := slices.DeleteFunc(privilegesOf(result), func(p privilege) bool { return slices.Contains(own, p) || p.in(in) })
+	if len(added) == 0 {
+		return nil
+	}
+	return &LimitError{namespace, allowed, added}
+}
+
+// keepTemplates has a grid go on whose template is refused: its StatefulSets keep the templates they have, and pods come back
+// as they were. A grid that has none yet has nothing to keep: the refusal ends the pass.
+func (r *run) keepTemplates(ctx context.Context, refused *LimitError) error {
+	now, err := r.look(ctx, r.Client, r.grid)
+	if err != nil {
+		return err
+	}
+	for shard := range r.templates {
+		r.templates[shard] = corev1.PodTemplateSpec{}
+		for i := range now.statefulSets {
+			if now.statefulSets[i].Name == api.ShardName(r.grid.Name, int32(shard)) {
+				r.templates[shard] = now.statefulSets[i].Spec.Template
+			}
+		}
+	}
+	if !r.built(0) {
+		return refused
+	}
+	r.notAllowed = refused
+	return nil
+}
+
+// built reports whether there is a template for the shard: one that is added while spec.podTemplate is refused has none.
+func (r *run) built(shard int32) bool { return len(r.templates[shard].Spec.Containers) > 0 }
