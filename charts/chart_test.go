@@ -44,8 +44,14 @@ func render(t *testing.T, values ...string) map[string]*unstructured.Unstructure
 	if err != nil {
 		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+	return objectsOf(t, out)
+}
+
+// objectsOf are the objects of a manifest by kind/name.
+func objectsOf(t *testing.T, manifest string) map[string]*unstructured.Unstructured {
+	t.Helper()
 	objects := map[string]*unstructured.Unstructured{}
-	for _, doc := range strings.Split(out, "\n---") {
+	for _, doc := range strings.Split(manifest, "\n---") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.UnmarshalStrict([]byte(doc), &u.Object); err != nil {
 			t.Fatalf("%v\n%s", err, doc)

@@ -35,7 +35,7 @@ func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "og-system", Name: "og-ordergrid-test"}, pod)
 	})
 	args := pod.Spec.Containers[0].Args
-	if len(args) != 3 || args[0] != "check" || args[1] != "--namespace=og-system" || args[2] != "--url=http://og-ordergrid-metrics.og-system.svc:8080/metrics" {
+	if len(args) != 3 || args[0] != "check" || args[1] != "--namespace=og-system" || args[2] != "--url=https://og-ordergrid-metrics.og-system.svc:8080/metrics" {
 		t.Errorf("args %v", args)
 	}
 	cfg := envtest.Config(t)

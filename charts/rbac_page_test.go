@@ -22,6 +22,11 @@ func (r rights) add(rules []rbacv1.PolicyRule, nameOf func(string) string) {
 		if len(rule.ResourceNames) > 0 {
 			names = rule.ResourceNames
 		}
+		for _, url := range rule.NonResourceURLs {
+			for _, verb := range rule.Verbs {
+				r[strings.Join([]string{"", url, "", verb}, " | ")] = true
+			}
+		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, name := range names {
@@ -101,7 +106,7 @@ func TestRBACPage(t *testing.T) {
 		{"drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools"},
 		{"drills.namespaces={*}", "certificates.namespaces={*}"},
 		{"certificates.namespaces={desk}"},
-		{"clientTokens.namespaces={trading}"},
+		{"clientTokens.namespaces={trading}", "metrics.insecure=Accept"},
 		{"drills.namespaces={*}", "watchNamespaces={emea,apac}", "preflight=always"},
 	} {
 		for key, o := range render(t, set...) {

@@ -67,6 +67,8 @@ func command() *cobra.Command {
 	cmd.AddCommand(checkCommand())
 	f := cmd.Flags()
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", `where /metrics is served; "0" switches it off`)
+	f.BoolVar(&o.MetricsInsecure, "metrics-insecure", false, "serve /metrics by plain HTTP to everybody, not over TLS to those who may get it")
+	f.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics, read again when they change (default: a certificate of the operator's own making)")
 	f.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" switches them off`)
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "let several operators run, one of which works")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease (default: the operator's own)")

@@ -7,19 +7,27 @@ import (
 	"testing"
 )
 
-// TestService: only 200 is an answer. What needs an API server is tested with the chart, by `helm test` and without.
+// TestService: only 200 is an answer, or 401 of an operator that lets nobody get its metrics without a token. What needs an API server is tested with the chart, by `helm test` and without.
 func TestService(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/metrics" {
+		switch r.URL.Path {
+		case "/metrics":
+		case "/guarded":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	defer server.Close()
+	secure := httptest.NewTLSServer(server.Config.Handler)
+	defer secure.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for _, test := range []struct{ url, said, want string }{
 		{"", "", ""},
 		{server.URL + "/metrics", server.URL + "/metrics answers", ""},
+		{server.URL + "/guarded", server.URL + "/guarded answers, and asks who asks", ""},
+		{secure.URL + "/metrics", secure.URL + "/metrics answers", ""},
 		{server.URL + "/other", "", "/other answers 503 Service Unavailable; want 200"},
 		{gone.URL, "", "the operator's Service does not answer: "},
 	} {

@@ -48,7 +48,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) operator() (stop func()) {
 	b.t.Helper()
 	mgr, err := New(b.requests.Of(envtest.Config(b.t)), Options{
-		MetricsAddress: "0", HealthAddress: "0", Workers: 4, Namespaces: []string{b.namespace}, LeaderElectionNamespace: b.namespace, shareProcess: true,
+		MetricsAddress: "0", HealthAddress: "0", Workers: 4, Namespaces: []string{b.namespace}, PodTemplateAllow: []string{b.namespace + "=Capability", b.namespace + "=PrivilegeEscalation"}, LeaderElectionNamespace: b.namespace, shareProcess: true,
 		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{b.namespace}},
 	})
 	if err != nil {

@@ -2,6 +2,7 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -38,6 +39,11 @@ import (
 type Options struct {
 	// MetricsAddress and HealthAddress are where /metrics, /healthz and /readyz are served; "0" switches one off.
 	MetricsAddress, HealthAddress string
+	// MetricsInsecure serves metrics by plain HTTP to everybody. Otherwise they are for those whom the API server lets get
+	// /metrics, over TLS.
+	MetricsInsecure bool
+	// MetricsCertDir has tls.crt and tls.key of the server of metrics; empty: it makes a certificate for itself.
+	MetricsCertDir string
 	// LeaderElection lets several operators run, one of which works.
 	LeaderElection bool
 	// LeaderElectionNamespace of the Lease; empty means the operator's own namespace.
@@ -121,7 +127,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(o.Namespaces),
-		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       server.Options{BindAddress: "0"}, // see metricsServer
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              installcheck.Lease,
@@ -150,6 +156,15 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	probes := &orderprobe.Reconciler{
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
 		Clock: clock.RealClock{}, Defaults: o.Probe,
+	}
+	page, err := newMetricsServer(context.Background(), cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	if page != nil {
+		if err := mgr.Add(page); err != nil {
+			return nil, err
+		}
 	}
 	drills, err := drills(mgr, o)
 	if err != nil {

@@ -25,7 +25,7 @@ func (r *Run) Kube() kube.Client { return r.kube }
 func (r *Run) StartOperator() error {
 	r.o.Say("start the operator")
 	p, err := r.spawn("operator", []string{"KUBECONFIG=" + r.kubeconfig()}, filepath.Join(r.o.Bin, "operator"),
-		"--metrics-bind-address", operatorMetrics, "--health-probe-bind-address", "0", "--leader-election-namespace", operatorNamespace, "--drill-namespaces", namespace)
+		"--metrics-bind-address", operatorMetrics, "--metrics-insecure", "--health-probe-bind-address", "0", "--leader-election-namespace", operatorNamespace, "--drill-namespaces", namespace)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (c *cluster) operate(ctx context.Context, path string) (*operator, error) {
 	}
 	c.group.Add(func() error { port.Release(); return nil })
 	args := append(deployment.Spec.Template.Spec.Containers[0].Args,
-		"--metrics-bind-address="+address, "--health-probe-bind-address=0", "--leader-election-namespace="+operatorNamespace)
+		"--metrics-bind-address="+address, "--metrics-insecure", "--health-probe-bind-address=0", "--leader-election-namespace="+operatorNamespace)
 	o := &operator{metrics: address}
 	o.program, err = c.run("operator", path, []string{"KUBECONFIG=" + c.file("operator.kubeconfig")}, args...)
 	return o, err

@@ -130,7 +130,7 @@ func (c *chart) take(u *unstructured.Unstructured) error {
 		if err := convert(&role); err != nil {
 			return err
 		}
-		if slices.Contains([]string{release, release + "-preflight"}, role.Name) {
+		if slices.Contains([]string{release, release + "-certificates", release + "-metrics", release + "-preflight"}, role.Name) {
 			c.clusterRules = append(c.clusterRules, role.Rules...)
 		} else {
 			c.userRoles = append(c.userRoles, role)

@@ -101,6 +101,10 @@ func configure(source []byte, kubeconfig, rules string, interval time.Duration) 
 		return nil, errors.New("dashboards/prometheus.yaml: no scrape_configs")
 	}
 	for _, job := range jobs {
+		// A Prometheus beside the cluster has no account there: it takes an operator whose metrics are open.
+		for _, key := range []string{"scheme", "authorization", "tls_config"} {
+			delete(job.(map[string]any), key)
+		}
 		for _, discovery := range job.(map[string]any)["kubernetes_sd_configs"].([]any) {
 			discovery.(map[string]any)["kubeconfig_file"] = kubeconfig
 		}
