@@ -245,11 +245,10 @@ func (o *observation) coveredBySurge(p *api.GridPartition) bool {
 // pods to go without a third; and three while the third is given up. An operator that does not see which Kubernetes nodes
 // are emptied asks for it only while there is a third pod: it would hold drains up for ever. 0 leaves it to the default.
 func (o *observation) keeps(c *shardCopies) int32 {
-	want := o.grid.Spec.Replicas
-	if !o.surgeAsked() || !o.drains && !c.surge && c.have != want+1 {
+	third, _ := o.surgeCopy(c.shard)
+	if !o.surgeAsked() || !o.drains && !c.surge && third == nil {
 		return 0
 	}
-	third, _ := o.surgeCopy(c.shard)
 	switch {
 	case c.proceeds || len(o.whole(c.shard)) < 2:
 		return 1

@@ -182,7 +182,7 @@ func TestSurgeOfATemplateThatNeverWorked(t *testing.T) {
 	s.change("never")
 	s.revision("rev1")
 	s.pass()
-	s.want("2 pods, keeps 2; 2 0; 2 0", s.pass())
+	s.want("2 pods, all but one; 2 0; 2 0", s.pass())
 	if s.gone(0) || s.gone(1) {
 		t.Error("a pod was replaced")
 	}
