@@ -165,6 +165,9 @@ func (n *Node) peerFrame(l *link, t wire.Type, frame []byte) error {
 		return nil
 	}
 	n.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
+	if t == wire.TypePrepare {
+		l.conn.Urgent()
+	}
 	if t == wire.TypePrepareAck {
 		n.observeAck(t, frame)
 		if n.acks++; n.acks%processSample == 0 {
@@ -232,8 +235,10 @@ func (n *Node) OnTick() {
 	if d := n.dog.tick(now); d > 0 {
 		n.loopStat.Tick.Observe(d)
 	}
-	for i := len(n.awaiting) - 1; i >= 0; i-- {
+	ended := 0
+	for i := len(n.awaiting) - 1; i >= 0 && ended < endedAtOnce; i-- {
 		if l := n.awaiting[i]; now > l.helloBy && l.conn.Open() {
+			ended++
 			if l.state == awaitProof {
 				_ = n.turnAway(l)
 				continue

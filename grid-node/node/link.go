@@ -40,6 +40,8 @@ const (
 )
 
 const (
+	// endedAtOnce is how many strangers whose time is over one tick sends away.
+	endedAtOnce = 16
 	// maxHello bounds what a stranger can make us buffer before it said Hello.
 	maxHello = 1 << 10
 	// A client's replies pile up while it does not read: reading from it stops at

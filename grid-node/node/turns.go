@@ -44,6 +44,7 @@ func (n *Node) hasTurn(l *link, frame []byte) bool {
 func (l *link) submitted(stored bool) {
 	if stored {
 		l.vain = 0
+		l.conn.Urgent()
 		return
 	}
 	l.vain++

@@ -37,6 +37,9 @@ func (c *Clock) Exact() int64 {
 	return c.set(now)
 }
 
+// fine is Mono of now, within a wake-up.
+func (c *Clock) fine() int64 { return int64(time.Since(c.start)) + c.off }
+
 // update reads the clocks at the start of a wake-up.
 func (c *Clock) update() {
 	c.woke = time.Now()

@@ -28,6 +28,7 @@ type Conn struct {
 	waiting bool // in turns.queue; reading is stopped
 	later   bool // in turns.long
 	exempt  bool // see Exempt
+	prompt  bool // its input is read before that of others, see Urgent
 	linger  bool // close as soon as the output is written
 	ended   bool // the peer sent its end of stream
 	cause   error
@@ -43,6 +44,7 @@ type Conn struct {
 	lingerBy   int64 // Mono until when a lingering connection waits for the peer's end
 	discarded  int   // bytes read and thrown away while lingering
 	idleOut    int   // flushes since out was last well used, for shrinking
+	visits     int   // deliveries that left nothing over, see provenAfter
 
 	countedOut int // of Buffered, in turns.unread
 	countedIn  int // of cap(in), in turns.input

@@ -12,6 +12,8 @@ type connSocket interface {
 	write(c *Conn)
 	// setReading switches reading on or off.
 	setReading(c *Conn, on bool)
+	// setPrompt moves the connection to those whose input is read first, or back.
+	setPrompt(c *Conn, on bool)
 	// shutdownWrite tells the peer that nothing more comes.
 	shutdownWrite(c *Conn)
 	// unsent is how many bytes the kernel holds that the peer has not received.
@@ -41,6 +43,8 @@ type core struct {
 	closing  []*Conn
 	resumed  []*Conn
 	turns    turns
+	share    share
+	patient  []*Conn // whose output waits for that of prompt ones, in this flush
 	nextTick int64
 	sweepAt  int64
 	stats    Stats
@@ -58,6 +62,7 @@ func (l *core) Stats() Stats {
 	s := l.stats
 	s.Conns, s.Waiting = len(l.conns), l.turns.queue.len()
 	s.Unread, s.InputHeld = l.turns.unread, l.turns.input
+	s.Rests = l.share.rests
 	return s
 }
 
@@ -88,7 +93,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.pause(c)
 		return data
 	}
-	plain := c.guard == nil
+	plain, unsent := c.guard == nil, c.Buffered()
 	n, err := l.h.OnFrames(c, data)
 	if n < 0 || n > len(data) {
 		panic(errConsumed)
@@ -116,6 +121,8 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.await(c)
 	case len(rest) > l.cfg.MaxInput:
 		c.Close(ErrInputFull)
+	case !c.prompt && n > 0 && len(rest) == 0 && unsent == 0:
+		c.visited()
 	}
 	return rest
 }
@@ -133,8 +140,14 @@ func (l *core) pause(c *Conn) {
 // write closed a connection. What the writes allowed to resume waits for the
 // next wake-up, so that one connection with much to say stays fair.
 func (l *core) settle() {
-	l.redeliver()
-	l.takeTurns()
+	if len(l.resumed) > 0 || l.turns.queue.len() > 0 && !l.share.resting {
+		from := l.clock.fine()
+		l.redeliver()
+		if !l.share.resting {
+			l.takeTurns()
+		}
+		l.share.spent(from, l.clock.fine())
+	}
 	for {
 		l.reap()
 		l.h.OnWakeEnd()
@@ -144,7 +157,7 @@ func (l *core) settle() {
 			break
 		}
 	}
-	l.turns.next(l.cfg.Work)
+	l.turns.next(l.cfg.Work, l.share.resting)
 }
 
 // wokeUp tells how long the wake-up took that ends now.
@@ -201,8 +214,9 @@ func (l *core) deliverAgain(c *Conn) {
 	}
 }
 
-// flush writes what the wake-up had to say: what is short first, and what peers of our
-// own kind get; then a part of what is long.
+// flush writes what the wake-up had to say: to prompt connections first, what is short
+// and what peers of our own kind get; then what is short to others, then a part of what is
+// long.
 func (l *core) flush() {
 	for i := 0; i < len(l.dirty); i++ {
 		c := l.dirty[i]
@@ -211,13 +225,29 @@ func (l *core) flush() {
 		case c.closed || !c.open:
 		case c.long():
 			l.writeLater(c)
-		default:
+		case c.prompt:
 			c.sock.write(c)
+		default:
+			l.patient = append(l.patient, c)
 		}
 	}
 	clear(l.dirty)
 	l.dirty = l.dirty[:0]
-	l.writeLong()
+	if len(l.patient) == 0 && (l.turns.long.len() == 0 || l.share.resting) {
+		return
+	}
+	from := l.clock.fine()
+	for _, c := range l.patient {
+		if !c.closed {
+			c.sock.write(c)
+		}
+	}
+	clear(l.patient)
+	l.patient = l.patient[:0]
+	if !l.share.resting {
+		l.writeLong()
+	}
+	l.share.spent(from, l.clock.fine())
 }
 
 // tick runs the handler's tick when it is due.
@@ -229,7 +259,9 @@ func (l *core) tick(now int64) bool {
 	l.nextTick = now + int64(l.cfg.Tick)
 	if now >= l.sweepAt {
 		l.sweepAt = now + int64(250*time.Millisecond)
-		l.sweep(now)
+		if !l.sweep(now) {
+			l.sweepAt = l.nextTick
+		}
 	}
 	l.h.OnTick()
 	return true
@@ -237,10 +269,14 @@ func (l *core) tick(now int64) bool {
 
 // sweep closes connections whose dial or whose output takes too long, and the
 // largest ones while all buffers together, but for those of Exempt connections, are over
-// Config.MaxMemory.
-func (l *core) sweep(now int64) {
+// Config.MaxMemory. It closes some at a time, for each costs the kernel as much as an
+// order costs the loop, and reports whether it is done.
+func (l *core) sweep(now int64) bool {
 	held := 0
 	for _, c := range l.conns {
+		if len(l.closing) >= sweptAtOnce {
+			return false
+		}
 		switch {
 		case c.closing:
 		case c.dialBy != 0 && now > c.dialBy:
@@ -261,7 +297,7 @@ func (l *core) sweep(now int64) {
 			}
 		}
 	}
-	for held > l.cfg.MaxMemory {
+	for held > l.cfg.MaxMemory && len(l.closing) < sweptAtOnce {
 		var worst *Conn
 		for _, c := range l.conns {
 			if !c.closing && !c.exempt && (worst == nil || c.held() > worst.held()) {
@@ -269,13 +305,17 @@ func (l *core) sweep(now int64) {
 			}
 		}
 		if worst == nil {
-			return
+			break
 		}
 		held -= worst.held()
 		l.stats.SlowPeers++
 		worst.Close(ErrMemory)
 	}
+	return true
 }
+
+// sweptAtOnce is how many connections one tick closes.
+const sweptAtOnce = 16
 
 // closeAll ends every connection when the loop stops.
 func (l *core) closeAll() {

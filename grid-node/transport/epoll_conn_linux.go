@@ -15,6 +15,9 @@ const (
 	copyLimit = 16 << 10
 )
 
+// minRoom is the room in the buffer of a long frame below which the buffer is doubled.
+const minRoom = 4 << 10
+
 // earlyOut is how much output is worth a system call of its own before the other
 // connections of a wake-up are read: the peer goes on meanwhile.
 const earlyOut = 8 << 10
@@ -47,15 +50,26 @@ func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
 // receive reads once. n is 0 when there was nothing to read.
 func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	own := len(c.in) > copyLimit
-	buf, start := l.rbuf, 0
+	most := l.cfg.ReadBuffer
+	if !c.prompt {
+		most = min(most, patientRead)
+	}
+	var buf []byte
+	start := len(c.in)
 	if c.guard != nil {
-		own = false
+		own, start = false, 0
+		buf = l.rbuf[:most]
 	} else if own {
 		c.longIn = true
-		c.in = grow(c.in, l.cfg.ReadBuffer)
-		buf, start = c.in[:cap(c.in)], len(c.in)
+		if c.exempt {
+			c.in = grow(c.in, most)
+		} else {
+			c.in = grow(c.in, minRoom)
+		}
+		buf = c.in[:min(cap(c.in), start+most)]
 	} else {
-		start = copy(buf, c.in)
+		copy(l.rbuf, c.in)
+		buf = l.rbuf[:start+most]
 	}
 	n, errno := recv(s.fd, buf[start:])
 	switch {
@@ -178,6 +192,19 @@ func (s *epollSocket) setReading(c *Conn, on bool) {
 	}
 }
 
+func (s *epollSocket) setPrompt(c *Conn, on bool) {
+	err := unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)
+	if s.ep = s.l.patientfd; on {
+		s.ep = s.l.epfd
+	}
+	if err == nil {
+		err = s.l.ctl(unix.EPOLL_CTL_ADD, s, s.mask)
+	}
+	if err != nil {
+		c.Close(err)
+	}
+}
+
 func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	if mask == s.mask || c.closed {
 		return
@@ -191,7 +218,7 @@ func (s *epollSocket) setMask(c *Conn, mask uint32) {
 // ready, with EPOLLHUP, for as long as it is waited for.
 func (s *epollSocket) shutdownWrite(c *Conn) {
 	if c.ended {
-		_ = unix.EpollCtl(s.l.epfd, unix.EPOLL_CTL_DEL, s.fd, nil)
+		_ = unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)
 	}
 	_ = unix.Shutdown(s.fd, unix.SHUT_WR)
 }
@@ -221,6 +248,7 @@ type noSocket struct{}
 
 func (noSocket) write(*Conn)            {}
 func (noSocket) setReading(*Conn, bool) {}
+func (noSocket) setPrompt(*Conn, bool)  {}
 func (noSocket) shutdownWrite(*Conn)    {}
 func (noSocket) unsent() int            { return 0 }
 func (noSocket) setSendBuffer(int)      {}

@@ -17,8 +17,14 @@ type epollLoop struct {
 	core
 	epfd, wakefd int
 	tickfd       int            // a timer: with a time limit, each epoll_pwait would set one and clear it again
+	patientfd    int            // a set in the set epfd: listeners, and connections that are not prompt
+	restfd       int            // a timer: the end of a rest
+	masked       bool           // events of patientfd are not waited for: a rest
+	rested       bool           // the timer of the rest has to be set
+	ready        bool           // patientfd has events
 	socks        []*epollSocket // by file descriptor
 	events       []unix.EpollEvent
+	few          []unix.EpollEvent // of patientfd
 	rbuf         []byte
 
 	mu        sync.Mutex // guards listeners until Run starts
@@ -32,6 +38,7 @@ type epollLoop struct {
 type epollSocket struct {
 	l      *epollLoop
 	fd     int
+	ep     int   // the set it is in
 	gen    int32 // guards against events of a closed descriptor whose number was reused
 	conn   *Conn
 	mask   uint32
@@ -40,40 +47,52 @@ type epollSocket struct {
 }
 
 func newEpollLoop(cfg Config, h Handler) (Loop, error) {
-	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("epoll_create1: %w", err)
+	l := &epollLoop{core: newCore(cfg, h), events: make([]unix.EpollEvent, 64), few: make([]unix.EpollEvent, 8),
+		rbuf: make([]byte, copyLimit+cfg.ReadBuffer)}
+	var made []int
+	newSet := func() (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }
+	newTimer := func() (int, error) {
+		return unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	}
-	wakefd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		_ = unix.Close(epfd)
-		return nil, fmt.Errorf("eventfd: %w", err)
+	for _, d := range []struct {
+		fd   *int
+		call string
+		open func() (int, error)
+	}{
+		{&l.epfd, "epoll_create1", newSet},
+		{&l.patientfd, "epoll_create1", newSet},
+		{&l.wakefd, "eventfd", func() (int, error) { return unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC) }},
+		{&l.tickfd, "timerfd_create", newTimer},
+		{&l.restfd, "timerfd_create", newTimer},
+	} {
+		fd, err := d.open()
+		if err != nil {
+			closeAllOf(made)
+			return nil, fmt.Errorf("%s: %w", d.call, err)
+		}
+		*d.fd, made = fd, append(made, fd)
 	}
-	tickfd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		_ = unix.Close(epfd)
-		_ = unix.Close(wakefd)
-		return nil, fmt.Errorf("timerfd_create: %w", err)
-	}
-	l := &epollLoop{core: newCore(cfg, h), epfd: epfd, wakefd: wakefd, tickfd: tickfd,
-		events: make([]unix.EpollEvent, 64), rbuf: make([]byte, copyLimit+cfg.ReadBuffer)}
-	for _, fd := range []int{wakefd, tickfd} {
-		if err := l.ctl(unix.EPOLL_CTL_ADD, l.register(fd), unix.EPOLLIN); err != nil {
-			_ = unix.Close(epfd)
-			_ = unix.Close(wakefd)
-			_ = unix.Close(tickfd)
+	for _, fd := range []int{l.patientfd, l.wakefd, l.tickfd, l.restfd} {
+		if err := l.ctl(unix.EPOLL_CTL_ADD, l.register(fd, l.epfd), unix.EPOLLIN); err != nil {
+			closeAllOf(made)
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-func (l *epollLoop) register(fd int) *epollSocket {
+func closeAllOf(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+func (l *epollLoop) register(fd, ep int) *epollSocket {
 	for fd >= len(l.socks) {
 		l.socks = append(l.socks, nil)
 	}
 	l.gen++
-	s := &epollSocket{l: l, fd: fd, gen: l.gen}
+	s := &epollSocket{l: l, fd: fd, ep: ep, gen: l.gen}
 	l.socks[fd] = s
 	return s
 }
@@ -81,7 +100,7 @@ func (l *epollLoop) register(fd int) *epollSocket {
 func (l *epollLoop) ctl(op int, s *epollSocket, mask uint32) error {
 	s.mask = mask
 	ev := unix.EpollEvent{Events: mask, Fd: int32(s.fd), Pad: s.gen}
-	if err := unix.EpollCtl(l.epfd, op, s.fd, &ev); err != nil {
+	if err := unix.EpollCtl(s.ep, op, s.fd, &ev); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
 	return nil
@@ -107,6 +126,12 @@ func (l *epollLoop) Run() error {
 		for i := range l.events[:n] {
 			l.dispatch(&l.events[i])
 		}
+		if l.masked {
+			l.rest()
+		}
+		if l.ready && !l.masked {
+			l.servePatient()
+		}
 		if l.tick(l.clock.mono) {
 			setTimer(l.tickfd, int64(l.cfg.Tick))
 			if len(l.muted) > 0 {
@@ -114,6 +139,9 @@ func (l *epollLoop) Run() error {
 			}
 		}
 		l.settle()
+		if l.share.resting && !l.masked {
+			l.rest()
+		}
 		if n > 0 {
 			l.wokeUp()
 		}
@@ -136,8 +164,15 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 		l.posts.run()
 		return
 	}
-	if fd == l.tickfd {
-		return // set anew after the tick
+	switch fd {
+	case l.tickfd: // set anew after the tick
+		return
+	case l.restfd:
+		l.rested = true
+		return
+	case l.patientfd:
+		l.ready = true
+		return
 	}
 	s := l.socks[fd]
 	if s == nil || s.gen != ev.Pad {
@@ -160,6 +195,43 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 	}
 	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		l.read(s, c, ev.Events&^(unix.EPOLLIN|unix.EPOLLOUT) != 0)
+	}
+}
+
+// servePatient serves some of the connections that are not prompt, and listeners.
+func (l *epollLoop) servePatient() {
+	l.ready = false
+	from := l.clock.fine()
+	now := from
+	for full := true; full && now-from < slice; now = l.clock.fine() {
+		n, errno := epollWait(l.patientfd, l.few, 0)
+		if errno != 0 {
+			break
+		}
+		for i := range l.few[:n] {
+			l.dispatch(&l.few[i])
+		}
+		full = n == len(l.few)
+	}
+	l.share.spent(from, now)
+}
+
+// rest stops waiting for what can wait, or begins again when its time has come.
+func (l *epollLoop) rest() {
+	d := l.share.rest(l.clock.fine())
+	if masked := d > 0; masked != l.masked {
+		l.masked, l.rested = masked, true
+		mask := uint32(unix.EPOLLIN)
+		if masked {
+			mask = 0
+		}
+		if err := l.ctl(unix.EPOLL_CTL_MOD, l.socks[l.patientfd], mask); err != nil {
+			l.err = err
+		}
+	}
+	if l.rested { // 0 stops the timer
+		setTimer(l.restfd, d)
+		l.rested = false
 	}
 }
 
@@ -191,8 +263,7 @@ func (l *epollLoop) shut() {
 	l.closeAll()
 	// The eventfd stays open: a late Post may still write to it, and writing to a
 	// number that another descriptor took over would corrupt that one.
-	_ = unix.Close(l.epfd)
-	_ = unix.Close(l.tickfd)
+	closeAllOf([]int{l.patientfd, l.epfd, l.tickfd, l.restfd})
 }
 
 // Listen implements Loop.
@@ -213,7 +284,7 @@ func (l *epollLoop) Listen(addr string) (net.Addr, error) {
 	l.listeners = append(l.listeners, fd)
 	l.mu.Unlock()
 	l.Post(func() {
-		s := l.register(fd)
+		s := l.register(fd, l.patientfd)
 		s.listen, s.door = true, door
 		if err := l.ctl(unix.EPOLL_CTL_ADD, s, unix.EPOLLIN); err != nil {
 			l.err = err
@@ -222,10 +293,10 @@ func (l *epollLoop) Listen(addr string) (net.Addr, error) {
 	return ln.Addr(), nil
 }
 
-// accept takes the waiting connections of one listener, a bounded number a
-// wake-up so that a flood of them does not stop the service of the others.
+// accept takes some of the waiting connections of one listener: each costs as much as
+// a short request.
 func (l *epollLoop) accept(s *epollSocket) {
-	for range 64 {
+	for range 8 {
 		fd, sa, err := unix.Accept4(s.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
@@ -268,7 +339,11 @@ func (l *epollLoop) unmute() {
 
 // attach registers a socket for c; on failure c is closed.
 func (l *epollLoop) attach(c *Conn, fd int, mask uint32) bool {
-	s := l.register(fd)
+	ep := l.patientfd
+	if c.prompt {
+		ep = l.epfd
+	}
+	s := l.register(fd, ep)
 	s.conn, c.sock = c, s
 	if err := l.ctl(unix.EPOLL_CTL_ADD, s, mask); err != nil {
 		c.Close(err)
@@ -279,7 +354,7 @@ func (l *epollLoop) attach(c *Conn, fd int, mask uint32) bool {
 
 // Dial implements Loop.
 func (l *epollLoop) Dial(addr string, tag any) *Conn {
-	c := &Conn{Tag: tag, dialled: true, remote: addr}
+	c := &Conn{Tag: tag, dialled: true, prompt: true, remote: addr}
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
 	c.sock = noSocket{}

@@ -87,7 +87,8 @@ func (s *netSocket) handOver(c *Conn) {
 			return
 		}
 		a := &netSocket{l: to, nc: nc, tls: tls}
-		ac := &Conn{Tag: tag, sock: a, chain: c.chain, tls: c.tls}
+		a.prompt.Store(true)
+		ac := &Conn{Tag: tag, sock: a, prompt: true, chain: c.chain, tls: c.tls}
 		a.conn = ac
 		to.add(ac)
 		to.serve(a)

@@ -18,7 +18,7 @@ func (s *epollSocket) accepts(to Loop) error {
 func (s *epollSocket) handOver(c *Conn) {
 	s.l.socks[s.fd] = nil
 	fd, to := s.fd, c.to.(*epollLoop)
-	if err := unix.EpollCtl(s.l.epfd, unix.EPOLL_CTL_DEL, fd, nil); err != nil {
+	if err := unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, fd, nil); err != nil {
 		_ = unix.Close(fd)
 		return
 	}
@@ -29,7 +29,7 @@ func (s *epollSocket) handOver(c *Conn) {
 			_ = unix.Close(fd)
 			return
 		}
-		a := &Conn{Tag: tag}
+		a := &Conn{Tag: tag, prompt: true}
 		to.add(a)
 		if to.attach(a, fd, readMask) {
 			to.adopted(a, net.TCPAddrFromAddrPort(remote), rest)

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"net"
+	"sync/atomic"
 )
 
 // netSocket is one connection of a netLoop with its two goroutines.
@@ -16,7 +17,9 @@ type netSocket struct {
 	dialled *netSocket // result of a dial, handed over by the netDialled event
 
 	rbuf    []byte
+	filled  bool          // the last read filled rbuf
 	reading bool          // a read is under way; rbuf belongs to the reader
+	prompt  atomic.Bool   // its events go before those of others, see Conn.Urgent
 	next    chan struct{} // allows one read
 	out     chan outgoing // hands one buffer to the writer
 	spare   []byte
@@ -31,12 +34,30 @@ type outgoing struct {
 	encrypted bool
 }
 
+// firstRead is the length of a connection's first buffer.
+const firstRead = 4 << 10
+
+// startRead lets the reader read once, into a longer buffer if it filled the one it has.
 func (s *netSocket) startRead() {
-	if !s.reading {
-		s.reading = true
-		s.next <- struct{}{}
+	if s.reading {
+		return
 	}
+	s.reading = true
+	if most := s.most(); s.filled && len(s.rbuf) < most {
+		s.rbuf = make([]byte, min(2*len(s.rbuf), most))
+	}
+	s.next <- struct{}{}
 }
+
+// most is the longest buffer that the connection may have.
+func (s *netSocket) most() int {
+	if s.prompt.Load() {
+		return s.l.cfg.ReadBuffer
+	}
+	return min(s.l.cfg.ReadBuffer, patientRead)
+}
+
+func (s *netSocket) setPrompt(_ *Conn, on bool) { s.prompt.Store(on) }
 
 func (s *netSocket) readLoop() {
 	for {

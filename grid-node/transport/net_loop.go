@@ -17,13 +17,15 @@ import (
 // the handler.
 type netLoop struct {
 	core
-	events chan netEvent
+	events chan netEvent // of prompt connections, and what this side began
+	others chan netEvent // connections that come, and what those that are not prompt send
 	wake   chan struct{} // posts are waiting
 	ended  chan struct{} // closed when Run ends
 
 	mu        sync.Mutex
 	listeners []net.Listener
 
+	restTimer  *time.Timer
 	handshakes *handshakes // of accepted connections; nil without TLS
 }
 
@@ -46,7 +48,7 @@ const (
 )
 
 func newNetLoop(cfg Config, h Handler) Loop {
-	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256),
+	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256), others: make(chan netEvent, 64),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if cfg.TLS != nil {
 		l.handshakes = newHandshakes(cfg.TLS.MaxHandshakes, cfg.TLS.MaxComputing)
@@ -67,15 +69,27 @@ func (l *netLoop) Run() error {
 	defer l.shut()
 	ticker := time.NewTicker(l.cfg.Tick)
 	defer ticker.Stop()
+	l.restTimer = time.NewTimer(time.Hour)
+	defer l.restTimer.Stop()
 	for !l.stopping.Load() {
 		if len(l.resumed) > 0 || l.turns.again { // input is waiting that we hold already
 			l.signal()
+		}
+		others, rested := l.others, l.rest()
+		if rested != nil {
+			others = nil
 		}
 		select {
 		case ev := <-l.events:
 			l.clock.update()
 			l.handle(ev)
 			l.drainEvents()
+		case ev := <-others:
+			l.clock.update()
+			l.drainEvents()
+			l.serveOthers(ev)
+		case <-rested:
+			l.clock.update()
 		case <-l.wake:
 			l.clock.update()
 			l.posts.run()
@@ -101,6 +115,38 @@ func (l *netLoop) drainEvents() {
 			return
 		}
 	}
+}
+
+// serveOthers takes ev, and some more of what can wait.
+func (l *netLoop) serveOthers(ev netEvent) {
+	from := l.clock.fine()
+	now := from
+	for more := true; more; {
+		l.handle(ev)
+		if now = l.clock.fine(); now-from >= slice {
+			break
+		}
+		select {
+		case ev = <-l.others:
+		default:
+			more = false
+		}
+	}
+	l.share.spent(from, now)
+}
+
+// rest is the end of the time for which what can wait has to rest; nil: it need not.
+func (l *netLoop) rest() <-chan time.Time {
+	if !l.share.resting {
+		return nil
+	}
+	d := l.share.rest(l.clock.fine())
+	if d == 0 {
+		l.signal() // for the connections that wait for their turn
+		return nil
+	}
+	l.restTimer.Reset(time.Duration(d))
+	return l.restTimer.C
 }
 
 func (l *netLoop) handle(ev netEvent) {
@@ -129,7 +175,7 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 	if c.closing {
 		return
 	}
-	s.reading = false
+	s.reading, s.filled = false, ev.n == len(s.rbuf)
 	if ev.n > 0 {
 		l.stats.Reads++
 		l.stats.BytesIn += uint64(ev.n)
@@ -180,8 +226,12 @@ func (l *netLoop) written(s *netSocket, c *Conn, ev netEvent) {
 
 // send hands an event to the loop, or says that the loop has ended.
 func (l *netLoop) send(ev netEvent) bool {
+	to := l.events
+	if ev.kind != netDialled && !ev.s.prompt.Load() {
+		to = l.others
+	}
 	select {
-	case l.events <- ev:
+	case to <- ev:
 		return true
 	case <-l.ended:
 		return false
@@ -273,7 +323,7 @@ func (l *netLoop) accepted(s *netSocket) {
 
 // serve starts the goroutines of a connection.
 func (l *netLoop) serve(s *netSocket) {
-	s.rbuf = make([]byte, l.cfg.ReadBuffer)
+	s.rbuf = make([]byte, min(firstRead, l.cfg.ReadBuffer))
 	s.next = make(chan struct{}, 1)
 	s.out = make(chan outgoing, 1)
 	s.gone = make(chan struct{})
@@ -296,8 +346,9 @@ func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
 
 // Dial implements Loop.
 func (l *netLoop) Dial(addr string, tag any) *Conn {
-	c := &Conn{Tag: tag, dialled: true, remote: addr}
+	c := &Conn{Tag: tag, dialled: true, prompt: true, remote: addr}
 	s := &netSocket{l: l, conn: c}
+	s.prompt.Store(true)
 	c.sock = s
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)

@@ -53,7 +53,7 @@ func TestCertificatesAreThere(t *testing.T) {
 // One system call takes what one wake-up produced, however many records that is,
 // and what one call received is handed over together.
 func TestRecordsShareSystemCalls(t *testing.T) {
-	e := &echo{repeat: 8}
+	e := &echo{repeat: 8, setup: (*Conn).Urgent}
 	addr := serve(t, overTLS, Config{}, e)
 	c := dial(t, addr)
 	big := frame(strings.Repeat("b", 100_000)) // 7 records in, 49 out

@@ -100,6 +100,7 @@ type Stats struct {
 	SlowPeers uint64 // connections closed by HardOut, WriteStall, MaxUnread or MaxMemory
 	Waits     uint64 // times a connection's input had to wait for its turn
 	Waiting   int    // connections whose input waits for its turn
+	Rests     uint64 // times what can wait had taken its share of the time
 	Unread    int    // bytes that connections have not taken yet, those of Exempt ones apart
 	InputHeld int    // bytes of buffers for what was received and not consumed, those of Exempt ones apart
 	Resets    uint64 // connections ended by a reset, because the kernel still held output of theirs

@@ -25,6 +25,8 @@ const (
 	turnShare = 32 << 10
 	// longOut is more output than acknowledgements of a usual wake-up amount to.
 	longOut = 16 << 10
+	// longPrompt is more than that of a whole session window.
+	longPrompt = 64 << 10
 	// sampled connections are looked at to find one that has to go.
 	sampled = 8
 )
@@ -35,7 +37,7 @@ const (
 // connection's turn.
 func (c *Conn) Turn() bool {
 	t := &c.core.turns
-	if t.left > 0 && (t.serving == nil && t.queue.len() == 0 || t.serving == c && t.share > 0) {
+	if t.left > 0 && !c.core.share.resting && (t.serving == nil && t.queue.len() == 0 || t.serving == c && t.share > 0) {
 		return true
 	}
 	c.waits = true
@@ -58,6 +60,7 @@ func (c *Conn) Spend(n int) {
 // those that the process depends on, and they must not pay for what strangers do.
 func (c *Conn) Exempt() {
 	c.exempt = true
+	c.setPrompt(true)
 	c.core.countOut(c)
 	c.core.countIn(c)
 }
@@ -72,6 +75,7 @@ func (l *core) await(c *Conn) {
 	l.stats.Waits++
 	l.turns.queue.push(c)
 	c.sock.setReading(c, false)
+	c.setPrompt(false)
 }
 
 // takeTurns lets connections that wait go on, a share each, again and again as far as the
@@ -94,14 +98,18 @@ func (l *core) takeTurns() {
 }
 
 // next ends a wake-up. Connections that wait for something else than their turn, while
-// nothing was done, wait for an event like all others.
-func (t *turns) next(work int) {
-	t.again = t.queue.len() > 0 && t.left < work || t.long.len() > 0
+// nothing was done, wait for an event like all others; so they do while what can wait
+// rests, for the end of that.
+func (t *turns) next(work int, resting bool) {
+	t.again = !resting && (t.queue.len() > 0 && t.left < work || t.long.len() > 0)
 	t.left, t.outLeft = work, work
 }
 
 // long reports whether the connection's output is written after that of others.
-func (c *Conn) long() bool { return !c.exempt && len(c.out)-c.off > longOut }
+func (c *Conn) long() bool {
+	n := len(c.out) - c.off
+	return n > longOut && !c.exempt && (!c.prompt || n > longPrompt)
+}
 
 func (l *core) writeLater(c *Conn) {
 	if !c.later {

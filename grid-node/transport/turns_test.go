@@ -28,6 +28,7 @@ func (d *desk) OnFrames(c *Conn, buf []byte) (int, error) {
 	used := 0
 	for !c.Backlogged() && used < len(buf) {
 		if buf[used] == 'u' {
+			c.Urgent()
 			d.atUrgent = append(d.atUrgent, d.done)
 			c.SetOut(append(c.Out(), 'u'))
 			used++
