@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,22 +15,30 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
-// neighbours are clients of a grid without authorization that use what they may do to
-// keep others from being served. Each connection sends what it has to say and reads
-// nothing. They come from another address than the trader.
-var neighbours = []struct {
+type neighbour struct {
 	name  string
 	conns int
 	say   []byte
 	http  bool          // to the port of metrics and health
 	stay  time.Duration // then they close their connections and come again; 0: they stay
 	seen  string        // a counter of the nodes that rises by it
-}{
+	// forge makes what is said to the node at an address, instead of say.
+	forge func(t *testing.T, addr string) []byte
+	// tls is what they present; the grids then speak TLS and ask who a client is.
+	tls *tls.Config
+}
+
+// neighbours are clients of a grid without authorization that use what they may do to
+// keep others from being served. Each connection sends what it has to say and reads
+// nothing. They come from another address than the trader.
+var neighbours = []neighbour{
 	{name: "250 ask for 8 parts of the log", conns: 250, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
 	{name: "600 ask for 8 parts of the log", conns: 600, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
 	{name: "100 ask for 8 parts of the log, and come again", conns: 100, say: readLogs(8), stay: 300 * time.Millisecond, seen: "ordergrid_node_connections_reset_total"},
 	{name: "500 ask for /metrics 500 times", conns: 500, http: true, say: bytes.Repeat([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 500), seen: "ordergrid_node_http_connections_ended_total"},
 	{name: "2 open 4,200 sessions", conns: 2, say: openSessions(4200), seen: "ordergrid_node_sessions_evicted_total"},
+	{name: "200 say that they are nodes and forge a configuration, and come again", conns: 200, forge: forgeConfig, stay: 300 * time.Millisecond, seen: "ordergrid_node_nodes_refused_total"},
+	{name: "200 send frames between nodes as clients, and come again", conns: 200, forge: forgeAsClient, stay: 300 * time.Millisecond, seen: "ordergrid_node_bad_frames_total"},
 	{name: "1,000 do not finish a frame of 64 KiB", conns: 1000, say: unfinished(), seen: "ordergrid_node_connections_unfinished_closed_total"},
 }
 
@@ -55,22 +64,42 @@ func unfinished() []byte {
 }
 
 // come connects, sends, and closes the connections when stop does.
-func come(t *testing.T, addrs []string, n int, say []byte, stop <-chan struct{}) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 10 * time.Second}
+func (n *neighbour) come(t *testing.T, addrs []string, stop <-chan struct{}) {
+	var says [][]byte // to each address
+	for _, addr := range addrs {
+		say := n.say
+		if n.forge != nil {
+			say = n.forge(t, addr)
+		}
+		says = append(says, say)
+	}
 	var conns []net.Conn
-	for i := range n {
-		c, err := d.DialContext(t.Context(), "tcp", addrs[i%len(addrs)])
+	for i := range n.conns {
+		c, err := n.dial(t, addrs[i%len(addrs)])
 		if err != nil {
 			continue // refused
 		}
-		_ = c.(*net.TCPConn).SetReadBuffer(16 << 10)
 		conns = append(conns, c)
-		go func() { _, _ = c.Write(say) }()
+		go func() { _, _ = c.Write(says[i%len(addrs)]) }()
 	}
 	<-stop
 	for _, c := range conns {
 		_ = c.Close()
 	}
+}
+
+// dial connects from another address than the trader's, with little room for answers.
+func (n *neighbour) dial(t *testing.T, addr string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 10 * time.Second}
+	c, err := d.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.(*net.TCPConn).SetReadBuffer(16 << 10)
+	if n.tls != nil {
+		return tls.Client(c, n.tls), nil // the handshake is made by who writes
+	}
+	return c, nil
 }
 
 // pages are the addresses of a grid's ports of metrics and health.
@@ -109,68 +138,73 @@ func rises(t *testing.T, g *devgrid.Grid, name string, before float64) {
 // What it does to latency is reported beside the same at another grid.
 func TestNeighboursDenyNothing(t *testing.T) {
 	exe := program(t)
-	rounds, orders := of(t, "ROUNDS", 1), of(t, "ORDERS", 300)
 	for _, n := range neighbours {
-		t.Run(n.name, func(t *testing.T) {
-			g, other := start(t, exe), start(t, exe)
-			w, quiet := newTrader(t, g), newTrader(t, g)
-			w.trade(2000, 0) // a log to ask for
-			newTrader(t, other).trade(2000, 0)
-			quiet.trade(1, 0)
-			epochs, counted := total(t, g, "ordergrid_node_partition_epoch"), total(t, g, n.seen)
-			at := func(g *devgrid.Grid) func() func() {
-				addrs := g.Endpoints
-				if n.http {
-					addrs = pages(g)
-				}
-				return func() func() { return letIn(t, addrs, n.conns, n.say, n.stay) }
-			}
-			here := &phase{name: "at this grid", begin: at(g)}
-			phases := []*phase{{name: "alone", begin: func() func() { return func() {} }}, {name: "at another grid", begin: at(other)}, here}
-			for range rounds {
-				for _, p := range phases {
-					w.trade(max(1, orders/4), 2*time.Millisecond)
-					end := p.begin()
-					p.rounds = append(p.rounds, w.trade(orders, 2*time.Millisecond))
-					total(t, g, n.seen) // a scrape beside them
-					if p == here {
-						rises(t, g, n.seen, counted)
-					}
-					end()
-				}
-			}
-			quiet.trade(1, 0)
-			if s := quiet.c.Stats(); s.Evictions != 0 || s.Unknown != 0 {
-				t.Errorf("the quiet client: %d evictions, %d unknown outcomes, want none", s.Evictions, s.Unknown)
-			}
-			if now := total(t, g, "ordergrid_node_partition_epoch"); now != epochs {
-				t.Errorf("sum of epochs %v, was %v: a copy fell out of sync", now, epochs)
-			}
-			row := "| " + n.name + " |"
-			for _, p := range phases {
-				row += fmt.Sprintf(" %.1f / %.1f |", us(quantile(p.all(), 0.5))/1000, us(quantile(p.all(), 0.99))/1000)
-			}
-			t.Log(row + " p50 / p99 in ms: alone, at another grid, at this grid")
-		})
+		t.Run(n.name, func(t *testing.T) { n.beside(t, start(t, exe), start(t, exe)) })
 	}
 }
 
+// beside has a client trade at g: alone, with the neighbours at another grid, with them at g.
+func (n *neighbour) beside(t *testing.T, g, other *devgrid.Grid) {
+	rounds, orders := of(t, "ROUNDS", 1), of(t, "ORDERS", 300)
+	w, quiet := newTrader(t, g), newTrader(t, g)
+	w.trade(2000, 0) // a log to ask for
+	newTrader(t, other).trade(2000, 0)
+	quiet.trade(1, 0)
+	epochs, held, counted := total(t, g, "ordergrid_node_partition_epoch"), total(t, g, "ordergrid_node_orders_held"), total(t, g, n.seen)
+	at := func(g *devgrid.Grid) func() func() {
+		addrs := g.Endpoints
+		if n.http {
+			addrs = pages(g)
+		}
+		return func() func() { return n.letIn(t, addrs) }
+	}
+	here := &phase{name: "at this grid", begin: at(g)}
+	phases := []*phase{{name: "alone", begin: func() func() { return func() {} }}, {name: "at another grid", begin: at(other)}, here}
+	for range rounds {
+		for _, p := range phases {
+			w.trade(max(1, orders/4), 2*time.Millisecond)
+			end := p.begin()
+			p.rounds = append(p.rounds, w.trade(orders, 2*time.Millisecond))
+			total(t, g, n.seen) // a scrape beside them
+			if p == here {
+				rises(t, g, n.seen, counted)
+			}
+			end()
+		}
+	}
+	quiet.trade(1, 0)
+	if s := quiet.c.Stats(); s.Evictions != 0 || s.Unknown != 0 {
+		t.Errorf("the quiet client: %d evictions, %d unknown outcomes, want none", s.Evictions, s.Unknown)
+	}
+	if now := total(t, g, "ordergrid_node_partition_epoch"); now != epochs {
+		t.Errorf("sum of epochs %v, was %v: a copy fell out of sync", now, epochs)
+	}
+	if now, since := total(t, g, "ordergrid_node_orders_held"), rounds*len(phases)*orders; now < held+float64(since) {
+		t.Errorf("the copies hold %v orders, held %v before the last %d: some are gone", now, held, since)
+	}
+	row := "| " + n.name + " |"
+	for _, p := range phases {
+		row += fmt.Sprintf(" %.1f / %.1f |", us(quantile(p.all(), 0.5))/1000, us(quantile(p.all(), 0.99))/1000)
+	}
+	t.Log(row + " p50 / p99 in ms: alone, at another grid, at this grid")
+}
+
 // letIn has clients come, and come again after stay, until end.
-func letIn(t *testing.T, addrs []string, n int, say []byte, stay time.Duration) (end func()) {
+func (n *neighbour) letIn(t *testing.T, addrs []string) (end func()) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		for stay > 0 {
+		for n.stay > 0 {
 			leave := make(chan struct{})
-			time.AfterFunc(stay, func() { close(leave) })
-			come(t, addrs, n, say, leave)
+			time.AfterFunc(n.stay, func() { close(leave) })
+			n.come(t, addrs, leave)
 			select {
 			case <-stop:
 				return
 			default:
 			}
 		}
-		come(t, addrs, n, say, stop)
+		n.come(t, addrs, stop)
 	}()
 	return func() { close(stop); <-gone }
 }

@@ -67,14 +67,14 @@ func program(t *testing.T) string {
 
 // grid is one that asks clients who they are; strangers without a certificate get as
 // far as a Welcome.
-func grid(t *testing.T, exe string) *devgrid.Grid {
+func grid(t *testing.T, exe string, args ...string) *devgrid.Grid {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "rules.json")
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, exe, "--tls", "--", "--authorization", file, "--tls-client-auth", "none")
+	return start(t, exe, append([]string{"--tls", "--", "--authorization", file, "--tls-client-auth", "none"}, args...)...)
 }
 
 // start starts a grid of two copies.
