@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -115,7 +116,7 @@ func (g *fakeGrid) endpoints() []string {
 
 func (g *fakeGrid) dial(t testing.TB, change ...func(*Config)) *Client {
 	t.Helper()
-	cfg := Config{Endpoints: g.endpoints(), Grid: "fake", DialTimeout: 5 * time.Second, RequestTimeout: 5 * time.Second}
+	cfg := Config{Endpoints: g.endpoints(), Grid: "fake", DialTimeout: time.Minute, RequestTimeout: time.Minute}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -373,3 +374,35 @@ func testOrder(i int) []byte {
 }
 
 var _ io.Writer = (*fakeConn)(nil)
+
+// expiring is a context whose deadline has come when a node has read a Submit, however
+// long that takes.
+type expiring struct {
+	context.Context
+	once sync.Once
+	done chan struct{}
+}
+
+func newExpiring(t *testing.T) *expiring {
+	return &expiring{Context: t.Context(), done: make(chan struct{})}
+}
+
+// at is told what a node has read, and reports whether it is a Submit.
+func (e *expiring) at(frame []byte) bool {
+	if wire.FrameType(frame) != wire.TypeSubmit {
+		return false
+	}
+	e.once.Do(func() { close(e.done) })
+	return true
+}
+
+func (e *expiring) Done() <-chan struct{} { return e.done }
+
+func (e *expiring) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}

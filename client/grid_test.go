@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 func dial(t testing.TB, g *devgrid.Grid, change ...func(*client.Config)) *client.Client {
 	t.Helper()
-	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: 10 * time.Second, RequestTimeout: 10 * time.Second}
+	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -34,7 +34,7 @@ func TestRealGrid(t *testing.T) {
 	}
 	var r *verify.Result
 	var text bytes.Buffer
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if r, err = verify.Run(t.Context(), verify.FromClient(c), verify.Options{SinkDir: dir, Grid: "dev"}); err != nil {
 			t.Fatal(err)
 		}

@@ -182,14 +182,14 @@ func await(t *testing.T, ch <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-ch:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("nothing happened for 30 s")
 	}
 }
 
 func (g *grid) client() *client.Client {
 	g.t.Helper()
-	c, err := client.Dial(g.t.Context(), client.Config{Endpoints: g.addrs, Grid: "g", DialTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second, IO: client.IONet})
+	c, err := client.Dial(g.t.Context(), client.Config{Endpoints: g.addrs, Grid: "g", DialTimeout: 2 * time.Minute, RequestTimeout: 2 * time.Minute, IO: client.IONet})
 	if err != nil {
 		g.t.Fatal(err)
 	}

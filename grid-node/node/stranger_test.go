@@ -49,7 +49,7 @@ func (s *stranger) send(typ byte, partition uint16, body []byte) {
 // frame is the next one, whole.
 func (s *stranger) frame(want byte) []byte {
 	s.t.Helper()
-	_ = s.c.SetReadDeadline(time.Now().Add(20 * time.Second)) // turns a hang into a failure
+	_ = s.c.SetReadDeadline(time.Now().Add(5 * time.Minute)) // turns a hang into a failure
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(s.c, head); err != nil {
 		s.t.Fatal(err)

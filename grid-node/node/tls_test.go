@@ -152,7 +152,7 @@ func TestOneEndSpeaksTLS(t *testing.T) {
 		var log logged
 		g := newGrid(t, 1, 1)
 		g.base.Log = slog.New(slog.NewTextHandler(io.MultiWriter(&log, io.Discard), nil))
-		cfg := client.Config{Grid: "g", DialTimeout: 20 * time.Second, Endpoints: g.addrs, IO: client.IONet}
+		cfg := client.Config{Grid: "g", DialTimeout: time.Hour, Endpoints: g.addrs, IO: client.IONet}
 		wantClient, wantNode := "", ""
 		if nodeTLS {
 			g.base.TLS = identityOf(t, certs.node)
@@ -162,10 +162,9 @@ func TestOneEndSpeaksTLS(t *testing.T) {
 			wantClient, wantNode = "start the nodes with --tls-cert", "speaks TLS to this port"
 		}
 		g.up()
-		began := time.Now()
-		_, err := client.Dial(t.Context(), cfg)
-		if err == nil || !strings.Contains(err.Error(), wantClient) || time.Since(began) > 15*time.Second {
-			t.Errorf("node with TLS %v: the client says %v, after %v; want %q at once", nodeTLS, err, time.Since(began), wantClient)
+		_, err := client.Dial(t.Context(), cfg) // not after DialTimeout: that is longer than this test may take
+		if err == nil || !strings.Contains(err.Error(), wantClient) {
+			t.Errorf("node with TLS %v: the client says %v, want %q at once", nodeTLS, err, wantClient)
 		}
 		g.until(func() bool { return log.has(wantNode) }, "the node does not log %q", wantNode)
 	}

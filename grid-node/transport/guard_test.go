@@ -185,7 +185,7 @@ func TestProtectedBackPressureLosesNothing(t *testing.T) {
 		in := bytes.Repeat(frame(strings.Repeat("p", 1000)), 2000)
 		var want int
 		go func() { _, _ = c.Write(in) }()
-		for limit := time.Now().Add(20 * time.Second); onLoop(t, h.loop, h.loop.Stats).Paused == 0; time.Sleep(time.Millisecond) {
+		for limit := time.Now().Add(hang); onLoop(t, h.loop, h.loop.Stats).Paused == 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
 				t.Fatal("reading goes on")
 			}

@@ -192,15 +192,19 @@ func serve(t testing.TB, kind Kind, cfg Config, e *echo) string {
 	return addr
 }
 
-// within waits for a value; the limit only turns a hang into a failure.
+// hang is longer than anything takes on a machine that is starved: a limit of this only
+// turns a hang into a failure.
+const hang = 5 * time.Minute
+
+// within waits for a value.
 func within[T any](t testing.TB, ch <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(hang):
 		buf := make([]byte, 1<<16)
-		t.Fatalf("nothing happened for 20 s\n%s", buf[:runtime.Stack(buf, true)])
+		t.Fatalf("nothing happened for %v\n%s", hang, buf[:runtime.Stack(buf, true)])
 		panic("unreachable")
 	}
 }
@@ -222,7 +226,7 @@ func dial(t testing.TB, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(hang))
 	if cfg, ok := secured.Load(addr); ok {
 		over := tls.Client(c, cfg.(*TLS).Client("127.0.0.1"))
 		if err := over.Handshake(); err != nil {

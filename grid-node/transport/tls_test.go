@@ -80,7 +80,7 @@ func TestPlainTextToTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(hang))
 		if _, err := c.Write(hello); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestStrangersAreNotAnnounced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(hang))
 		own := cfg.Client("127.0.0.1")
 		change(own)
 		over := tls.Client(c, own)
@@ -206,7 +206,7 @@ func TestPlainBesideTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(hang))
 		for i := range b { // one byte at a time
 			if _, err := c.Write(b[i : i+1]); err != nil {
 				t.Fatal(err)
