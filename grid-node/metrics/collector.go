@@ -101,6 +101,7 @@ var (
 	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly, or because of all that do not read it had taken nothing for long.")
 	unfinished     = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time, or because unfinished frames of all clients held too much.")
 	waiting        = desc("connections_waiting", "Connections whose requests, other than orders, wait for their turn.")
+	rests          = desc("loop_rests_total", "Times what can wait (connections that come, requests other than orders, long answers) had taken its share of the loop's time, and rested.")
 	waits          = desc("connections_waits_total", "Times a connection's requests, other than orders, had to wait for their turn: a wake-up of the loop had done its share of such work.")
 	resets         = desc("connections_reset_total", "Connections ended by a reset, because the kernel still held output that the other end had not taken.")
 	unread         = desc("unread_bytes", "Output that clients have not taken yet.")
@@ -137,7 +138,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -288,6 +289,7 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(httpEnded, s.HTTPEnded)
 	e.gauge(waiting, float64(t.Waiting))
 	e.counter(waits, t.Waits)
+	e.counter(rests, t.Rests)
 	e.counter(resets, t.Resets)
 	e.gauge(unread, float64(t.Unread))
 	e.gauge(inputHeld, float64(t.InputHeld))
