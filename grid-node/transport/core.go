@@ -140,10 +140,11 @@ func (l *core) pause(c *Conn) {
 // write closed a connection. What the writes allowed to resume waits for the
 // next wake-up, so that one connection with much to say stays fair.
 func (l *core) settle() {
-	if len(l.resumed) > 0 || l.turns.queue.len() > 0 && !l.share.resting {
+	turns := l.turns.queue.len() > 0 && !l.share.turnsWait()
+	if turns || len(l.resumed) > 0 {
 		from := l.clock.fine()
 		l.redeliver()
-		if !l.share.resting {
+		if turns {
 			l.takeTurns()
 		}
 		l.share.spent(from, l.clock.fine())

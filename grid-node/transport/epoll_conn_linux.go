@@ -50,26 +50,19 @@ func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
 // receive reads once. n is 0 when there was nothing to read.
 func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	own := len(c.in) > copyLimit
-	most := l.cfg.ReadBuffer
-	if !c.prompt {
-		most = min(most, patientRead)
-	}
-	var buf []byte
-	start := len(c.in)
+	buf, start := l.rbuf, 0
 	if c.guard != nil {
-		own, start = false, 0
-		buf = l.rbuf[:most]
+		own = false
 	} else if own {
 		c.longIn = true
+		room := minRoom // what a peer has room for, it may never send
 		if c.exempt {
-			c.in = grow(c.in, most)
-		} else {
-			c.in = grow(c.in, minRoom)
+			room = l.cfg.ReadBuffer
 		}
-		buf = c.in[:min(cap(c.in), start+most)]
+		c.in = grow(c.in, room)
+		buf, start = c.in[:cap(c.in)], len(c.in)
 	} else {
-		copy(l.rbuf, c.in)
-		buf = l.rbuf[:start+most]
+		start = copy(buf, c.in)
 	}
 	n, errno := recv(s.fd, buf[start:])
 	switch {

@@ -203,16 +203,20 @@ func (l *epollLoop) servePatient() {
 	l.ready = false
 	from := l.clock.fine()
 	now := from
-	for full := true; full && now-from < slice; now = l.clock.fine() {
+	full := true
+	for ; full && now-from < slice; now = l.clock.fine() {
 		n, errno := epollWait(l.patientfd, l.few, 0)
 		if errno != 0 {
+			full = false
 			break
 		}
+		l.share.crowd = l.share.crowd || n > 1
 		for i := range l.few[:n] {
 			l.dispatch(&l.few[i])
 		}
 		full = n == len(l.few)
 	}
+	l.share.more, l.share.crowd = full, false
 	l.share.spent(from, now)
 }
 

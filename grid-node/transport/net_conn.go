@@ -34,8 +34,12 @@ type outgoing struct {
 	encrypted bool
 }
 
-// firstRead is the length of a connection's first buffer.
-const firstRead = 4 << 10
+// firstRead is the length of a connection's first buffer, patientRead that of the longest
+// while it is not prompt.
+const (
+	firstRead   = 4 << 10
+	patientRead = 16 << 10
+)
 
 // startRead lets the reader read once, into a longer buffer if it filled the one it has.
 func (s *netSocket) startRead() {

@@ -48,7 +48,7 @@ const (
 )
 
 func newNetLoop(cfg Config, h Handler) Loop {
-	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256), others: make(chan netEvent, 64),
+	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256), others: make(chan netEvent, 256),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if cfg.TLS != nil {
 		l.handshakes = newHandshakes(cfg.TLS.MaxHandshakes, cfg.TLS.MaxComputing)
@@ -79,15 +79,14 @@ func (l *netLoop) Run() error {
 		if rested != nil {
 			others = nil
 		}
+		var first *netEvent // of others
 		select {
 		case ev := <-l.events:
 			l.clock.update()
 			l.handle(ev)
-			l.drainEvents()
 		case ev := <-others:
 			l.clock.update()
-			l.drainEvents()
-			l.serveOthers(ev)
+			first = &ev
 		case <-rested:
 			l.clock.update()
 		case <-l.wake:
@@ -96,6 +95,10 @@ func (l *netLoop) Run() error {
 		case <-ticker.C:
 			l.clock.update()
 			l.nextTick = 0
+		}
+		l.drainEvents()
+		if !l.share.resting {
+			l.serveOthers(first)
 		}
 		l.stats.WakeUps++
 		l.tick(l.clock.mono)
@@ -117,21 +120,22 @@ func (l *netLoop) drainEvents() {
 	}
 }
 
-// serveOthers takes ev, and some more of what can wait.
-func (l *netLoop) serveOthers(ev netEvent) {
-	from := l.clock.fine()
-	now := from
-	for more := true; more; {
-		l.handle(ev)
-		if now = l.clock.fine(); now-from >= slice {
-			break
-		}
-		select {
-		case ev = <-l.others:
-		default:
-			more = false
-		}
+// serveOthers takes first, if there is one, and some more of what can wait.
+func (l *netLoop) serveOthers(first *netEvent) {
+	if first == nil && len(l.others) == 0 {
+		return
 	}
+	from := l.clock.fine()
+	l.share.crowd = len(l.others) > 1 || first != nil && len(l.others) > 0
+	if first != nil {
+		l.handle(*first)
+	}
+	now := l.clock.fine()
+	for now-from < slice && len(l.others) > 0 { // nobody else takes any
+		l.handle(<-l.others)
+		now = l.clock.fine()
+	}
+	l.share.more, l.share.crowd = len(l.others) > 0, false
 	l.share.spent(from, now)
 }
 

@@ -21,10 +21,9 @@ const (
 	urgentFor = int64(100 * time.Millisecond)
 	// slice is how long a wake-up serves input that can wait, one piece of it at least.
 	slice = int64(250 * time.Microsecond)
+	// mostPut wake-ups in a row read input and let turns wait.
+	mostPut = 4
 )
-
-// patientRead is the most that is read at a time from a connection that is not prompt.
-const patientRead = 16 << 10
 
 type share struct {
 	credit  int64 // nanoseconds
@@ -32,6 +31,22 @@ type share struct {
 	urgent  int64 // Mono when something that cannot wait was done last; 0 = never
 	resting bool
 	rests   uint64
+	more    bool // input that can wait is there and was not read in this wake-up
+	put     int  // wake-ups in a row that let turns wait for it
+	crowd   bool // input of several that can wait is being read: their requests wait for their turn
+}
+
+// turnsWait reports whether requests whose turn it is wait for another wake-up: an order
+// may be in the input that is not read. Not for long, for there may always be some.
+func (s *share) turnsWait() bool {
+	if s.resting {
+		return true
+	}
+	if s.put++; !s.more || s.put > mostPut {
+		s.put = 0
+	}
+	s.more = false
+	return s.put > 0
 }
 
 // spent counts what was done from one time to another for what can wait.

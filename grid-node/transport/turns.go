@@ -37,7 +37,7 @@ const (
 // connection's turn.
 func (c *Conn) Turn() bool {
 	t := &c.core.turns
-	if t.left > 0 && !c.core.share.resting && (t.serving == nil && t.queue.len() == 0 || t.serving == c && t.share > 0) {
+	if s := &c.core.share; t.left > 0 && !s.resting && (t.serving == nil && t.queue.len() == 0 && !s.crowd || t.serving == c && t.share > 0) {
 		return true
 	}
 	c.waits = true
