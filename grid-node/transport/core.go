@@ -306,13 +306,13 @@ func (l *core) sweep(now int64) bool {
 			}
 		}
 		if worst == nil {
-			break
+			return true
 		}
 		held -= worst.held()
 		l.stats.SlowPeers++
 		worst.Close(ErrMemory)
 	}
-	return true
+	return held <= l.cfg.MaxMemory
 }
 
 // sweptAtOnce is how many connections one tick closes.

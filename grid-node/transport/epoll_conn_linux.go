@@ -185,19 +185,6 @@ func (s *epollSocket) setReading(c *Conn, on bool) {
 	}
 }
 
-func (s *epollSocket) setPrompt(c *Conn, on bool) {
-	err := unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)
-	if s.ep = s.l.patientfd; on {
-		s.ep = s.l.epfd
-	}
-	if err == nil {
-		err = s.l.ctl(unix.EPOLL_CTL_ADD, s, s.mask)
-	}
-	if err != nil {
-		c.Close(err)
-	}
-}
-
 func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	if mask == s.mask || c.closed {
 		return

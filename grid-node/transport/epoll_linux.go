@@ -198,47 +198,6 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 	}
 }
 
-// servePatient serves some of the connections that are not prompt, and listeners.
-func (l *epollLoop) servePatient() {
-	l.ready = false
-	from := l.clock.fine()
-	now := from
-	full := true
-	for ; full && now-from < slice; now = l.clock.fine() {
-		n, errno := epollWait(l.patientfd, l.few, 0)
-		if errno != 0 {
-			full = false
-			break
-		}
-		l.share.crowd = l.share.crowd || n > 1
-		for i := range l.few[:n] {
-			l.dispatch(&l.few[i])
-		}
-		full = n == len(l.few)
-	}
-	l.share.more, l.share.crowd = full, false
-	l.share.spent(from, now)
-}
-
-// rest stops waiting for what can wait, or begins again when its time has come.
-func (l *epollLoop) rest() {
-	d := l.share.rest(l.clock.fine())
-	if masked := d > 0; masked != l.masked {
-		l.masked, l.rested = masked, true
-		mask := uint32(unix.EPOLLIN)
-		if masked {
-			mask = 0
-		}
-		if err := l.ctl(unix.EPOLL_CTL_MOD, l.socks[l.patientfd], mask); err != nil {
-			l.err = err
-		}
-	}
-	if l.rested { // 0 stops the timer
-		setTimer(l.restfd, d)
-		l.rested = false
-	}
-}
-
 // Post implements Loop.
 func (l *epollLoop) Post(f func()) bool {
 	ok, wake := l.posts.push(f)
