@@ -93,8 +93,8 @@ func TestLint(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	objects := render(t)
 	want := []string{
-		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-certificates", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-preflight", "ClusterRole/og-ordergrid-view",
-		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-preflight",
+		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-certificates", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-metrics", "ClusterRole/og-ordergrid-metrics-reader", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-preflight", "ClusterRole/og-ordergrid-view",
+		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-metrics", "ClusterRoleBinding/og-ordergrid-preflight",
 		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
