@@ -41,6 +41,14 @@ const (
 	AnnotationPreferredPod = "ordergrid.dev/preferred-pod"
 )
 
+// AnnotationRecord of a GridPartition is the UID that it had when the operator first saw it. With another UID it is a copy,
+// made again by a person or a backup tool: pods do not claim it, whatever its status says. AnnotationRecordCopy is the value
+// of one that has lost its status, and the annotation, while the grid's status remembers that it was claimed.
+const (
+	AnnotationRecord     = "ordergrid.dev/record"
+	AnnotationRecordCopy = "copy"
+)
+
 // Annotations of an OrderGrid by which a person asks for new certificates. Any value that was not there before is a new wish.
 const (
 	// AnnotationRenewCertificates has all certificates of the grid issued anew.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -25,8 +26,8 @@ func TestThreePairs(t *testing.T) {
 	grid := b.create("rtd", api.OrderGridSpec{Shards: 3, Replicas: 2})
 
 	writes := b.run(grid)
-	if len(writes) != 3*(2+3+3)+1+1+1 {
-		t.Errorf("%d writes for 3 shards of 2 partitions, 3 identity objects, 2 services or budgets and a StatefulSet, the client Service, the peer key and status:\n%s", len(writes), strings.Join(writes, "\n"))
+	if len(writes) != 3*(2*2+3+3)+1+1+1 {
+		t.Errorf("%d writes for 3 shards of 2 partitions and their stamps, 3 identity objects, 2 services or budgets and a StatefulSet, the client Service, the peer key and status:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
 	b.wantObjects(grid)
 	b.wantConditions(grid, "False/NotClaimed False/CopiesMissing True/Starting False/AsExpected")
@@ -219,6 +220,33 @@ func TestLostRecord(t *testing.T) {
 	var list api.GridPartitionList
 	if err := b.client.List(t.Context(), &list, client.InNamespace(b.namespace)); err != nil || len(list.Items) != 1 {
 		t.Fatalf("%d GridPartitions, error %v", len(list.Items), err)
+	}
+}
+
+// TestRecordMadeAgain: a record that a person or a backup tool makes again, without its status, says that it is a copy,
+// with the annotation of the one before or without.
+func TestRecordMadeAgain(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{})
+	b.run(grid)
+	b.play(grid)
+	b.run(grid)
+	first := b.partition(grid, 0, 0)
+	if stamp := first.Annotations[api.AnnotationRecord]; stamp != string(first.UID) || kube.FromObject(first).Copied {
+		t.Fatalf("annotation %q of %s", stamp, first.UID)
+	}
+	for _, annotations := range []map[string]string{nil, first.Annotations} { // from a manifest of before; kubectl replace --force
+		if err := b.client.Delete(t.Context(), b.partition(grid, 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		again := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: first.Name, Namespace: first.Namespace, Labels: first.Labels, OwnerReferences: first.OwnerReferences, Annotations: annotations}, Spec: first.Spec}
+		if err := b.client.Create(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		b.run(grid)
+		if now := b.partition(grid, 0, 0); now.Status.Epoch != 0 || !kube.FromObject(now).Copied {
+			t.Errorf("annotations %v: epoch %d, annotation %q of %s: it would be claimed", annotations, now.Status.Epoch, now.Annotations[api.AnnotationRecord], now.UID)
+		}
 	}
 }
 

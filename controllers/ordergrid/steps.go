@@ -119,6 +119,9 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				}
 				return err
 			}
+			if err := r.stampRecord(ctx, record.Name, now); err != nil {
+				return err
+			}
 			r.tellGranted(ctx, f, asked)
 		}
 		r.tellWanted(copies)
@@ -141,12 +144,7 @@ func (e *recordLostError) Error() string {
 // refuseToForget guards the one object that must not simply be created again when it is missing. The mirror in status
 // serves as the memory, and the API server, not the cache, is asked before the grid is stalled.
 func (r *run) refuseToForget(ctx context.Context, record *api.GridPartition) error {
-	var seen int64
-	for _, p := range r.grid.Status.Partitions {
-		if p.Name == record.Name && p.Admission != api.AdmissionRetired { // one that was retired may go
-			seen = p.Epoch
-		}
-	}
+	seen := r.reached(record.Name)
 	if seen == 0 {
 		return nil
 	}

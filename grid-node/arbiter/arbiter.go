@@ -88,10 +88,11 @@ type Layout struct {
 
 // Record is the configuration of a partition as the arbiter holds it.
 type Record struct {
-	Name     string    `json:"name"`    // the object's name, "<grid>-s<shard>-p<index>"
-	Version  string    `json:"version"` // opaque; what CompareAndSwap expects to find
-	Epoch    uint64    `json:"epoch"`   // 0: never claimed
-	Lineage  uint64    `json:"lineage"` // rises only when a person accepted the loss of data
+	Name     string    `json:"name"`             // the object's name, "<grid>-s<shard>-p<index>"
+	Version  string    `json:"version"`          // opaque; what CompareAndSwap expects to find
+	Epoch    uint64    `json:"epoch"`            // 0: never claimed, unless it is Copied
+	Copied   bool      `json:"copied,omitempty"` // made again as a copy of another object: what was claimed there is not in it
+	Lineage  uint64    `json:"lineage"`          // rises only when a person accepted the loss of data
 	ChangeID string    `json:"changeID,omitempty"`
 	Primary  Member    `json:"primary,omitzero"`
 	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most 3

@@ -214,7 +214,7 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		a.noWatch = true
 	case "recreate": // the object was deleted and made again, without its status
 		a.version++
-		a.rec = replica.Config{Version: fmt.Sprint(a.version)}
+		a.rec = replica.Config{Version: fmt.Sprint(a.version), Copied: true}
 		a.tellAll()
 		s.w.deliver()
 	case "rewind":

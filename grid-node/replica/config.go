@@ -100,6 +100,9 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 
 // observeSpec takes over what the spec of the record asks for.
 func (r *Replica) observeSpec(c *Config, fresh bool) {
+	if c.Epoch == 0 {
+		r.copied = c.Copied
+	}
 	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
 		r.opt.Replicas = c.Replicas
 		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxMembers)

@@ -44,7 +44,8 @@ const (
 // Values passed to and from Step are never changed afterwards by either side.
 type Config struct {
 	Version  string // the arbiter's version (resourceVersion) this content was read or written at
-	Epoch    uint64 // 0: nobody has claimed the partition yet
+	Epoch    uint64 // 0: nobody has claimed the partition yet, unless the record is Copied
+	Copied   bool   // the record was made again, without its status: at epoch 0 it says nothing about who holds orders
 	Lineage  uint64
 	ChangeID string // made by the proposer, so that it recognises its own change
 	Primary  Member

@@ -81,5 +81,6 @@ const (
 	mutDiscardOnWord
 	mutJoinsUnbounded
 	mutHashOfLast
+	mutClaimsCopies
 	mutants
 )

@@ -92,6 +92,7 @@ var mutantList = [mutants]Mutant{
 	mutEvictAnybody:          {"evict-anybody", "a client's new session takes the place of whoever's has been quiet for longest"},
 	mutEvictUnderWay:         {"evict-under-way", "a session with entries under way is evicted"},
 	mutConnectionsKept:       {"connections-kept", "a new primary remembers which connections sessions were on when it was the primary before"},
+	mutClaimsCopies:          {"claims-copies", "a process that starts empty claims a record that was made again without its status"},
 	mutHashOfLast:            {"hash-of-last", "a receipt carries the hash of the last entry that is stored, not that of its own"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

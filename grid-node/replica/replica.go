@@ -49,6 +49,8 @@ type Replica struct {
 	backup   backupState
 	parked   []parked // requests that wait for the end of a hand-over
 	claimAt  int64
+	copied   bool // the record of epoch 0 is a copy: see claim
+	toldCopy bool // and that was said
 	leaving  bool // EventDrain or EventStop came
 	stopping bool // EventStop came
 	drained  bool

@@ -163,6 +163,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
 	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
+	next.Copied = a.rec.Copied
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()

@@ -34,6 +34,7 @@ const (
 	faultLateWatch
 	faultTouch
 	faultRewind
+	faultMadeAgain
 	faultClimbMet
 	faultSinkCrash
 	faultClientLost
@@ -62,7 +63,7 @@ var faultNames = [faultKinds]string{
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultForbidden: "API changes refused for another reason", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
-	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultClimbMet: "processes that came while a record was put right",
+	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultMadeAgain: "records made again without their status", faultClimbMet: "processes that came while a record was put right",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
@@ -221,7 +222,11 @@ func (w *world) mayEnd(p *process) bool {
 	if w.profile.mayLose {
 		return true
 	}
-	if !w.survives(&w.api.rec, p) {
+	rec := &w.api.rec
+	if rec.Epoch == 0 && rec.Copied {
+		rec = &w.api.lost // those who hold the orders do not stand in the record
+	}
+	if !w.survives(rec, p) {
 		return false
 	}
 	for _, put := range w.api.puts {

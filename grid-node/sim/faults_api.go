@@ -49,7 +49,7 @@ func (w *world) makeTouch() {
 }
 
 // makeRewind restores the record of some changes ago, version included, as a
-// restored etcd does. It happens only when everybody named in it is either dead
+// restored etcd does, or has it deleted and made again, as a backup tool does. It happens only when everybody named in it is either dead
 // or knows better: a process that missed the changes cannot know that it did,
 // and no protocol that trusts the arbiter could save it.
 func (w *world) makeRewind() {
@@ -66,14 +66,22 @@ func (w *world) makeRewind() {
 			}
 		}
 	}
+	madeAgain := w.seed%8 == 3 // no draw of its own: seeds that are kept replay as they did
 	if old.Epoch == 0 || old.Epoch == a.rec.Epoch || !w.allKnow(a.rec.Epoch) || len(a.puts) > 0 {
 		return
 	}
-	w.faults.hit(faultRewind)
-	w.logf("api: REWOUND to version %s, %s", old.Version, w.configText(&old))
 	a.lost, a.rewound = a.rec, true
-	a.rec = old
-	a.version, _ = strconv.Atoi(old.Version)
+	if madeAgain {
+		w.faults.hit(faultMadeAgain)
+		w.logf("api: the record is DELETED and made again, without its status")
+		a.rec.Epoch, a.rec.Lineage, a.rec.ChangeID, a.rec.Primary, a.rec.InSync, a.rec.Copied = 0, 0, "", replica.Member{}, nil, true
+		a.stamp()
+	} else {
+		w.faults.hit(faultRewind)
+		w.logf("api: REWOUND to version %s, %s", old.Version, w.configText(&old))
+		a.rec = old
+		a.version, _ = strconv.Atoi(old.Version)
+	}
 	a.changes++
 	a.notify()
 	w.until(300*millisecond, 2*second, a.putRight)

@@ -16,6 +16,9 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), MaxInSync: int(gp.Spec.MaxInSync), PreferredPod: gp.Spec.PreferredPod, FirstSeq: nonNegative(gp.Spec.FirstSeq),
 			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, Admission: string(gp.Spec.Admission), UnprovedPeers: string(gp.Spec.UnprovedPeers)},
 	}
+	if stamp := gp.Annotations[v1alpha1.AnnotationRecord]; stamp != "" && stamp != string(gp.UID) {
+		r.Copied = true
+	}
 	if l := gp.Spec.Layout; l != nil {
 		r.Spec.Layout = arbiter.Layout{Revision: nonNegative(l.Revision), Shards: int(l.Shards), Open: int(l.Open), Removed: int(l.Removed)}
 	}
