@@ -160,11 +160,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 		a.w.faults.hit(faultConflict)
 		return replica.OutcomeConflict, "the record has another version"
 	}
-	next := *put.c
-	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
-	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
-	next.Copied = a.rec.Copied
-	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
+	next := a.merged(put)
 	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()
 	}
@@ -179,9 +175,23 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	return replica.OutcomeOK, ""
 }
 
+// merged is the record that a change would make of the present one: what the spec says is not the proposer's.
+func (a *apiServer) merged(put *apiPut) replica.Config {
+	next := *put.c
+	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
+	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
+	next.Copied = a.rec.Copied
+	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
+	return next
+}
+
 // mayLand says whether a change that is on the way can still happen.
 func (a *apiServer) mayLand(put *apiPut) bool {
-	return put.c.Version == a.rec.Version && put.c.Epoch == a.rec.Epoch+1
+	if put.c.Version != a.rec.Version || put.c.Epoch != a.rec.Epoch+1 {
+		return false
+	}
+	next := a.merged(put)
+	return arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)) == nil
 }
 
 func (a *apiServer) forget(put *apiPut) {
