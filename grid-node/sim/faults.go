@@ -222,12 +222,11 @@ func (w *world) mayEnd(p *process) bool {
 	if w.profile.mayLose {
 		return true
 	}
-	rec := &w.api.rec
-	if rec.Epoch == 0 && rec.Copied {
-		rec = &w.api.lost // those who hold the orders do not stand in the record
-	}
-	if !w.survives(rec, p) {
+	if !w.survives(&w.api.rec, p) {
 		return false
+	}
+	if lost := &w.api.lost; w.api.rec.Epoch < lost.Epoch && !w.survives(lost, p) {
+		return false // the record went back: who holds the orders does not stand in it
 	}
 	for _, put := range w.api.puts {
 		if w.api.mayLand(put) && !w.survives(put.c, p) {
