@@ -22,6 +22,7 @@ func surges(p *profile, seed uint64) {
 // record, the budget, and which processes run an older template.
 type surge struct {
 	on     bool // I16 has to hold
+	busy   bool // the operator has looked, and has yet to act
 	rng    *rand.Rand
 	old    map[*process]bool
 	third  bool              // the StatefulSet has the third pod
@@ -143,9 +144,13 @@ func (w *world) drainNodes() {
 	})
 }
 
-// surgeOperator looks, takes its time, and does one thing.
+// surgeOperator looks, takes its time, and does one thing: never two at a time, as the passes of one grid.
 func (w *world) surgeOperator() {
 	w.later(100*millisecond, func() {
+		if w.surge.busy {
+			return
+		}
+		w.surge.busy = true
 		rec := w.api.rec
 		var running [3]*process
 		var whole [3]bool
@@ -155,6 +160,7 @@ func (w *world) surgeOperator() {
 			whole[i] = p.proc != nil && rec.Has(p.proc.self.Boot) && w.surge.ready[p.proc]
 		}
 		w.after(w.surge.rng.Int64N(100*millisecond), func() {
+			w.surge.busy = false
 			if w.surge.on && !w.stopped {
 				w.surgeStep(&rec, running, whole, closed)
 			}
