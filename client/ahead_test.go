@@ -47,7 +47,7 @@ func TestSessionsOfAddedShardsAreOpenedAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-asked: // nobody has an order for it
+	case <-asked: // though no order is for it yet
 	case <-time.After(5 * time.Minute):
 		t.Fatal("no session is opened ahead")
 	}
@@ -69,6 +69,27 @@ func TestSessionsOfAddedShardsAreOpenedAhead(t *testing.T) {
 	}
 	if s := (*c.shared.Load())[sharedKey{partition: added.part}]; s.Stats().Connects != 1 || len(asked) != 0 {
 		t.Errorf("%d connections, %d sessions more asked for: the session that was opened ahead is the one to use", s.Stats().Connects, len(asked))
+	}
+}
+
+// Refresh tells what the grid says after the call, not the answer that another caller
+// has just been given.
+func TestRefreshAsksAfterTheCall(t *testing.T) {
+	g := newFakeGrid(t, 1)
+	c := g.dial(t)
+	for revision := uint64(1); revision <= 100; revision++ {
+		if err := c.refresh(t.Context(), 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		g.mu.Lock()
+		g.layout = wire.Layout{Revision: revision, Shards: 1, Open: 1}
+		g.mu.Unlock()
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.table.Load().layout.Revision; got != revision {
+			t.Fatalf("revision %d of the layout after Refresh, want %d", got, revision)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (c *Client) Table() []PartitionInfo {
 // Refresh asks the grid for the table of every shard now.
 func (c *Client) Refresh(ctx context.Context) error {
 	for shard := range c.table.Load().shards {
-		if err := c.refresh(ctx, shard, ""); err != nil {
+		if err := c.refreshNow(ctx, shard); err != nil {
 			return err
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// flight is a refresh in progress; whoever wants one meanwhile shares it.
+// flight is a refresh in progress, shared by concurrent callers.
 type flight struct {
-	done chan struct{}
+	done chan struct{} // closed with the answer
+	gone chan struct{} // closed when the next caller begins another
 	err  error
 }
 
@@ -21,24 +22,50 @@ type flight struct {
 // the grid, however many sessions lost their primary, and so are calls within
 // flightGap: a grid without a primary is not to be kept busy by those who wait.
 func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
-	c.mu.Lock()
-	f := c.flights[shard]
-	if f == nil {
-		f = &flight{done: make(chan struct{})}
-		c.flights[shard] = f
-		go func() {
-			ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
-			defer cancel()
-			targets, own := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
-			f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict { return judge(m, shard, avoid) })
-			close(f.done)
-			sleep(flightGap, c.ctx.Done(), nil, nil)
-			c.mu.Lock()
-			delete(c.flights, shard)
-			c.mu.Unlock()
-		}()
+	f, _ := c.fly(shard, avoid)
+	return f.wait(ctx)
+}
+
+// refreshNow is refresh whose question is asked after the call: the answer of one that
+// was under way may be older.
+func (c *Client) refreshNow(ctx context.Context, shard int) error {
+	f, began := c.fly(shard, "")
+	if !began {
+		select {
+		case <-f.gone:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		f, _ = c.fly(shard, "")
 	}
-	c.mu.Unlock()
+	return f.wait(ctx)
+}
+
+// fly returns the refresh of a shard that is under way, or begins one and reports so.
+func (c *Client) fly(shard int, avoid string) (f *flight, began bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.flights[shard]; f != nil {
+		return f, false
+	}
+	f = &flight{done: make(chan struct{}), gone: make(chan struct{})}
+	c.flights[shard] = f
+	go func() {
+		defer close(f.gone)
+		ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
+		defer cancel()
+		targets, own := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
+		f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict { return judge(m, shard, avoid) })
+		close(f.done)
+		sleep(flightGap, c.ctx.Done(), nil, nil)
+		c.mu.Lock()
+		delete(c.flights, shard)
+		c.mu.Unlock()
+	}()
+	return f, true
+}
+
+func (f *flight) wait(ctx context.Context) error {
 	select {
 	case <-f.done:
 		return f.err
