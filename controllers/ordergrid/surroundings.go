@@ -72,8 +72,8 @@ func StripNode(object any) (any, error) {
 }
 
 // StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS, whether it
-// has the peer key, and where clients outside reach it. The rest, volumes and containers above all, would be a good part of the operator's memory where there
-// are thousands; what is kept of them all pods share.
+// has the peer key, and where clients outside reach it. The rest, volumes and containers above all, would be a good part
+// of the operator's memory where there are thousands; what is kept of them all pods share.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
