@@ -3,7 +3,9 @@ package manager
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // The API server is asked who shows a token (TokenReview), and whether he may get the page (SubjectAccessReview), as the
@@ -21,26 +26,37 @@ import (
 // which brings 24 modules more, gRPC, OpenTelemetry and CEL among them.
 
 const (
-	// reviewsPerSecond and reviewBurst are a budget of their own: one invented token after another costs the reconcilers
-	// nothing of theirs.
+	// reviewsPerSecond and reviewBurst bound the reviews of tokens that nobody knows, in a budget of their own: one invented
+	// token after another costs the reconcilers nothing of theirs. againPerSecond and againBurst are for tokens that were
+	// found good the last time, which so never wait behind invented ones.
 	reviewsPerSecond, reviewBurst = 5, 10
+	againPerSecond, againBurst    = 2, 10
+	// reviewsOfAddress is how many new tokens one address may have reviewed at a time, of the 25 that come to their turn
+	// within reviewWithin: a new token of Prometheus gets in beside a flood of another host.
+	reviewsOfAddress = 6
 	// reviewWithin bounds both questions together, for those that wait for their turn, too.
 	reviewWithin = 5 * time.Second
 	// letInFor and keptOutFor is how long an answer counts. Prometheus asks every 15 s with the same token.
 	letInFor, keptOutFor = time.Minute, 10 * time.Second
-	// verdictsKept is how many answers are kept; beyond that the oldest go.
-	verdictsKept = 64
+	// refusalsKept and readersKept is how many answers are kept; beyond that the oldest go. They are apart: no refusal
+	// pushes a reader out.
+	refusalsKept, readersKept = 64, 32
 )
 
 // readers lets get a page who may.
 type readers struct {
-	clients kubernetes.Interface
-	page    http.Handler
-	now     func() time.Time
+	first, again kubernetes.Interface // the API server, in the budget of new tokens and in that of readers
+	page         http.Handler
+	now          func() time.Time
 
 	mu       sync.Mutex
-	verdicts map[[sha256.Size]byte]verdict // by hash of token and path
+	refusals map[tokenKey]verdict
+	known    map[tokenKey]verdict // of who was let in the last time, also when that counts no more
+	asking   map[netip.Addr]int   // reviews of new tokens under way, by who waits for them
 }
+
+// tokenKey is the hash of a token and a path.
+type tokenKey [sha256.Size]byte
 
 type verdict struct {
 	status int // of HTTP; 200: he may
@@ -49,13 +65,21 @@ type verdict struct {
 
 // reviewed is the page for those whom the API server knows and lets get it.
 func reviewed(cfg *rest.Config, page http.Handler) (http.Handler, error) {
+	return newReaders(cfg, page, flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewBurst), flowcontrol.NewTokenBucketRateLimiter(againPerSecond, againBurst))
+}
+
+func newReaders(cfg *rest.Config, page http.Handler, first, again flowcontrol.RateLimiter) (*readers, error) {
+	r := &readers{page: page, now: time.Now, refusals: map[tokenKey]verdict{}, known: map[tokenKey]verdict{}, asking: map[netip.Addr]int{}}
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS, cfg.Burst, cfg.RateLimiter = reviewsPerSecond, reviewBurst, nil
-	clients, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
+	cfg.RateLimiter = first
+	var err error
+	if r.first, err = kubernetes.NewForConfig(cfg); err != nil {
 		return nil, err
 	}
-	return &readers{clients: clients, page: page, now: time.Now, verdicts: map[[sha256.Size]byte]verdict{}}, nil
+	cfg = rest.CopyConfig(cfg)
+	cfg.RateLimiter = again
+	r.again, err = kubernetes.NewForConfig(cfg)
+	return r, err
 }
 
 // ServeHTTP implements http.Handler.
@@ -66,41 +90,68 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "show a token: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 		return
 	}
-	switch status := r.may(q.Context(), token, q.URL.Path); status {
+	switch status := r.may(q.Context(), token, q.URL.Path, webguard.Client(q.RemoteAddr)); status {
 	case http.StatusOK:
 		r.page.ServeHTTP(w, q)
 	case http.StatusUnauthorized:
 		http.Error(w, "the API server does not know this token", status)
 	case http.StatusForbidden:
 		http.Error(w, "this account may not get "+q.URL.Path+"; bind it to a ClusterRole with nonResourceURLs [\"/metrics\"] and verbs [get]", status)
+	case http.StatusTooManyRequests:
+		http.Error(w, fmt.Sprintf("%d tokens of this address are being reviewed already; ask again", reviewsOfAddress), status)
 	default:
 		http.Error(w, "the API server could not be asked", status)
 	}
 }
 
 // may is the HTTP status for a token and a path: 200 if it is let in. What the API server could not be asked is not kept.
-func (r *readers) may(ctx context.Context, token, path string) int {
-	key, now := sha256.Sum256([]byte(token+"\n"+path)), r.now()
+func (r *readers) may(ctx context.Context, token, path string, from netip.Addr) int {
+	key, now := tokenKey(sha256.Sum256([]byte(token+"\n"+path))), r.now()
 	r.mu.Lock()
-	v, there := r.verdicts[key]
+	v, known := r.known[key]
+	if !known {
+		v = r.refusals[key]
+	}
+	counts := now.Before(v.until)
+	busy := !counts && !known && r.asking[from] >= reviewsOfAddress
+	if !counts && !known && !busy {
+		r.asking[from]++
+		defer r.asked(from)
+	}
 	r.mu.Unlock()
-	if there && now.Before(v.until) {
+	switch {
+	case counts:
 		return v.status
+	case busy:
+		return http.StatusTooManyRequests
+	}
+	api := r.first
+	if known {
+		api = r.again
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewWithin)
 	defer cancel()
-	status, err := r.review(ctx, token, path)
+	status, err := review(ctx, api, token, path)
 	if err != nil {
 		ctrl.Log.WithName("metrics").Error(err, "who asks for metrics could not be found out; the operator needs the right to create tokenreviews and subjectaccessreviews")
 		return http.StatusServiceUnavailable
 	}
-	r.keep(key, verdict{status, now.Add(map[bool]time.Duration{true: letInFor, false: keptOutFor}[status == http.StatusOK])})
+	r.keep(key, status, now)
 	return status
 }
 
+// asked ends the review of a new token.
+func (r *readers) asked(from netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asking[from]--; r.asking[from] == 0 {
+		delete(r.asking, from)
+	}
+}
+
 // review asks the API server. No error contains the token.
-func (r *readers) review(ctx context.Context, token, path string) (status int, err error) {
-	who, err := r.clients.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+func review(ctx context.Context, api kubernetes.Interface, token, path string) (status int, err error) {
+	who, err := api.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +162,7 @@ func (r *readers) review(ctx context.Context, token, path string) (status int, e
 	for k, v := range user.Extra {
 		extra[k] = authorizationv1.ExtraValue(v)
 	}
-	access, err := r.clients.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	access, err := api.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 	}}, metav1.CreateOptions{})
@@ -124,18 +175,29 @@ func (r *readers) review(ctx context.Context, token, path string) (status int, e
 	return http.StatusForbidden, nil
 }
 
-// keep remembers an answer. When there is no room, those that count no more go, and if none does, the one that ends first.
-func (r *readers) keep(key [sha256.Size]byte, v verdict) {
+// keep remembers an answer.
+func (r *readers) keep(key tokenKey, status int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, there := r.verdicts[key]; !there && len(r.verdicts) >= verdictsKept {
-		var first [sha256.Size]byte
-		for k, old := range r.verdicts {
-			if r.verdicts[first].until.IsZero() || old.until.Before(r.verdicts[first].until) {
+	if status == http.StatusOK {
+		delete(r.refusals, key)
+		put(r.known, readersKept, key, verdict{status, now.Add(letInFor)})
+		return
+	}
+	delete(r.known, key)
+	put(r.refusals, refusalsKept, key, verdict{status, now.Add(keptOutFor)})
+}
+
+// put adds an answer. When there is no room, the one that ends, or has ended, first goes.
+func put(kept map[tokenKey]verdict, most int, key tokenKey, v verdict) {
+	if _, there := kept[key]; !there && len(kept) >= most {
+		var first tokenKey
+		for k, old := range kept {
+			if kept[first].until.IsZero() || old.until.Before(kept[first].until) {
 				first = k
 			}
 		}
-		delete(r.verdicts, first)
+		delete(kept, first)
 	}
-	r.verdicts[key] = v
+	kept[key] = v
 }

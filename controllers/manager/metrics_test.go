@@ -5,12 +5,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,15 +163,91 @@ func TestMetricsCertificate(t *testing.T) {
 	}
 }
 
-// TestVerdictsAreBounded: invented tokens push each other out, and take no memory beyond a bound.
+// TestVerdictsAreBounded: invented tokens push each other out, not readers, and take no memory beyond a bound; nor do readers.
 func TestVerdictsAreBounded(t *testing.T) {
 	now := time.Now()
-	r := &readers{now: func() time.Time { return now }, verdicts: map[[32]byte]verdict{}}
-	r.keep([32]byte{1}, verdict{http.StatusOK, now.Add(letInFor)})
-	for i := range 10 * verdictsKept {
-		r.keep([32]byte{0, byte(i), byte(i >> 8), 1}, verdict{http.StatusUnauthorized, now.Add(keptOutFor + time.Duration(i))})
+	r := &readers{refusals: map[tokenKey]verdict{}, known: map[tokenKey]verdict{}}
+	r.keep(tokenKey{1}, http.StatusOK, now)
+	for i := range 10 * refusalsKept {
+		r.keep(tokenKey{0, byte(i), byte(i >> 8), 1}, http.StatusUnauthorized, now.Add(time.Duration(i)*time.Second))
 	}
-	if len(r.verdicts) > verdictsKept || r.verdicts[[32]byte{1}].status != http.StatusOK {
-		t.Errorf("%d verdicts are kept, that of the reader is %+v", len(r.verdicts), r.verdicts[[32]byte{1}])
+	if len(r.refusals) > refusalsKept || r.known[tokenKey{1}].status != http.StatusOK {
+		t.Errorf("%d refusals are kept, the answer to the reader is %+v", len(r.refusals), r.known[tokenKey{1}])
+	}
+	for i := range 10 * readersKept {
+		r.keep(tokenKey{2, byte(i), byte(i >> 8)}, http.StatusOK, now.Add(time.Duration(i)*time.Second))
+	}
+	if last := (tokenKey{2, byte((10*readersKept - 1) & 0xff), byte((10*readersKept - 1) >> 8)}); len(r.known) > readersKept || r.known[last].status != http.StatusOK {
+		t.Errorf("%d readers are kept, the answer to the last is %+v", len(r.known), r.known[last])
+	}
+	r.keep(tokenKey{2}, http.StatusForbidden, now)
+	if _, known := r.known[tokenKey{2}]; known || r.refusals[tokenKey{2}].status != http.StatusForbidden {
+		t.Error("a reader that is refused is still known")
+	}
+}
+
+// turns is a budget that a flood has used up once it is shut: who waits for a turn says so, and gets none.
+type turns struct {
+	shut    atomic.Bool
+	waiting chan struct{}
+}
+
+func (l *turns) Wait(ctx context.Context) error {
+	if !l.shut.Load() {
+		return nil
+	}
+	l.waiting <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (l *turns) TryAccept() bool { return !l.shut.Load() }
+func (l *turns) Accept()         {}
+func (l *turns) Stop()           {}
+func (l *turns) QPS() float32    { return 0 }
+
+// TestReadersDoNotWaitBehindInventedTokens: behind a flood of invented tokens a reader is reviewed again when its answer counts no
+// more; and one address has a few reviews of new tokens at a time, so that another's token comes to its turn.
+func TestReadersDoNotWaitBehindInventedTokens(t *testing.T) {
+	cfg := envtest.Config(t)
+	cl := envtest.Client(t, cfg)
+	reader := account(t, cl, envtest.Namespace(t, cl, "metrics-"), "prometheus", true)
+	first := &turns{waiting: make(chan struct{}, 2*reviewsOfAddress)}
+	r, err := newReaders(cfg, http.NotFoundHandler(), first, &turns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	ask := func(ctx context.Context, token, from string) int {
+		return r.may(ctx, token, "/metrics", netip.MustParseAddr(from))
+	}
+	envtest.Eventually(t, "the API server knows of the reader's role", func(ctx context.Context) error {
+		now = now.Add(keptOutFor)
+		if status := ask(ctx, reader, "10.0.0.1"); status != http.StatusOK {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	})
+	first.shut.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	for i := range reviewsOfAddress {
+		flood.Go(func() { ask(ctx, fmt.Sprint("invented ", i), "10.0.0.2") })
+		<-first.waiting
+	}
+	now = now.Add(letInFor)
+	if status := ask(t.Context(), reader, "10.0.0.1"); status != http.StatusOK {
+		t.Errorf("the reader, behind the flood: status %d", status)
+	}
+	if status := ask(t.Context(), "one more", "10.0.0.2"); status != http.StatusTooManyRequests {
+		t.Errorf("one more of the flood: status %d", status)
+	}
+	flood.Go(func() { ask(ctx, "new", "10.0.0.1") })
+	<-first.waiting // it has its place in the queue
+	cancel()
+	flood.Wait()
+	if len(r.asking) > 0 {
+		t.Errorf("reviews are under way: %v", r.asking)
 	}
 }

@@ -112,7 +112,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(l.limits.SendBuffer) // without, it may hold more; nothing else is wrong then
 	}
-	c := &conn{Conn: nc, l: l, addr: addrOf(nc), since: time.Now()}
+	c := &conn{Conn: nc, l: l, addr: Client(nc.RemoteAddr().String()), since: time.Now()}
 	l.mu.Lock()
 	var one *conn // too many
 	if l.ofAddr[c.addr] >= l.limits.AddrConns {
@@ -154,10 +154,10 @@ func (l *Listener) forget(c *conn) {
 	}
 }
 
-// addrOf is whose connection it is counted as: an address, or the /64 that a host with
-// IPv6 may choose its addresses from.
-func addrOf(c net.Conn) netip.Addr {
-	ap, err := netip.ParseAddrPort(c.RemoteAddr().String())
+// Client is who a remote address, as of a http.Request, is counted as: an address, or the
+// /64 that a host with IPv6 may choose its addresses from.
+func Client(remote string) netip.Addr {
+	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Addr{}
 	}
