@@ -151,7 +151,8 @@ func (r *Replica) memberGone() bool {
 	return false
 }
 
-// handOverTarget is who should have the partition instead of this primary.
+// handOverTarget is who should have the partition instead of this primary. One that stays goes before one that leaves, the
+// preferred pod before another, and then the smallest name: the third copy of a roll has the largest, and goes again.
 func (r *Replica) handOverTarget() *peer {
 	wanted := r.preferredPod != "" && r.preferredPod != r.self.Pod()
 	if !r.leaving && !wanted {
@@ -163,13 +164,23 @@ func (r *Replica) handOverTarget() *peer {
 		switch {
 		case !r.mayTakeHandOver(p):
 		case p.draining && !r.leaving, p.draining && p.Pod() > r.self.Pod(): // of two that leave the smaller name stays
-		case wanted && p.Pod() == r.preferredPod && (r.leaving || r.steady(p)):
-			return p
-		case r.leaving && target == nil:
+		case !r.leaving && (p.Pod() != r.preferredPod || !r.steady(p)):
+		case target == nil || r.before(p, target):
 			target = p
 		}
 	}
 	return target
+}
+
+// before says whether a rather than b should be handed the partition.
+func (r *Replica) before(a, b *peer) bool {
+	switch {
+	case a.draining != b.draining:
+		return b.draining
+	case a.Pod() == r.preferredPod || b.Pod() == r.preferredPod:
+		return a.Pod() == r.preferredPod
+	}
+	return a.Pod() < b.Pod()
 }
 
 // steady says whether the partition has all its copies (I12) and the peer has been
