@@ -266,6 +266,7 @@ func (n *Node) OnWakeEnd() {
 		n.ev = replica.Event{Kind: replica.EventFlush}
 		p.replica.Step(n.now(), &n.ev, &p.out)
 		p.carryOut()
+		p.inc.feed.Wake()
 	}
 	n.dirty = n.dirty[:0]
 }

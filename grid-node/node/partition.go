@@ -8,11 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/sink"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/grid-node/writebehind"
 )
 
 // partition is this node's place in one partition. What it holds is an
@@ -54,7 +55,8 @@ type partition struct {
 type incarnation struct {
 	self   replica.Member
 	store  *store.Store
-	queue  *writebehind.Queue // nil with the sink "hold"
+	feed   *feed.Feed  // of store
+	queue  *sink.Queue // nil with the sink "hold"
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // readers of the store on other goroutines
 	warm   chan struct{}  // closed: the memory of Config.Prefault is there
@@ -115,7 +117,7 @@ func (p *partition) incarnate(boot uint64) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(n.ctx)
-	inc := &incarnation{self: self, store: st, cancel: cancel, warm: make(chan struct{})}
+	inc := &incarnation{self: self, store: st, feed: feed.New(st), cancel: cancel, warm: make(chan struct{})}
 	p.inc, p.store, p.replica = inc, st, r
 	n.live.vitals[p.id.Index()].Store(opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
@@ -129,8 +131,7 @@ func (p *partition) incarnate(boot uint64) error {
 		close(inc.warm)
 		prefault(ctx, st, int(n.plan.ahead))
 	})
-	p.startSink(ctx, inc)
-	return nil
+	return p.startSink(ctx, inc)
 }
 
 const (
@@ -166,70 +167,6 @@ func (p *partition) remake(now int64) {
 	p.n.wg.Go(old.close) // its readers may be in the middle of a write
 	p.n.readConfig(p)
 	p.drainOne()
-}
-
-// startSink starts the write-behind queue. With the sink "hold" there is none:
-// the queue is the log, and nothing moves its cursor.
-func (p *partition) startSink(ctx context.Context, inc *incarnation) {
-	n := p.n
-	if n.cfg.Sink != SinkFile {
-		return
-	}
-	inc.queue = writebehind.New(writebehind.Options{
-		Name: p.id.String(), Log: inc.store, Metrics: n.registry.Sink, Logger: n.log,
-		Sink: writebehind.NewFile(n.cfg.SinkDir, n.cfg.Pod, n.cfg.Grid, p.id.String(), n.registry.Sink),
-		Advance: func(seq uint64) {
-			n.loop.Post(func() {
-				if p.inc == inc {
-					p.step(&replica.Event{Kind: replica.EventCursor, Seq: seq})
-				}
-			})
-		},
-		Start: func() (writebehind.Start, error) { return p.sinkStart(inc) },
-		Pin:   inc.store.Pin,
-	})
-	before, ended := p.sinkEnded, make(chan struct{})
-	p.sinkEnded = ended
-	inc.wg.Go(func() {
-		defer close(ended)
-		if before != nil {
-			<-before // a slow disk may hold the writer before, and the file has one at a time
-		}
-		inc.queue.Run(ctx)
-	})
-}
-
-// sinkStart tells the queue, on its goroutine, what the freed part of the log led
-// to, and keeps the rest where it is.
-func (p *partition) sinkStart(inc *incarnation) (s writebehind.Start, err error) {
-	err = p.n.onLoop(func() {
-		if p.inc != inc {
-			return // it ends
-		}
-		seq, hash, lineage, sessions := p.replica.Base()
-		inc.store.Pin(seq + 1)
-		s = writebehind.Start{Seq: seq, Hash: hash, Lineage: lineage, Sessions: map[uint32]writebehind.SessionID{}}
-		for _, b := range sessions {
-			s.Sessions[b.Slot] = writebehind.SessionID{Hi: b.ID[0], Lo: b.ID[1]}
-		}
-	})
-	return s, err
-}
-
-// tellQueue says whether this node writes the partition's sink.
-func (p *partition) tellQueue() {
-	if c := p.status.Config; p.inc.queue != nil && c != nil {
-		p.inc.queue.SetActive(p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, p.status.CursorSeq)
-	}
-}
-
-// sinkPosition is how far the write-behind sink is known to be.
-func (p *partition) sinkPosition() uint64 {
-	pos := p.replica.Status().CursorSeq
-	if p.inc.queue != nil {
-		pos = max(pos, p.inc.queue.Durable())
-	}
-	return pos
 }
 
 // prefaultStep is how much memory is asked for at once.

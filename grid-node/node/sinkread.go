@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/ordergrid/ordergrid/grid-node/sink/file"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/grid-node/writebehind"
 )
 
 // Clients may read the files of this node's sink, so that what is downstream can
@@ -86,7 +86,7 @@ func (n *Node) readSinks(ctx context.Context) {
 
 // sinkAnswer reads files; it is the frame to send.
 func (n *Node) sinkAnswer(req *sinkRequest) []byte {
-	dir, name := writebehind.FileDir(n.cfg.SinkDir, n.cfg.Pod), writebehind.FileName(n.cfg.Grid, req.part.String())
+	dir, name := file.Dir(n.cfg.SinkDir, n.cfg.Pod), file.Name(n.cfg.Grid, req.part.String())
 	var frame []byte
 	var err error
 	if req.typ == wire.TypeListSinks {
@@ -105,7 +105,7 @@ func (n *Node) sinkAnswer(req *sinkRequest) []byte {
 }
 
 func listSink(dir, name string, req *sinkRequest) ([]byte, error) {
-	files, err := writebehind.Files(dir, name)
+	files, err := file.List(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func readSink(dir, name string, req *sinkRequest) ([]byte, error) {
 		want = wire.MaxSinkBytes
 	}
 	b := make([]byte, want)
-	p, err := writebehind.ReadFile(dir, name, string(r.Name), int64(r.Offset), b)
+	p, err := file.Read(dir, name, string(r.Name), int64(r.Offset), b)
 	if err != nil {
 		return nil, err
 	}

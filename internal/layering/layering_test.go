@@ -17,7 +17,7 @@ var forbidden = map[string][]string{
 	"grid-node/wire":       {module, "net", "k8s.io", "sigs.k8s.io"},
 	"grid-node/order":      {module + "grid-node/replica", module + "grid-node/store", "net", "k8s.io", "sigs.k8s.io"},
 	"grid-node/store":      {module + "grid-node/replica", "net", "k8s.io", "sigs.k8s.io"},
-	"grid-node/replica":    {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/writebehind", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
+	"grid-node/replica":    {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/feed", module + "grid-node/sink", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
 	"client":               {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
 	"probe/report":         {module + "client", "net", "k8s.io", "sigs.k8s.io"},
 	"cmd/grid-node":        {"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes"},

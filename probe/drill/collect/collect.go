@@ -31,7 +31,7 @@ type Sinks interface {
 }
 
 // Open opens one file of a sink, in the line format of package
-// grid-node/writebehind.
+// grid-node/sink/file.
 type Open func(ctx context.Context) (io.ReadCloser, error)
 
 // All asks the grid where its copies are and then does what Read does.

@@ -30,7 +30,7 @@ func (f Files) List(ctx context.Context) (map[string]Open, error) {
 	return out, err
 }
 
-// readSink reads one file of a file sink (package grid-node/writebehind). A last
+// readSink reads one file of a file sink (package grid-node/sink/file). A last
 // line without its end is being written and not there yet.
 func readSink(ctx context.Context, where string, open Open, streams map[fixorder.ID]int, h *history.History) (history.Log, error) {
 	l := history.Log{Where: where, Partition: partitionOf(where)}

@@ -1,4 +1,4 @@
-package writebehind
+package sink
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -97,7 +98,7 @@ func (b *Batch) session(entry []byte, kind order.Kind) SessionID {
 func slotOf(entry []byte) uint32 { return binary.LittleEndian.Uint32(entry[28:]) }
 
 // rebuild follows the log from start up to pos, so that the next entry can be tagged.
-func (b *Batch) rebuild(log Log, pos Position, start *Start) error {
+func (b *Batch) rebuild(log *feed.Reader, pos Position, start *Start) error {
 	b.reset()
 	clear(b.slots)
 	b.lineage, b.last = start.Lineage, start.Seq

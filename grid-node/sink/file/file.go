@@ -1,4 +1,6 @@
-package writebehind
+// Package file is the sink of a partition that is a file on the node: a line of text for
+// each entry. It is what an auditor reads, and the proof of what is downstream.
+package file
 
 import (
 	"bytes"
@@ -10,11 +12,12 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/sink"
 )
 
-// File is a sink that appends one line per entry to a file and syncs it once a
+// Sink is a sink that appends one line per entry to a file and syncs it once a
 // batch. After a crash it goes on behind the last whole line.
-type File struct {
+type Sink struct {
 	path    string
 	header  string
 	metrics *metrics.SinkMetrics
@@ -23,12 +26,12 @@ type File struct {
 	buf     []byte
 }
 
-var _ Sink = (*File)(nil)
+var _ sink.Sink = (*Sink)(nil)
 
-// NewFile returns the sink of one partition: <dir>/<pod>/<grid>-<partition>.log.
-func NewFile(dir, pod, grid, partition string, m *metrics.SinkMetrics) *File {
-	return &File{
-		path:    filepath.Join(FileDir(dir, pod), FileName(grid, partition)),
+// New returns the sink of one partition: <dir>/<pod>/<grid>-<partition>.log.
+func New(dir, pod, grid, partition string, m *metrics.SinkMetrics) *Sink {
+	return &Sink{
+		path:    filepath.Join(Dir(dir, pod), Name(grid, partition)),
 		header:  fmt.Sprintf("%s grid=%s partition=%s pod=%s columns=seq,epoch,lineage,kind,sessionID,clientSeq,receivedUnixNano,hash,clOrdID,fix\n", headerPrefix, grid, partition, pod),
 		metrics: m, durable: -1,
 	}
@@ -39,42 +42,42 @@ func NewFile(dir, pod, grid, partition string, m *metrics.SinkMetrics) *File {
 const tailWindow = 1 << 20
 
 // Open implements Sink.
-func (s *File) Open() (Position, error) {
+func (s *Sink) Open() (sink.Position, error) {
 	_ = s.Close()
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
-		return Position{}, fmt.Errorf("--sink-dir: %w", err)
+		return sink.Position{}, fmt.Errorf("--sink-dir: %w", err)
 	}
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return Position{}, fmt.Errorf("--sink-dir: %w", err)
+		return sink.Position{}, fmt.Errorf("--sink-dir: %w", err)
 	}
 	s.f = f
 	if s.durable >= 0 {
 		// After a failed write or sync the kernel may have dropped what it could not
 		// write, and say so once only: trust nothing behind the last good sync.
 		if err := f.Truncate(s.durable); err != nil {
-			return Position{}, err
+			return sink.Position{}, err
 		}
 	}
 	pos, end, err := readTail(f)
 	if err != nil {
-		return Position{}, fmt.Errorf("%s: %w; move the file away to start a new one", s.path, err)
+		return sink.Position{}, fmt.Errorf("%s: %w; move the file away to start a new one", s.path, err)
 	}
 	if end == 0 {
-		return Position{}, s.begin()
+		return sink.Position{}, s.begin()
 	}
 	if err := f.Truncate(end); err != nil {
-		return Position{}, err
+		return sink.Position{}, err
 	}
 	if _, err := f.Seek(end, io.SeekStart); err != nil {
-		return Position{}, err
+		return sink.Position{}, err
 	}
 	s.durable = end
 	return pos, nil
 }
 
 // begin writes the header of an empty file and makes its name durable.
-func (s *File) begin() error {
+func (s *Sink) begin() error {
 	if err := s.f.Truncate(0); err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func syncDir(dir string) error {
 }
 
 // Write implements Sink.
-func (s *File) Write(b *Batch) error {
+func (s *Sink) Write(b *sink.Batch) error {
 	s.buf = s.buf[:0]
 	for i, entry := range b.Entries {
 		s.buf = appendLine(s.buf, entry, b.Lineages[i], b.Sessions[i])
@@ -119,7 +122,7 @@ func (s *File) Write(b *Batch) error {
 }
 
 // SetAside implements Sink: the file gets a name that says when.
-func (s *File) SetAside() error {
+func (s *Sink) SetAside() error {
 	if err := os.Rename(s.path, s.path+"."+time.Now().UTC().Format(asideFormat)); err != nil {
 		return err
 	}
@@ -129,7 +132,7 @@ func (s *File) SetAside() error {
 }
 
 // Close implements Sink.
-func (s *File) Close() error {
+func (s *Sink) Close() error {
 	if s.f == nil {
 		return nil
 	}
@@ -141,7 +144,7 @@ func (s *File) Close() error {
 // readTail finds the last whole line, checks that the lines before it are dense
 // and never go back an epoch, and returns where the next line has to begin; 0
 // for a file without a whole header.
-func readTail(f *os.File) (pos Position, end int64, err error) {
+func readTail(f *os.File) (pos sink.Position, end int64, err error) {
 	st, err := f.Stat()
 	if err != nil || st.Size() == 0 {
 		return pos, 0, err
@@ -174,7 +177,7 @@ func readTail(f *os.File) (pos Position, end int64, err error) {
 	return pos, end, err
 }
 
-func checkLines(lines [][]byte) (pos Position, err error) {
+func checkLines(lines [][]byte) (pos sink.Position, err error) {
 	for _, line := range lines {
 		h, err := parseLine(line)
 		switch {
@@ -185,7 +188,7 @@ func checkLines(lines [][]byte) (pos Position, err error) {
 		case h.epoch < pos.Epoch || h.lineage < pos.Lineage:
 			return pos, fmt.Errorf("sequence %d goes back to epoch %d of lineage %d from epoch %d of lineage %d", h.seq, h.epoch, h.lineage, pos.Epoch, pos.Lineage)
 		}
-		pos = Position{Seq: h.seq, Hash: h.hash, Epoch: h.epoch, Lineage: h.lineage}
+		pos = sink.Position{Seq: h.seq, Hash: h.hash, Epoch: h.epoch, Lineage: h.lineage}
 	}
 	return pos, nil
 }

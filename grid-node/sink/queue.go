@@ -1,12 +1,12 @@
-// Package writebehind carries the committed log of a partition to a sink behind
-// the grid. The queue is the log itself: nothing is copied, its bound is the
-// order store's, and how far the sink is (the cursor) is an entry of the log.
+// Package sink carries the committed log of a partition to what stands behind the grid.
+// The queue is the log itself: nothing is copied, its bound is the order store's, and how
+// far the sink is (the cursor) is an entry of the log.
 //
-// A Queue runs on its own goroutine, reads the store without a lock and never
-// holds up the data path. Only the primary's node writes, entries of its own term and
-// of those before, never one of a later term; a node that becomes primary goes on
-// where its own sink ends.
-package writebehind
+// A Queue is a reader of the log's feed. It runs on its own goroutine, reads the store
+// without a lock and never holds up the data path. Only the primary's node writes, entries
+// of its own term and of those before, never one of a later term; a node that becomes
+// primary goes on where its own sink ends.
+package sink
 
 import (
 	"context"
@@ -15,15 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
-
-// Log is the committed part of a store; see store.Store.
-type Log interface {
-	Committed() uint64
-	Read(seq uint64) []byte
-}
 
 // Start is what the freed part of a log led to; the zero Start is a log that is
 // held from its first entry.
@@ -58,25 +53,24 @@ type Sink interface {
 
 // Options of a Queue.
 type Options struct {
-	Name    string // of the partition, for messages
-	Log     Log
+	Name    string       // of the partition, for messages
+	Log     *feed.Reader // of the queue alone
 	Sink    Sink
 	Metrics *metrics.SinkMetrics
 	Logger  *slog.Logger
 	// Advance is told the sequence number up to which the sink holds everything.
 	// It is called on the queue's goroutine and must not block.
 	Advance func(seq uint64)
-	// Start says where the log begins, and pins it there: from then on nothing is
-	// freed that the queue has not let go of. Nil for a log that is never freed.
+	// Start says where the log begins, and has Log hold it there: from then on nothing
+	// is freed that the queue has not let go of. Nil for a log that is never freed.
 	Start func() (Start, error)
-	// Pin lets the log free entries below seq; 0 lets go of all. It comes with Start.
-	Pin func(seq uint64)
 }
 
 const (
 	batchBytes = 1 << 20
-	minPoll    = 2 * time.Millisecond
-	maxPoll    = 50 * time.Millisecond
+	// A small batch is followed by a pause, in which the next one grows: each entry that a
+	// queue waits for costs the data path a wake-up, and each batch the sink a sync.
+	linger     = 2 * time.Millisecond
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
 
@@ -96,7 +90,6 @@ type Queue struct {
 	durable atomic.Uint64
 
 	open     bool
-	pinned   bool
 	pos      Position
 	batch    Batch
 	reported uint64 // last cursor told
@@ -124,6 +117,7 @@ func (q *Queue) SetActive(active bool, epoch, lineage, cursor uint64) {
 	if active {
 		q.term.Store(epoch)
 	}
+	q.o.Log.Nudge()
 }
 
 // writer is the term for which the queue may write, if there is one.
@@ -141,90 +135,81 @@ func (q *Queue) Durable() uint64 { return q.durable.Load() }
 func (q *Queue) Run(ctx context.Context) {
 	defer func() { _ = q.o.Sink.Close() }()
 	defer q.letGo()
-	pause, backoff := minPoll, minBackoff
-	for {
-		worked, err := q.work()
+	backoff := minBackoff
+	for ctx.Err() == nil {
+		next, err := q.work()
 		switch {
 		case err != nil:
 			q.open = false
 			q.o.Metrics.Errors.Inc()
 			q.o.Logger.Error("write-behind sink failed, trying again", "partition", q.o.Name, "reason", err, "in", backoff.String())
-			pause = backoff
+			sleep(ctx, backoff)
 			backoff = min(2*backoff, maxBackoff)
-		case worked:
-			pause, backoff = 0, minBackoff
+		case next == 0:
+			if backoff = minBackoff; q.batch.size < batchBytes {
+				sleep(ctx, linger)
+			}
 		default:
-			pause = min(max(2*pause, minPoll), maxPoll)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
+			q.o.Log.Await(ctx, next, q.due())
 		}
 	}
 }
 
-// work moves one batch, if there is one. By the time it reads the log this node may be
-// the primary no more, and the log have gone on: what is of a later term is the next
-// primary's to write.
-func (q *Queue) work() (bool, error) {
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// work writes the next batch. It returns the entry to wait for, 0 if there may be more to
+// do at once.
+func (q *Queue) work() (next uint64, err error) {
 	writer, active := q.writer()
 	if !active {
 		q.letGo()
-		return false, nil
+		return feed.Never, nil
 	}
 	if !q.open {
-		ready, err := q.resume()
-		if err != nil || !ready {
-			return false, err
+		if next, err := q.resume(); err != nil || next != 0 {
+			return next, err
 		}
 	}
 	committed := q.o.Log.Committed()
-	if q.pos.Seq >= committed {
-		q.tell()
-		return false, nil
-	}
 	b := &q.batch
 	b.reset()
 	b.Writer = writer
 	for seq := q.pos.Seq + 1; seq <= committed && b.size < batchBytes; seq++ {
 		entry := q.o.Log.Read(seq)
 		if entry != nil && !b.mayWrite(entry) {
-			break
+			break // until this node is the primary of its term
 		}
 		if err := b.add(entry); err != nil {
-			return false, fmt.Errorf("entry %d: %w", seq, err)
+			return 0, fmt.Errorf("entry %d: %w", seq, err)
 		}
 	}
 	if len(b.Entries) == 0 {
 		q.tell()
-		return false, nil
+		return committed + 1, nil
 	}
 	start := time.Now()
 	if err := q.o.Sink.Write(b); err != nil {
-		return false, err
+		return 0, err
 	}
 	q.o.Metrics.Write.Observe(time.Since(start).Seconds())
 	q.o.Metrics.Batch.Observe(float64(len(b.Entries)))
 	q.o.Metrics.Age.Observe(max(0, time.Since(time.Unix(0, order.Received(b.Entries[0]))).Seconds()))
 	q.o.Metrics.Entries.Add(float64(len(b.Entries)))
 	q.advance(b)
-	return true, nil
+	return 0, nil
 }
 
 // letGo is for a queue that reads no more: others write the sink now. What this one
 // lacks by the time it is asked again may have been freed meanwhile.
 func (q *Queue) letGo() {
-	if q.open || q.pinned {
+	if q.open || q.o.Log.Held() != 0 {
 		q.open = false
-		q.pin(0)
-	}
-}
-
-func (q *Queue) pin(seq uint64) {
-	if q.o.Pin != nil {
-		q.pinned = seq != 0
-		q.o.Pin(seq)
+		q.o.Log.Hold(0)
 	}
 }
 
@@ -232,7 +217,7 @@ func (q *Queue) advance(b *Batch) {
 	last := b.Entries[len(b.Entries)-1]
 	q.pos.Seq, q.pos.Hash = order.Seq(last), order.Hash(last)
 	q.durable.Store(q.pos.Seq)
-	q.pin(q.pos.Seq + 1)
+	q.o.Log.Hold(q.pos.Seq + 1)
 	// A cursor entry is an entry too: reporting that one was written would make
 	// another, for ever.
 	if b.news {
@@ -240,6 +225,14 @@ func (q *Queue) advance(b *Batch) {
 	}
 	q.written += b.size
 	q.tell()
+}
+
+// due is when the cursor is to be reported although nothing more is written, 0 if never.
+func (q *Queue) due() time.Duration {
+	if q.report <= q.reported {
+		return 0
+	}
+	return max(reportEvery-time.Since(q.reportAt), time.Millisecond)
 }
 
 // tell reports the cursor when it is due.
@@ -251,25 +244,24 @@ func (q *Queue) tell() {
 	q.o.Advance(q.report)
 }
 
-// resume opens the sink and finds the place in the log where it ends. It is not
-// ready while the log has not been learnt that far.
-func (q *Queue) resume() (ready bool, err error) {
+// resume opens the sink and finds the place in the log where it ends. It returns the
+// entry to wait for while the log has not been learnt that far, else 0.
+func (q *Queue) resume() (next uint64, err error) {
 	if q.pos, err = q.o.Sink.Open(); err != nil {
-		return false, err
+		return 0, err
 	}
 	var start Start
 	if q.o.Start != nil {
 		if start, err = q.o.Start(); err != nil {
-			return false, err
+			return 0, err
 		}
-		q.pinned = true
 	}
 	committed := q.o.Log.Committed()
 	if q.pos.Seq > 0 {
 		if why := q.foreign(committed, &start); why != "" {
 			q.o.Logger.Warn("what the sink holds cannot be continued, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
 			if err := q.o.Sink.SetAside(); err != nil {
-				return false, err
+				return 0, err
 			}
 			q.pos = Position{}
 		}
@@ -277,17 +269,20 @@ func (q *Queue) resume() (ready bool, err error) {
 	if q.pos.Seq == 0 {
 		q.pos.Seq = max(q.cursor.Load(), start.Seq)
 	}
-	if q.pos.Seq > committed {
-		return false, nil
+	switch {
+	case q.pos.FirstSeq > committed: // whose hash tells whether it is this history
+		return q.pos.FirstSeq, nil
+	case q.pos.Seq > committed:
+		return q.pos.Seq, nil
 	}
 	if err := q.batch.rebuild(q.o.Log, q.pos, &start); err != nil {
-		return false, err
+		return 0, err
 	}
 	q.open = true
 	q.durable.Store(q.pos.Seq)
-	q.pin(q.pos.Seq + 1)
+	q.o.Log.Hold(q.pos.Seq + 1)
 	q.report = q.pos.Seq
-	return true, nil
+	return 0, nil
 }
 
 // foreign says why what the sink holds is not a prefix of the log that can be

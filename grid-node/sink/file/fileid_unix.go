@@ -1,6 +1,6 @@
 //go:build unix
 
-package writebehind
+package file
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package writebehind
+package file
 
 import (
 	"errors"
@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// FileName is the name of the file that the sink of a partition writes to. One that
+// Name is the name of the file that the sink of a partition writes to. One that
 // was set aside has a dot and a time behind it.
-func FileName(grid, partition string) string { return grid + "-" + partition + ".log" }
+func Name(grid, partition string) string { return grid + "-" + partition + ".log" }
 
-// FileDir is the directory of a pod's files.
-func FileDir(dir, pod string) string { return filepath.Join(dir, pod) }
+// Dir is the directory of a pod's files.
+func Dir(dir, pod string) string { return filepath.Join(dir, pod) }
 
 // asideFormat is the time in the name of a file that was set aside: names sort by
 // it.
 const asideFormat = "20060102T150405.000000000Z"
 
-// FileInfo is one file of a sink.
-type FileInfo struct {
+// Info is one file of a sink.
+type Info struct {
 	Name     string
 	Size     int64 // bytes
 	SetAside bool
 }
 
-// Files lists the files of a partition's sink in a pod's directory: those set
+// List lists the files of a partition's sink in a pod's directory: those set
 // aside by age, then the one that is written to. A directory that is not there has
 // none.
-func Files(dir, name string) ([]FileInfo, error) {
+func List(dir, name string) ([]Info, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -40,7 +40,7 @@ func Files(dir, name string) ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []FileInfo
+	var out []Info
 	for _, e := range entries {
 		if !isFile(e.Name(), name) {
 			continue
@@ -53,10 +53,10 @@ func Files(dir, name string) ([]FileInfo, error) {
 			return nil, err
 		}
 		if st.Mode().IsRegular() {
-			out = append(out, FileInfo{Name: e.Name(), Size: st.Size(), SetAside: e.Name() != name})
+			out = append(out, Info{Name: e.Name(), Size: st.Size(), SetAside: e.Name() != name})
 		}
 	}
-	slices.SortFunc(out, func(a, b FileInfo) int {
+	slices.SortFunc(out, func(a, b Info) int {
 		switch {
 		case a.SetAside == b.SetAside:
 			return strings.Compare(a.Name, b.Name)
@@ -84,9 +84,9 @@ type Piece struct {
 	ID   uint64 // the same as long as the name means the same file; 0 if that is not known
 }
 
-// ReadFile reads bytes of one of Files into b. file comes from outside; name is
+// Read reads bytes of one of Files into b. file comes from outside; name is
 // that of the sink.
-func ReadFile(dir, name, file string, offset int64, b []byte) (p Piece, err error) {
+func Read(dir, name, file string, offset int64, b []byte) (p Piece, err error) {
 	if file == "" {
 		file = name
 	}

@@ -1,12 +1,14 @@
-package writebehind
+package sink
 
 import (
 	"log/slog"
 	"slices"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/sink/sinktest"
 )
 
 // recorder is a sink in memory, and what each batch said of its writer.
@@ -36,7 +38,7 @@ func (r *recorder) Write(b *Batch) error {
 // starved is a log whose reader is put aside by the scheduler, once, between looking
 // whether its node is the primary and looking how far the log is committed.
 type starved struct {
-	*testLog
+	*sinktest.Log
 	meanwhile func()
 }
 
@@ -45,12 +47,16 @@ func (l *starved) Committed() uint64 {
 		l.meanwhile = nil
 		f()
 	}
-	return l.testLog.Committed()
+	return l.Log.Committed()
 }
 
 func newFenced(t *testing.T) (*starved, *recorder, *Queue) {
-	log, sink := &starved{testLog: newLog(t)}, &recorder{}
-	q := New(Options{Name: "s0p0", Log: log, Sink: sink, Metrics: metrics.NewRegistry(&metrics.Collector{}).Sink,
+	log, sink := &starved{Log: sinktest.NewLog(t)}, &recorder{}
+	reader, err := feed.New(log).Reader("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := New(Options{Name: "s0p0", Log: reader, Sink: sink, Metrics: metrics.NewRegistry(&metrics.Collector{}).Sink,
 		Logger: slog.New(slog.DiscardHandler), Advance: func(uint64) {}})
 	return log, sink, q
 }
@@ -59,11 +65,11 @@ func newFenced(t *testing.T) (*starved, *recorder, *Queue) {
 func all(t *testing.T, q *Queue) {
 	t.Helper()
 	for {
-		worked, err := q.work()
+		next, err := q.work()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !worked {
+		if next != 0 {
 			return
 		}
 	}
@@ -74,17 +80,17 @@ func all(t *testing.T, q *Queue) {
 func TestAQueueOfAnEpochThatIsOverWritesNothingOfTheNext(t *testing.T) {
 	for _, opened := range []bool{true, false} { // whether the queue had begun before
 		log, sink, q := newFenced(t)
-		log.fill(0x1, 3)
+		log.Fill(0x1, 3)
 		q.SetActive(true, 1, 1, 0)
 		if opened {
 			all(t, q)
-			log.order(1, 3, "late")
-			log.commit()
+			log.Order(1, 3, "late")
+			log.Commit()
 		}
 		log.meanwhile = func() {
-			log.noop(2, 1, 0x2)
-			log.order(2, 3, "of the next")
-			log.commit()
+			log.Noop(2, 1, 0x2)
+			log.Order(2, 3, "of the next")
+			log.Commit()
 			q.SetActive(false, 2, 1, 0)
 		}
 		all(t, q)
@@ -97,12 +103,12 @@ func TestAQueueOfAnEpochThatIsOverWritesNothingOfTheNext(t *testing.T) {
 // The same process is the primary again, of epoch 3: it goes on where it stopped.
 func TestAQueueGoesOnInTheNextEpochOfItsNode(t *testing.T) {
 	log, sink, q := newFenced(t)
-	log.fill(0x1, 3)
+	log.Fill(0x1, 3)
 	q.SetActive(true, 1, 1, 0)
 	log.meanwhile = func() {
-		log.noop(2, 1, 0x2)
-		log.noop(3, 1, 0x1)
-		log.commit()
+		log.Noop(2, 1, 0x2)
+		log.Noop(3, 1, 0x1)
+		log.Commit()
 		q.SetActive(true, 3, 1, 0)
 	}
 	all(t, q)
@@ -116,16 +122,29 @@ func TestAQueueGoesOnInTheNextEpochOfItsNode(t *testing.T) {
 // the one before, whatever their epoch.
 func TestAQueueWritesNothingOfTheNextLineage(t *testing.T) {
 	log, sink, q := newFenced(t)
-	log.fill(0x1, 3)
+	log.Fill(0x1, 3)
 	q.SetActive(true, 1, 1, 0)
 	before, _ := log.Last()
 	log.meanwhile = func() {
-		log.noop(1, 2, 0x2) // a record that went back counts epochs anew
-		log.commit()
+		log.Noop(1, 2, 0x2) // a record that went back counts epochs anew
+		log.Commit()
 		q.SetActive(false, 1, 2, 0)
 	}
 	all(t, q)
 	if sink.pos.Seq != before {
 		t.Errorf("written up to %d, want %d: what follows is of lineage 2", sink.pos.Seq, before)
+	}
+}
+
+func TestAQueueThatIsNotThePrimarysWritesNothing(t *testing.T) {
+	log, sink, q := newFenced(t)
+	log.Fill(0x1, 1)
+	for range 3 {
+		if next, err := q.work(); next != feed.Never || err != nil {
+			t.Fatalf("it waits for entry %d, %v; want: to be told", next, err)
+		}
+	}
+	if sink.pos.Seq != 0 {
+		t.Fatalf("written up to %d", sink.pos.Seq)
 	}
 }

@@ -1,4 +1,4 @@
-package writebehind
+package file
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/sink"
 )
 
 // The line format of the file sink: one line per log entry, ten columns with a
@@ -22,7 +23,7 @@ const columns = 10
 const headerPrefix = "# ordergrid sink v1"
 
 // appendLine appends the line of one entry.
-func appendLine(dst, entry []byte, lineage uint64, session SessionID) []byte {
+func appendLine(dst, entry []byte, lineage uint64, session sink.SessionID) []byte {
 	kind := order.Kind(entry[4])
 	dst = strconv.AppendUint(dst, order.Seq(entry), 10)
 	dst = append(dst, '\t')
@@ -32,7 +33,7 @@ func appendLine(dst, entry []byte, lineage uint64, session SessionID) []byte {
 	dst = append(dst, '\t')
 	dst = append(dst, kind.String()...)
 	dst = append(dst, '\t')
-	if session == (SessionID{}) {
+	if session == (sink.SessionID{}) {
 		dst = append(dst, '-')
 	} else {
 		dst = appendHex(appendHex(dst, session.Hi), session.Lo)

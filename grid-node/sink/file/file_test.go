@@ -1,9 +1,8 @@
-package writebehind
+package file
 
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,74 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
-	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/sink"
+	"github.com/ordergrid/ordergrid/grid-node/sink/sinktest"
 )
 
-// testLog is a real store that a test appends to as the replica does.
-type testLog struct {
-	*store.Store
-	t *testing.T
-}
-
-func newLog(t *testing.T) *testLog {
-	t.Helper()
-	s, err := store.New(store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return &testLog{Store: s, t: t}
-}
-
-func (l *testLog) add(e order.Entry, payload []byte) {
-	l.t.Helper()
-	if err := l.Append(&e, payload); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func u64s(v ...uint64) (b []byte) {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return b
-}
-
-func (l *testLog) noop(epoch uint32, lineage, boot uint64) {
-	l.add(order.Entry{Kind: order.KindNoop, Epoch: epoch}, u64s(lineage, boot))
-}
-
-func (l *testLog) session(epoch, slot uint32, hi, lo uint64) {
-	l.add(order.Entry{Kind: order.KindSessionOpen, Epoch: epoch, Session: slot}, u64s(hi, lo))
-}
-
-func (l *testLog) order(epoch, slot uint32, id string) {
-	msg := []byte("8=FIX.4.2\x0111=" + id + "\x0158=tab\there|and\\there\x0110=000\x01")
-	l.add(order.Entry{Kind: order.KindOrder, Epoch: epoch, Session: slot, ClientSeq: 7, TimeNs: 1234,
-		Fields: order.Fields{ClOrdIDOff: 13, ClOrdIDLen: uint8(len(id))}}, msg)
-}
-
-func (l *testLog) commit() { seq, _ := l.Last(); l.SetCommitted(seq) }
-
-// fill makes a log of one epoch with n orders.
-func (l *testLog) fill(boot uint64, n int) {
-	l.noop(1, 1, boot)
-	l.session(1, 0, 0xc, 0xd) // slot 0 is not "no session"
-	l.session(1, 3, 0xa, 0xb)
-	l.add(order.Entry{Kind: order.KindCursor, Epoch: 1}, u64s(1))
-	for i := range n {
-		l.order(1, 3, fmt.Sprintf("id%d", i))
-	}
-	l.commit()
-}
-
 type harness struct {
-	q        *Queue
+	q        *sink.Queue
 	dir      string
 	mu       sync.Mutex
 	cursors  []uint64
@@ -86,12 +28,17 @@ type harness struct {
 	stop     func()
 }
 
-func start(t *testing.T, log Log, dir string, epoch, lineage, cursor uint64) *harness {
+func start(t *testing.T, log *sinktest.Log, dir string, epoch, lineage, cursor uint64) *harness {
+	t.Helper()
+	return startWith(t, log, dir, epoch, lineage, cursor, func(s *Sink) sink.Sink { return s })
+}
+
+func startWith(t *testing.T, log *sinktest.Log, dir string, epoch, lineage, cursor uint64, to func(*Sink) sink.Sink) *harness {
 	t.Helper()
 	h := &harness{dir: dir, advanced: make(chan struct{}, 1024)}
 	m := metrics.NewRegistry(&metrics.Collector{}).Sink
-	h.q = New(Options{Name: "s0p0", Log: log, Metrics: m, Logger: slog.New(slog.DiscardHandler),
-		Sink: NewFile(dir, "pod0", "g", "s0p0", m),
+	h.q = sink.New(sink.Options{Name: "s0p0", Log: log.Reader(), Metrics: m, Logger: slog.New(slog.DiscardHandler),
+		Sink: to(New(dir, "pod0", "g", "s0p0", m)),
 		Advance: func(seq uint64) {
 			h.mu.Lock()
 			h.cursors = append(h.cursors, seq)
@@ -149,13 +96,13 @@ func (h *harness) lines(t *testing.T) [][]string {
 func atoi(s string) (n int) { _, _ = fmt.Sscan(s, &n); return n }
 
 func TestFileHoldsEveryEntryOnce(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 2)
+	log := sinktest.NewLog(t)
+	log.Fill(0x1, 2)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
 	h.await(t, 6)
-	log.order(1, 3, "late")
-	log.order(1, 3, "uncommitted")
-	log.SetCommitted(7)
+	log.Order(1, 3, "late")
+	log.Order(1, 3, "uncommitted")
+	log.CommitTo(7)
 	h.await(t, 7)
 	h.stop()
 	lines := h.lines(t)
@@ -174,8 +121,8 @@ func TestFileHoldsEveryEntryOnce(t *testing.T) {
 }
 
 func TestResumesBehindATornLine(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 10)
+	log := sinktest.NewLog(t)
+	log.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 1, 1, 0)
 	h.await(t, 14)
@@ -195,15 +142,15 @@ func TestResumesBehindATornLine(t *testing.T) {
 }
 
 func TestAnotherHistoryIsSetAside(t *testing.T) {
-	first := newLog(t)
-	first.fill(0x1, 10)
+	first := sinktest.NewLog(t)
+	first.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, first, dir, 5, 1, 0)
 	h.await(t, 14)
 	h.stop()
 	old, _ := os.ReadFile(h.path())
-	second := newLog(t) // a fresh grid of the same name: shorter, another boot id
-	second.fill(0x2, 3)
+	second := sinktest.NewLog(t) // a fresh grid of the same name: shorter, another boot id
+	second.Fill(0x2, 3)
 	h = start(t, second, dir, 5, 1, 0)
 	h.await(t, 7)
 	h.stop()
@@ -222,8 +169,8 @@ func TestAnotherHistoryIsSetAside(t *testing.T) {
 // A new primary with an empty sink begins behind the replicated cursor; one that
 // was primary before goes on where its own file ends.
 func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 10)
+	log := sinktest.NewLog(t)
+	log.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 2, 1, 7)
 	h.await(t, 14)
@@ -232,8 +179,8 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 	if len(lines) != 7 || lines[0][0] != "8" || lines[0][2] != "1" || lines[0][4] == "-" {
 		t.Fatalf("lines %q", lines)
 	}
-	log.order(2, 3, "more")
-	log.commit()
+	log.Order(2, 3, "more")
+	log.Commit()
 	h = start(t, log, dir, 3, 1, 15) // elsewhere they were written already
 	h.await(t, 15)
 	h.stop()
@@ -245,15 +192,15 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 // Reporting a cursor makes a cursor entry, which is written too: it must not be
 // reported again, for ever.
 func TestCursorEntriesAreNotReported(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 1)
+	log := sinktest.NewLog(t)
+	log.Fill(0x1, 1)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
 	<-h.advanced
-	log.add(order.Entry{Kind: order.KindCursor, Epoch: 1}, u64s(5))
-	log.commit()
+	log.Cursor(1, 5)
+	log.Commit()
 	h.await(t, 6)
-	log.order(1, 3, "news")
-	log.commit()
+	log.Order(1, 3, "news")
+	log.Commit()
 	h.await(t, 7)
 	<-h.advanced
 	h.stop()
@@ -262,67 +209,34 @@ func TestCursorEntriesAreNotReported(t *testing.T) {
 	}
 }
 
-func TestInactiveWritesNothing(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 1)
-	m := metrics.NewRegistry(&metrics.Collector{}).Sink
-	dir := t.TempDir()
-	q := New(Options{Log: log, Metrics: m, Logger: slog.New(slog.DiscardHandler), Sink: NewFile(dir, "p", "g", "s0p0", m), Advance: func(uint64) {}})
-	for range 3 {
-		if worked, err := q.work(); worked || err != nil {
-			t.Fatalf("worked %v, %v", worked, err)
-		}
-	}
-	if files, _ := os.ReadDir(dir); len(files) != 0 {
-		t.Fatalf("files %v", files)
-	}
-}
-
 // failing is a file sink whose next writes fail half-way, as on a full disk.
 type failing struct {
-	*File
-	fail int
+	*Sink
+	fail atomic.Int32
 }
 
-var errDisk = errors.New("disk full")
-
-func (s *failing) Write(b *Batch) error {
-	if s.fail > 0 {
-		s.fail--
+func (s *failing) Write(b *sink.Batch) error {
+	if s.fail.Load() > 0 {
+		s.fail.Add(-1)
 		_, _ = s.f.WriteString("12\t1\t1\thalf a li")
-		return errDisk
+		return errors.New("disk full")
 	}
-	return s.File.Write(b)
+	return s.Sink.Write(b)
 }
 
 func TestFailedWriteIsRepeatedFromTheLastSync(t *testing.T) {
-	log := newLog(t)
-	log.fill(0x1, 3)
-	m := metrics.NewRegistry(&metrics.Collector{}).Sink
-	sink := &failing{File: NewFile(t.TempDir(), "pod0", "g", "s0p0", m)}
-	q := New(Options{Log: log, Metrics: m, Logger: slog.New(slog.DiscardHandler), Sink: sink, Advance: func(uint64) {}})
-	q.SetActive(true, 1, 1, 0)
-	step := func(want error) {
-		t.Helper()
-		if _, err := q.work(); !errors.Is(err, want) {
-			t.Fatalf("work: %v, want %v", err, want)
-		}
-		if want != nil {
-			q.open = false // as Run does
-		}
-	}
-	step(nil)
-	log.order(1, 3, "more")
-	log.commit()
-	sink.fail = 2
-	step(errDisk)
-	step(errDisk)
-	step(nil)
-	if q.Durable() != 8 {
-		t.Fatalf("durable %d, want 8", q.Durable())
-	}
-	b, _ := os.ReadFile(sink.path)
-	if n := bytes.Count(b, []byte{'\n'}); n != 9 || bytes.Contains(b, []byte("half")) {
+	log := sinktest.NewLog(t)
+	log.Fill(0x1, 3)
+	var to failing
+	h := startWith(t, log, t.TempDir(), 1, 1, 0, func(s *Sink) sink.Sink { to.Sink = s; return &to })
+	h.await(t, 7)
+	to.fail.Store(2)
+	log.Order(1, 3, "more")
+	log.Commit()
+	h.await(t, 8)
+	h.stop()
+	b, _ := os.ReadFile(h.path())
+	if n := bytes.Count(b, []byte{'\n'}); to.fail.Load() != 0 || n != 9 || bytes.Contains(b, []byte("half")) {
 		t.Fatalf("%d lines:\n%s", n, b)
 	}
 }
@@ -340,7 +254,7 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := NewFile(dir, "p", "g", "s0p0", metrics.NewRegistry(&metrics.Collector{}).Sink)
+			s := New(dir, "p", "g", "s0p0", metrics.NewRegistry(&metrics.Collector{}).Sink)
 			_ = os.MkdirAll(filepath.Dir(s.path), 0o755)
 			if err := os.WriteFile(s.path, []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)

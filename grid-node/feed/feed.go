@@ -1,0 +1,134 @@
+// Package feed is how the committed log of a partition is read while it is written: by
+// readers with a name, each on a goroutine and at a place of its own. A reader is woken
+// when an entry that it waits for is committed, and the log keeps what it holds.
+//
+// A log without readers that wait costs its writer one load a wake-up of the loop.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Never is an entry that no log has: a reader that awaits it is woken by Nudge alone.
+const Never = math.MaxUint64
+
+// Log is a partition's log; see store.Store.
+type Log interface {
+	Committed() uint64      // the last entry that is committed
+	Read(seq uint64) []byte // nil unless it is committed and not freed
+	Pin(seq uint64)         // keep entries from seq on, 0: none
+}
+
+// Feed is the readers of one log.
+type Feed struct {
+	log     Log
+	mu      sync.Mutex                // for changes
+	readers atomic.Pointer[[]*Reader] // replaced as a whole
+}
+
+// New returns the feed of a log, with no reader yet.
+func New(log Log) *Feed {
+	f := &Feed{log: log}
+	f.readers.Store(&[]*Reader{})
+	return f
+}
+
+// Reader adds a reader. Its name is unique in the feed: a second one is an error.
+func (f *Feed) Reader(name string) (*Reader, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := *f.readers.Load()
+	if slices.ContainsFunc(all, func(r *Reader) bool { return r.name == name }) {
+		return nil, fmt.Errorf("reader %q: the name is taken, allowed: one of its own for each reader of a log", name)
+	}
+	r := &Reader{f: f, name: name, wake: make(chan struct{}, 1)}
+	r.awaits.Store(Never)
+	all = append(slices.Clone(all), r)
+	f.readers.Store(&all)
+	return r, nil
+}
+
+// Wake wakes the readers that wait for what is committed by now. The log's writer calls
+// it after it has moved the committed entry on. It allocates nothing and never blocks.
+func (f *Feed) Wake() {
+	all := *f.readers.Load()
+	if len(all) == 0 {
+		return
+	}
+	committed := f.log.Committed()
+	for _, r := range all {
+		if seq := r.awaits.Load(); seq <= committed && r.awaits.CompareAndSwap(seq, Never) {
+			r.Nudge()
+		}
+	}
+}
+
+// Reader reads a log. Its methods are for one goroutine, but for Nudge, Name and Held.
+type Reader struct {
+	f      *Feed
+	name   string
+	awaits atomic.Uint64 // entry whose commit wakes it
+	held   atomic.Uint64 // entries from here on stay in the log, 0: any may go
+	wake   chan struct{}
+}
+
+// Name is the reader's name.
+func (r *Reader) Name() string { return r.name }
+
+// Committed is the last entry that may be read.
+func (r *Reader) Committed() uint64 { return r.f.log.Committed() }
+
+// Read returns a committed entry, nil if it is freed. The bytes are the log's own: they
+// may be used while the reader holds the entry, and not be changed.
+func (r *Reader) Read(seq uint64) []byte { return r.f.log.Read(seq) }
+
+// Held is the first entry that stays in the log for this reader, 0 if any may go.
+func (r *Reader) Held() uint64 { return r.held.Load() }
+
+// Hold keeps the entries from seq on in the log, and lets go of those before; 0 lets go of
+// all. seq is still there if the reader holds an earlier one, or if the log's writer calls.
+func (r *Reader) Hold(seq uint64) {
+	r.f.mu.Lock()
+	defer r.f.mu.Unlock()
+	r.held.Store(seq)
+	lowest := uint64(0)
+	for _, o := range *r.f.readers.Load() {
+		if at := o.held.Load(); at != 0 && (lowest == 0 || at < lowest) {
+			lowest = at
+		}
+	}
+	r.f.log.Pin(lowest)
+}
+
+// Nudge ends the Await that is under way, or the next one.
+func (r *Reader) Nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is about to look already
+	}
+}
+
+// Await returns once entry seq is committed, Nudge was called, limit has passed (0: there
+// is none) or ctx has ended. It may return early: the caller looks again.
+func (r *Reader) Await(ctx context.Context, seq uint64, limit time.Duration) {
+	r.awaits.Store(seq)
+	defer r.awaits.Store(Never)
+	if r.Committed() >= seq { // committed before anybody could see that it is awaited
+		return
+	}
+	var due <-chan time.Time
+	if limit > 0 {
+		due = time.After(limit)
+	}
+	select {
+	case <-r.wake:
+	case <-due:
+	case <-ctx.Done():
+	}
+}

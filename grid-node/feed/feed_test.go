@@ -1,0 +1,154 @@
+package feed
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counter is a log of entries that say nothing.
+type counter struct {
+	committed, pin atomic.Uint64
+	looks          atomic.Uint64 // how often a reader asked how far it is committed
+}
+
+func (l *counter) Committed() uint64  { l.looks.Add(1); return l.committed.Load() }
+func (l *counter) Read(uint64) []byte { return []byte{} }
+func (l *counter) Pin(seq uint64)     { l.pin.Store(seq) }
+
+func reader(t *testing.T, f *Feed, name string) *Reader {
+	t.Helper()
+	r, err := f.Reader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// No reader misses the last commit, whenever it begins to wait.
+func TestReadersAreWokenByCommits(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	const entries = 20_000
+	var wg sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		r := reader(t, f, name)
+		wg.Go(func() {
+			for at := uint64(0); at < entries; {
+				r.Await(t.Context(), at+1, 0)
+				at = max(at, r.Committed())
+			}
+		})
+	}
+	for seq := uint64(1); seq <= entries; seq += 1 + rand.Uint64N(3) {
+		log.committed.Store(min(seq, entries))
+		f.Wake()
+	}
+	log.committed.Store(entries)
+	f.Wake()
+	wg.Wait() // the test's own limit ends it
+}
+
+// A reader that waits for an entry far ahead, or for none, is left alone.
+func TestReadersAreWokenForWhatTheyAwait(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	far, none := reader(t, f, "far"), reader(t, f, "none")
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	wg.Go(func() { far.Await(ctx, 100, 0) })
+	wg.Go(func() { none.Await(ctx, Never, 0) })
+	for far.awaits.Load() != 100 {
+		time.Sleep(time.Millisecond)
+	}
+	for seq := uint64(1); seq < 100; seq++ {
+		log.committed.Store(seq)
+		f.Wake()
+		if len(far.wake) != 0 || far.awaits.Load() != 100 {
+			t.Fatalf("woken by entry %d, it awaits entry 100", seq)
+		}
+	}
+	log.committed.Store(100)
+	f.Wake()
+	none.Nudge()
+	wg.Wait()
+	cancel()
+}
+
+func TestAwaitEnds(t *testing.T) {
+	log := &counter{}
+	r := reader(t, New(log), "a")
+	r.Nudge()
+	r.Nudge() // one is enough
+	r.Await(t.Context(), Never, 0)
+	r.Await(t.Context(), Never, time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Await(ctx, Never, 0)
+	log.committed.Store(1)
+	r.Await(t.Context(), 1, 0)
+	if r.awaits.Load() != Never {
+		t.Error("it is still woken by commits")
+	}
+}
+
+// The log keeps what the slowest reader holds.
+func TestTheLogKeepsWhatAnyReaderHolds(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	a, b := reader(t, f, "a"), reader(t, f, "b")
+	for i, step := range []struct {
+		r         *Reader
+		seq, want uint64
+	}{{a, 5, 5}, {b, 3, 3}, {b, 7, 5}, {a, 9, 7}, {b, 0, 9}, {a, 0, 0}} {
+		step.r.Hold(step.seq)
+		if got := log.pin.Load(); got != step.want || step.r.Held() != step.seq {
+			t.Errorf("step %d: the log keeps from %d on, want %d", i, got, step.want)
+		}
+	}
+}
+
+func TestNamesOfReadersAreUnique(t *testing.T) {
+	f := New(&counter{})
+	reader(t, f, "a")
+	if _, err := f.Reader("a"); err == nil {
+		t.Error("two readers have one name")
+	}
+}
+
+func TestWakeAllocatesNothing(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	if n := testing.AllocsPerRun(100, f.Wake); n != 0 || log.looks.Load() != 0 {
+		t.Errorf("without readers: %v allocations, looked at the log %d times", n, log.looks.Load())
+	}
+	r := reader(t, f, "a")
+	if n := testing.AllocsPerRun(100, func() {
+		r.awaits.Store(0)
+		f.Wake()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkWake(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		readers []string
+	}{{"none", nil}, {"busy", []string{"a", "b"}}} {
+		b.Run(c.name, func(b *testing.B) {
+			f := New(&counter{})
+			for _, name := range c.readers {
+				if _, err := f.Reader(name); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				f.Wake()
+			}
+		})
+	}
+}
