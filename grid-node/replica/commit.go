@@ -32,8 +32,8 @@ func (r *Replica) advance() {
 			r.count.Acks++
 			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies, Flags: p.ackFlags})
 		case pendingOpen:
-			s := &r.sessions.slots[p.slot]
-			r.sessionOpened(p.conn, p.requestID, p.slot, s.generation, s.last)
+			s := r.live.Sessions.At(p.slot)
+			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
 		}
 	}
 	r.answerWaits()
@@ -43,8 +43,13 @@ func (r *Replica) advance() {
 func (r *Replica) commitTo(seq uint64) {
 	r.commit = seq
 	r.store.SetCommitted(seq)
-	r.cursor.committedTo(seq)
-	r.truncate.committedTo(seq)
+	c := &r.live.Cursors
+	if c.Sink.Entry != 0 && c.Sink.Entry <= seq {
+		r.sink.committed = c.Sink.To
+	}
+	if c.Free.Entry != 0 && (c.Free.Entry <= seq || mutant(mutFreeUncommitted)) {
+		r.mayFree = c.Free.To
+	}
 	r.moved = true
 }
 

@@ -168,9 +168,9 @@ func (r *Replica) becomePrimary(before Role) {
 		r.role = RolePrimary
 		p.peers = p.peers[:0]
 		p.pend.clear()
-		r.sessions.forgetClients()
+		r.seats.forget()
 		if mutant(mutDedupeForgotten) {
-			r.mutateSessions()
+			r.live.Sessions.ForgetReplies()
 		}
 		if !r.beginLog() {
 			return
@@ -179,17 +179,12 @@ func (r *Replica) becomePrimary(before Role) {
 	}
 	p.suspended = false
 	r.setPeers()
-	e := order.Entry{Kind: order.KindNoop, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}
 	var payload [16]byte
 	le.PutUint64(payload[:], r.cfg.Lineage)
 	le.PutUint64(payload[8:], r.self.Boot)
 	if !r.windowFull() {
 		// A full store has no room for the mark; the epoch stands in every entry too.
-		if err := r.store.Append(&e, payload[:]); err == nil {
-			r.count.EntriesStored++
-			r.cursor.dataSeq = e.Seq
-			p.pend.put(e.Seq, pending{size: e.Size, epoch: e.Epoch})
-		}
+		_ = r.append(&order.Entry{Kind: order.KindNoop}, payload[:], 0, pending{})
 	}
 	r.advance()
 	r.confirmReads()

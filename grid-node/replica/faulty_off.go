@@ -11,4 +11,4 @@ const Faulty = false
 func Dropped() (orders, every uint64) { return 0, 0 }
 
 // throwAway is never true; see faulty_on.go.
-func (r *Replica) throwAway(uint64, *wire.Submit, *session) bool { return false }
+func (r *Replica) throwAway(uint64, *wire.Submit, uint8) bool { return false }

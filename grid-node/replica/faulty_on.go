@@ -5,6 +5,7 @@ package replica
 import (
 	"sync/atomic"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -28,7 +29,7 @@ func Dropped() (orders, every uint64) { return dropped.Load(), DropEvery }
 
 // throwAway acknowledges the order at the place of another one and forgets it,
 // if it is its turn.
-func (r *Replica) throwAway(conn uint64, m *wire.Submit, s *session) bool {
+func (r *Replica) throwAway(conn uint64, m *wire.Submit, ackFlags uint8) bool {
 	if DropEvery == 0 {
 		return false
 	}
@@ -37,7 +38,7 @@ func (r *Replica) throwAway(conn uint64, m *wire.Submit, s *session) bool {
 	}
 	dropped.Add(1)
 	last, _ := r.store.Last()
-	s.apply(m.ClientSeq, last, &r.sessions)
-	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies(), Flags: s.ackFlags})
+	r.live.Apply(&order.Entry{Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, Seq: last}, nil)
+	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies(), Flags: ackFlags})
 	return true
 }

@@ -53,7 +53,7 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 // what is written meanwhile.
 func (r *Replica) settle(p *peer) {
 	last, _ := r.store.Last()
-	if p.stored < r.truncate.logged { // what it lacks may be freed before it gets it
+	if p.stored < r.live.Cursors.Free.To { // what it lacks may be freed before it gets it
 		r.become(p, stageCatchingUp)
 		return
 	}

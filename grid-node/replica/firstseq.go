@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/ordergrid/ordergrid/grid-node/machine"
+
 // A partition that takes the place of a removed one begins its log at another number,
 // so that no order has the id (partition and sequence number) of an order that was
 // there before. To everybody but the primary that begins it, it is a log whose
@@ -13,7 +15,7 @@ func (r *Replica) beginLog() bool {
 		return true
 	}
 	base := r.firstSeq - 1
-	state := baseState{cursor: base} // nothing of it waits for the sink
-	state.sessions.init(&r.opt.Limits)
+	var state machine.Machine
+	state.Begin(r.opt.Limits.Window, base)
 	return r.beginBehind(base, 0, state)
 }

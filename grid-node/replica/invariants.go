@@ -17,7 +17,7 @@ func (r *Replica) checkFlush() {
 	case r.commit != r.store.Committed(): // I8: subscribers read the store's prefix
 		r.broken(fmt.Sprintf("committed %d, the store says %d", r.commit, r.store.Committed()))
 	case !r.freedRight():
-		r.broken(fmt.Sprintf("the log may be freed up to %d, committed is %d", r.truncate.committed, r.commit))
+		r.broken(fmt.Sprintf("the log may be freed up to %d, committed is %d", r.mayFree, r.commit))
 	case r.role == RolePrimary:
 		r.checkPrimary(last)
 	case r.role == RoleBackup && (r.cfg.Primary.Boot == r.self.Boot || !r.cfg.Has(r.self.Boot)): // I10
@@ -29,7 +29,7 @@ func (r *Replica) checkFlush() {
 // freedRight: only what is committed is freed.
 func (r *Replica) freedRight() bool {
 	base, _ := r.store.Base()
-	return base <= r.commit && r.truncate.committed <= r.commit
+	return base <= r.commit && r.mayFree <= r.commit
 }
 
 func (r *Replica) checkPrimary(last uint64) {

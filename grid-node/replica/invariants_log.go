@@ -44,15 +44,15 @@ func (c *logCheck) check(r *Replica) {
 	if _, hash := r.store.Last(); hash != c.hash {
 		r.broken(fmt.Sprintf("the log ends with hash %016x, the store says %016x", c.hash, hash))
 	}
-	if r.cursor.logged != c.cursor {
-		r.broken(fmt.Sprintf("cursor is %d, the log says %d", r.cursor.logged, c.cursor))
+	if r.live.Cursors.Sink.To != c.cursor {
+		r.broken(fmt.Sprintf("cursor is %d, the log says %d", r.live.Cursors.Sink.To, c.cursor))
 	}
 	for k, seq := range c.applied {
-		s := r.sessions.find(k.slot, k.generation)
-		if s == nil || s.last >= k.clientSeq+r.sessions.window {
+		s := r.live.Sessions.Find(k.slot, k.generation)
+		if s == nil || s.Last >= k.clientSeq+r.live.Sessions.Window() {
 			continue // evicted, or out of the window
 		}
-		if got := s.ring[k.clientSeq&(r.sessions.window-1)]; got != seq {
+		if got := r.live.Sessions.Applied(s, k.clientSeq); got != seq {
 			r.broken(fmt.Sprintf("session %d clientSeq %d is entry %d in the log, %d in the session", k.slot, k.clientSeq, seq, got))
 		}
 	}
@@ -61,17 +61,18 @@ func (c *logCheck) check(r *Replica) {
 // begin starts behind the base state that a learner took in.
 func (c *logCheck) begin(r *Replica) {
 	c.seq, c.hash = r.store.Base()
-	c.cursor = r.base.cursor
+	c.cursor = r.base.Cursors.Sink.To
 	c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
-	for i := range r.base.sessions.slots {
-		s := &r.base.sessions.slots[i]
-		if !s.open {
+	t := &r.base.Sessions
+	for i := range uint32(t.Slots()) {
+		s := t.At(i)
+		if !s.Open {
 			continue
 		}
-		c.open[uint32(i)] = s.generation
-		for back := uint64(0); s.ring != nil && back < min(s.last, r.sessions.window); back++ {
-			if seq := s.ring[(s.last-back)&(r.sessions.window-1)]; seq != 0 {
-				c.applied[appliedKey{uint32(i), s.generation, s.last - back}] = seq
+		c.open[i] = s.Generation
+		for back := range min(s.Last, t.Window()) {
+			if seq := t.Applied(s, s.Last-back); seq != 0 {
+				c.applied[appliedKey{i, s.Generation, s.Last - back}] = seq
 			}
 		}
 	}

@@ -70,8 +70,6 @@ const (
 	mutReleasedAgain
 	mutSecondProcess
 	mutFreeSnapshot
-	mutEpochBoundary
-	mutWindowEdge
 	mutEvictUnderWay
 	mutEvictAnybody
 	mutConnectionsKept

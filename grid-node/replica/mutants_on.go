@@ -5,6 +5,8 @@ package replica
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 )
 
 // selected is set before any replica runs and not changed while one does.
@@ -87,8 +89,6 @@ var mutantList = [mutants]Mutant{
 	mutReleasedAgain:         {"released-again", "a process that was let go is accepted again"},
 	mutSecondProcess:         {"second-process", "a second process of a pod takes the place of one that is in sync and answers"},
 	mutFreeSnapshot:          {"free-under-snapshot", "entries are freed while a learner is sent the base state"},
-	mutEpochBoundary:         {"epoch-boundary", "a copy of the first order of an epoch that is freed is told the epoch before"},
-	mutWindowEdge:            {"window-edge", "a clientSeq that has just left the window is looked up in it"},
 	mutEvictAnybody:          {"evict-anybody", "a client's new session takes the place of whoever's has been quiet for longest"},
 	mutEvictUnderWay:         {"evict-under-way", "a session with entries under way is evicted"},
 	mutConnectionsKept:       {"connections-kept", "a new primary remembers which connections sessions were on when it was the primary before"},
@@ -97,18 +97,28 @@ var mutantList = [mutants]Mutant{
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 
-// Mutants lists all variants; the first is the protocol as it is.
-func Mutants() []Mutant { return mutantList[:] }
+// Mutants lists all variants, those of the machine last; the first is the protocol as it is.
+func Mutants() (all []Mutant) {
+	all = append(all, mutantList[:]...)
+	for _, m := range machine.Mutants() {
+		all = append(all, Mutant{m.Name, m.Breaks})
+	}
+	return all
+}
 
 // SelectMutant breaks the protocol in one way from here on, in this process.
 func SelectMutant(name string) error {
+	selected = mutNone
+	if machine.SelectMutant(name) {
+		return nil
+	}
 	var names []string
-	for id := range mutantList {
-		if mutantList[id].Name == name {
+	for id, m := range Mutants() {
+		if m.Name == name {
 			selected = mutantID(id)
 			return nil
 		}
-		names = append(names, mutantList[id].Name)
+		names = append(names, m.Name)
 	}
 	return fmt.Errorf("mutant is %q, allowed: %s", name, strings.Join(names, ", "))
 }

@@ -2,6 +2,12 @@
 
 package replica
 
+import (
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+)
+
 // proofs are the tests of this package that fail with a mutant, as for go test -run: of mutants that the simulator would
 // find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
 var proofs = [mutants]string{
@@ -34,19 +40,23 @@ var proofs = [mutants]string{
 	mutReleasedAgain:         "^TestScripts$/^released_join_late$",
 	mutSecondProcess:         "^TestScripts$/^zombie_joins$",
 	mutFreeSnapshot:          "^TestScripts$/^truncate_snapshot$",
-	mutEpochBoundary:         "^TestSnapshotState$",
-	mutWindowEdge:            "^TestScripts$/^sessions$",
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
 	mutAttemptEqual:          "^TestScripts$/^fence$",
 }
 
-// Proof of a mutant; "": the simulator's.
-func Proof(name string) string {
-	for id := range mutantList {
-		if mutantList[id].Name == name {
-			return proofs[id]
+// Proof of a mutant: the package below grid-node and the test in it; "" the simulator's.
+func Proof(name string) (pkg, test string) {
+	for _, m := range machine.Mutants() {
+		if m.Name == name && m.Proof != "" {
+			pkg, test, _ = strings.Cut(m.Proof, " ")
+			return pkg, test
 		}
 	}
-	return ""
+	for id := range mutantList {
+		if mutantList[id].Name == name && proofs[id] != "" {
+			return "replica", proofs[id]
+		}
+	}
+	return "", ""
 }

@@ -38,13 +38,6 @@ func (r *Replica) mutateUnknown() bool {
 	return true
 }
 
-// mutateSessions forgets what was applied.
-func (r *Replica) mutateSessions() {
-	for i := range r.sessions.slots {
-		clear(r.sessions.slots[i].ring)
-	}
-}
-
 // mutateEchoed is the round that any member of the ack set has answered.
 func (r *Replica) mutateEchoed() uint64 {
 	round := uint64(0)

@@ -93,13 +93,12 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	if mutant(mutForgetHash) {
 		_, e.PrevHash = r.store.Last()
 	}
-	err := r.checkEntry(e, order.Payload(entry))
+	err := r.live.Check(e, order.Payload(entry))
 	if err == nil {
 		err = r.store.AppendEntryHinted(entry, e, hint)
 	}
 	if err == nil {
-		r.applyEntry(e, order.Payload(entry))
-		r.count.EntriesStored++
+		r.apply(e, order.Payload(entry))
 		return true
 	}
 	var full *store.ErrCapacity

@@ -191,7 +191,7 @@ func (r *Replica) answer(rd *read) {
 		r.rejectDuplicate(rd.conn, rd.reqID, rd.slot, rd.seq)
 		return
 	case readSession:
-		if s := r.sessions.find(rd.slot, uint32(rd.commit)); s == nil {
+		if s := r.live.Sessions.Find(rd.slot, uint32(rd.commit)); s == nil {
 			r.notPrimary(rd.conn, wire.TypeOpenSession, rd.reqID, 0) // evicted meanwhile: the client asks again
 			return
 		}

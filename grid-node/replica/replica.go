@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -36,14 +37,15 @@ type Replica struct {
 	statusAt Status // what the last ActionStatus was about
 	moved    bool   // commit moved since the last flush
 
-	gets     gets
-	sessions sessionTable
-	cursor   cursorState
-	truncate truncateState
-	base     baseState // what the freed entries led to
-	layouts  order.Layouts
-	order    order.Order // scratch, so that parsing allocates nothing
-	text     []byte      // scratch
+	gets    gets
+	live    machine.Machine // what the entries led to
+	base    machine.Machine // what those led to that are freed
+	seats   seats
+	sink    sinkState
+	mayFree uint64 // highest position to free up to in a committed entry; see freeSome
+	layouts order.Layouts
+	order   order.Order // scratch, so that parsing allocates nothing
+	text    []byte      // scratch
 
 	primary  primaryState
 	backup   backupState
@@ -120,8 +122,9 @@ func New(o Options) (*Replica, error) {
 	if r.vitals == nil {
 		r.vitals, r.ownsVitals = NewVitals(o.Self, o.Partition, o.Timing), true
 	}
-	r.sessions.init(&r.opt.Limits)
-	r.base.sessions.init(&r.opt.Limits)
+	r.live.Begin(r.opt.Limits.Window, 0)
+	r.base.Begin(r.opt.Limits.Window, 0)
+	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
 	r.primary.waits.init(o.Limits.PendingReads)
@@ -166,7 +169,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventCASResult:
 		r.casResult(ev)
 	case EventCursor:
-		r.cursor.reached = max(r.cursor.reached, ev.Seq)
+		r.sink.reached = max(r.sink.reached, ev.Seq)
 	case EventDrain:
 		r.drain()
 	case EventStop:
@@ -341,7 +344,7 @@ func (r *Replica) Status() Status {
 	s := Status{
 		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Unconfirmed: r.told.known != nil, Replicas: r.opt.Replicas,
 		Closed: r.closed, AdmissionRevision: r.admissionRevision,
-		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.cursor.committed, DataSeq: r.cursor.dataSeq, FreedSeq: base, Sessions: len(r.sessions.byID),
+		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.sink.committed, DataSeq: r.live.Cursors.Data, FreedSeq: base, Sessions: r.live.Sessions.Open(),
 	}
 	if r.role == RolePrimary {
 		s.InFlight = int(last - r.commit)

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -11,14 +12,10 @@ import (
 // frees nothing meanwhile, so all parts are of one base; it remembers nothing of
 // the transfer, whoever lost a part asks again.
 
-// snapshotPart is how many bytes of state one part has, about: one session more may
-// go over it.
-const snapshotPart = 64 << 10
-
 // installState is a learner's transfer.
 type installState struct {
 	base    uint64 // entry it is of, 0: none is under way
-	state   baseState
+	state   machine.Machine
 	next    uint32 // session slot to ask for
 	askedAt int64
 }
@@ -45,7 +42,7 @@ func (r *Replica) beginInstall(base uint64) {
 	in := &r.backup.install
 	if in.base != base {
 		*in = installState{base: base}
-		in.state.sessions.init(&r.opt.Limits)
+		in.state.Begin(r.opt.Limits.Window, base)
 	}
 	r.askSnapshot()
 }
@@ -79,7 +76,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 	p.heardAt = r.now.Mono
 	p.reached()
 	base, hash := r.store.Base()
-	slots := uint32(len(r.base.sessions.slots))
+	slots := uint32(r.base.Sessions.Slots())
 	if m.Base != base || m.From > slots {
 		if p.stage == stageInstalling {
 			r.joinReplyTo(&p.Member, wire.JoinAccepted, base+1, "")
@@ -88,13 +85,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 	}
 	off := len(r.out.buf)
 	s := wire.Snapshot{PeerHead: r.head(p.Boot), Base: base, Hash: hash, From: m.From, Slots: slots}
-	r.text = r.text[:0]
-	if m.From == 0 {
-		r.text = r.base.appendHead(r.text)
-	}
-	for s.Next = m.From; s.Next < slots && (s.Next == m.From || len(r.text) < snapshotPart); s.Next++ {
-		r.text = r.base.sessions.slots[s.Next].appendTo(r.text, r.base.sessions.window)
-	}
+	r.text, s.Next = r.base.AppendSnapshot(r.text[:0], m.From)
 	s.State = r.text
 	r.out.buf = wire.AppendSnapshot(r.out.buf, r.part, &s)
 	r.out.send(p.Address, off, nil, false)
@@ -115,20 +106,10 @@ func (r *Replica) snapshot(frame []byte) error {
 		return nil
 	}
 	r.backup.heardAt = r.now.Mono
-	d := stateDecoder{b: m.State, base: m.Base, window: in.state.sessions.window}
-	if m.From == 0 {
-		d.head(&in.state)
-	}
-	for slot := m.From; slot < m.Next && d.err == nil; slot++ {
-		d.session(&in.state.sessions, slot)
-	}
-	if d.err == nil && len(d.b) != 0 {
-		d.fail("tail", uint64(len(d.b)), "no bytes behind the last session")
-	}
-	if d.err != nil {
+	if err := in.state.Restore(m.State, m.Base, m.From, m.Next); err != nil {
 		*in = installState{}
 		r.backup.accepted = false // and ask again, from the beginning
-		return d.err
+		return &wire.FrameError{Type: wire.TypeSnapshot, Field: err.Field, Value: err.Value, Allowed: err.Allowed}
 	}
 	if in.next = m.Next; in.next < m.Slots {
 		r.askSnapshot()
@@ -149,20 +130,39 @@ func (r *Replica) install(base, hash uint64) error {
 
 // beginBehind makes an empty log one that begins behind an entry, which left the state
 // given; false: it does not fit, and the replica ends.
-func (r *Replica) beginBehind(base, hash uint64, state baseState) bool {
-	if err := r.store.SetBase(base, hash, len(state.sessions.slots)); err != nil {
+func (r *Replica) beginBehind(base, hash uint64, state machine.Machine) bool {
+	if err := r.store.SetBase(base, hash, state.Sessions.Slots()); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
 		r.restart("cannot store what the primary can: " + err.Error())
 		return false
 	}
 	r.base = state
-	r.sessions = state.sessions.clone()
+	r.live = state.Clone()
 	if mutant(mutSnapshotBare) {
-		r.mutateSessions()
+		r.live.Sessions.ForgetReplies()
 	}
-	r.cursor = cursorState{logged: state.cursor, committed: state.cursor, dataSeq: base}
-	r.truncate = truncateState{logged: base, committed: base}
+	r.seats = seats{sessions: map[uint64]int{}}
+	r.sink, r.mayFree = sinkState{committed: state.Cursors.Sink.To}, base
 	r.logged.begin(r)
 	r.commitTo(base)
 	return true
+}
+
+// BaseSession is a session as the freed part of the log left it.
+type BaseSession struct {
+	Slot uint32
+	ID   [2]uint64
+}
+
+// Base is what the freed part of the log led to, as far as a reader of the rest
+// needs it: the last freed entry, its hash, the lineage and the sessions open then.
+// All zero when nothing is freed.
+func (r *Replica) Base() (seq, hash, lineage uint64, sessions []BaseSession) {
+	seq, hash = r.store.Base()
+	for slot := range uint32(r.base.Sessions.Slots()) {
+		if s := r.base.Sessions.At(slot); s.Open {
+			sessions = append(sessions, BaseSession{Slot: slot, ID: s.ID})
+		}
+	}
+	return seq, hash, r.base.Orders.Lineage, sessions
 }

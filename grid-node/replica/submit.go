@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -22,19 +23,20 @@ func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 		r.notPrimary(conn, wire.TypeSubmit, m.ClientSeq, m.Slot)
 		return nil
 	}
-	s := r.sessions.find(m.Slot, m.Generation)
+	s := r.live.Sessions.Find(m.Slot, m.Generation)
 	if s == nil {
 		r.rejectSubmit(conn, &m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
 		return nil
 	}
-	if s.conn != conn && !mutant(mutSessionFenceIgnored) {
-		r.rejectSubmit(conn, &m, wire.CodeSessionMoved, s.attempt, "the session is not open on this connection; open it again with a higher attempt")
+	seat := r.seats.at(m.Slot)
+	if seat.conn != conn && !mutant(mutSessionFenceIgnored) {
+		r.rejectSubmit(conn, &m, wire.CodeSessionMoved, seat.attempt, "the session is not open on this connection; open it again with a higher attempt")
 		return nil
 	}
-	if !r.admitSession(conn, &m, s) || !r.admitLoad(conn, &m) {
+	if !r.admitSession(conn, &m, s, seat) || !r.admitLoad(conn, &m) {
 		return nil
 	}
-	r.accept(conn, &m, s, hint)
+	r.accept(conn, &m, seat.ackFlags, hint)
 	return nil
 }
 
@@ -82,26 +84,26 @@ func (r *Replica) serves(epoch uint64) bool {
 }
 
 // admitSession answers everything but an order that was never applied.
-func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *session) bool {
-	switch verdict, seq := s.classify(m.ClientSeq, &r.sessions); verdict {
-	case seqApplied:
+func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, seat *seat) bool {
+	switch verdict, seq := r.live.Sessions.Admit(s, m.ClientSeq, seat.expected); verdict {
+	case machine.Applied:
 		r.count.Duplicates++
 		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
-			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit, ackFlags: s.ackFlags})
+			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit, ackFlags: seat.ackFlags})
 			return false
 		}
-		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup | s.ackFlags})
+		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup | seat.ackFlags})
 		return false
-	case seqTooOld:
+	case machine.TooOld:
 		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is not known any more")
 		return false
-	case seqGap:
+	case machine.Gap:
 		r.count.ClientGaps++
 		r.alarm(AlarmClientGap, gapText(m.Slot, seq, m.ClientSeq))
 		r.rejectSubmit(conn, m, wire.CodeSequenceGap, seq, "clientSeq skips; send the expected one first")
 		return false
 	}
-	s.expected = max(s.expected, m.ClientSeq+1)
+	seat.expected = max(seat.expected, m.ClientSeq+1)
 	return true
 }
 
@@ -147,7 +149,7 @@ func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 }
 
 // accept validates the order and appends it to the log.
-func (r *Replica) accept(conn uint64, m *wire.Submit, s *session, hint *Hint) {
+func (r *Replica) accept(conn uint64, m *wire.Submit, ackFlags uint8, hint *Hint) {
 	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
 		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
@@ -165,20 +167,13 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, s *session, hint *Hint) {
 		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readDuplicate, seq: seq, need: seq})
 		return
 	}
-	if r.throwAway(conn, m, s) {
+	if r.throwAway(conn, m, ackFlags) {
 		return
 	}
-	e := order.Entry{
-		Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, TimeNs: r.now.Wall, Fields: *f,
-	}
-	if err := r.store.AppendHinted(&e, m.Payload, hash); err != nil {
+	e := order.Entry{Kind: order.KindOrder, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: *f}
+	if err := r.append(&e, m.Payload, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit, ackFlags: ackFlags}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
-		return
 	}
-	r.count.EntriesStored++
-	s.apply(m.ClientSeq, e.Seq, &r.sessions)
-	r.cursor.dataSeq = e.Seq
-	r.primary.pend.put(e.Seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, size: e.Size, epoch: e.Epoch, kind: pendingSubmit, ackFlags: s.ackFlags})
 }
 
 func (r *Replica) rejectDuplicate(conn, clientSeq uint64, slot uint32, seq uint64) {
@@ -197,14 +192,4 @@ func (r *Replica) rejectAppend(conn uint64, t wire.Type, id uint64, slot uint32,
 
 func (r *Replica) rejectSubmit(conn uint64, m *wire.Submit, code wire.Code, detail uint64, text string) {
 	r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, code, 0, detail, text)
-}
-
-// epochAt is the epoch entry seq was made in.
-func (r *Replica) epochAt(seq uint64) uint32 {
-	if base, _ := r.store.Base(); seq <= base {
-		return r.base.epochAt(seq)
-	}
-	var e order.Entry
-	_, _ = order.DecodeEntry(r.store.Get(seq), &e) // what is stored was checked
-	return e.Epoch
 }

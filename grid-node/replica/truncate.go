@@ -15,14 +15,6 @@ type Retention struct {
 	High, Low, Critical int64
 }
 
-// truncateState is how far the log says that it may be freed. Freeing itself comes
-// later, entry by entry: see freeSome.
-type truncateState struct {
-	logged    uint64 // highest position in the log
-	entrySeq  uint64 // entry that says so
-	committed uint64 // highest position in a committed entry
-}
-
 // freeBatch is how many entries are freed per wake-up: a few hundred microseconds.
 const freeBatch = 1024
 
@@ -30,9 +22,9 @@ const freeBatch = 1024
 // are needed no more. They are committed, the sink holds them by a committed entry,
 // and every copy has them. One such entry is under way at a time.
 func (r *Replica) logTruncate() {
-	t, ret := &r.truncate, &r.opt.Retention
+	ret := &r.opt.Retention
 	base, _ := r.store.Base()
-	if !ret.FreeDownstream || t.entrySeq > r.commit || base < t.committed ||
+	if !ret.FreeDownstream || r.live.Cursors.Free.Entry > r.commit || base < r.mayFree ||
 		r.parking() && !mutant(mutTruncateParking) || r.windowFull() && !mutant(mutTruncateFull) {
 		return
 	}
@@ -47,20 +39,15 @@ func (r *Replica) logTruncate() {
 	if to <= base || int64(r.store.Bytes(base+1, to)) < (ret.High-ret.Low)/8 { // not worth an entry
 		return
 	}
-	e := order.Entry{Kind: order.KindTruncate, Epoch: uint32(r.epoch), TimeNs: r.now.Wall}
 	var payload [8]byte
 	le.PutUint64(payload[:], to)
-	if err := r.store.Append(&e, payload[:]); err != nil {
-		return // not even the reserve is left; when a copy restarts there is room again
-	}
-	r.count.EntriesStored++
-	t.logged, t.entrySeq = to, e.Seq
-	r.primary.pend.put(e.Seq, pending{size: e.Size, epoch: e.Epoch})
+	// Not even the reserve may be left; when a copy restarts there is room again.
+	_ = r.append(&order.Entry{Kind: order.KindTruncate}, payload[:], 0, pending{})
 }
 
 // truncatable is how far entries are needed by nobody.
 func (r *Replica) truncatable(critical bool) uint64 {
-	to := min(r.cursor.committed, r.commit)
+	to := min(r.sink.committed, r.commit)
 	if mutant(mutFreeUndrained) {
 		to = r.commit
 	}
@@ -83,22 +70,15 @@ func (r *Replica) copyFull() bool {
 	return false
 }
 
-// committedTo follows the committed prefix.
-func (t *truncateState) committedTo(commit uint64) {
-	if t.entrySeq != 0 && (t.entrySeq <= commit || mutant(mutFreeUncommitted)) {
-		t.committed = t.logged
-	}
-}
-
 // freeSome frees what the log says, a bounded number of entries per wake-up, on
 // every replica by itself. What a retry, a learner or the sink needs of an entry
-// goes into the base state first.
+// goes into the base first.
 func (r *Replica) freeSome() {
 	base, _ := r.store.Base()
-	if r.truncate.committed <= base || r.role == RoleStopped || r.snapshotOut() && !mutant(mutFreeSnapshot) {
+	if r.mayFree <= base || r.role == RoleStopped || r.snapshotOut() && !mutant(mutFreeSnapshot) {
 		return
 	}
-	to := min(r.store.Freeable(r.truncate.committed), base+freeBatch)
+	to := min(r.store.Freeable(r.mayFree), base+freeBatch)
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; r.role == RolePrimary && p.acks() && p.synced {
 			to = min(to, p.stored)
@@ -111,7 +91,7 @@ func (r *Replica) freeSome() {
 			r.broken("an entry that is to be freed cannot be read: " + err.Error())
 			return
 		}
-		r.base.fold(&e, order.Payload(entry))
+		r.base.Apply(&e, order.Payload(entry))
 		r.store.FreeFirst(&e)
 	}
 	if r.role == RolePrimary && to > base {

@@ -17,6 +17,7 @@ var forbidden = map[string][]string{
 	"grid-node/wire":       {module, "net", "k8s.io", "sigs.k8s.io"},
 	"grid-node/order":      {module + "grid-node/replica", module + "grid-node/store", "net", "k8s.io", "sigs.k8s.io"},
 	"grid-node/store":      {module + "grid-node/replica", "net", "k8s.io", "sigs.k8s.io"},
+	"grid-node/machine":    {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/wire", "net", "math/rand", "k8s.io", "sigs.k8s.io"},
 	"grid-node/replica":    {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/feed", module + "grid-node/sink", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
 	"client":               {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
 	"probe/report":         {module + "client", "net", "k8s.io", "sigs.k8s.io"},

@@ -50,19 +50,23 @@ func selectMutant(name string) error {
 // its proof, and prints the table.
 func prove(o *options, b bounds) error {
 	var errs []error
-	tests, err := buildTests()
-	if err != nil {
-		return err
+	tests := map[string]*testBinary{}
+	for _, pkg := range []string{"machine", "replica"} {
+		built, err := buildTests(pkg)
+		if err != nil {
+			return err
+		}
+		defer built.remove()
+		tests[pkg] = built
 	}
-	defer tests.remove()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tseeds\tcaught by\tworld\twhat it does")
 	for i, m := range sim.Mutants() {
 		if b.only != "" && b.only != m.Name {
 			continue
 		}
-		if proof := replica.Proof(m.Name); proof != "" {
-			if err := tests.prove(m.Name, proof); err != nil {
+		if pkg, proof := replica.Proof(m.Name); proof != "" {
+			if err := tests[pkg].prove(m.Name, proof); err != nil {
 				errs = append(errs, err)
 				fmt.Fprintf(w, "%s\t-\tNOTHING\t\t%s\n", m.Name, m.Breaks)
 				continue

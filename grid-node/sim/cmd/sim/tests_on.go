@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// testBinary is the tests of grid-node/replica, built with the mutants.
+// testBinary is the tests of a package below grid-node, built with the mutants.
 type testBinary struct{ dir, source string }
 
-const testedPackage = "github.com/ordergrid/ordergrid/grid-node/replica"
-
-func buildTests() (*testBinary, error) {
+func buildTests(pkg string) (*testBinary, error) {
+	testedPackage := "github.com/ordergrid/ordergrid/grid-node/" + pkg
 	source, err := exec.Command("go", "list", "-f", "{{.Dir}}", testedPackage).Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", testedPackage, err)
@@ -33,7 +32,7 @@ func buildTests() (*testBinary, error) {
 	return t, nil
 }
 
-func (t *testBinary) path() string { return filepath.Join(t.dir, "replica.test") }
+func (t *testBinary) path() string { return filepath.Join(t.dir, "package.test") }
 func (t *testBinary) remove()      { _ = os.RemoveAll(t.dir) }
 
 // prove runs a test without the mutant, when it has to pass, and with it, when it has to fail.

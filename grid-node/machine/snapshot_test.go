@@ -1,48 +1,45 @@
-package replica
+package machine
 
 import (
 	"strings"
 	"testing"
 )
 
-// aState is a base state with everything in it: two epochs, a session with a hole, one
-// that did nothing, a slot that was never opened.
-func aState() *baseState {
-	b := &baseState{cursor: 90, lineage: 2, epochs: []epochStart{{1, 1}, {40, 3}}}
-	b.sessions.init(&Limits{Window: 8, Sessions: 4})
-	b.sessions.openSlot(0, 3, [2]uint64{7, 8}, 2)
+// aState is a state with everything in it: two epochs, a session with a hole, one that
+// did nothing, a slot that was never opened.
+func aState() *Machine {
+	m := &Machine{}
+	m.Begin(8, 0)
+	m.Cursors.Sink.To = 90
+	m.Orders = Orders{Lineage: 2, epochs: []epochStart{{1, 1}, {40, 3}}}
+	m.Sessions.open(0, 3, [2]uint64{7, 8}, 2)
 	for c := uint64(1); c <= 20; c++ {
 		if c != 17 {
-			b.sessions.slots[0].apply(c, 10+c, &b.sessions)
+			m.Sessions.put(&m.Sessions.slots[0], c, 10+c)
 		}
 	}
-	b.sessions.openSlot(2, 1, [2]uint64{9, 9}, 50)
-	return b
+	m.Sessions.open(2, 1, [2]uint64{9, 9}, 50)
+	return m
 }
 
-func encode(b *baseState) []byte {
-	state := b.appendHead(nil)
-	for i := range b.sessions.slots {
-		state = b.sessions.slots[i].appendTo(state, b.sessions.window)
+func encode(m *Machine) (state []byte) {
+	for from := uint32(0); ; {
+		if state, from = m.AppendSnapshot(state, from); int(from) == m.Sessions.Slots() {
+			return state
+		}
 	}
-	return state
 }
 
-func decode(state []byte, slots uint32, base uint64) (*baseState, error) {
-	b := &baseState{}
-	b.sessions.init(&Limits{Window: 8, Sessions: 4})
-	d := stateDecoder{b: state, base: base, window: 8}
-	d.head(b)
-	for slot := uint32(0); slot < slots && d.err == nil; slot++ {
-		d.session(&b.sessions, slot)
+func decode(state []byte, slots uint32, base uint64) (*Machine, error) {
+	m := &Machine{}
+	m.Begin(8, base)
+	if err := m.Restore(state, base, 0, slots); err != nil {
+		return m, err
 	}
-	if d.err == nil && len(d.b) != 0 {
-		d.fail("tail", uint64(len(d.b)), "nothing")
-	}
-	return b, d.err
+	return m, nil
 }
 
-func TestSnapshotState(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	want := aState()
 	state := encode(want)
 	got, err := decode(state, 3, 100)
@@ -52,15 +49,15 @@ func TestSnapshotState(t *testing.T) {
 	if string(encode(got)) != string(state) {
 		t.Error("what is read is not what was written")
 	}
-	s := got.sessions.find(0, 3)
+	s := got.Sessions.Find(0, 3)
 	for c := uint64(13); c <= 20; c++ {
-		verdict, seq := s.classify(c, &got.sessions)
-		if c == 17 && verdict != seqNew || c != 17 && (verdict != seqApplied || seq != 10+c) {
+		verdict, seq := got.Sessions.Admit(s, c, 0)
+		if c == 17 && verdict != New || c != 17 && (verdict != Applied || seq != 10+c) {
 			t.Errorf("clientSeq %d: verdict %d, entry %d", c, verdict, seq)
 		}
 	}
 	for seq, epoch := range map[uint64]uint32{1: 1, 39: 1, 40: 3, 99: 3} {
-		if e := got.epochAt(seq); e != epoch {
+		if e := got.Orders.EpochAt(seq); e != epoch {
 			t.Errorf("entry %d is said to be of epoch %d, it is of %d", seq, e, epoch)
 		}
 	}
@@ -71,7 +68,7 @@ func TestSnapshotState(t *testing.T) {
 	}
 }
 
-func TestSnapshotStateRefuses(t *testing.T) {
+func TestSnapshotRefuses(t *testing.T) {
 	const session0 = 24 + 2*16 // behind the head
 	put := func(at int, v uint64) func([]byte) { return func(b []byte) { le.PutUint64(b[at:], v) } }
 	for _, c := range []struct {
@@ -103,7 +100,7 @@ func TestSnapshotStateRefuses(t *testing.T) {
 	}
 }
 
-func FuzzSnapshotState(f *testing.F) {
+func FuzzSnapshot(f *testing.F) {
 	f.Add(encode(aState()), uint32(3))
 	f.Fuzz(func(t *testing.T, state []byte, slots uint32) {
 		b, err := decode(state, min(slots, 1<<16), 100)

@@ -1,0 +1,11 @@
+package machine
+
+// mutantID names a deliberately broken variant of the machine, as in grid-node/replica.
+type mutantID uint8
+
+const (
+	mutNone mutantID = iota
+	mutEpochBoundary
+	mutWindowEdge
+	mutants
+)

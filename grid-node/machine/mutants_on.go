@@ -1,0 +1,36 @@
+//go:build mutants
+
+package machine
+
+// selected is set before any machine is used and not changed after.
+var selected mutantID
+
+func mutant(id mutantID) bool { return selected == id }
+
+// Mutant is a deliberately broken variant.
+type Mutant struct {
+	Name   string
+	Breaks string // what it does, against which rule
+	Proof  string // "package ^Test$", a test that fails with it; "": the simulator finds it
+}
+
+var mutantList = [mutants]Mutant{
+	mutNone:          {"none", "nothing", ""},
+	mutEpochBoundary: {"epoch-boundary", "a copy of the first order of an epoch that is freed is told the epoch before", "machine ^TestSnapshot$"},
+	mutWindowEdge:    {"window-edge", "a clientSeq that has just left the window is looked up in it", "replica ^TestScripts$/^sessions$"},
+}
+
+// Mutants lists the variants.
+func Mutants() []Mutant { return mutantList[1:] }
+
+// SelectMutant breaks the machine in one way from here on, in this process, or, if it has
+// no such variant, in none. It reports whether it has.
+func SelectMutant(name string) bool {
+	selected = mutNone
+	for id := range mutantList {
+		if id > 0 && mutantList[id].Name == name {
+			selected = mutantID(id)
+		}
+	}
+	return selected != mutNone
+}

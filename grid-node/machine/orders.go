@@ -1,0 +1,48 @@
+package machine
+
+import (
+	"sort"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// Orders is what is said of orders long after their entries are gone: a retried order is
+// told the epoch it was made in.
+type Orders struct {
+	Lineage uint64 // 0 before the first noop
+	epochs  []epochStart
+}
+
+// epochStart is the first entry of an epoch.
+type epochStart struct {
+	seq   uint64
+	epoch uint32
+}
+
+// maxEpochs are remembered; an order of an older one is said to be of the oldest.
+const maxEpochs = 1024
+
+func (o *Orders) apply(e *order.Entry, payload []byte) {
+	if n := len(o.epochs); n == 0 || o.epochs[n-1].epoch != e.Epoch {
+		if n == maxEpochs {
+			o.epochs = append(o.epochs[:0], o.epochs[1:]...)
+		}
+		o.epochs = append(o.epochs, epochStart{seq: e.Seq, epoch: e.Epoch})
+	}
+	if e.Kind == order.KindNoop {
+		o.Lineage = le.Uint64(payload)
+	}
+}
+
+// EpochAt is the epoch entry seq was made in; 0 when nothing was applied.
+func (o *Orders) EpochAt(seq uint64) uint32 {
+	i := sort.Search(len(o.epochs), func(i int) bool { return o.epochs[i].seq > seq || mutant(mutEpochBoundary) && o.epochs[i].seq == seq })
+	if len(o.epochs) == 0 {
+		return 0
+	}
+	return o.epochs[max(i-1, 0)].epoch
+}
+
+func (o *Orders) clone() Orders {
+	return Orders{Lineage: o.Lineage, epochs: append([]epochStart(nil), o.epochs...)}
+}

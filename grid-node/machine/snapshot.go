@@ -1,0 +1,176 @@
+package machine
+
+import "fmt"
+
+// The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
+// a record per session slot.
+
+// snapshotPart is how many bytes of state one part has, about: one session more may
+// go over it.
+const snapshotPart = 64 << 10
+
+// AppendSnapshot appends the part of the state that begins with session slot from: 0 first,
+// then next of the part before, until that is the number of slots.
+func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uint32) {
+	if from == 0 {
+		dst = m.appendHead(dst)
+	}
+	for next = from; int(next) < len(m.Sessions.slots) && (next == from || len(dst) < snapshotPart); next++ {
+		dst = m.Sessions.slots[next].appendTo(dst, m.Sessions.window)
+	}
+	return dst, next
+}
+
+// Restore takes the part of session slots from up to next in, of the state that the entries
+// up to base led to: first the one from 0, to a machine that Begin has made, then those that
+// follow. After an error the machine is of no use. Nothing of a part is believed.
+func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *SnapshotError {
+	d := decoder{b: part, base: base, window: m.Sessions.window}
+	if from == 0 {
+		d.head(m)
+	}
+	for slot := from; slot < next && d.err == nil; slot++ {
+		d.session(&m.Sessions, slot)
+	}
+	if len(d.b) != 0 {
+		d.fail("tail", uint64(len(d.b)), "no bytes behind the last session")
+	}
+	return d.err
+}
+
+func (m *Machine) appendHead(dst []byte) []byte {
+	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
+	dst = le.AppendUint64(dst, m.Orders.Lineage)
+	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs)))
+	for _, e := range m.Orders.epochs {
+		dst = le.AppendUint64(dst, e.seq)
+		dst = le.AppendUint64(dst, uint64(e.epoch))
+	}
+	return dst
+}
+
+func (s *Session) appendTo(dst []byte, window uint64) []byte {
+	open := uint32(0)
+	if s.Open {
+		open = 1
+	}
+	dst = le.AppendUint32(dst, s.Generation)
+	dst = le.AppendUint32(dst, open)
+	dst = le.AppendUint64(dst, s.ID[0])
+	dst = le.AppendUint64(dst, s.ID[1])
+	dst = le.AppendUint64(dst, s.Last)
+	dst = le.AppendUint64(dst, s.Touched)
+	n := uint64(0)
+	if s.ring != nil {
+		n = min(s.Last, window)
+	}
+	dst = le.AppendUint64(dst, n)
+	for c := s.Last - n + 1; n > 0; n, c = n-1, c+1 {
+		dst = le.AppendUint64(dst, s.ring[c&(window-1)])
+	}
+	return dst
+}
+
+// SnapshotError says which field of a snapshot cannot be right.
+type SnapshotError struct {
+	Field   string
+	Value   uint64
+	Allowed string
+}
+
+func (e *SnapshotError) Error() string {
+	return fmt.Sprintf("snapshot: %s is %d, allowed: %s", e.Field, e.Value, e.Allowed)
+}
+
+// decoder reads the state of another process.
+type decoder struct {
+	b      []byte
+	base   uint64
+	window uint64
+	err    *SnapshotError
+}
+
+func (d *decoder) fail(field string, v uint64, allowed string) {
+	if d.err == nil {
+		d.err = &SnapshotError{Field: field, Value: v, Allowed: allowed}
+	}
+}
+
+func (d *decoder) u64(field string) uint64 {
+	if len(d.b) < 8 {
+		d.fail(field, uint64(len(d.b)), "8 bytes")
+		d.b = nil
+		return 0
+	}
+	v := le.Uint64(d.b)
+	d.b = d.b[8:]
+	return v
+}
+
+// seq reads a sequence number that has to be freed, or 0.
+func (d *decoder) seq(field string) uint64 {
+	v := d.u64(field)
+	if v > d.base {
+		d.fail(field, v, "at most base")
+	}
+	return v
+}
+
+func (d *decoder) head(m *Machine) {
+	m.Cursors = cursorsAt(d.base, d.u64("cursor"))
+	m.Orders.Lineage = d.u64("lineage")
+	n := d.u64("nEpochs")
+	if n > maxEpochs || n*16 > uint64(len(d.b)) {
+		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")
+		return
+	}
+	m.Orders.epochs = m.Orders.epochs[:0]
+	for range n {
+		e := epochStart{seq: d.seq("epochSeq")}
+		epoch := d.u64("epoch")
+		if k := len(m.Orders.epochs); epoch >= 1<<32 || k > 0 && (e.seq <= m.Orders.epochs[k-1].seq || uint32(epoch) <= m.Orders.epochs[k-1].epoch) {
+			d.fail("epoch", epoch, "rising, below 4294967296")
+			return
+		}
+		e.epoch = uint32(epoch)
+		m.Orders.epochs = append(m.Orders.epochs, e)
+	}
+}
+
+func (d *decoder) session(t *Sessions, slot uint32) {
+	flags := d.u64("generation")
+	id := [2]uint64{d.u64("idHi"), d.u64("idLo")}
+	last, touched, n := d.u64("last"), d.seq("touched"), d.u64("nReplies")
+	switch open := flags >> 32; {
+	case d.err != nil:
+		return
+	case open > 1:
+		d.fail("open", open, "0, 1")
+		return
+	case n > d.window || n > last || n*8 > uint64(len(d.b)) || n != 0 && n != min(last, d.window):
+		d.fail("nReplies", n, "0, or the window's, and no more than the bytes that follow")
+		return
+	case open == 0:
+		if flags != 0 || id != [2]uint64{} || last != 0 || touched != 0 {
+			d.fail("open", open, "1 for a session that has a state")
+		}
+		if int(slot) >= len(t.slots) {
+			t.slots = append(t.slots, Session{})
+		}
+		return
+	}
+	if _, twice := t.byID[id]; twice {
+		d.fail("idLo", id[1], "an id that no other session has")
+		return
+	}
+	t.open(slot, uint32(flags), id, touched)
+	s := &t.slots[slot]
+	s.Last = last
+	if n == 0 {
+		return
+	}
+	s.ring = make([]uint64, d.window)
+	for c := last - n + 1; n > 0; n, c = n-1, c+1 {
+		s.ring[c&(d.window-1)] = d.seq("reply")
+	}
+}
