@@ -33,13 +33,25 @@ func helmAt(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	return envtest.Helm(t, kubeconfig, args...)
 }
 
-// render renders the chart and returns its objects by kind/name.
-func render(t *testing.T, values ...string) map[string]*unstructured.Unstructured {
-	t.Helper()
+// everywhere is what has to be set where a test is about something else than where the operator may work.
+const everywhere = "clusterWide=Accept"
+
+// templated are the arguments by which helm renders the chart with values, in every namespace unless they name some.
+func templated(values ...string) []string {
 	args := []string{"template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3"}
+	if !slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, "watchNamespaces=") }) {
+		args = append(args, "--set", everywhere)
+	}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}
+	return args
+}
+
+// render renders the chart and returns its objects by kind/name.
+func render(t *testing.T, values ...string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	args := templated(values...)
 	out, err := helm(t, args...)
 	if err != nil {
 		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -279,6 +291,36 @@ func TestWatchNamespaces(t *testing.T) {
 	}
 }
 
+// TestWhereTheOperatorMayWork: a person says so, on every way to install or upgrade; who says nothing, or both, is told what to
+// write.
+func TestWhereTheOperatorMayWork(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		says []string // nil: it renders
+	}{
+		{nil, []string{"Neither watchNamespaces nor clusterWide is set", "--set 'watchNamespaces={trading}'", "--set clusterWide=Accept", "Nothing was installed."}},
+		{[]string{"--is-upgrade"}, []string{"Neither watchNamespaces nor clusterWide is set", "Nothing was changed."}},
+		{[]string{"--set", "watchNamespaces=null"}, []string{"Neither watchNamespaces nor clusterWide is set"}},
+		{[]string{"--set", "clusterWide="}, []string{"Neither watchNamespaces nor clusterWide is set"}},
+		{[]string{"--set", "watchNamespaces={emea,apac}", "--set", everywhere}, []string{"watchNamespaces is [emea, apac] and clusterWide is Accept", "--set clusterWide= ", "--set watchNamespaces=null "}},
+		{[]string{"--set", "watchNamespaces={emea}"}, nil},
+		{[]string{"--set", "watchNamespaces={emea}", "--set", "clusterWide="}, nil},
+		{[]string{"--set", everywhere}, nil},
+		{[]string{"--set", everywhere, "--is-upgrade"}, nil},
+		{[]string{"--values", "../docs/examples/production/values.yaml", "--set", "watchNamespaces=null", "--set", everywhere}, nil},
+	} {
+		out, err := helm(t, append([]string{"template", "og", "ordergrid", "--kube-version", "1.36.3"}, test.args...)...)
+		if (err == nil) != (test.says == nil) {
+			t.Errorf("%v: error %v\n%s", test.args, err, out)
+		}
+		for _, want := range test.says {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v: no %q in\n%s", test.args, want, out)
+			}
+		}
+	}
+}
+
 func TestValues(t *testing.T) {
 	for _, test := range []struct {
 		set  []string
@@ -316,6 +358,7 @@ func TestWrongValues(t *testing.T) {
 		{"image.pullPolicy=Sometimes", "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
 		{"logLevel=loud", "at '/logLevel'"},
 		{"watchNamespaces={Emea}", "at '/watchNamespaces/0'"},
+		{"clusterWide=yes", "at '/clusterWide': value must be one of '', 'Accept'"},
 		{"tagg=1", "additional properties 'tagg' not allowed"},
 		{"resources.limit.memory=1Gi", "at '/resources': additional properties 'limit' not allowed"},
 		{"tolerations[0].effects=NoSchedule", "at '/tolerations/0': additional properties 'effects' not allowed"},

@@ -69,8 +69,8 @@ func TestDrillRights(t *testing.T) {
 		t.Errorf("args %v", args)
 	}
 
-	everywhere := render(t, "drills.namespaces={*}")
-	if everywhere["ClusterRole/og-ordergrid-drills"] == nil || everywhere["ClusterRoleBinding/og-ordergrid-drills"] == nil {
+	all := render(t, "drills.namespaces={*}")
+	if all["ClusterRole/og-ordergrid-drills"] == nil || all["ClusterRoleBinding/og-ordergrid-drills"] == nil {
 		t.Error("no rights in the cluster")
 	}
 	watched := render(t, "drills.namespaces={*}", "watchNamespaces={emea}")
@@ -97,7 +97,7 @@ func TestDrillExecutors(t *testing.T) {
 		t.Errorf("args %v", plain.Args)
 	}
 	for _, wrong := range []string{"drills.namespaces={Prod}", "drills.executors[0].name=x", "drills.executors[0].url=ftp://x", "drills.allow.lab={PodKill}", lab + "http://x", lab + "https://x"} {
-		if out, err := helm(t, "template", "og", "ordergrid", "--set", wrong); err == nil || !strings.Contains(out, "drills") {
+		if out, err := helm(t, templated(wrong)...); err == nil || !strings.Contains(out, "drills") {
 			t.Errorf("%s: %v\n%s", wrong, err, out)
 		}
 	}

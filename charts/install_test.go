@@ -31,7 +31,7 @@ import (
 func TestRelease(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
 	wantCheckFails(t, "the API server does not serve ordergrid.dev/v1alpha1")
-	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace", "--set", "drills.namespaces={default}")
+	out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--create-namespace", "--set", everywhere, "--set", "drills.namespaces={default}")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -87,7 +87,7 @@ func TestRelease(t *testing.T) {
 	stop()
 	wantCheckFails(t, "is held by nobody and not renewed: no operator works")
 
-	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--set", "replicas=2"); err != nil {
+	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--reuse-values", "--set", "replicas=2"); err != nil {
 		t.Fatalf("upgrade: %v\n%s", err, out)
 	}
 	if out, err := helmAt(t, kubeconfig, "uninstall", "og", "--namespace", "og-system"); err != nil {
@@ -100,7 +100,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the operator is still there: %v", err)
 	}
 	// Installed again, the release takes the CRDs it had kept.
-	if out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system"); err != nil {
+	if out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--set", everywhere); err != nil {
 		t.Fatalf("install again: %v\n%s", err, out)
 	}
 }

@@ -61,7 +61,7 @@ func TestKubeconform(t *testing.T) {
 	}
 	for _, s := range switches {
 		for _, set := range [][]string{s.base, slices.Concat(s.base, s.set)} {
-			out, err := helm(t, append([]string{"template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3"}, flags(set)...)...)
+			out, err := helm(t, templated(set...)...)
 			if err != nil {
 				t.Fatalf("%v: %v\n%s", set, err, out)
 			}
@@ -81,13 +81,6 @@ func TestKubeconform(t *testing.T) {
 	if out, err := wrong.run(t); err == nil || strings.Count(out, " is invalid: ") != 3 {
 		t.Errorf("three wrong manifests: %v\n%s", err, out)
 	}
-}
-
-func flags(set []string) (args []string) {
-	for _, s := range set {
-		args = append(args, "--set", s)
-	}
-	return args
 }
 
 func newConform(t *testing.T) *conform {

@@ -68,11 +68,7 @@ func TestMonitoringSwitches(t *testing.T) {
 		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 5}},
 		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 5, "GrafanaDashboard": 5}},
 	} {
-		args := []string{"template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3", "--api-versions", strings.Join(test.apis, ",")}
-		for _, s := range test.set {
-			args = append(args, "--set", s)
-		}
-		out, err := helm(t, args...)
+		out, err := helm(t, append(templated(test.set...), "--api-versions", strings.Join(test.apis, ","))...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -246,7 +242,7 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 		waitForCRD(t, cl, crd.Name)
 	}
 	out, err := helmAt(t, kubeconfig, "install", "watched", "ordergrid", "--namespace", "watched", "--create-namespace",
-		"--set", "crds.install=false", "--set", "monitoring.labels.release=kps")
+		"--set", everywhere, "--set", "crds.install=false", "--set", "monitoring.labels.release=kps")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

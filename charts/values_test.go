@@ -32,6 +32,7 @@ var switches = []struct {
 	{"image.orderProbe", nil, []string{"image.orderProbe=prober"}, operator, "--order-probe-image=ordergrid.dev/prober:dev"},
 	{"replicas", nil, []string{"replicas=2"}, operator, "replicas: 2"},
 	{"watchNamespaces", nil, []string{"watchNamespaces={emea,apac}"}, operator, "--watch-namespaces=emea,apac"},
+	{"clusterWide", []string{"watchNamespaces={emea}"}, []string{"watchNamespaces=null", everywhere}, "ClusterRole/og-ordergrid", "statefulsets"},
 	{"preflight", nil, []string{"preflight=never"}, "ClusterRole/og-ordergrid-preflight", ""},
 	{"certificates.namespaces", nil, []string{"certificates.namespaces={desk}"}, "Role/desk/og-ordergrid-certificates", "secrets"},
 	{"networkPolicy.install", nil, []string{"networkPolicy.install=true"}, "NetworkPolicy/og-ordergrid", "port: 9400"},

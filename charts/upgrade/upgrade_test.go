@@ -55,7 +55,8 @@ func TestUpgrade(t *testing.T) {
 	written := writeExamples(t, cl)
 	grid := writeGrid(t, cl)
 
-	helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reset-then-reuse-values")
+	wantAsked(t, kubeconfig, before)
+	helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reset-then-reuse-values", "--set", "clusterWide=Accept")
 	after := served(t, cl)
 	for kind, crd := range before {
 		if now := after[kind]; now == nil || now.Generation == crd.Generation && !equality.Semantic.DeepEqual(crd.Spec, now.Spec) {
@@ -79,6 +80,31 @@ func helm(t *testing.T, kubeconfig string, args ...string) {
 	t.Helper()
 	if out, err := envtest.Helm(t, kubeconfig, args...); err != nil {
 		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// wantAsked: a release of before, whose operator has rights everywhere, is upgraded once a person has said that it may keep
+// them. Until then nothing changes, with the values of before or with the new chart's.
+func wantAsked(t *testing.T, kubeconfig string, before map[string]*apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	for _, values := range []string{"--reset-then-reuse-values", "--reuse-values", "--reset-values"} {
+		out, err := envtest.Helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, values)
+		if err == nil || !strings.Contains(out, "Neither watchNamespaces nor clusterWide is set") || !strings.Contains(out, "Nothing was changed.") {
+			t.Errorf("helm upgrade %s: %v\n%s", values, err, out)
+		}
+	}
+	out, err := envtest.Helm(t, kubeconfig, "upgrade", "og", present, "--namespace", system, "--reuse-values", "--set", "clusterWide=Accept")
+	if err == nil || !strings.Contains(out, "use --reset-then-reuse-values") {
+		t.Errorf("with the values of the older chart: %v\n%s", err, out)
+	}
+	for kind, now := range served(t, envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)) {
+		if was := before[kind]; was == nil || was.ResourceVersion != now.ResourceVersion {
+			t.Errorf("an upgrade that was refused has changed CRD %s", kind)
+		}
+	}
+	out, err = envtest.Helm(t, kubeconfig, "history", "og", "--namespace", system, "--output", "json")
+	if err != nil || strings.Count(out, `"revision":`) != 1 {
+		t.Errorf("revisions after refused upgrades: %v\n%s", err, out)
 	}
 }
 

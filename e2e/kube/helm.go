@@ -26,9 +26,10 @@ type Chart struct {
 // System is the namespace that OrderGrid is installed in.
 const System = "ordergrid-system"
 
-// OwnChart is OrderGrid's chart of the checkout at root, as every suite installs it.
+// OwnChart is OrderGrid's chart of the checkout at root, as every suite installs it: each has namespaces of its own, which
+// come and go.
 func OwnChart(root string) Chart {
-	return Chart{Path: filepath.Join(root, "charts", "ordergrid"), Release: "ordergrid", Namespace: System}
+	return Chart{Path: filepath.Join(root, "charts", "ordergrid"), Release: "ordergrid", Namespace: System, Set: []string{"clusterWide=Accept"}}
 }
 
 // Install is `helm upgrade --install --wait`: the same command installs, upgrades and does nothing.

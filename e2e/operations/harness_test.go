@@ -46,7 +46,7 @@ func prepare(ctx context.Context, t *testing.T) *field {
 	f := &field{T: t, root: root}
 	// Two operators: one of them may be on a machine that is drained.
 	f.chart = kube.OwnChart(root)
-	f.chart.Set = []string{"replicas=2", "certificates.namespaces={*}", "metrics.insecure=Accept"}
+	f.chart.Set = append(f.chart.Set, "replicas=2", "certificates.namespaces={*}", "metrics.insecure=Accept")
 	if _, err := f.kube.Install(ctx, f.chart); err != nil {
 		t.Fatal(err)
 	}

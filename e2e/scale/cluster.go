@@ -207,8 +207,9 @@ func (c *cluster) nodes(ctx context.Context, pods int) error {
 // install puts the chart in, with everything but the operator's pod, whose place a process takes.
 func (c *cluster) install(ctx context.Context, root, assets string) error {
 	to := kube.Cluster{Kubeconfig: c.file("kubeconfig")}
-	if _, err := to.Install(ctx, kube.Chart{Helm: filepath.Join(assets, "helm"), Path: filepath.Join(root, "charts", "ordergrid"), Release: "ordergrid",
-		Namespace: operatorNamespace, Set: []string{"replicas=0"}}); err != nil {
+	chart := kube.OwnChart(root)
+	chart.Helm, chart.Namespace, chart.Set = filepath.Join(assets, "helm"), operatorNamespace, append(chart.Set, "replicas=0")
+	if _, err := to.Install(ctx, chart); err != nil {
 		return err
 	}
 	if err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {

@@ -43,7 +43,7 @@ func New(t *testing.T, namespace string) *Site {
 // next suite upgrades it.
 func (s *Site) Open(ctx context.Context, values ...string) {
 	s.Helper()
-	s.Chart.Set = values
+	s.Chart.Set = append(s.Chart.Set, values...)
 	s.Cleanup(s.close)
 	// The operator's rights for drills are in the namespace that its values name, which has to be there first.
 	s.Must(s.Kube.Apply(ctx, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, s.Namespace)))

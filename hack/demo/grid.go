@@ -24,8 +24,8 @@ var manifests []byte
 func tablesFromCluster(ctx context.Context, d *demo) error {
 	c := d.cluster.kube
 	chart := kube.OwnChart(".")
-	chart.Helm, chart.Set = d.cluster.helm, []string{"metrics.insecure=Accept"} // for the Prometheus of the demo, which has no account there
-	d.out.line("$ helm upgrade --install ordergrid charts/ordergrid -n ordergrid-system --create-namespace --wait --set metrics.insecure=Accept")
+	chart.Helm, chart.Set = d.cluster.helm, append(chart.Set, "metrics.insecure=Accept") // for the Prometheus of the demo, which has no account there
+	d.out.line("$ helm upgrade --install ordergrid charts/ordergrid -n ordergrid-system --create-namespace --wait --set %s", strings.Join(chart.Set, ","))
 	if _, err := c.Install(ctx, chart); err != nil {
 		return err
 	}

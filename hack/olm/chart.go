@@ -74,11 +74,12 @@ func readChart(root, helm string) (*chart, error) {
 	return c, c.render(dir, helm)
 }
 
-// render takes what the chart installs with its own values.
+// render takes what the chart installs with its own values, in every namespace: the one install mode of the bundle, which who
+// makes an OperatorGroup of all namespaces has chosen.
 func (c *chart) render(dir, helm string) error {
 	kubeVersion := strings.TrimSuffix(strings.TrimPrefix(c.meta.KubeVersion, ">="), "-0")
 	cmd := exec.Command(helm, "template", release, dir, "--namespace", "ordergrid-system", "--kube-version", kubeVersion,
-		"--set", "crds.install=false,dashboards.configMaps.install=false")
+		"--set", "clusterWide=Accept,crds.install=false,dashboards.configMaps.install=false")
 	cmd.Env = append(os.Environ(), "KUBECONFIG=/nonexistent")
 	var problem bytes.Buffer
 	cmd.Stderr = &problem

@@ -23,7 +23,8 @@ const description = `An in-memory order store for trading systems: an order is i
 * **GridPartition** is the operator's record of who serves a partition; people read it.
 
 Create an OrderGrid, wait for its condition Redundant, and point clients at Service ` + "`NAME-client`" + `. Monitoring, dashboards and the rights of
-drills are settings of the Helm chart; with OLM they are added by hand, see the documentation.
+drills are settings of the Helm chart; with OLM they are added by hand, see the documentation. The operator works and has rights in every
+namespace; for some namespaces only, install the chart with watchNamespaces.
 `
 
 // icon is two servers with the same three orders.
