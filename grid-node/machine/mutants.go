@@ -7,5 +7,9 @@ const (
 	mutNone mutantID = iota
 	mutEpochBoundary
 	mutWindowEdge
+	mutRestoreEpochless
+	mutRestoreCursorless
+	mutRestoreLastReply
+	mutCloneShares
 	mutants
 )

@@ -18,6 +18,11 @@ var mutantList = [mutants]Mutant{
 	mutNone:          {"none", "nothing", ""},
 	mutEpochBoundary: {"epoch-boundary", "a copy of the first order of an epoch that is freed is told the epoch before", "machine ^TestSnapshot$"},
 	mutWindowEdge:    {"window-edge", "a clientSeq that has just left the window is looked up in it", "replica ^TestScripts$/^sessions$"},
+
+	mutRestoreEpochless:  {"restore-epochless", "a learner forgets the epochs in a snapshot", ""},
+	mutRestoreCursorless: {"restore-cursorless", "a learner forgets the sink's position in a snapshot", ""},
+	mutRestoreLastReply:  {"restore-last-reply", "a learner takes the last reply of each session in a snapshot only", ""},
+	mutCloneShares:       {"clone-shares", "the live state of a learner shares the replies of its sessions with the base", ""},
 }
 
 // Mutants lists the variants.

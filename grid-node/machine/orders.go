@@ -11,6 +11,7 @@ import (
 type Orders struct {
 	Lineage uint64 // 0 before the first noop
 	epochs  []epochStart
+	sum     uint64 // of epochs
 }
 
 // epochStart is the first entry of an epoch.
@@ -25,13 +26,19 @@ const maxEpochs = 1024
 func (o *Orders) apply(e *order.Entry, payload []byte) {
 	if n := len(o.epochs); n == 0 || o.epochs[n-1].epoch != e.Epoch {
 		if n == maxEpochs {
+			o.sum -= o.epochs[0].sum()
 			o.epochs = append(o.epochs[:0], o.epochs[1:]...)
 		}
-		o.epochs = append(o.epochs, epochStart{seq: e.Seq, epoch: e.Epoch})
+		o.add(epochStart{seq: e.Seq, epoch: e.Epoch})
 	}
 	if e.Kind == order.KindNoop {
 		o.Lineage = le.Uint64(payload)
 	}
+}
+
+func (o *Orders) add(e epochStart) {
+	o.epochs = append(o.epochs, e)
+	o.sum += e.sum()
 }
 
 // EpochAt is the epoch entry seq was made in; 0 when nothing was applied.
@@ -44,5 +51,5 @@ func (o *Orders) EpochAt(seq uint64) uint32 {
 }
 
 func (o *Orders) clone() Orders {
-	return Orders{Lineage: o.Lineage, epochs: append([]epochStart(nil), o.epochs...)}
+	return Orders{Lineage: o.Lineage, sum: o.sum, epochs: append([]epochStart(nil), o.epochs...)}
 }

@@ -23,6 +23,7 @@ type Session struct {
 	Last       uint64   // highest clientSeq applied
 	Touched    uint64   // the last entry that belongs to it
 	ring       []uint64 // entry per clientSeq & mask, 0 for one that was refused; nil before the first
+	sum        uint64   // its part of the digest
 }
 
 // Sessions has a session per slot.
@@ -30,6 +31,7 @@ type Sessions struct {
 	slots  []Session
 	byID   map[[2]uint64]uint32
 	window uint64
+	sum    uint64 // of all sessions
 }
 
 // Window is how many replies a session keeps.
@@ -117,34 +119,35 @@ func (t *Sessions) check(e *order.Entry) error {
 func (t *Sessions) apply(e *order.Entry, payload []byte) {
 	switch e.Kind {
 	case order.KindOrder:
-		t.put(&t.slots[e.Session], e.ClientSeq, e.Seq)
+		t.put(e.Session, e.ClientSeq, e.Seq)
 	case order.KindSessionOpen:
 		t.open(e.Session, uint32(e.ClientSeq), [2]uint64{le.Uint64(payload), le.Uint64(payload[8:])}, e.Seq)
 	}
 }
 
 // put records that clientSeq c became entry seq.
-func (t *Sessions) put(s *Session, c, seq uint64) {
-	mask := t.window - 1
-	s.Touched = seq
-	if c <= s.Last {
-		if s.Last-c < t.window {
-			s.ring[c&mask] = seq
-		}
-		return
-	}
+func (t *Sessions) put(slot uint32, c, seq uint64) {
+	s, mask := &t.slots[slot], t.window-1
+	before := s.sum
+	s.sum -= s.place(slot)
 	if s.ring == nil {
 		s.ring = make([]uint64, t.window)
 	}
-	if c-s.Last > t.window {
-		clear(s.ring)
-	} else {
-		for x := s.Last + 1; x < c; x++ {
-			s.ring[x&mask] = 0
-		}
+	for x := max(s.Last+1, c-min(c, t.window)+1); x < c; x++ {
+		s.set(slot, x&mask, 0)
 	}
-	s.ring[c&mask] = seq
-	s.Last = c
+	if c > s.Last || s.Last-c < t.window {
+		s.set(slot, c&mask, seq)
+	}
+	s.Last, s.Touched = max(s.Last, c), seq
+	s.sum += s.place(slot)
+	t.sum += s.sum - before
+}
+
+// set changes one place of the ring.
+func (s *Session) set(slot uint32, pos, seq uint64) {
+	s.sum += reply(slot, pos, seq) - reply(slot, pos, s.ring[pos])
+	s.ring[pos] = seq
 }
 
 // open makes slot the session id, whoever had it.
@@ -156,11 +159,14 @@ func (t *Sessions) open(slot, generation uint32, id [2]uint64, seq uint64) {
 	if s.Open {
 		delete(t.byID, s.ID)
 	}
+	before := s.sum
 	*s = Session{ID: id, Generation: generation, Open: true, Touched: seq}
+	s.sum = s.head(slot) + s.place(slot)
+	t.sum += s.sum - before
 	t.byID[id] = slot
 }
 
-// ForgetReplies is for mutants: what was applied is not known any more.
+// ForgetReplies is for mutants: what was applied is not known any more. The digest says it is.
 func (t *Sessions) ForgetReplies() {
 	for i := range t.slots {
 		clear(t.slots[i].ring)
@@ -168,10 +174,12 @@ func (t *Sessions) ForgetReplies() {
 }
 
 func (t *Sessions) clone() Sessions {
-	c := Sessions{window: t.window, slots: append([]Session(nil), t.slots...), byID: make(map[[2]uint64]uint32, len(t.byID))}
+	c := Sessions{window: t.window, sum: t.sum, slots: append([]Session(nil), t.slots...), byID: make(map[[2]uint64]uint32, len(t.byID))}
 	for i := range c.slots {
 		s := &c.slots[i]
-		s.ring = append([]uint64(nil), s.ring...)
+		if !mutant(mutCloneShares) {
+			s.ring = append([]uint64(nil), s.ring...)
+		}
 		if s.Open {
 			c.byID[s.ID] = uint32(i)
 		}

@@ -118,13 +118,16 @@ func (d *decoder) seq(field string) uint64 {
 
 func (d *decoder) head(m *Machine) {
 	m.Cursors = cursorsAt(d.base, d.u64("cursor"))
+	if mutant(mutRestoreCursorless) {
+		m.Cursors.Sink.To = 0
+	}
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
 	if n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")
 		return
 	}
-	m.Orders.epochs = m.Orders.epochs[:0]
+	m.Orders.epochs, m.Orders.sum = m.Orders.epochs[:0], 0
 	for range n {
 		e := epochStart{seq: d.seq("epochSeq")}
 		epoch := d.u64("epoch")
@@ -133,7 +136,9 @@ func (d *decoder) head(m *Machine) {
 			return
 		}
 		e.epoch = uint32(epoch)
-		m.Orders.epochs = append(m.Orders.epochs, e)
+		if !mutant(mutRestoreEpochless) {
+			m.Orders.add(e)
+		}
 	}
 }
 
@@ -147,8 +152,8 @@ func (d *decoder) session(t *Sessions, slot uint32) {
 	case open > 1:
 		d.fail("open", open, "0, 1")
 		return
-	case n > d.window || n > last || n*8 > uint64(len(d.b)) || n != 0 && n != min(last, d.window):
-		d.fail("nReplies", n, "0, or the window's, and no more than the bytes that follow")
+	case n*8 > uint64(len(d.b)) || n != min(last, d.window):
+		d.fail("nReplies", n, "last, at most the window, and no more than the bytes that follow")
 		return
 	case open == 0:
 		if flags != 0 || id != [2]uint64{} || last != 0 || touched != 0 {
@@ -166,11 +171,15 @@ func (d *decoder) session(t *Sessions, slot uint32) {
 	t.open(slot, uint32(flags), id, touched)
 	s := &t.slots[slot]
 	s.Last = last
-	if n == 0 {
-		return
+	if n > 0 {
+		s.ring = make([]uint64, d.window)
 	}
-	s.ring = make([]uint64, d.window)
 	for c := last - n + 1; n > 0; n, c = n-1, c+1 {
-		s.ring[c&(d.window-1)] = d.seq("reply")
+		if seq := d.seq("reply"); !mutant(mutRestoreLastReply) || c == last {
+			s.ring[c&(d.window-1)] = seq
+		}
 	}
+	t.sum -= s.sum
+	s.sum = s.recount(slot)
+	t.sum += s.sum
 }

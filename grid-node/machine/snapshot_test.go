@@ -11,11 +11,13 @@ func aState() *Machine {
 	m := &Machine{}
 	m.Begin(8, 0)
 	m.Cursors.Sink.To = 90
-	m.Orders = Orders{Lineage: 2, epochs: []epochStart{{1, 1}, {40, 3}}}
+	m.Orders.Lineage = 2
+	m.Orders.add(epochStart{1, 1})
+	m.Orders.add(epochStart{40, 3})
 	m.Sessions.open(0, 3, [2]uint64{7, 8}, 2)
 	for c := uint64(1); c <= 20; c++ {
 		if c != 17 {
-			m.Sessions.put(&m.Sessions.slots[0], c, 10+c)
+			m.Sessions.put(0, c, 10+c)
 		}
 	}
 	m.Sessions.open(2, 1, [2]uint64{9, 9}, 50)
@@ -85,6 +87,7 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"touched behind the base", put(session0+32, 200), "touched is 200"},
 		{"more replies than the window", put(session0+40, 9), "nReplies is 9"},
 		{"fewer replies than there are", put(session0+40, 3), "nReplies is 3"},
+		{"no replies where there are some", put(session0+40, 0), "nReplies is 0"},
 		{"a reply behind the base", put(session0+48, 101), "reply is 101"},
 		{"two sessions with one id", func(b []byte) {
 			at := session0 + 48 + 64 + 48 // slot 0 has 8 replies, slot 1 none
@@ -106,6 +109,9 @@ func FuzzSnapshot(f *testing.F) {
 		b, err := decode(state, min(slots, 1<<16), 100)
 		if err == nil && string(encode(b)) != string(state) {
 			t.Error("what was taken is not what is written again")
+		}
+		if err == nil && b.Digest() != b.Recount() {
+			t.Error("the digest is not of what is there")
 		}
 	})
 }

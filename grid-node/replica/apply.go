@@ -24,7 +24,9 @@ func (r *Replica) append(e *order.Entry, payload []byte, hint uint32, p pending)
 // apply brings the state up to an entry that this replica has just stored, whoever made it.
 func (r *Replica) apply(e *order.Entry, payload []byte) {
 	r.count.EntriesStored++
-	r.live.Apply(e, payload)
+	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
+		r.live.Apply(e, payload)
+	}
 	if e.Kind == order.KindSessionOpen {
 		r.seats.vacate(e.Session)
 	}

@@ -47,6 +47,9 @@ func (c *logCheck) check(r *Replica) {
 	if r.live.Cursors.Sink.To != c.cursor {
 		r.broken(fmt.Sprintf("cursor is %d, the log says %d", r.live.Cursors.Sink.To, c.cursor))
 	}
+	if !r.DigestsHold() {
+		r.broken("a digest is not of the state")
+	}
 	for k, seq := range c.applied {
 		s := r.live.Sessions.Find(k.slot, k.generation)
 		if s == nil || s.Last >= k.clientSeq+r.live.Sessions.Window() {

@@ -80,5 +80,7 @@ const (
 	mutJoinsUnbounded
 	mutHashOfLast
 	mutClaimsCopies
+	mutApplyByRole
+	mutFreeUnapplied
 	mutants
 )

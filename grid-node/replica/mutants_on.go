@@ -94,6 +94,8 @@ var mutantList = [mutants]Mutant{
 	mutConnectionsKept:       {"connections-kept", "a new primary remembers which connections sessions were on when it was the primary before"},
 	mutClaimsCopies:          {"claims-copies", "a process that starts empty claims a record that was made again without its status"},
 	mutHashOfLast:            {"hash-of-last", "a receipt carries the hash of the last entry that is stored, not that of its own"},
+	mutApplyByRole:           {"apply-by-role", "a primary does not apply the entry with which it begins its epoch"},
+	mutFreeUnapplied:         {"free-unapplied", "orders are freed without being applied to the base"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

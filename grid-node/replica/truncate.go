@@ -91,7 +91,9 @@ func (r *Replica) freeSome() {
 			r.broken("an entry that is to be freed cannot be read: " + err.Error())
 			return
 		}
-		r.base.Apply(&e, order.Payload(entry))
+		if !mutant(mutFreeUnapplied) || e.Kind != order.KindOrder {
+			r.base.Apply(&e, order.Payload(entry))
+		}
 		r.store.FreeFirst(&e)
 	}
 	if r.role == RolePrimary && to > base {

@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I17", "linearizable", "order", or what else was broken
+	Invariant string // "I1".."I18", "linearizable", "order", or what else was broken
 	At        int64  // true time, nanoseconds
 	Text      string
 }
@@ -38,6 +38,7 @@ type checker struct {
 	committers  []uint64              // boot id of the primary, by epoch
 	proposers   []uint64              // boot id of who changed the record, by epoch
 	made        map[uint64]uint64     // (epoch, seq) -> hash of the entry made there
+	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers gave them up
@@ -110,6 +111,9 @@ func (w *world) checkStep(p *process) {
 	}
 	if uint64(len(p.log.hashes)) != st.LastSeq && !w.stopped {
 		w.checkNewEntries(p, st.LastSeq)
+	}
+	if st.LastSeq != p.status.LastSeq || st.FreedSeq != p.status.FreedSeq {
+		w.checkI18(p)
 	}
 	if st.Role != p.status.Role || st.Config != p.status.Config {
 		w.checkI1Process(p, &st)
@@ -187,8 +191,8 @@ func epochOf(entry []byte) uint32 {
 }
 
 // checkI6: equal seq means equal history. An entry's hash covers the hash of the
-// one before, so equal hashes at equal seq are equal logs, and equal logs are
-// equal states. What is committed at a number is committed there for ever.
+// one before, so equal hashes at equal seq are equal logs. What is committed at a
+// number is committed there for ever.
 func (w *world) checkI6(p *process, t *timeline, seq uint64) {
 	if seq <= uint64(len(t.hashes)) && p.log.hashes[seq-1] != t.hashes[seq-1] {
 		w.violation("I6", "%s commits entry %d with hash %016x, it was committed with %016x", p.name, seq, p.log.hashes[seq-1], t.hashes[seq-1])

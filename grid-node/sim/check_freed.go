@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"fmt"
-
-	"github.com/ordergrid/ordergrid/grid-node/replica"
-)
+import "github.com/ordergrid/ordergrid/grid-node/replica"
 
 // checkFreed: I14. What is freed is downstream, and a committed entry says that it
 // may be. A learner that begins behind it has the history that was committed.
@@ -42,17 +38,6 @@ func (w *world) checkFreedRead(p *process, freed uint64, lineage uint64) {
 func (t *timeline) freedAt(key string, freed uint64) bool {
 	seq := t.orders[key]
 	return seq != 0 && seq <= freed
-}
-
-// sameState compares what all replicas made of the log beside the log itself.
-func (w *world) sameState() string {
-	first := w.pods[0].proc
-	for _, p := range w.pods[1:] {
-		if a, b := first.r.StateDigest(), p.proc.r.StateDigest(); a != b {
-			return fmt.Sprintf("%s has made another state of the log than %s: %016x and %016x", p.proc.name, first.name, b, a)
-		}
-	}
-	return ""
 }
 
 // inherit takes over what was freed before a lineage began: nobody can read it again.
