@@ -135,7 +135,8 @@ func (b *bench) until(o client.Object, what string, ok func() bool) {
 	})
 }
 
-// quiet waits until the operators have neither reconciled nor asked for anything for a while.
+// quiet waits until the operators have neither reconciled nor asked for anything for longer than a reconcile that met a
+// conflict waits before it tries again, which is two seconds.
 func (b *bench) quiet() {
 	b.t.Helper()
 	before, calm := "", 0
@@ -144,7 +145,7 @@ func (b *bench) quiet() {
 		if calm++; now != before {
 			before, calm = now, 0
 		}
-		if calm < 20 {
+		if calm < 60 { // of 50 ms each
 			return errors.New(now)
 		}
 		return nil

@@ -328,7 +328,7 @@ func (r *run) tellPods(c *shardCopies, related runtime.Object) {
 	case c.pods > c.have:
 		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Resize", "shard %d goes from %d copies to %d: %s joins", c.shard, c.fewest, r.grid.Spec.Replicas, r.podRange(c.shard, c.have, c.pods))
 	case c.pods < c.have:
-		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyGivenUp, "Resize", "shard %d has %d copies; %s ends, and no record names it", c.shard, c.pods, r.podRange(c.shard, c.pods, c.have))
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyGivenUp, "Resize", "shard %d has %d copies; no record names what ends: %s", c.shard, c.pods, r.podRange(c.shard, c.pods, c.have))
 	}
 }
 
@@ -337,6 +337,9 @@ func (r *run) podRange(shard, from, to int32) string {
 	var names []string
 	for ordinal := max(from, 0); ordinal < to && len(names) < api.MaxReplicas; ordinal++ {
 		names = append(names, api.PodName(r.grid.Name, shard, ordinal))
+	}
+	if more := int(to-max(from, 0)) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, " and ")
 }

@@ -117,7 +117,7 @@ func TestTwoToThreeToTwo(t *testing.T) {
 	r.inSync(0, 0, 1)
 	r.run(r.grid)
 	r.want(0, "2 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
-	r.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; rtd-s0-2 ends, and no record names it")
+	r.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names what ends: rtd-s0-2")
 	r.deletePod("rtd-s0-2")
 	r.run(r.grid)
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")

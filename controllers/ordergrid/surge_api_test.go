@@ -155,7 +155,7 @@ func TestRollingUpdateWithSurge(t *testing.T) {
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Resizing False/AsExpected")
 	s.inSync(1, 0)
 	s.pass()
-	s.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; rtd-s0-2 ends, and no record names it")
+	s.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names what ends: rtd-s0-2")
 	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-2")
 	s.revision("rev2")
 	s.want("2 pods, all but one; 2 0; 2 0", s.pass())
