@@ -61,7 +61,13 @@ func judgeRegressed(o *observation) judgement {
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		f := o.findings[p.Name]
-		if f == nil || f.lead == nil || configurationOf(p) != configurationOf(f.record) {
+		switch {
+		case f == nil || configurationOf(p) != configurationOf(f.record):
+			continue
+		case f.lead == nil && madeAgain(p):
+			behind = append(behind, forgotten(p, f))
+			continue
+		case f.lead == nil:
 			continue
 		}
 		behind = append(behind, fmt.Sprintf("%s shows epoch %d (change %s), but epoch %d (change %s) was seen; %s. %s",
@@ -73,6 +79,16 @@ func judgeRegressed(o *observation) judgement {
 	}
 	return judgement{metav1.ConditionTrue, reasonRecordBehind, fmt.Sprintf("%d of %d partitions show an older configuration than was seen before, as after etcd was restored from a backup; "+
 		"their members serve on, but cannot change the configuration. %s%s", len(behind), o.wantPartitions(), sentences(behind), notes)}
+}
+
+// forgotten is for a record that was made again when no grid node that answers knows what it was before.
+func forgotten(p *api.GridPartition, f *finding) string {
+	text := p.Name + " was deleted and made again without its status, and no grid node that answers knows what it was before; its pods do not claim it. "
+	if f.silent || !f.asked {
+		return text + "Wait until all its pods answer"
+	}
+	return text + fmt.Sprintf("Only if what it held may be given up, have it begin anew, empty: kubectl annotate --overwrite -n %s gridpartition %s %s=%s",
+		p.Namespace, p.Name, api.AnnotationRecord, p.UID)
 }
 
 func regressionRemedy(p *api.GridPartition, l *lead) string {
@@ -131,7 +147,7 @@ func orNone(s string) string {
 func (o *observation) problem(p *api.GridPartition) string {
 	f := o.findings[p.Name]
 	switch {
-	case f != nil && f.lead != nil:
+	case f != nil && (f.lead != nil || madeAgain(p)):
 		return api.ConditionConfigurationRegressed
 	case f != nil && f.loss.verdict == fateGone:
 		return api.ConditionDataLossSuspected

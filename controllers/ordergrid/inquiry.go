@@ -46,7 +46,7 @@ type finding struct {
 	memory *recollection
 
 	asked  bool // the pods of the shard were asked, as far as they have an address
-	silent bool // a pod of the shard that exists did not answer
+	silent bool // a pod of the shard in which a process may run did not answer
 	loss   loss
 	lead   *lead // a configuration that is ahead of the record; nil: none is known
 	// pending is what an annotation waits for; it is part of the condition's message.
@@ -108,8 +108,8 @@ func (f *finding) needsAnswers(now time.Time, primaryReady bool) (ask bool, wait
 	if here := configurationOf(p); !m.highest.ahead(here) {
 		m.highest = here
 	}
-	if p.Status.Epoch == 0 {
-		return false, 0
+	if p.Status.Epoch == 0 { // what was before this object the nodes know alone
+		return madeAgain(p) || f.wanted(api.AnnotationReassert), 0
 	}
 	if primaryReady {
 		m.awaySince = time.Time{}
@@ -132,7 +132,7 @@ func (f *finding) wanted(annotation string) bool {
 
 // unsettled reports whether the answer may change without anything that wakes the operator.
 func (f *finding) unsettled() bool {
-	return !f.memory.awaySince.IsZero() || f.lead != nil || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
+	return !f.memory.awaySince.IsZero() || f.lead != nil || madeAgain(f.record) || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
 }
 
 // ask asks every pod that has an address, many at the same time.
@@ -177,10 +177,10 @@ func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding,
 	f.asked = true
 	for ordinal := range int32(api.MaxReplicas) {
 		a := answers[api.PodName(grid.Name, f.record.Spec.Shard, ordinal)]
-		f.silent = f.silent || a.pod != nil && a.node == nil
+		f.silent = f.silent || a.pod != nil && a.node == nil && mayRun(a.pod)
 	}
 	f.lead = f.findLead(answers)
-	if !f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss) {
+	if f.record.Status.Epoch > 0 && (!f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss)) {
 		var err error
 		if f.loss, err = r.judgeLoss(ctx, f.record, answers); err != nil {
 			return err
@@ -207,6 +207,17 @@ func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding,
 		f.memory.highest = f.lead.configuration
 	}
 	return nil
+}
+
+// mayRun reports whether a process may run in a pod, as far as Kubernetes has said: it has a Kubernetes node, and that has not
+// reported that the container ended, or never began. One that begins later is empty.
+func mayRun(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" && pod.Status.PodIP == "" {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == containerName && c.State.Running == nil
+	})
 }
 
 // partitions of the grid, from the cache or from the API server, without those of shards that are being removed.

@@ -45,6 +45,13 @@ func (r *run) stampRecord(ctx context.Context, name string, now *api.GridPartiti
 	return nil
 }
 
+// madeAgain reports whether a record that nobody has claimed is another object than the one that the operator made: pods
+// that hold its orders may live.
+func madeAgain(p *api.GridPartition) bool {
+	stamp := p.Annotations[api.AnnotationRecord]
+	return p.Status.Epoch == 0 && stamp != "" && stamp != string(p.UID)
+}
+
 // reached is the epoch that the grid's status remembers of a partition's record, 0 if it was never claimed.
 func (r *run) reached(name string) int64 {
 	for _, p := range r.grid.Status.Partitions {

@@ -80,7 +80,20 @@ func TestRecordGoesBack(t *testing.T) {
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationReassert, false)
 	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-9" is not the latest that a grid node goes by, which is step-7 at epoch 7`)
+	b.nodes.silence(1) // it may go by a later one that nobody else has heard of
 	b.annotate(p, api.AnnotationReassert, "step-7")
+	b.run(grid)
+	b.get(p)
+	if p.Spec.ReassertChangeID != "" {
+		t.Fatalf("with a pod silent: spec %+v", p.Spec)
+	}
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "asserting change step-7 waits: a pod of the shard does not answer; delete one that is gone for good")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: api.PodName("rtd", 0, 1), Namespace: b.namespace}}
+	b.get(pod)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerName, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+	if err := b.client.Status().Update(t.Context(), pod); err != nil { // its process has ended, and the next is empty
+		t.Fatal(err)
+	}
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationReassert, true)
 	if p.Spec.ReassertChangeID != "step-7" {
@@ -115,6 +128,58 @@ func TestRecordGoesBack(t *testing.T) {
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
 		t.Errorf("%d questions, again in %v", n, b.again)
 	}
+}
+
+// TestRecordMadeAgainIsPutRight: the operator asks the nodes about a record that was made again without its status, and has
+// the configuration written again that a person names. While no node knows of one, the way to begin anew is told.
+func TestRecordMadeAgainIsPutRight(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{})
+	b.run(grid)
+	b.play(grid)
+	b.run(grid)
+	first := b.partition(grid, 0, 0)
+	if err := b.client.Delete(t.Context(), first.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: first.Name, Namespace: first.Namespace, Labels: first.Labels, OwnerReferences: first.OwnerReferences, Annotations: first.Annotations}, Spec: first.Spec}
+	if err := b.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 was deleted and made again without its status", "Wait until all its pods answer")
+	unknown := p.DeepCopy()
+	for i := range int32(2) {
+		b.nodes.says(grid, i, "0123456789abcdef", "claiming", unknown, b.partition(grid, 0, 1))
+	}
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "kubectl annotate --overwrite -n "+b.namespace+" gridpartition rtd-s0-p0 ordergrid.dev/record="+string(p.UID))
+	if got := grid.Status.Partitions[0]; got.Problem != "ConfigurationRegressed" || b.again == 0 {
+		t.Errorf("mirror %+v, again in %v", got, b.again)
+	}
+
+	b.nodes.says(grid, 0, "0123456789abcdef", "primary", first, b.partition(grid, 0, 1))
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 shows epoch 0 (change none), but epoch 2 (change change-1) was seen",
+		"kubectl annotate -n "+b.namespace+" gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=change-1")
+	b.annotate(p, api.AnnotationReassert, "change-1")
+	b.run(grid)
+	b.get(p)
+	if p.Spec.ReassertChangeID != "change-1" {
+		t.Fatalf("spec %+v", p.Spec)
+	}
+	b.wantEvent("Warning ReassertingConfiguration the configuration of epoch 2, change change-1, is written again")
+	for p.Status.Epoch < 3 {
+		b.get(p)
+		if p.Status.Epoch == 0 {
+			p.Status.Lineage = 1
+		}
+		b.step(grid, p, processOf(grid, 0, 0))
+		b.nodes.says(grid, 0, "0123456789abcdef", "primary", map[bool]*api.GridPartition{true: first, false: p}[p.Status.Epoch < 3], b.partition(grid, 0, 1))
+		b.run(grid)
+	}
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
+	b.wantAnnotation(p, api.AnnotationReassert, false)
 }
 
 // TestNodesKnowBetterThanANewOperator: an operator that has just started remembers nothing, and takes the nodes' word.

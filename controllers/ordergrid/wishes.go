@@ -99,11 +99,11 @@ func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 	}
 	given := p.Spec.ReassertChangeID
 	switch {
+	case f.silent || !f.asked: // it may go by a later one, and hold orders that nobody else has
+		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the shard does not answer; delete one that is gone for good", value)
+		return given, nil
 	case f.lead != nil && f.lead.shows(value):
 		return value, nil
-	case f.silent || !f.asked:
-		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the shard does not answer", value)
-		return given, nil
 	case f.lead == nil && value == given:
 		return "", r.done(ctx, f, api.AnnotationReassert, eventReasserted, fmt.Sprintf("the record is at epoch %d, ahead of change %s", p.Status.Epoch, value))
 	case f.lead == nil:

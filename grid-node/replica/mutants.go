@@ -82,5 +82,6 @@ const (
 	mutClaimsCopies
 	mutApplyByRole
 	mutFreeUnapplied
+	mutClimbShrinks
 	mutants
 )

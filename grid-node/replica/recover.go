@@ -55,8 +55,12 @@ func (r *Replica) reassertConfig() {
 	members := r.cfg.InSync
 	switch p.purpose {
 	case 0:
-	case purposeShrink, purposeTakeOver: // cannot be accepted any more; the climb ends in what it wanted
+	case purposeTakeOver: // cannot be accepted any more; the climb ends in what it wanted
 		members = p.next.InSync
+	case purposeShrink: // nor can this, and who was silent may only not have heard of this epoch: it hears of the climb
+		if mutant(mutClimbShrinks) {
+			members = p.next.InSync
+		}
 	case purposeReassert:
 		if p.waiting {
 			return
@@ -91,4 +95,7 @@ func (r *Replica) reasserted(now *Config) {
 	}
 	r.alarm(AlarmReasserted, fmt.Sprintf("the record is at epoch %d again; it had gone back", now.Epoch))
 	r.observe(now, true)
+	for i := range r.primary.peers { // who could not follow while the record was wrong answers now, or is dropped
+		r.primary.peers[i].heardAt = r.now.Mono
+	}
 }

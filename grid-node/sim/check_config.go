@@ -176,6 +176,9 @@ func (w *world) checkDiscard(p *process, why string) {
 	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch && !w.forgedOut(p, why) {
 		w.violation("I10", "%s is in sync (%s) and throws its log away: %s", p.name, w.configText(&w.api.rec), why)
 	}
+	if a := &w.api; a.climbing() && a.lost.Has(p.self.Boot) && strings.HasPrefix(why, "removed from inSync") {
+		w.violation("I10", "%s was in sync before the record went back (%s), and throws its log away while that is written again (%s): %s", p.name, w.configText(&a.lost), w.configText(&a.rec), why)
+	}
 }
 
 // forgedOut says whether a learner that has not heard that it was taken in was told by a
