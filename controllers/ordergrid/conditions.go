@@ -35,6 +35,7 @@ const (
 	reasonNameTaken             = "NameTaken"
 	reasonApplyRefused          = "ApplyRefused"
 	reasonRecordLost            = "PartitionRecordLost"
+	reasonStepFailed            = "StepFailed"
 	reasonAddingShards          = "AddingShards"
 	reasonRemovingShards        = "RemovingShards"
 	reasonDrainRefused          = "DrainRefused"
@@ -173,7 +174,8 @@ func judgeProgressing(o *observation) judgement {
 
 // judgeStalled: a person has to do something before the operator can go on.
 func judgeStalled(o *observation) judgement {
-	if o.stall != nil {
+	failing := o.stall != nil && o.stall.reason == reasonStepFailed
+	if o.stall != nil && !failing {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
 	}
 	if o.scale.refused != "" {
@@ -191,6 +193,9 @@ func judgeStalled(o *observation) judgement {
 	}
 	if o.roll != nil && o.roll.late {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}
+	}
+	if failing { // it may be over with the next attempt, or need a person
+		return judgement{metav1.ConditionUnknown, reasonStepFailed, o.stall.message + ". The operator tries again"}
 	}
 	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -20,6 +21,9 @@ const (
 
 // judgeDataLoss: a partition has lost every process that held all its orders.
 func judgeDataLoss(o *observation) judgement {
+	if o.notInquired {
+		return o.asBefore(api.ConditionDataLossSuspected)
+	}
 	var gone, unknown []string
 	for i := range o.partitions {
 		p := &o.partitions[i]
@@ -46,6 +50,14 @@ func judgeDataLoss(o *observation) judgement {
 	return judgement{metav1.ConditionFalse, reasonMembersPresent, "no partition is known to have lost every process that holds all its orders" + notes}
 }
 
+// asBefore is what a condition said, where the pass could not look.
+func (o *observation) asBefore(kind string) judgement {
+	if c := meta.FindStatusCondition(o.grid.Status.Conditions, kind); c != nil {
+		return judgement{c.Status, c.Reason, c.Message}
+	}
+	return judgement{metav1.ConditionUnknown, reasonNotLooked, "the partitions could not be looked after, see condition " + api.ConditionStalled}
+}
+
 // lossRemedy says what to do. The command is whole, to be copied.
 func lossRemedy(p *api.GridPartition) string {
 	if p.Spec.AcceptDataLossEpoch == p.Status.Epoch {
@@ -57,6 +69,9 @@ func lossRemedy(p *api.GridPartition) string {
 
 // judgeRegressed: a record shows an older configuration than was seen before.
 func judgeRegressed(o *observation) judgement {
+	if o.notInquired {
+		return o.asBefore(api.ConditionConfigurationRegressed)
+	}
 	var behind []string
 	for i := range o.partitions {
 		p := &o.partitions[i]

@@ -57,6 +57,8 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 		switch {
 		case isTrouble(c.Type) && c.Status == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
+		case c.Type == api.ConditionStalled && c.Reason == reasonStepFailed:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case isTrouble(c.Type) && was[c.Type] == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case needsOutside(c.Type) && c.Status == metav1.ConditionFalse:

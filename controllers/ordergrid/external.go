@@ -43,7 +43,7 @@ func (r *run) keepExternal(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.external = &externalState{}
+		found := &externalState{}
 		for shard := range r.grid.Spec.Shards {
 			for ordinal := range r.copies[shard].pods {
 				name := api.PodName(r.grid.Name, shard, ordinal)
@@ -54,11 +54,12 @@ func (r *run) keepExternal(ctx context.Context) error {
 				if service != nil {
 					wanted[service.Name] = true
 				}
-				if err := r.findAddress(ctx, shard, name, podNamed(pods, name), service); err != nil {
+				if err := r.findAddress(ctx, found, shard, name, podNamed(pods, name), service); err != nil {
 					return err
 				}
 			}
 		}
+		r.external = found
 	}
 	return r.removeExternal(ctx, wanted)
 }
@@ -98,7 +99,7 @@ func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error 
 }
 
 // findAddress puts the pod's address, or why there is none, into what was found.
-func (r *run) findAddress(ctx context.Context, shard int32, name string, pod *corev1.Pod, service *corev1.Service) error {
+func (r *run) findAddress(ctx context.Context, found *externalState, shard int32, name string, pod *corev1.Pod, service *corev1.Service) error {
 	var node *corev1.Node
 	if x := r.grid.Spec.ExternalAccess; x.NodeAddress == api.NodeExternalIP && pod != nil && pod.Spec.NodeName != "" && r.KubeNodes != nil {
 		var err error
@@ -109,10 +110,10 @@ func (r *run) findAddress(ctx context.Context, shard int32, name string, pod *co
 	}
 	address, why := externalAddress(r.grid, shard, name, pod, service, node)
 	if why != "" {
-		r.external.pending = append(r.external.pending, fmt.Sprintf("%s: %s", name, why))
+		found.pending = append(found.pending, fmt.Sprintf("%s: %s", name, why))
 		return nil
 	}
-	r.external.addresses = append(r.external.addresses, api.ExternalAddress{PodName: name, Address: address})
+	found.addresses = append(found.addresses, api.ExternalAddress{PodName: name, Address: address})
 	return nil
 }
 
@@ -177,10 +178,15 @@ func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, servi
 	return node.Status.Addresses[i].Address, ""
 }
 
-// tellExternal writes the addresses into the record of a shard that has them.
-func (r *run) tellExternal(record *api.GridPartition) {
-	if r.external != nil && record.Spec.Index == 0 {
+// tellExternal writes the addresses into the record of a shard that has them. What it says now, nil if there is none yet,
+// stays while they could not be looked for.
+func (r *run) tellExternal(record, now *api.GridPartition) {
+	switch {
+	case record.Spec.Index != 0 || r.grid.Spec.ExternalAccess == nil:
+	case r.external != nil:
 		record.Spec.ExternalAddresses = r.external.addresses
+	case now != nil:
+		record.Spec.ExternalAddresses = now.Spec.ExternalAddresses
 	}
 }
 

@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -61,12 +62,12 @@ type answer struct {
 
 // inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
 // operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
-func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid, partitions []api.GridPartition) (*findings, error) {
+func (r *run) inquire(ctx context.Context) error {
+	grid, partitions, found := r.grid, r.records, r.found
 	pods, err := r.pods(ctx, r.Client, grid)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found := &findings{partitions: make(map[string]*finding, len(partitions))}
 	remembered := r.memory.of(client.ObjectKeyFromObject(grid), partitions)
 	answers := map[string]*answer{}
 	var troubled []*finding
@@ -85,15 +86,16 @@ func (r *Reconciler) inquire(ctx context.Context, grid *api.OrderGrid, partition
 		}
 	}
 	r.ask(ctx, grid, answers)
+	var failed []error
 	for _, f := range troubled {
 		if err := r.judge(ctx, grid, f, answers); err != nil {
-			return nil, err
+			failed = append(failed, fmt.Errorf("look after %s: %w", f.record.Name, err))
 		}
 		if f.unsettled() {
 			found.lookWithin(lookAgain)
 		}
 	}
-	return found, nil
+	return errors.Join(failed...)
 }
 
 func (f *findings) lookWithin(d time.Duration) {

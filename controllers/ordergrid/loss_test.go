@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 const secondBoot = "fedcba9876543210"
@@ -270,11 +269,7 @@ func TestPersonBypassesTheOperator(t *testing.T) {
 // behindCache makes the operator read a list as it was, which is what its cache does for a moment after every change.
 func (b *bench) behindCache(stale client.ObjectList) {
 	b.t.Helper()
-	real, err := client.NewWithWatch(envtest.Config(b.t), client.Options{Scheme: envtest.Scheme()})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.reconcile.Client = interceptor.NewClient(real, interceptor.Funcs{
+	b.reconcile.Client = b.intercepted(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if reflect.TypeOf(list) != reflect.TypeOf(stale) {
 				return c.List(ctx, list, opts...)

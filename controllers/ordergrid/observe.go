@@ -22,6 +22,7 @@ type observation struct {
 
 	saidPartitions int32               // status.partitionsPerShard as it was read
 	findings       map[string]*finding // by partition
+	notInquired    bool                // they are not whole
 	copies         []shardCopies       // nil if that was not decided
 	emptied        map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
 	drains         bool                // a drain of a pair is noticed
@@ -39,9 +40,6 @@ type observation struct {
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 	peerKey        bool           // the Secret with the peer key is there, or was
 }
-
-// stall is why the operator cannot go on.
-type stall struct{ reason, message string }
 
 func (o *observation) sort() {
 	slices.SortFunc(o.partitions, func(a, b api.GridPartition) int {

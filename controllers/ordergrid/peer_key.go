@@ -47,8 +47,8 @@ func (r *run) keepPeerKey(ctx context.Context) error {
 	if waits {
 		r.found.lookWithin(tlsLookTrouble)
 	}
+	r.peerKey = made
 	if made && !(waits && r.memory.mayMakePeerKey(client.ObjectKeyFromObject(r.grid), r.Clock.Now())) {
-		r.peerKey = true
 		return nil
 	}
 	s := peerKeySecret(r.grid, peerkey.New())

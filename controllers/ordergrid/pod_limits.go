@@ -111,9 +111,6 @@ func (e *LimitError) Error() string {
 		strings.Join(list, "; "), more, e.allowed.Sentence(e.namespace), e.namespace)
 }
 
-// stall is the refusal as a person is told of it.
-func (e *LimitError) stall() *stall { return &stall{reasonPodTemplateNotAllowed, e.Error()} }
-
 // checkLimits holds what the overlay added against what an administrator allows; nil: all of it is. What the
 // operator itself built is not in question: host ports of spec.externalAccess, the grid's own Secrets.
 func checkLimits(namespace string, allowed allow.List, built, result *corev1.PodTemplateSpec) *LimitError {
@@ -126,14 +123,14 @@ func checkLimits(namespace string, allowed allow.List, built, result *corev1.Pod
 }
 
 // keepTemplates has a grid go on whose template is refused: its StatefulSets keep the templates they have, and pods come back
-// as they were. A grid that has none yet has nothing to keep: the refusal ends the pass.
-func (r *run) keepTemplates(ctx context.Context, refused *LimitError) error {
+// as they were. A grid that has none yet has nothing to keep.
+func (r *run) keepTemplates(ctx context.Context, refused error) error {
 	now, err := r.look(ctx, r.Client, r.grid)
 	if err != nil {
 		return err
 	}
+	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	for shard := range r.templates {
-		r.templates[shard] = corev1.PodTemplateSpec{}
 		for i := range now.statefulSets {
 			if now.statefulSets[i].Name == api.ShardName(r.grid.Name, int32(shard)) {
 				r.templates[shard] = now.statefulSets[i].Spec.Template

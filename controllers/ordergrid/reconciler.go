@@ -131,7 +131,7 @@ func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
 }
 
-// Reconcile runs the steps, then writes what it observed into status, whether the steps succeeded or not.
+// Reconcile makes one pass: its steps, then status, whatever of them failed.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	grid := &api.OrderGrid{}
 	if err := r.Client.Get(ctx, req.NamespacedName, grid); err != nil {
@@ -161,16 +161,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	grid = scale.working(grid)
-	found, err := r.inquire(ctx, grid, records)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	run := &run{scale: scale, Reconciler: r, grid: grid, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}}
-	stepErr := run.steps(ctx)
-	stalled, retry := classify(stepErr)
-	if stalled == nil && run.notAllowed != nil {
-		stalled = run.notAllowed.stall()
-	}
+	found := &findings{partitions: make(map[string]*finding, len(records))}
+	run := &run{scale: scale, Reconciler: r, grid: grid, records: records, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite},
+		succeeded: map[string]bool{}, broken: map[int32]bool{}}
+	failed, held := run.pass(ctx, run.plan())
+	stalled, retry := classify(failed, held)
+	stepErr := joined(failed)
 	observed, err := r.look(ctx, r.Client, grid)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(stepErr, err)
@@ -178,7 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	observed.scale = *scale
 	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
 	found.lookWithin(observed.scale.judgeLate(grid, r.Clock.Now()))
-	observed.copies, observed.saidPartitions = run.copies, said
+	observed.copies, observed.saidPartitions, observed.notInquired = run.copies, said, !run.succeeded[stepInquiry]
 	observed.readsNodes = r.KubeNodes != nil
 	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
 	observed.external = run.external
@@ -233,8 +229,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.Pods = int32(len(o.pods))
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
 	status.Endpoint = endpoint(o.grid)
-	status.ExternalAddresses = nil
-	if o.external != nil {
+	switch {
+	case o.grid.Spec.ExternalAccess == nil:
+		status.ExternalAddresses = nil
+	case o.external != nil:
 		status.ExternalAddresses = o.external.addresses
 	}
 	status.TLS = o.tlsStatus(before.Status.TLS)

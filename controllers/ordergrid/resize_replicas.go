@@ -23,6 +23,7 @@ import (
 type shardCopies struct {
 	shard int32
 
+	fresh            bool   // it never had a pod
 	have             int32  // pods its StatefulSet has
 	fewest, most     int32  // copies that its records want; up to how many they take in
 	pods             int32  // that its StatefulSet is to have
@@ -135,7 +136,7 @@ func (o *observation) observeCopies(shard int32) shardCopies {
 	}
 	switch {
 	case c.have < 0 && !claimed: // it is about to be made
-		c.fewest, c.most, c.have = want, want, want
+		c.fewest, c.most, c.have, c.fresh = want, want, want, true
 	case c.have < 0: // its StatefulSet is gone, its records are not
 		c.have = c.most
 	case c.fewest == 0:

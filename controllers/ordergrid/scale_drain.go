@@ -35,7 +35,6 @@ func (r *Reconciler) planShards(ctx context.Context, grid *api.OrderGrid) (*scal
 
 // drainShards gives up for good the shards that are drained, the highest first.
 func (r *run) drainShards(ctx context.Context) error {
-	r.tellScale()
 	for shard := r.scale.shards - 1; shard >= max(r.scale.wanted, r.scale.layout.Open); shard-- {
 		r.found.lookWithin(drainAgain)
 		if retired, err := r.retire(ctx, shard); err != nil || !retired {
@@ -134,7 +133,7 @@ func judgeDrain(grid *api.OrderGrid, revision int64, records []*api.GridPartitio
 	return d
 }
 
-// tellScale tells of a new layout.
+// tellScale tells of a new layout, once every record has it.
 func (r *run) tellScale() {
 	before, now := r.scale.before, r.scale.layout
 	if before.Revision == 0 || before == now {

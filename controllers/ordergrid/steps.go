@@ -2,7 +2,6 @@ package ordergrid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,60 +12,9 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-// run is one pass over one grid.
-type run struct {
-	*Reconciler
-	grid       *api.OrderGrid
-	scale      *scale
-	found      *findings
-	applier    apply.Applier
-	templates  []corev1.PodTemplateSpec // by shard
-	copies     []shardCopies            // by shard
-	emptied    map[string]string        // pods on Kubernetes nodes that are being emptied, and those nodes
-	drains     bool                     // a drain of a pair is noticed
-	roll       *rollPlan                // nil while no pod has to be replaced
-	lost       *lostPlan                // nil while no pod is on a lost node
-	nodesRead  bool                     // the Kubernetes nodes were looked at
-	shortage   shortage                 // why they do not do
-	tls        *tlsState                // nil without spec.security.tls
-	stage      *tlsPlan                 // what pods do on their data port
-	external   *externalState           // nil without spec.externalAccess
-	keyless    []string                 // pods of a release without the peer key
-	peerKey    bool                     // the Secret with the peer key is there, or was
-	notAllowed *LimitError              // spec.podTemplate is not allowed, and StatefulSets keep the template they have
-}
-
-// steps brings the grid's objects to what spec asks for. What a pod needs comes before the pod.
-func (r *run) steps(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		r.planTLS,
-		r.buildPods,
-		r.checkNodes,
-		r.planCopies,
-		r.applyClientService,
-		r.keepExternal,
-		r.keepPeerKey,
-		r.applyPartitions,
-		r.applyIdentity,
-		r.keepCertificates,
-		r.applyAuthorization,
-		r.applyNetworkPolicy,
-		r.applyShards,
-		r.drainShards,
-		r.removeShards,
-		r.replaceLost,
-		r.rollPods,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// buildPods comes before anything is written: an overlay that would break the grid stops everything. One that an
-// administrator does not allow stops changes of the template only: the limits may be younger than the grid, whose certificates
-// have to be renewed and whose pods on lost nodes replaced all the same.
+// buildPods comes before anything is made. A template that is refused, because it would break the grid or an administrator
+// does not allow it, stops a new grid as a whole, and of a grid that runs changes of the template only: its certificates
+// have to be renewed and its pods on lost nodes replaced all the same.
 func (r *run) buildPods(ctx context.Context) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	grid := staged(r.grid, r.stage.stage)
@@ -75,7 +23,7 @@ func (r *run) buildPods(ctx context.Context) error {
 		base.Spec.Containers[0].Args = append(base.Spec.Containers[0].Args, transitionArgs(r.stage.stage)...)
 		template, err := overlay(r.grid, base)
 		if err != nil {
-			return err
+			return r.keepTemplates(ctx, err)
 		}
 		if refused := checkLimits(r.grid.Namespace, r.Defaults.PodTemplates, &base, &template); refused != nil {
 			return r.keepTemplates(ctx, refused)
@@ -91,41 +39,52 @@ func (r *run) applyClientService(ctx context.Context) error {
 }
 
 func (r *run) applyPartitions(ctx context.Context) error {
-	for shard := range r.grid.Spec.Shards {
+	err := r.eachShard(func(shard int32) error {
 		copies := &r.copies[shard]
 		for index := range r.grid.PartitionsPerShard() {
-			f := r.found.partitions[api.PartitionName(r.grid.Name, shard, index)]
-			asked, err := r.wishes(ctx, f, copies)
-			if err != nil {
+			if err := r.applyPartition(ctx, copies, index); err != nil {
 				return err
 			}
-			record := partition(r.grid, copies, index, asked)
-			var now *api.GridPartition
-			if f != nil {
-				now = f.record
-			}
-			r.scale.tell(record, now)
-			r.tellExternal(record)
-			record.Spec.UnprovedPeers = r.unprovedPeers(shard)
-			if err := r.keepFirstSeq(ctx, record, now); err != nil {
-				return err
-			}
-			if err := r.refuseToForget(ctx, record); err != nil {
-				return err
-			}
-			if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
-				if apierrors.IsInvalid(err) && (asked.acceptDataLossEpoch != 0 || r.scale.leaves(shard)) {
-					return &movedError{err} // the epoch has moved, or the partition was retired, since it was read
-				}
-				return err
-			}
-			if err := r.stampRecord(ctx, record.Name, now); err != nil {
-				return err
-			}
-			r.tellGranted(ctx, f, asked)
 		}
 		r.tellWanted(copies)
+		return nil
+	})
+	if err == nil {
+		r.tellScale()
 	}
+	return err
+}
+
+func (r *run) applyPartition(ctx context.Context, copies *shardCopies, index int32) error {
+	f := r.found.partitions[api.PartitionName(r.grid.Name, copies.shard, index)]
+	asked, err := r.wishes(ctx, f, copies)
+	if err != nil {
+		return err
+	}
+	record := partition(r.grid, copies, index, asked)
+	var now *api.GridPartition
+	if f != nil {
+		now = f.record
+	}
+	r.scale.tell(record, now)
+	r.tellExternal(record, now)
+	record.Spec.UnprovedPeers = r.unprovedPeers(copies.shard)
+	if err := r.keepFirstSeq(ctx, record, now); err != nil {
+		return err
+	}
+	if err := r.refuseToForget(ctx, record); err != nil {
+		return err
+	}
+	if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
+		if apierrors.IsInvalid(err) && (asked.acceptDataLossEpoch != 0 || r.scale.leaves(copies.shard)) {
+			return &movedError{err} // the epoch has moved, or the partition was retired, since it was read
+		}
+		return err
+	}
+	if err := r.stampRecord(ctx, record.Name, now); err != nil {
+		return err
+	}
+	r.tellGranted(ctx, f, asked)
 	return nil
 }
 
@@ -159,86 +118,40 @@ func (r *run) refuseToForget(ctx context.Context, record *api.GridPartition) err
 	return err
 }
 
-func (r *run) applyIdentity(ctx context.Context) error {
-	for shard := range r.grid.Spec.Shards {
-		for _, object := range []client.Object{
-			serviceAccount(r.grid, shard),
-			role(r.grid, shard),
-			roleBinding(r.grid, shard),
-		} {
-			if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// applyShards makes the pods of every shard, after what they need.
+func (r *run) applyShards(ctx context.Context) error {
+	return r.eachShard(func(shard int32) error { return r.applyShard(ctx, shard) })
 }
 
-func (r *run) applyShards(ctx context.Context) error {
-	for shard := range r.grid.Spec.Shards {
-		for _, object := range []client.Object{
-			headlessService(r.grid, shard),
-			podDisruptionBudget(r.grid, shard, r.copies[shard].keep),
-		} {
-			if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
-				return err
-			}
-		}
-		if !r.built(shard) {
-			continue
-		}
-		set := statefulSet(r.grid, shard, r.copies[shard].pods, r.templates[shard])
-		outcome, err := r.applier.Apply(ctx, r.grid, set)
-		if err != nil {
+func (r *run) applyShard(ctx context.Context, shard int32) error {
+	copies := &r.copies[shard]
+	for _, object := range []client.Object{
+		serviceAccount(r.grid, shard),
+		role(r.grid, shard),
+		roleBinding(r.grid, shard),
+		headlessService(r.grid, shard),
+		podDisruptionBudget(r.grid, shard, copies.keep),
+	} {
+		if _, err := r.applier.Apply(ctx, r.grid, object); err != nil {
 			return err
 		}
-		if outcome == apply.Updated {
-			r.tellPods(&r.copies[shard], set)
-		}
-		if outcome == apply.Created {
-			// What is related keeps the events of several shards apart, which Kubernetes would count as one.
-			r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %s", shard, count(int(r.copies[shard].pods), "pod", "pods"))
-		}
+	}
+	switch {
+	case !r.built(shard):
+		return nil
+	case copies.fresh && !r.succeeded[stepGuard]:
+		return fmt.Errorf("the pods of shard %d are not made before the NetworkPolicy that is to guard them", shard)
+	}
+	set := statefulSet(r.grid, shard, copies.pods, r.templates[shard])
+	outcome, err := r.applier.Apply(ctx, r.grid, set)
+	switch {
+	case err != nil:
+		return err
+	case outcome == apply.Updated:
+		r.tellPods(copies, set)
+	case outcome == apply.Created:
+		// What is related keeps the events of several shards apart, which Kubernetes would count as one.
+		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %s", shard, count(int(copies.pods), "pod", "pods"))
 	}
 	return nil
-}
-
-// retry says when a failed run is tried again.
-type retry int
-
-const (
-	retryBackoff retry = iota // as the work queue does
-	retrySoon                 // what stands in the way is already leaving
-	retryNever                // only a change of an object helps, and that wakes the controller
-)
-
-// classify says what an error of a step means: whether a person has to act, and when to try again.
-func classify(err error) (*stall, retry) {
-	var (
-		moved   *movedError
-		overlay *OverlayError
-		limit   *LimitError
-		foreign *apply.ForeignError
-		lost    *recordLostError
-	)
-	switch {
-	case err == nil:
-		return nil, retryNever
-	case errors.As(err, &moved):
-		return nil, retrySoon
-	case errors.As(err, &overlay):
-		return &stall{reasonPodTemplateInvalid, overlay.Error()}, retryNever
-	case errors.As(err, &limit):
-		return limit.stall(), retryNever
-	case errors.As(err, &foreign) && foreign.Leaving:
-		return nil, retrySoon
-	case errors.As(err, &foreign):
-		// The foreign object does not wake the controller when it goes.
-		return &stall{reasonNameTaken, foreign.Error()}, retryBackoff
-	case errors.As(err, &lost):
-		return &stall{reasonRecordLost, lost.Error()}, retryBackoff
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
-		return &stall{reasonApplyRefused, err.Error()}, retryBackoff
-	}
-	return nil, retryBackoff
 }

@@ -171,7 +171,6 @@ func (o *observation) notOfStage(stage tlsStage) string {
 func (r *run) planTLS(ctx context.Context) error {
 	wanted := wantedStage(&r.grid.Spec.Security)
 	p := &tlsPlan{stage: wanted, wanted: wanted, settled: true}
-	r.stage = p
 	o, err := r.look(ctx, r.Client, r.grid)
 	if err != nil {
 		return err
@@ -183,6 +182,7 @@ func (r *run) planTLS(ctx context.Context) error {
 		}
 		now, there = stageOfSets(o.statefulSets, wanted)
 	}
+	r.stage = p
 	if !there {
 		return nil // pods that begin together are of one stage from the beginning
 	}
