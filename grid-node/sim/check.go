@@ -240,9 +240,10 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 }
 
 // checkMinInSync: with fewer in-sync members than minInSync nothing new is
-// committed, except what a new primary took over.
+// committed, except what a new primary took over. Where fewer copies were asked for at times, the fewest count: who hears
+// late goes on with what it knows.
 func (w *world) checkMinInSync(p *process, st *replica.Status, seq uint64) {
-	if seq > p.log.floor && len(st.Config.InSync) < w.profile.minInSync {
-		w.violation("minInSync", "%s commits entry %d with %d members in sync; minInSync is %d", p.name, seq, len(st.Config.InSync), w.profile.minInSync)
+	if seq > p.log.floor && len(st.Config.InSync) < w.minInSync {
+		w.violation("minInSync", "%s commits entry %d with %d members in sync; minInSync is %d", p.name, seq, len(st.Config.InSync), w.minInSync)
 	}
 }

@@ -174,6 +174,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	if rng.IntN(4) == 0 {
 		p.minInSync = 2
 	}
+	needsAll(p, seed)
 	retain(p, seed)
 	resizes(p, seed)
 	surges(p, seed)
@@ -189,6 +190,13 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	closes(p, seed)
 	forges(p, seed)
 	return p
+}
+
+// needsAll lets one in ten of the worlds with three pods take orders with all three copies only. Its draws are its own.
+func needsAll(p *profile, seed uint64) {
+	if rng := rand.New(rand.NewPCG(seed, 0x616c6c206f662033)); p.replicas == 3 && rng.IntN(10) == 0 {
+		p.minInSync = 3
+	}
 }
 
 // retain lets a third of the worlds free what is downstream. Its draws are its own,

@@ -47,6 +47,7 @@ func (w *world) scheduleResize() {
 
 func (w *world) resize(c copies) {
 	w.logf("api: %d copies are wanted, up to %d are taken in", c.replicas, c.maxInSync)
+	w.minInSync = min(w.minInSync, c.replicas)
 	w.api.touch(func(r *replica.Config) {
 		r.Replicas, r.MaxInSync, r.MinInSync = c.replicas, c.maxInSync, min(w.profile.minInSync, c.replicas)
 	})

@@ -80,6 +80,7 @@ func Run(seed uint64, trace io.Writer) (res Result) {
 func newWorld(seed uint64, trace io.Writer) *world {
 	w := &world{seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x6f72646572))}
 	w.profile = newProfile(seed, w.rng)
+	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = map[uint64]uint64{}, map[uint64]uint64{}, map[receiptKey]string{}
 	w.check.refused, w.history.writers = map[string]int{}, map[string]int{}
 	w.sink.w = w

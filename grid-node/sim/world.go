@@ -36,6 +36,8 @@ type world struct {
 	faults  faultCounts
 	healing bool // no new faults, no chance events in the network
 
+	minInSync int // the fewest that the record asked for
+
 	closing closing
 	surge   surge
 	check   checker
