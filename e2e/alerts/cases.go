@@ -105,6 +105,7 @@ func cases() []oneCase {
 // notCaused are the others. promtool's tests show what their rules do.
 var notCaused = []omitted{
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
+	{named("LogBroken"), "needs memory that goes bad"},
 }
 
 // sinkInTheWay gives a grid a sink that cannot make its directories in dir.

@@ -74,6 +74,9 @@ var (
 	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
 	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet, 0 if it holds all orders; absent on a node that does not write: a backup, or with the sink hold.", "partition")
 
+	inspected = desc("log_inspected_sequence", "The last committed entry that was read again and checked: that it is whole, and follows the one before.", "partition")
+	broken    = desc("log_broken_total", "Committed entries in memory that could not be right when they were read again.", "partition")
+
 	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
 
@@ -138,7 +141,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, inspected, broken, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -199,6 +202,7 @@ func (e emitter) partitionCounters(p *Partition) {
 	e.counter(orders, refusedOrders, p.Name, "rejected")
 	e.counter(gaps, c.ClientGaps, p.Name, "client")
 	e.counter(gaps, c.PeerGaps, p.Name, "server")
+	e.counter(broken, p.Broken, p.Name)
 	e.counter(reads, c.ReadsConfirmed, p.Name, "confirmed")
 	e.counter(reads, c.ReadsLeased, p.Name, "leased")
 	e.counter(reads, c.ReadsBackup, p.Name, "backup")
@@ -237,6 +241,7 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(sessions, float64(s.Sessions), p.Name)
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
+	e.gauge(inspected, float64(p.Inspected), p.Name)
 	e.gauge(behindDepth, float64(s.CommitSeq-min(p.SinkSeq, s.CommitSeq)), p.Name)
 	if p.Writes {
 		e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)

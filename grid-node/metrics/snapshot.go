@@ -77,14 +77,16 @@ func (u ThreadUsage) Since(e ThreadUsage) ThreadUsage {
 
 // Partition is one partition's part of a Snapshot.
 type Partition struct {
-	Name     string // "s0p1"
-	Status   replica.Status
-	Counters replica.Counters
-	Orders   uint64 // orders in the store
-	SinkSeq  uint64 // the write-behind sink holds everything up to here
-	LagNs    int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
-	Writes   bool   // this node writes the sink: it is the primary, and there is a sink
-	OldestNs int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all orders
+	Name      string // "s0p1"
+	Status    replica.Status
+	Counters  replica.Counters
+	Orders    uint64 // orders in the store
+	SinkSeq   uint64 // the write-behind sink holds everything up to here
+	Inspected uint64 // the last entry that was read again and checked
+	Broken    uint64 // entries that could not be right, since the process began
+	LagNs     int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
+	Writes    bool   // this node writes the sink: it is the primary, and there is a sink
+	OldestNs  int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all orders
 }
 
 // Liveness is what the liveness thread counts.

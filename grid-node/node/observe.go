@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
@@ -78,20 +79,30 @@ const loopAnswer = time.Second
 
 var errLoopBusy = errors.New("the loop did not answer within 1s")
 
-// onLoop runs f on the data loop and waits, from any other goroutine.
+// onLoop runs f on the data loop and waits, from any other goroutine. After an error f has
+// not run, and will not.
 func (n *Node) onLoop(f func()) error { return runOn(n.loop, f) }
 
 func runOn(l transport.Loop, f func()) error {
+	var taken atomic.Bool // by the loop, or back
 	done := make(chan struct{})
-	if !l.Post(func() { f(); close(done) }) {
+	if !l.Post(func() {
+		if taken.CompareAndSwap(false, true) {
+			f()
+			close(done)
+		}
+	}) {
 		return errors.New("the loop has ended")
 	}
 	select {
 	case <-done:
-		return nil
 	case <-time.After(loopAnswer):
-		return errLoopBusy
+		if taken.CompareAndSwap(false, true) {
+			return errLoopBusy
+		}
+		<-done
 	}
+	return nil
 }
 
 // snapshot copies what metrics show.
@@ -148,6 +159,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 		m.LagNs = max(0, wall-order.Received(e))
 	}
 	m.SinkSeq = p.sinkPosition()
+	m.Inspected, m.Broken = p.inc.inspector.Seq(), p.broken+p.inc.inspector.Broken()
 	m.Writes = p.inc.queue != nil && m.Status.Role == replica.RolePrimary
 	// What follows the last entry that is more than the sink's own position waits for nobody.
 	if e := p.store.Read(m.SinkSeq + 1); m.Writes && m.SinkSeq < m.Status.DataSeq && e != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/inspect"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/sink"
 	"github.com/ordergrid/ordergrid/grid-node/store"
@@ -43,7 +45,8 @@ type partition struct {
 	orderAt       int64  // Mono at which this node, as primary, last saw an order committed
 	changes       changeLog
 	status        replica.Status
-	reading       bool // a read of the record is under way
+	broken        uint64 // entries that the inspectors of former incarnations found broken
+	reading       bool   // a read of the record is under way
 
 	sinkEnded  chan struct{} // closed when the latest incarnation's queue has let go of the sink; nil: none had one
 	remakeAt   int64         // Mono at which a new incarnation is made; 0 = none is due
@@ -53,13 +56,14 @@ type partition struct {
 
 // incarnation is what goes when a replica is discarded.
 type incarnation struct {
-	self   replica.Member
-	store  *store.Store
-	feed   *feed.Feed  // of store
-	queue  *sink.Queue // nil with the sink "hold"
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // readers of the store on other goroutines
-	warm   chan struct{}  // closed: the memory of Config.Prefault is there
+	self      replica.Member
+	store     *store.Store
+	feed      *feed.Feed  // of store
+	queue     *sink.Queue // nil with the sink "hold"
+	inspector *inspect.Inspector
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup // readers of the store on other goroutines
+	warm      chan struct{}  // closed: the memory of Config.Prefault is there
 }
 
 // close waits for the readers and gives the memory back.
@@ -131,7 +135,7 @@ func (p *partition) incarnate(boot uint64) error {
 		close(inc.warm)
 		prefault(ctx, st, int(n.plan.ahead))
 	})
-	return p.startSink(ctx, inc)
+	return errors.Join(p.startSink(ctx, inc), p.startInspector(ctx, inc))
 }
 
 const (
@@ -164,6 +168,7 @@ func (p *partition) remake(now int64) {
 		return
 	}
 	p.remakeAt, p.remadeAt = 0, now
+	p.broken += old.inspector.Broken()
 	p.n.wg.Go(old.close) // its readers may be in the middle of a write
 	p.n.readConfig(p)
 	p.drainOne()

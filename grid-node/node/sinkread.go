@@ -75,11 +75,14 @@ func (n *Node) readSinks(ctx context.Context) {
 			return
 		case req := <-n.sinkAsked:
 			answer := n.sinkAnswer(&req)
-			_ = n.onLoop(func() { // one answer at a time: while the loop is busy no more is read
+			give := func() {
 				if l := n.clients[req.conn]; l != nil && l.conn.Open() {
 					l.conn.SetOut(append(l.conn.Out(), answer...))
 				}
-			})
+			}
+			// One answer at a time: while the loop is busy no more is read.
+			for errors.Is(n.onLoop(give), errLoopBusy) && ctx.Err() == nil {
+			}
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/feed/feedtest"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/sink/sinktest"
 )
 
 // recorder is a sink in memory, and what each batch said of its writer.
@@ -38,7 +38,7 @@ func (r *recorder) Write(b *Batch) error {
 // starved is a log whose reader is put aside by the scheduler, once, between looking
 // whether its node is the primary and looking how far the log is committed.
 type starved struct {
-	*sinktest.Log
+	*feedtest.Log
 	meanwhile func()
 }
 
@@ -51,7 +51,7 @@ func (l *starved) Committed() uint64 {
 }
 
 func newFenced(t *testing.T) (*starved, *recorder, *Queue) {
-	log, sink := &starved{Log: sinktest.NewLog(t)}, &recorder{}
+	log, sink := &starved{Log: feedtest.NewLog(t)}, &recorder{}
 	reader, err := feed.New(log).Reader("file")
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/feed/feedtest"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/sink"
-	"github.com/ordergrid/ordergrid/grid-node/sink/sinktest"
 )
 
 type harness struct {
@@ -28,12 +28,12 @@ type harness struct {
 	stop     func()
 }
 
-func start(t *testing.T, log *sinktest.Log, dir string, epoch, lineage, cursor uint64) *harness {
+func start(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor uint64) *harness {
 	t.Helper()
 	return startWith(t, log, dir, epoch, lineage, cursor, func(s *Sink) sink.Sink { return s })
 }
 
-func startWith(t *testing.T, log *sinktest.Log, dir string, epoch, lineage, cursor uint64, to func(*Sink) sink.Sink) *harness {
+func startWith(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor uint64, to func(*Sink) sink.Sink) *harness {
 	t.Helper()
 	h := &harness{dir: dir, advanced: make(chan struct{}, 1024)}
 	m := metrics.NewRegistry(&metrics.Collector{}).Sink
@@ -96,7 +96,7 @@ func (h *harness) lines(t *testing.T) [][]string {
 func atoi(s string) (n int) { _, _ = fmt.Sscan(s, &n); return n }
 
 func TestFileHoldsEveryEntryOnce(t *testing.T) {
-	log := sinktest.NewLog(t)
+	log := feedtest.NewLog(t)
 	log.Fill(0x1, 2)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
 	h.await(t, 6)
@@ -121,7 +121,7 @@ func TestFileHoldsEveryEntryOnce(t *testing.T) {
 }
 
 func TestResumesBehindATornLine(t *testing.T) {
-	log := sinktest.NewLog(t)
+	log := feedtest.NewLog(t)
 	log.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 1, 1, 0)
@@ -142,14 +142,14 @@ func TestResumesBehindATornLine(t *testing.T) {
 }
 
 func TestAnotherHistoryIsSetAside(t *testing.T) {
-	first := sinktest.NewLog(t)
+	first := feedtest.NewLog(t)
 	first.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, first, dir, 5, 1, 0)
 	h.await(t, 14)
 	h.stop()
 	old, _ := os.ReadFile(h.path())
-	second := sinktest.NewLog(t) // a fresh grid of the same name: shorter, another boot id
+	second := feedtest.NewLog(t) // a fresh grid of the same name: shorter, another boot id
 	second.Fill(0x2, 3)
 	h = start(t, second, dir, 5, 1, 0)
 	h.await(t, 7)
@@ -169,7 +169,7 @@ func TestAnotherHistoryIsSetAside(t *testing.T) {
 // A new primary with an empty sink begins behind the replicated cursor; one that
 // was primary before goes on where its own file ends.
 func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
-	log := sinktest.NewLog(t)
+	log := feedtest.NewLog(t)
 	log.Fill(0x1, 10)
 	dir := t.TempDir()
 	h := start(t, log, dir, 2, 1, 7)
@@ -192,7 +192,7 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 // Reporting a cursor makes a cursor entry, which is written too: it must not be
 // reported again, for ever.
 func TestCursorEntriesAreNotReported(t *testing.T) {
-	log := sinktest.NewLog(t)
+	log := feedtest.NewLog(t)
 	log.Fill(0x1, 1)
 	h := start(t, log, t.TempDir(), 1, 1, 0)
 	<-h.advanced
@@ -225,7 +225,7 @@ func (s *failing) Write(b *sink.Batch) error {
 }
 
 func TestFailedWriteIsRepeatedFromTheLastSync(t *testing.T) {
-	log := sinktest.NewLog(t)
+	log := feedtest.NewLog(t)
 	log.Fill(0x1, 3)
 	var to failing
 	h := startWith(t, log, t.TempDir(), 1, 1, 0, func(s *Sink) sink.Sink { to.Sink = s; return &to })

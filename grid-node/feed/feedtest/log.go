@@ -1,5 +1,5 @@
-// Package sinktest is for the tests of sinks: a log to carry.
-package sinktest
+// Package feedtest is for the tests of what reads a log: a log to read.
+package feedtest
 
 import (
 	"encoding/binary"

@@ -1,0 +1,108 @@
+// Package inspect reads the committed log of a replica again, behind the loop, and checks
+// what every reader relies on: each entry is whole, and follows the one before by its
+// number and by its hash. What it finds is memory that went bad, or a bug.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+const (
+	// Every is how long new entries gather before they are read: a log at rest is left
+	// alone, and a busy one costs a wake-up a second.
+	Every = time.Second
+	// batch is how many entries are held in the log at a time. An inspector that gets no
+	// processor keeps no more from being freed.
+	batch = 1 << 16
+)
+
+// Options of an Inspector.
+type Options struct {
+	Name   string       // of the partition, for messages
+	Log    *feed.Reader // of the inspector alone
+	Logger *slog.Logger
+	// Hold has Log hold the first entry from seq on that is not freed, and returns it.
+	Hold func(seq uint64) (uint64, error)
+}
+
+// Inspector reads one log. Seq and Broken are for any goroutine.
+type Inspector struct {
+	o      Options
+	next   uint64 // entry to look at
+	hash   uint64 // of the one before, if known
+	known  bool
+	seq    atomic.Uint64
+	broken atomic.Uint64
+}
+
+// New returns an inspector that begins with the first entry held.
+func New(o Options) *Inspector { return &Inspector{o: o, next: 1} }
+
+// Seq is the last entry that was looked at.
+func (i *Inspector) Seq() uint64 { return i.seq.Load() }
+
+// Broken is how many entries could not be right.
+func (i *Inspector) Broken() uint64 { return i.broken.Load() }
+
+// Run inspects until ctx ends.
+func (i *Inspector) Run(ctx context.Context) {
+	defer i.o.Log.Hold(0)
+	for ctx.Err() == nil {
+		i.o.Log.Await(ctx, i.next, 0)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(Every):
+		}
+		for ctx.Err() == nil && i.next <= i.o.Log.Committed() {
+			if err := i.look(); err != nil {
+				break // the loop is busy, or it ends: the next time
+			}
+		}
+	}
+}
+
+// look inspects a batch. What was freed meanwhile is passed over.
+func (i *Inspector) look() error {
+	first, err := i.o.Hold(i.next)
+	if err != nil {
+		return err
+	}
+	defer i.o.Log.Hold(0)
+	if first != i.next {
+		i.next, i.known = first, false
+	}
+	last := min(i.o.Log.Committed(), i.next+batch-1)
+	for ; i.next <= last; i.next++ {
+		entry := i.o.Log.Read(i.next)
+		if why := i.wrong(entry); why != "" {
+			i.broken.Add(1)
+			i.o.Logger.Error("the log in memory is broken: delete this pod once the other copies are in sync, and look at the machine's memory",
+				"partition", i.o.Name, "seq", i.next, "reason", why)
+		}
+		i.hash, i.known = order.Hash(entry), true
+		i.seq.Store(i.next)
+	}
+	return nil
+}
+
+// wrong says why an entry cannot be the one at next, "" if it may be.
+func (i *Inspector) wrong(entry []byte) string {
+	var e order.Entry
+	switch _, err := order.DecodeEntry(entry, &e); {
+	case err != nil:
+		return err.Error()
+	case e.Seq != i.next:
+		return fmt.Sprintf("entry %d stands at place %d", e.Seq, i.next)
+	case i.known && e.PrevHash != i.hash:
+		return fmt.Sprintf("it follows an entry of hash %016x, the one before has hash %016x", e.PrevHash, i.hash)
+	}
+	return ""
+}

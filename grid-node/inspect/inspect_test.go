@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/feed/feedtest"
+)
+
+// damaged is a log whose memory has gone bad in places.
+type damaged struct {
+	*feedtest.Log
+	first uint64 // entry that is held
+	at    map[uint64]func([]byte) []byte
+}
+
+func (l *damaged) Read(seq uint64) []byte {
+	entry := bytes.Clone(l.Log.Read(seq))
+	if f := l.at[seq]; f != nil {
+		return f(entry)
+	}
+	return entry
+}
+
+func inspector(t *testing.T, l *damaged) (*Inspector, *bytes.Buffer) {
+	t.Helper()
+	r, err := feed.New(l).Reader("inspect")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	return New(Options{Name: "s0p0", Log: r, Logger: slog.New(slog.NewTextHandler(&said, nil)), Hold: func(seq uint64) (uint64, error) {
+		seq = max(seq, l.first)
+		r.Hold(seq)
+		return seq, nil
+	}}), &said
+}
+
+func look(t *testing.T, i *Inspector) {
+	t.Helper()
+	if err := i.look(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBrokenEntriesAreFound(t *testing.T) {
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte { b[at] ^= 4; return b }
+	}
+	for name, c := range map[string]struct {
+		harm  func([]byte) []byte
+		found uint64 // entries
+		want  string
+	}{
+		"nothing":   {func(b []byte) []byte { return b }, 0, ""},
+		"payload":   {flip(80), 1, "seq=9 reason=\"it follows an entry of hash"}, // the one behind says so
+		"number":    {flip(8), 2, "seq=8 reason=\"entry 12 stands at place 8"},
+		"chain":     {flip(16), 2, "seq=8 reason=\"it follows an entry of hash"},
+		"reserved":  {flip(55), 2, "seq=8 reason=\"entry 8: reserved"},
+		"cut short": {func(b []byte) []byte { return b[:63] }, 2, "seq=8 reason=\"entry 0: bytes"},
+		"not there": {func([]byte) []byte { return nil }, 2, "seq=8 reason=\"entry 0: bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &damaged{Log: feedtest.NewLog(t), at: map[uint64]func([]byte) []byte{8: c.harm}}
+			l.Fill(1, 20)
+			i, said := inspector(t, l)
+			look(t, i)
+			if i.Broken() != c.found || i.Seq() != 24 || !strings.Contains(said.String(), c.want) || c.found == 0 && said.Len() > 0 {
+				t.Errorf("%d broken of %d, want %d of 24: %s", i.Broken(), i.Seq(), c.found, said)
+			}
+			l.at = nil
+			l.Order(1, 3, "more")
+			l.Commit()
+			if look(t, i); i.Broken() != c.found || i.Seq() != 25 {
+				t.Errorf("%d broken of %d later, want as before", i.Broken(), i.Seq())
+			}
+			if pin := l.Freeable(10); pin != 10 {
+				t.Errorf("entries up to %d may be freed, want 10: it holds nothing between batches", pin)
+			}
+		})
+	}
+}
+
+// Entries that were freed before it came to them are nothing wrong.
+func TestFreedEntriesArePassedOver(t *testing.T) {
+	l := &damaged{Log: feedtest.NewLog(t)}
+	l.Fill(1, 20)
+	i, _ := inspector(t, l)
+	look(t, i)
+	for range 20 {
+		l.Order(1, 3, "more")
+	}
+	l.Commit()
+	l.first = 30
+	l.at = map[uint64]func([]byte) []byte{29: func([]byte) []byte { t.Error("it read what is freed"); return nil }}
+	if look(t, i); i.Broken() != 0 || i.Seq() != 44 {
+		t.Errorf("%d broken of %d, want none of 44", i.Broken(), i.Seq())
+	}
+}
+
+func TestRunFollowsTheLog(t *testing.T) {
+	l := &damaged{Log: feedtest.NewLog(t)}
+	l.Fill(1, 3)
+	r := l.Reader()
+	i := New(Options{Name: "s0p0", Log: r, Logger: slog.New(slog.DiscardHandler), Hold: func(seq uint64) (uint64, error) { r.Hold(seq); return seq, nil }})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { i.Run(ctx) })
+	for _, id := range []string{"a", "b"} {
+		l.Order(1, 3, id)
+		l.Commit()
+		last, _ := l.Last()
+		for seen := l.Reader(); i.Seq() != last; { // the test's own limit ends it
+			seen.Await(ctx, feed.Never, Every/10)
+			if i.Broken() != 0 {
+				t.Fatal("a sound log is broken")
+			}
+		}
+	}
+	cancel()
+	wg.Wait()
+}
