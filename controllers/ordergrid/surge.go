@@ -106,18 +106,33 @@ func (r *run) lookAtNodes(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// addSurge gives the shard a pod more, and then lets its primaries take it in. Where pods go without it, it is taken back:
-// the scheduler would give it the place of the pod that goes.
+// addSurge gives the shard a pod more, and then lets its primaries take it in. Where pods go without it, or one of the two has
+// no place itself, it is taken back: the scheduler would give it the place of the pod that goes, or comes.
 func (c *shardCopies) addSurge(o *observation, want int32, now time.Time) {
 	c.surge, c.resizing = true, false
 	c.pods, c.wanted, c.takesIn = want+1, want, c.most
 	c.proceeds = o.proceeds(c, now)
 	switch {
-	case c.proceeds:
+	case c.proceeds, o.yields(c.shard):
 		c.pods = want
 	case c.have > want:
 		c.takesIn = want + 1
 	}
+}
+
+// yields reports whether a third pod that has no place goes before another of the shard, or does not come: one of those that
+// spec.replicas asks for has none, because its Kubernetes node is lost, and the next place is for that one. Its StatefulSet
+// would keep the third for as long as the other waits.
+func (o *observation) yields(shard int32) bool {
+	if _, state := o.surgeCopy(shard); state != surgeAbsent && state != surgeUnplaced {
+		return false
+	}
+	for ordinal := range o.grid.Spec.Replicas {
+		if pod := podNamed(o.pods, api.PodName(o.grid.Name, shard, ordinal)); pod == nil || pod.Spec.NodeName == "" && !podReady(pod) {
+			return true
+		}
+	}
+	return false
 }
 
 // endsSurge reports whether the primaries are about to be told to let the third copy go.

@@ -188,6 +188,40 @@ func TestSurgeOfATemplateThatNeverWorked(t *testing.T) {
 	}
 }
 
+// TestThirdPodYieldsToTheShardsOwn: on a pool of two Kubernetes nodes one is lost while the third pod waits for room. The place
+// that comes is for the pod that was lost: the third is taken back until that has it.
+func TestThirdPodYieldsToTheShardsOwn(t *testing.T) {
+	s := newSurging(t)
+	s.change("once")
+	s.revision("rev2")
+	s.pass()
+	s.pass()
+	s.revision("rev2")
+	s.startPod(s.grid, 0, 2)
+	s.label(2, "rev2")
+	s.unplaced(2)
+	for ordinal := range int32(2) {
+		s.bind(ordinal, s.node(string('a'+ordinal)))
+	}
+	s.budget(1)
+	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
+
+	s.inSync(0)
+	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-1") // with its Kubernetes node
+	s.want("2 pods, keeps 1; 2 3; 2 3", s.pass())
+	s.restart(1, "rev2")
+	s.unplaced(1)
+	s.want("2 pods, keeps 1; 2 3; 2 3", s.pass())
+	s.wantConditions(s.grid, "True/Serving False/CopiesMissing True/Updating False/AsExpected")
+	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-2")
+
+	s.bind(1, s.node("c"))
+	s.setReady("rtd-s0-1", corev1.ConditionTrue)
+	s.want("3 pods, keeps 1; 2 3; 2 3", s.pass())
+	s.inSync(0, 1)
+	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
+}
+
 // TestNoRoomForSurgeOnTheAPIServer: with Wait no pod goes and a person is told; with Proceed pods go without it.
 func TestNoRoomForSurgeOnTheAPIServer(t *testing.T) {
 	s := newSurging(t)

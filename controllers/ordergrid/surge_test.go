@@ -80,6 +80,14 @@ func TestPlanSurge(t *testing.T) {
 			unplaced(o, time.Hour)
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 		}, "pods 2, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", "orders are on one copy meanwhile"},
+		{"no room, and the Kubernetes node of another is lost", shardState{pods: 3, partitions: same(2, 3, 0), notReady: []int32{1, 2}}, []int32{0}, func(o *observation) {
+			unplaced(o, time.Minute)
+			podNamed(o.pods, "rtd-s0-1").Spec.NodeName = ""
+		}, "pods 2, replicas 2..3, minInSync 1, at rest", "", "no Kubernetes node has room for rtd-s0-2"},
+		{"and the other comes back", shardState{pods: 2, partitions: same(2, 3, 0), notReady: []int32{1}}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "comes before a pod goes"},
+		{"the third has a place, and another none", shardState{pods: 3, partitions: same(2, 3, 0, 2), notReady: []int32{1}}, []int32{0}, func(o *observation) {
+			podNamed(o.pods, "rtd-s0-1").Spec.NodeName = ""
+		}, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-1 is not in sync"},
 		{"it goes on without", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, []int32{0}, func(o *observation) {
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 		}, "pods 2, replicas 2..3, minInSync 1, at rest", "rtd-s0-0", "orders are on one copy meanwhile"},
