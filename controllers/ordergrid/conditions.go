@@ -174,8 +174,7 @@ func judgeProgressing(o *observation) judgement {
 
 // judgeStalled: a person has to do something before the operator can go on.
 func judgeStalled(o *observation) judgement {
-	failing := o.stall != nil && o.stall.reason == reasonStepFailed
-	if o.stall != nil && !failing {
+	if o.stall != nil && o.stall.reason != reasonStepFailed {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
 	}
 	if o.scale.refused != "" {
@@ -194,7 +193,7 @@ func judgeStalled(o *observation) judgement {
 	if o.roll != nil && o.roll.late {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}
 	}
-	if failing { // it may be over with the next attempt, or need a person
+	if o.stall != nil { // it may be over with the next attempt, or need a person
 		return judgement{metav1.ConditionUnknown, reasonStepFailed, o.stall.message + ". The operator tries again"}
 	}
 	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}

@@ -2,12 +2,12 @@ package ordergrid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,18 +27,13 @@ func (r *run) replaceLost(ctx context.Context) error {
 	if r.KubeNodes == nil || r.grid.Spec.NodeFailure.Policy == api.NodeFailureWait || r.grid.Spec.Replicas == 1 {
 		return nil
 	}
-	cached, err := r.pods(ctx, r.Client, r.grid)
+	if suspects, err := r.lostNodes(ctx, r.cachedNode, r.pods); err != nil || len(suspects) == 0 {
+		return err
+	}
+	live, err := r.live(ctx) // the records have to be without the pod, and its node lost, when it is given up
 	if err != nil {
 		return err
 	}
-	if suspects, err := r.lostNodes(ctx, r.cachedNode, cached); err != nil || len(suspects) == 0 {
-		return err
-	}
-	live, err := r.look(ctx, r.Live, r.grid)
-	if err != nil {
-		return err
-	}
-	live.findings = r.found.partitions
 	nodes, err := r.lostNodes(ctx, r.liveNode, live.pods)
 	if err != nil || len(nodes) == 0 {
 		return err
@@ -48,13 +43,12 @@ func (r *run) replaceLost(ctx context.Context) error {
 		plan.waiting, plan.giveUp = append(plan.waiting, "no other Kubernetes node fits, see condition Schedulable"), nil
 	}
 	r.lost = plan
-	r.found.lookWithin(plan.again)
+	r.lookWithin(plan.again)
+	var failed []error
 	for _, pod := range plan.giveUp {
-		if err := r.giveUp(ctx, pod, nodes[pod.Spec.NodeName]); err != nil {
-			return err
-		}
+		failed = append(failed, r.giveUp(ctx, pod, nodes[pod.Spec.NodeName]))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // lostNode is a Kubernetes node that nobody hears of.
@@ -64,10 +58,16 @@ type lostNode struct {
 	final bool // a person has said that it is switched off
 }
 
-func (r *run) cachedNode(ctx context.Context, name string) (*corev1.Node, error) {
-	node := &corev1.Node{}
-	err := r.KubeNodes.Get(ctx, client.ObjectKey{Name: name}, node)
-	return node, client.IgnoreNotFound(err)
+func (r *run) cachedNode(_ context.Context, name string) (*corev1.Node, error) {
+	return r.node(name), nil
+}
+
+// node is a Kubernetes node as this pass has read it, an empty one if there is none of that name.
+func (o *observation) node(name string) *corev1.Node {
+	if node := o.nodeNamed[name]; node != nil {
+		return node
+	}
+	return &corev1.Node{}
 }
 
 // liveNode asks the API server, by the right to list that the operator has anyway.
@@ -95,7 +95,7 @@ func (r *run) lostNodes(ctx context.Context, read func(context.Context, string) 
 			lost[name] = l
 		} else {
 			// It may only not be marked yet; that wakes nobody.
-			r.found.lookWithin(max(r.grid.Spec.NodeFailure.PodReplaceAfter.Duration, leavingRetry))
+			r.lookWithin(max(r.grid.Spec.NodeFailure.PodReplaceAfter.Duration, leavingRetry))
 		}
 	}
 	return lost, nil
@@ -179,13 +179,8 @@ func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *los
 // needed says why a pod on a lost node must not be given up, or nothing: every partition of its shard has a record that
 // can be believed, is without the pod, and names a pod that holds all orders, is ready, and is elsewhere.
 func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) string {
-	count := 0
-	for i := range o.partitions {
-		p := &o.partitions[i]
-		if p.Spec.Shard != shard {
-			continue
-		}
-		count++
+	partitions := o.of(shard)
+	for _, p := range partitions {
 		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
 			return fmt.Sprintf("%s waits for a person, %s", p.Name, problem)
 		}
@@ -204,30 +199,18 @@ func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) s
 			return fmt.Sprintf("no pod that is ready has all orders of %s", p.Name)
 		}
 	}
-	if count < int(o.grid.PartitionsPerShard()) {
+	if len(partitions) < int(o.grid.PartitionsPerShard()) {
 		return "a partition of its shard has no record"
 	}
 	return ""
 }
 
 // giveUp evicts a pod with no grace: nobody is there to take it. A budget is not in the way of a pod that is Terminating
-// or not ready, as long as the others are. The version that was decided about is part of the request.
+// or not ready, as long as the others are.
 func (r *run) giveUp(ctx context.Context, pod *corev1.Pod, node lostNode) error {
-	err := r.evict(ctx, pod, ptr.To[int64](0))
-	switch {
-	case apierrors.IsTooManyRequests(err):
-		r.lost.waiting = append(r.lost.waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
-		r.found.lookWithin(leavingRetry)
-		return nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
-		r.found.lookWithin(leavingRetry)
-		return nil
-	case err != nil:
-		return fmt.Errorf("give up pod %s on lost node %s: %w", pod.Name, node.name, err)
+	if gone, err := r.evict(ctx, pod, ptr.To[int64](0), "its Kubernetes node "+node.name+" is lost", &r.lost.waiting); !gone {
+		return err
 	}
-	writesTotal.WithLabelValues("Pod", "evicted").Inc()
-	wrote(ctx, "evicted", "Pod", pod.Name, "because", "its Kubernetes node "+node.name+" is lost")
-	r.lost.waiting = append(r.lost.waiting, pod.Name+" is being replaced")
 	how := fmt.Sprintf("unreachable for %v", r.Clock.Now().Sub(node.since).Round(time.Second))
 	if node.final {
 		how = "out of service"

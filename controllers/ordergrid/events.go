@@ -55,9 +55,7 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 	}
 	for _, c := range changed {
 		switch {
-		case isTrouble(c.Type) && c.Status == metav1.ConditionTrue:
-			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
-		case c.Type == api.ConditionStalled && c.Reason == reasonStepFailed:
+		case isTrouble(c.Type) && (c.Status == metav1.ConditionTrue || c.Reason == reasonStepFailed):
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case isTrouble(c.Type) && was[c.Type] == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})

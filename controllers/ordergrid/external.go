@@ -39,10 +39,6 @@ type externalState struct {
 func (r *run) keepExternal(ctx context.Context) error {
 	wanted := map[string]bool{}
 	if x := r.grid.Spec.ExternalAccess; x != nil {
-		pods, err := r.pods(ctx, r.Client, r.grid)
-		if err != nil {
-			return err
-		}
 		found := &externalState{}
 		for shard := range r.grid.Spec.Shards {
 			for ordinal := range r.copies[shard].pods {
@@ -54,9 +50,7 @@ func (r *run) keepExternal(ctx context.Context) error {
 				if service != nil {
 					wanted[service.Name] = true
 				}
-				if err := r.findAddress(ctx, found, shard, name, podNamed(pods, name), service); err != nil {
-					return err
-				}
+				r.findAddress(found, shard, name, podNamed(r.pods, name), service)
 			}
 		}
 		r.external = found
@@ -99,22 +93,18 @@ func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error 
 }
 
 // findAddress puts the pod's address, or why there is none, into what was found.
-func (r *run) findAddress(ctx context.Context, found *externalState, shard int32, name string, pod *corev1.Pod, service *corev1.Service) error {
+func (r *run) findAddress(found *externalState, shard int32, name string, pod *corev1.Pod, service *corev1.Service) {
 	var node *corev1.Node
 	if x := r.grid.Spec.ExternalAccess; x.NodeAddress == api.NodeExternalIP && pod != nil && pod.Spec.NodeName != "" && r.KubeNodes != nil {
-		var err error
-		if node, err = r.cachedNode(ctx, pod.Spec.NodeName); err != nil {
-			return fmt.Errorf("read Kubernetes node %s: %w", pod.Spec.NodeName, err)
-		}
-		r.found.lookWithin(addressRetry) // addresses of Kubernetes nodes wake nobody
+		node = r.node(pod.Spec.NodeName)
+		r.lookWithin(addressRetry) // addresses of Kubernetes nodes wake nobody
 	}
 	address, why := externalAddress(r.grid, shard, name, pod, service, node)
 	if why != "" {
 		found.pending = append(found.pending, fmt.Sprintf("%s: %s", name, why))
-		return nil
+		return
 	}
 	found.addresses = append(found.addresses, api.ExternalAddress{PodName: name, Address: address})
-	return nil
 }
 
 // externalAddress is host:port of a pod, or why there is none. pod may be nil, and so may service (HostPort) and node (not

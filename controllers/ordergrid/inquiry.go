@@ -35,12 +35,6 @@ const (
 // NewNodeClient returns the HTTP client the operator asks grid nodes with.
 func NewNodeClient() *http.Client { return nodestatus.NewClient(nodeTimeout, nil) }
 
-// findings is what is known about a grid's partitions beyond their records.
-type findings struct {
-	partitions map[string]*finding // by name
-	again      time.Duration       // when to look again without being woken; 0: not needed
-}
-
 // finding is what is known about one partition.
 type finding struct {
 	record *api.GridPartition
@@ -63,45 +57,35 @@ type answer struct {
 // inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
 // operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
 func (r *run) inquire(ctx context.Context) error {
-	grid, partitions, found := r.grid, r.records, r.found
-	pods, err := r.pods(ctx, r.Client, grid)
-	if err != nil {
-		return err
-	}
-	remembered := r.memory.of(client.ObjectKeyFromObject(grid), partitions)
+	r.findings = make(map[string]*finding, len(r.partitions))
+	remembered := r.memory.of(client.ObjectKeyFromObject(r.grid), r.partitions)
 	answers := map[string]*answer{}
 	var troubled []*finding
-	for i := range partitions {
-		f := &finding{record: &partitions[i], memory: remembered[partitions[i].UID], pending: map[string]string{}}
-		found.partitions[f.record.Name] = f
-		ask, wait := f.needsAnswers(r.Clock.Now(), readyIn(pods, f.record.Status.Primary))
-		found.lookWithin(wait)
+	for i := range r.partitions {
+		f := &finding{record: &r.partitions[i], memory: remembered[r.partitions[i].UID], pending: map[string]string{}}
+		r.findings[f.record.Name] = f
+		ask, wait := f.needsAnswers(r.Clock.Now(), readyIn(r.pods, f.record.Status.Primary))
+		r.lookWithin(wait)
 		if !ask {
 			continue
 		}
 		troubled = append(troubled, f)
 		for ordinal := range int32(api.MaxReplicas) { // those of a copy that is being added or given up, too
-			name := api.PodName(grid.Name, f.record.Spec.Shard, ordinal)
-			answers[name] = &answer{pod: podNamed(pods, name)}
+			name := api.PodName(r.grid.Name, f.record.Spec.Shard, ordinal)
+			answers[name] = &answer{pod: podNamed(r.pods, name)}
 		}
 	}
-	r.ask(ctx, grid, answers)
+	r.ask(ctx, r.grid, answers)
 	var failed []error
 	for _, f := range troubled {
-		if err := r.judge(ctx, grid, f, answers); err != nil {
+		if err := r.judge(ctx, r.grid, f, answers); err != nil {
 			failed = append(failed, fmt.Errorf("look after %s: %w", f.record.Name, err))
 		}
 		if f.unsettled() {
-			found.lookWithin(lookAgain)
+			r.lookWithin(lookAgain)
 		}
 	}
 	return errors.Join(failed...)
-}
-
-func (f *findings) lookWithin(d time.Duration) {
-	if d > 0 && (f.again == 0 || d < f.again) {
-		f.again = d
-	}
 }
 
 // needsAnswers says whether the nodes have to be asked now, or how long to wait until it may become necessary.
@@ -220,30 +204,6 @@ func mayRun(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == containerName && c.State.Running == nil
 	})
-}
-
-// partitions of the grid, from the cache or from the API server, without those of shards that are being removed.
-func (r *Reconciler) partitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
-	list, err := r.allPartitions(ctx, from, grid)
-	return dropRetired(list), err
-}
-
-func (r *Reconciler) allPartitions(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]api.GridPartition, error) {
-	var list api.GridPartitionList
-	if err := r.list(ctx, from, grid, &list, client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
-		return nil, fmt.Errorf("list GridPartitions: %w", err)
-	}
-	return slices.DeleteFunc(list.Items, func(p api.GridPartition) bool { return !owned(grid, &p) }), nil
-}
-
-// pods of the grid, from the cache or from the API server, by name.
-func (r *Reconciler) pods(ctx context.Context, from client.Reader, grid *api.OrderGrid) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := r.list(ctx, from, grid, &list, gridSelector(grid)); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
-	}
-	sortPods(list.Items)
-	return list.Items, nil
 }
 
 // livePod is the pod as the API server has it, nil if there is none.

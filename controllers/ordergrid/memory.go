@@ -25,6 +25,14 @@ type memory struct {
 	peerKeys map[types.NamespacedName]time.Time
 }
 
+// set puts a grid's value into one of the maps.
+func set[V any](of *map[types.NamespacedName]V, grid types.NamespacedName, value V) {
+	if *of == nil {
+		*of = map[types.NamespacedName]V{}
+	}
+	(*of)[grid] = value
+}
+
 // mayMakePeerKey bounds how often the Secret is tried that pods may be waiting for.
 func (m *memory) mayMakePeerKey(grid types.NamespacedName, now time.Time) bool {
 	m.mu.Lock()
@@ -32,10 +40,7 @@ func (m *memory) mayMakePeerKey(grid types.NamespacedName, now time.Time) bool {
 	if now.Sub(m.peerKeys[grid]) < tlsLookTrouble {
 		return false
 	}
-	if m.peerKeys == nil {
-		m.peerKeys = map[types.NamespacedName]time.Time{}
-	}
-	m.peerKeys[grid] = now
+	set(&m.peerKeys, grid, now)
 	return true
 }
 
@@ -49,10 +54,7 @@ func (m *memory) tlsOf(grid types.NamespacedName) *tlsState {
 func (m *memory) setTLS(grid types.NamespacedName, state *tlsState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.tls == nil {
-		m.tls = map[types.NamespacedName]*tlsState{}
-	}
-	m.tls[grid] = state
+	set(&m.tls, grid, state)
 }
 
 // recollection is what is remembered of one partition. Only the worker that reconciles its grid touches it, and the work
@@ -98,10 +100,7 @@ func (m *memory) of(grid types.NamespacedName, partitions []api.GridPartition) m
 			now[p.UID] = &recollection{met: p.Status.Epoch == 0, refused: map[string]refusal{}}
 		}
 	}
-	if m.grids == nil {
-		m.grids = map[types.NamespacedName]map[types.UID]*recollection{}
-	}
-	m.grids[grid] = now
+	set(&m.grids, grid, now)
 	return now
 }
 

@@ -30,11 +30,8 @@ type updateMemory struct {
 func (m *memory) update(grid types.NamespacedName) *updateMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.updates == nil {
-		m.updates = map[types.NamespacedName]*updateMemory{}
-	}
 	if m.updates[grid] == nil {
-		m.updates[grid] = &updateMemory{}
+		set(&m.updates, grid, &updateMemory{})
 	}
 	return m.updates[grid]
 }

@@ -2,21 +2,29 @@ package ordergrid
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// observation is everything status is computed from.
+// observation is what one pass knows of a grid: what was read when it began, and what its steps have found out and decided
+// since. The steps go by it, and status is computed from it alone. What would be dangerous to decide by a cache that is
+// behind is decided by another one, of what the API server says at that moment; see run.live.
 type observation struct {
 	grid         *api.OrderGrid
+	records      []api.GridPartition // all there are, also of shards that are being removed
 	partitions   []api.GridPartition // those of spec, by shard and index
 	statefulSets []appsv1.StatefulSet
-	pods         []corev1.Pod // by name
+	pods         []corev1.Pod            // by name
+	nodes        []corev1.Node           // of Kubernetes; shared with the cache, not to be changed
+	nodeNamed    map[string]*corev1.Node // the same
 	scale        scale
 	stall        *stall
 
@@ -30,7 +38,7 @@ type observation struct {
 	lost           *lostPlan           // nil while no pod is on a lost node
 
 	readsNodes     bool           // the operator reads Kubernetes nodes at all
-	nodesRead      bool           // they were looked at in this pass
+	nodesRead      bool           // and this pass has held the pods against them
 	shortage       shortage       // why they do not do; empty: they do
 	stage          *tlsPlan       // nil if it was not decided
 	tls            *tlsState      // nil without spec.security.tls, or if the certificates were not looked at
@@ -39,6 +47,38 @@ type observation struct {
 	roomAsked      bool           // since this operator has started
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 	peerKey        bool           // the Secret with the peer key is there, or was
+}
+
+// read fills in the grid's objects, from the cache or from the API server; after an error they are as before.
+func (r *Reconciler) read(ctx context.Context, from client.Reader, o *observation) error {
+	var (
+		records api.GridPartitionList
+		pods    corev1.PodList
+		sets    appsv1.StatefulSetList
+	)
+	ofGrid := client.MatchingLabels{api.LabelGrid: o.grid.Name}
+	if err := r.list(ctx, from, o.grid, &records, ofGrid); err != nil {
+		return fmt.Errorf("list GridPartitions: %w", err)
+	}
+	if err := r.list(ctx, from, o.grid, &pods, gridSelector(o.grid)); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	if err := r.list(ctx, from, o.grid, &sets, ofGrid); err != nil {
+		return fmt.Errorf("list StatefulSets: %w", err)
+	}
+	o.records = slices.DeleteFunc(records.Items, func(p api.GridPartition) bool { return !owned(o.grid, &p) })
+	o.partitions = dropRetired(slices.Clone(o.records))
+	o.pods = pods.Items
+	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(o.grid, &s) })
+	o.sort()
+	return nil
+}
+
+// live is what the pass knows, with the grid's objects as the API server has them now: for decisions after which a pod goes,
+// a copy counts, or a shard is given up.
+func (r *run) live(ctx context.Context) (*observation, error) {
+	o := *r.observation
+	return &o, r.read(ctx, r.Live, &o)
 }
 
 func (o *observation) sort() {
@@ -61,6 +101,25 @@ func podNamed(pods []corev1.Pod, name string) *corev1.Pod {
 	return &pods[i]
 }
 
+// setOf is the StatefulSet of a shard, nil if there is none.
+func (o *observation) setOf(shard int32) *appsv1.StatefulSet {
+	i := slices.IndexFunc(o.statefulSets, func(s appsv1.StatefulSet) bool { return s.Name == api.ShardName(o.grid.Name, shard) })
+	if i < 0 {
+		return nil
+	}
+	return &o.statefulSets[i]
+}
+
+// of are the partitions of a shard.
+func (o *observation) of(shard int32) (list []*api.GridPartition) {
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Shard == shard {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // readyIn reports whether the member's pod is ready; the list is sorted.
 func readyIn(pods []corev1.Pod, m *api.Member) bool {
 	if m == nil {
@@ -76,12 +135,7 @@ func (o *observation) counts(shard int32) bool {
 	if o.scale.layout.Revision == 0 || shard < o.scale.layout.Open {
 		return true
 	}
-	for i := range o.partitions {
-		if p := &o.partitions[i]; p.Spec.Shard == shard && p.Spec.Admission == api.AdmissionDraining {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.of(shard), func(p *api.GridPartition) bool { return p.Spec.Admission == api.AdmissionDraining })
 }
 
 // serving are the partitions that count.

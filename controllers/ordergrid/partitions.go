@@ -1,44 +1,28 @@
 package ordergrid
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
-
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
 // partitionsPerShard is how many partitions every shard has. An order's partition depends on it, so it is what
 // spec.replicas was when the grid was made, whatever that is now: the records tell, and what status said of them, since a
 // record that was lost still counts.
-func (r *Reconciler) partitionsPerShard(ctx context.Context, grid *api.OrderGrid, records []api.GridPartition) (int32, error) {
-	most, claimed := grid.Status.PartitionsPerShard, grid.Status.PartitionsPerShard > 0
-	for i := range records {
-		most, claimed = max(most, records[i].Spec.Index+1), claimed || records[i].Status.Epoch > 0
+func (o *observation) partitionsPerShard() int32 {
+	most, claimed := o.saidPartitions, o.saidPartitions > 0
+	for i := range o.partitions {
+		most, claimed = max(most, o.partitions[i].Spec.Index+1), claimed || o.partitions[i].Status.Epoch > 0
 	}
-	for _, s := range grid.Status.Partitions {
+	for _, s := range o.grid.Status.Partitions {
 		if index, ok := partitionIndex(s.Name); ok && index >= most {
 			most, claimed = index+1, true
 		}
 	}
-	if claimed {
-		return most, nil
+	// While nobody holds an order yet, pods that were told of a number of partitions keep to it all the same.
+	if claimed || most > 0 && len(o.statefulSets) > 0 {
+		return most
 	}
-	// Nobody holds an order yet. Pods that were told of a number of partitions keep to it all the same.
-	var sets appsv1.StatefulSetList
-	if err := r.Client.List(ctx, &sets, client.InNamespace(grid.Namespace), client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
-		return 0, fmt.Errorf("list StatefulSets: %w", err)
-	}
-	for i := range sets.Items {
-		if owned(grid, &sets.Items[i]) && most > 0 {
-			return most, nil
-		}
-	}
-	return grid.Spec.Replicas, nil
+	return o.grid.Spec.Replicas
 }
 
 // partitionIndex is the number of a partition within its shard, from the name of its record.

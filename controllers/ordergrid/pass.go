@@ -12,36 +12,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
 // run is one pass over one grid.
 type run struct {
 	*Reconciler
-	grid       *api.OrderGrid
-	records    []api.GridPartition // as the cache has them
-	scale      *scale
-	found      *findings
+	*observation
 	applier    apply.Applier
 	templates  []corev1.PodTemplateSpec // by shard
-	copies     []shardCopies            // by shard
-	emptied    map[string]string        // pods on Kubernetes nodes that are being emptied, and those nodes
-	drains     bool                     // a drain of a pair is noticed
-	roll       *rollPlan                // nil while no pod has to be replaced
-	lost       *lostPlan                // nil while no pod is on a lost node
-	nodesRead  bool                     // the Kubernetes nodes were looked at
-	shortage   shortage                 // why they do not do
-	tls        *tlsState                // nil without spec.security.tls
-	stage      *tlsPlan                 // what pods do on their data port; nil: not decided
-	external   *externalState           // nil without spec.externalAccess
 	keyless    []string                 // pods of a release without the peer key
-	peerKey    bool                     // the Secret with the peer key is there, or was
-	notAllowed error                    // spec.podTemplate is, and StatefulSets keep the template they have
+	notAllowed error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
+	again      time.Duration            // when to look again without being woken; 0: not needed
 
 	succeeded map[string]bool // steps of this pass
 	broken    map[int32]bool  // shards of which a step failed: the later steps leave them alone
 	slow      time.Duration   // what failures have taken
+}
+
+func (r *run) lookWithin(d time.Duration) {
+	if d > 0 && (r.again == 0 || d < r.again) {
+		r.again = d
+	}
 }
 
 // step is one thing that a pass does.
@@ -57,6 +49,7 @@ const (
 	stepStage     = "TLS stage"
 	stepTemplate  = "pod template"
 	stepNodes     = "Kubernetes nodes"
+	stepPlaces    = "places"
 	stepCopies    = "copies"
 	stepPeerKey   = "peer key"
 	stepRules     = "authorization"
@@ -77,8 +70,9 @@ func (r *run) plan() []step {
 		{stepInquiry, r.inquire, nil},
 		{stepStage, r.planTLS, nil},
 		{stepTemplate, r.buildPods, []string{stepStage}},
-		{stepNodes, r.checkNodes, []string{stepTemplate}},
-		{stepCopies, r.planCopies, []string{stepInquiry}},
+		{stepNodes, r.readNodes, nil},
+		{stepPlaces, r.checkPlaces, []string{stepTemplate, stepNodes}},
+		{stepCopies, r.planCopies, []string{stepInquiry, stepNodes}},
 		{"client Service", r.applyClientService, []string{stepTemplate}},
 		{"external access", r.keepExternal, []string{stepTemplate, stepCopies}},
 		{stepPeerKey, r.keepPeerKey, []string{stepTemplate}},
@@ -89,8 +83,8 @@ func (r *run) plan() []step {
 		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
 		{"draining", r.drainShards, nil},
 		{"removal", r.removeShards, nil},
-		{"lost pods", r.replaceLost, []string{stepInquiry, stepNodes}},
-		{"update", r.rollPods, []string{stepNodes, stepPartition, stepShards}},
+		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},
+		{"update", r.rollPods, []string{stepPlaces, stepPartition, stepShards}},
 	}
 }
 
@@ -105,7 +99,7 @@ func (f *failure) Unwrap() error { return f.error }
 
 // pass does each step of a plan once, and returns what failed and the steps that were not done because of that. It ends early only
 // where no step can succeed: the operator is ending, or the API server cannot be reached.
-func (r *run) pass(ctx context.Context, plan []step) (failed []*failure, held []string) {
+func (r *run) pass(ctx context.Context, plan []step) (failed []error, held []string) {
 	over := false
 	for _, s := range plan {
 		if over || slices.ContainsFunc(s.after, func(name string) bool { return !r.succeeded[name] }) {
@@ -119,22 +113,13 @@ func (r *run) pass(ctx context.Context, plan []step) (failed []*failure, held []
 		for _, e := range each(err) {
 			failed = append(failed, &failure{s.name, e})
 		}
-		var unreachable net.Error
-		over = ctx.Err() != nil || errors.As(err, &unreachable)
+		_, unreachable := errors.AsType[net.Error](err)
+		over = ctx.Err() != nil || unreachable
 	}
 	if r.notAllowed != nil {
 		failed = append(failed, &failure{stepTemplate, r.notAllowed})
 	}
 	return failed, held
-}
-
-// joined is one error of all, nil of none.
-func joined(failed []*failure) error {
-	var list []error
-	for _, f := range failed {
-		list = append(list, f)
-	}
-	return errors.Join(list...)
 }
 
 // each are the errors that were joined into one.
@@ -186,13 +171,14 @@ type stall struct{ reason, message string }
 var gravest = []string{reasonRecordLost, reasonPodTemplateInvalid, reasonPodTemplateNotAllowed, reasonNameTaken, reasonApplyRefused, reasonStepFailed}
 
 // classify says what the failures of a pass mean: whether a person has to act, and when to try again.
-func classify(failed []*failure, held []string) (*stall, retry) {
+func classify(failed []error, held []string) (*stall, retry) {
 	var (
 		s           stall
 		texts, who  []string
 		again, rank = retryNever, len(gravest)
 	)
-	for _, f := range failed {
+	for _, err := range failed {
+		f, _ := errors.AsType[*failure](err)
 		reason, when := f.classify()
 		again = max(again, when)
 		if reason == "" {
@@ -218,27 +204,26 @@ func classify(failed []*failure, held []string) (*stall, retry) {
 
 // classify says what one failure means; the reason is empty where what stands in the way goes by itself.
 func (f *failure) classify() (reason string, again retry) {
-	var (
-		moved   *movedError
-		overlay *OverlayError
-		limit   *LimitError
-		foreign *apply.ForeignError
-		lost    *recordLostError
-	)
-	switch err := f.error; {
-	case errors.As(err, &moved):
+	err := f.error
+	if _, moved := errors.AsType[*movedError](err); moved {
 		return "", retrySoon
-	case errors.As(err, &overlay):
+	}
+	if _, is := errors.AsType[*OverlayError](err); is {
 		return reasonPodTemplateInvalid, retryNever
-	case errors.As(err, &limit):
+	}
+	if _, is := errors.AsType[*LimitError](err); is {
 		return reasonPodTemplateNotAllowed, retryNever
-	case errors.As(err, &foreign) && foreign.Leaving:
-		return "", retrySoon
-	case errors.As(err, &foreign):
+	}
+	if foreign, is := errors.AsType[*apply.ForeignError](err); is {
+		if foreign.Leaving {
+			return "", retrySoon
+		}
 		return reasonNameTaken, retryBackoff // the foreign object does not wake the controller when it goes
-	case errors.As(err, &lost):
+	}
+	if _, is := errors.AsType[*recordLostError](err); is {
 		return reasonRecordLost, retryBackoff
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return reasonApplyRefused, retryBackoff
 	}
 	return reasonStepFailed, retryBackoff

@@ -19,7 +19,7 @@ import (
 func newRun() *run {
 	grid := pairGrid()
 	grid.Spec.Shards = 4
-	return &run{Reconciler: &Reconciler{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, grid: grid, succeeded: map[string]bool{}, broken: map[int32]bool{}}
+	return &run{Reconciler: &Reconciler{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, observation: &observation{grid: grid}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 }
 
 // TestPlan: a step comes after those that it needs, and each is there once.
@@ -151,7 +151,7 @@ func TestClassify(t *testing.T) {
 		{"name taken", []error{taken, forbidden}, reasonNameTaken, retryBackoff},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var failed []*failure
+			var failed []error
 			for i, err := range test.errors {
 				failed = append(failed, &failure{"step " + string(rune('a'+i)), err})
 			}

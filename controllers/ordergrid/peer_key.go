@@ -36,16 +36,12 @@ const (
 // takes the least right to Secrets there is. One that is there already stays as it is, whoever made it; what is wrong with
 // it the nodes say that cannot start.
 func (r *run) keepPeerKey(ctx context.Context) error {
-	pods, err := r.pods(ctx, r.Client, r.grid)
-	if err != nil {
-		return err
-	}
-	r.keyless = withoutPeerKey(pods)
+	r.keyless = withoutPeerKey(r.pods)
 	// The condition is there once the Secret was. A pod that waits for its volumes may wait for this one: if it was that
 	// of a grid of the same name that was just being deleted, or if somebody deleted it.
-	made, waits := meta.FindStatusCondition(r.grid.Status.Conditions, api.ConditionPeersProved) != nil, slices.ContainsFunc(pods, waitsForVolumes)
+	made, waits := meta.FindStatusCondition(r.grid.Status.Conditions, api.ConditionPeersProved) != nil, slices.ContainsFunc(r.pods, waitsForVolumes)
 	if waits {
-		r.found.lookWithin(tlsLookTrouble)
+		r.lookWithin(tlsLookTrouble)
 	}
 	r.peerKey = made
 	if made && !(waits && r.memory.mayMakePeerKey(client.ObjectKeyFromObject(r.grid), r.Clock.Now())) {

@@ -1,7 +1,6 @@
 package ordergrid
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/allow"
 )
 
@@ -124,17 +122,11 @@ func checkLimits(namespace string, allowed allow.List, built, result *corev1.Pod
 
 // keepTemplates has a grid go on whose template is refused: its StatefulSets keep the templates they have, and pods come back
 // as they were. A grid that has none yet has nothing to keep.
-func (r *run) keepTemplates(ctx context.Context, refused error) error {
-	now, err := r.look(ctx, r.Client, r.grid)
-	if err != nil {
-		return err
-	}
+func (r *run) keepTemplates(refused error) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	for shard := range r.templates {
-		for i := range now.statefulSets {
-			if now.statefulSets[i].Name == api.ShardName(r.grid.Name, int32(shard)) {
-				r.templates[shard] = now.statefulSets[i].Spec.Template
-			}
+		if set := r.setOf(int32(shard)); set != nil {
+			r.templates[shard] = set.Spec.Template
 		}
 	}
 	if !r.built(0) {

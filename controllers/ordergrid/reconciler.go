@@ -148,49 +148,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
-	records, err := r.partitions(ctx, r.Client, grid)
-	if err != nil {
-		return ctrl.Result{}, err
+	o := &observation{grid: grid, saidPartitions: grid.Status.PartitionsPerShard, readsNodes: r.KubeNodes != nil}
+	if err := r.read(ctx, r.Client, o); err != nil {
+		return ctrl.Result{}, err // nothing is known that status could say
 	}
-	said := grid.Status.PartitionsPerShard
-	if grid.Status.PartitionsPerShard, err = r.partitionsPerShard(ctx, grid, records); err != nil {
-		return ctrl.Result{}, err
-	}
-	scale, err := r.planShards(ctx, grid)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	grid = scale.working(grid)
-	found := &findings{partitions: make(map[string]*finding, len(records))}
-	run := &run{scale: scale, Reconciler: r, grid: grid, records: records, found: found, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite},
-		succeeded: map[string]bool{}, broken: map[int32]bool{}}
+	grid.Status.PartitionsPerShard = o.partitionsPerShard()
+	o.scale = *planScale(grid, o.records, o.pods, r.Clock.Now())
+	o.grid = o.scale.working(grid)
+	run := &run{Reconciler: r, observation: o, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 	failed, held := run.pass(ctx, run.plan())
-	stalled, retry := classify(failed, held)
-	stepErr := joined(failed)
-	observed, err := r.look(ctx, r.Client, grid)
-	if err != nil {
-		return ctrl.Result{}, errors.Join(stepErr, err)
+	o.notInquired = !run.succeeded[stepInquiry]
+	// Status is of what is there after the pass. If that cannot be read, it is of what was there before.
+	if err := r.read(ctx, r.Client, o); err != nil {
+		failed = append(failed, &failure{"status", err})
 	}
-	observed.scale = *scale
-	observed.stall, observed.findings, observed.roll, observed.lost = stalled, found.partitions, run.roll, run.lost
-	found.lookWithin(observed.scale.judgeLate(grid, r.Clock.Now()))
-	observed.copies, observed.saidPartitions, observed.notInquired = run.copies, said, !run.succeeded[stepInquiry]
-	observed.readsNodes = r.KubeNodes != nil
-	observed.nodesRead, observed.shortage, observed.tls, observed.stage = run.nodesRead, run.shortage, run.tls, run.stage
-	observed.external = run.external
-	observed.peerKey = run.peerKey
-	observed.networkMissing = r.checkNetwork(ctx, observed)
-	r.followRoom(observed)
-	if err := r.writeStatus(ctx, observed); err != nil {
+	var again retry
+	o.stall, again = classify(failed, held)
+	stepErr := errors.Join(failed...)
+	run.lookWithin(o.scale.judgeLate(o.grid, r.Clock.Now()))
+	o.networkMissing = r.checkNetwork(ctx, o)
+	r.followRoom(o)
+	if err := r.writeStatus(ctx, o); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			// The cache was behind, or the grid has just been deleted.
 			return ctrl.Result{RequeueAfter: leavingRetry}, nil
 		}
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
-	switch retry {
+	switch again {
 	case retryNever:
-		return ctrl.Result{RequeueAfter: found.again}, nil
+		return ctrl.Result{RequeueAfter: run.again}, nil
 	case retrySoon:
 		return ctrl.Result{RequeueAfter: leavingRetry}, nil
 	}

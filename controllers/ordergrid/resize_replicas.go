@@ -39,17 +39,9 @@ type shardCopies struct {
 
 // planCopies decides what every shard is to have. At rest, which is nearly always, it costs no question to the API server.
 func (r *run) planCopies(ctx context.Context) error {
-	cached, err := r.look(ctx, r.Client, r.grid)
-	if err != nil {
-		return err
-	}
-	cached.findings = r.found.partitions
 	now := r.Clock.Now()
-	if err := r.lookAtNodes(ctx, cached); err != nil {
-		return err
-	}
-	r.emptied, r.drains = cached.emptied, cached.drains
-	r.copies = planCopies(cached, now)
+	r.lookAtNodes()
+	r.copies = planCopies(r.observation, now)
 	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.surge || c.pods != c.have }) {
 		return nil
 	}
@@ -57,19 +49,16 @@ func (r *run) planCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live, err := r.look(ctx, r.Live, r.grid)
+	live, err := r.live(ctx)
 	if err != nil {
 		return err
 	}
-	live.findings = r.found.partitions
-	if err := r.lookAtNodes(ctx, live); err != nil {
-		return err
-	}
+	live.lookAtNodes()
 	r.emptied = live.emptied
 	r.copies = planCopies(live, now)
 	r.holdSurge(live, closed)
 	for i := range r.copies {
-		r.found.lookWithin(r.copies[i].again)
+		r.lookWithin(r.copies[i].again)
 	}
 	return nil
 }
@@ -118,21 +107,15 @@ func (o *observation) observeCopies(shard int32) shardCopies {
 	want := o.grid.Spec.Replicas
 	c := shardCopies{shard: shard, have: -1}
 	claimed := false
-	for i := range o.partitions {
-		p := &o.partitions[i]
-		if p.Spec.Shard != shard {
-			continue
-		}
+	for _, p := range o.of(shard) {
 		claimed = claimed || p.Status.Epoch > 0
 		if c.fewest == 0 || p.Spec.Replicas < c.fewest {
 			c.fewest = p.Spec.Replicas
 		}
 		c.most = max(c.most, p.Spec.Replicas, p.Spec.MaxInSync)
 	}
-	for i := range o.statefulSets {
-		if set := &o.statefulSets[i]; set.Name == api.ShardName(o.grid.Name, shard) && set.Spec.Replicas != nil {
-			c.have = *set.Spec.Replicas
-		}
+	if set := o.setOf(shard); set != nil && set.Spec.Replicas != nil {
+		c.have = *set.Spec.Replicas
 	}
 	switch {
 	case c.have < 0 && !claimed: // it is about to be made
@@ -195,10 +178,9 @@ func (c *shardCopies) shrink(o *observation, want int32) {
 	if c.most > want {
 		return // the records have to say so first
 	}
-	for i := range o.partitions {
-		p := &o.partitions[i]
+	for _, p := range o.of(c.shard) {
 		for _, m := range p.Status.InSync {
-			if p.Spec.Shard == c.shard && !o.stays(c.shard, m.PodName, want) {
+			if !o.stays(c.shard, m.PodName, want) {
 				c.waiting = fmt.Sprintf("%s is still in sync in %s", m.PodName, p.Name)
 				return
 			}
@@ -238,9 +220,8 @@ func (o *observation) notInSync(shard, n int32, ready bool) (list []string) {
 // inSyncEverywhere reports whether the pod holds all orders of every partition of its shard.
 func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
 	count := int32(0)
-	for i := range o.partitions {
-		p := &o.partitions[i]
-		if p.Spec.Shard == shard && slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
+	for _, p := range o.of(shard) {
+		if slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
 			count++
 		}
 	}
@@ -249,9 +230,8 @@ func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
 
 // shardProblem is what a person has to decide about a partition of the shard.
 func (o *observation) shardProblem(shard int32) string {
-	for i := range o.partitions {
-		p := &o.partitions[i]
-		if problem := o.problem(p); p.Spec.Shard == shard && (problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected) {
+	for _, p := range o.of(shard) {
+		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
 			return p.Name + ": " + problem
 		}
 	}
@@ -262,10 +242,8 @@ func (o *observation) shardProblem(shard int32) string {
 // count yet, one that is being given up no longer.
 func (o *observation) copiesWanted(shard int32) int32 {
 	n := int32(0)
-	for i := range o.partitions {
-		if p := &o.partitions[i]; p.Spec.Shard == shard {
-			n = max(n, p.Spec.Replicas)
-		}
+	for _, p := range o.of(shard) {
+		n = max(n, p.Spec.Replicas)
 	}
 	if n == 0 {
 		return o.grid.Spec.Replicas

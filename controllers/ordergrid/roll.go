@@ -3,6 +3,7 @@ package ordergrid
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,52 +26,33 @@ import (
 
 // rollPods replaces pods that run an older template, as spec.updateStrategy says.
 func (r *run) rollPods(ctx context.Context) error {
-	cached, err := r.look(ctx, r.Client, r.grid)
-	if err != nil {
-		return err
-	}
-	outdated := cached.outdatedPods()
-	if len(outdated) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
+	if len(r.outdatedPods()) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
 		r.memory.updated(client.ObjectKeyFromObject(r.grid))
 		return nil
 	}
-	live, err := r.look(ctx, r.Live, r.grid)
+	live, err := r.live(ctx) // a pod that goes may be the last with a complete copy
 	if err != nil {
 		return err
 	}
-	live.findings, live.copies, live.emptied, live.drains = r.found.partitions, r.copies, r.emptied, r.drains
 	plan := planRoll(live, r.Clock.Now())
 	r.keepToObjective(ctx, live, plan)
 	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
 		plan.waiting, plan.replace = append(plan.waiting, "the present template fits too few Kubernetes nodes, see condition Schedulable"), nil
 	}
 	r.roll = plan
-	r.found.lookWithin(plan.again)
+	r.lookWithin(plan.again)
+	var failed []error
 	for _, pod := range plan.replace {
-		if err := r.replace(ctx, pod, plan); err != nil {
-			return err
-		}
+		failed = append(failed, r.replace(ctx, pod, plan))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // replace evicts a pod; its StatefulSet makes the next one from the present template.
 func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) error {
-	err := r.evict(ctx, pod, nil)
-	switch {
-	case apierrors.IsTooManyRequests(err):
-		plan.waiting = append(plan.waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
-		r.found.lookWithin(leavingRetry)
-		return nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
-		r.found.lookWithin(leavingRetry)
-		return nil
-	case err != nil:
-		return fmt.Errorf("evict pod %s: %w", pod.Name, err)
+	if gone, err := r.evict(ctx, pod, nil, "it runs an older template", &plan.waiting); !gone {
+		return err
 	}
-	writesTotal.WithLabelValues("Pod", "evicted").Inc()
-	wrote(ctx, "evicted", "Pod", pod.Name, "because", "it runs an older template")
-	plan.waiting = append(plan.waiting, pod.Name+" is being replaced")
 	meanwhile := ""
 	if slices.ContainsFunc(plan.oneCopy, func(p *corev1.Pod) bool { return p.Name == pod.Name }) {
 		meanwhile = "; no Kubernetes node has room for a third copy, and orders are on one copy meanwhile"
@@ -79,15 +61,31 @@ func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) erro
 	return nil
 }
 
-// evict asks for a pod's end if it is still what was decided about. A grace of nil is the pod's own.
-func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64) error {
-	return r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+// evict asks for a pod's end if it is still what was decided about: its version is part of the request. It reports whether
+// that is granted, and puts what becomes of the pod into waiting. A grace of nil is the pod's own.
+func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64, because string, waiting *[]string) (granted bool, err error) {
+	err = r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{
 			GracePeriodSeconds: grace,
 			Preconditions:      &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
 		},
 	})
+	switch {
+	case apierrors.IsTooManyRequests(err):
+		*waiting = append(*waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
+		r.lookWithin(leavingRetry)
+		return false, nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
+		r.lookWithin(leavingRetry)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("evict pod %s because %s: %w", pod.Name, because, err)
+	}
+	writesTotal.WithLabelValues("Pod", "evicted").Inc()
+	wrote(ctx, "evicted", "Pod", pod.Name, "because", because)
+	*waiting = append(*waiting, pod.Name+" is being replaced")
+	return true, nil
 }
 
 // rollPlan is what is to be done about pods of an older template, and why not more.
@@ -166,17 +164,7 @@ type rollShard struct {
 
 func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard) {
 	for number := range o.grid.Spec.Shards {
-		s := &rollShard{number: number}
-		for i := range o.statefulSets {
-			if o.statefulSets[i].Name == api.ShardName(o.grid.Name, number) {
-				s.set = &o.statefulSets[i]
-			}
-		}
-		for i := range o.partitions {
-			if o.partitions[i].Spec.Shard == number {
-				s.partitions = append(s.partitions, &o.partitions[i])
-			}
-		}
+		s := &rollShard{number: number, set: o.setOf(number), partitions: o.of(number)}
 		for ordinal := range int32(api.MaxReplicas) {
 			if name := api.PodName(o.grid.Name, number, ordinal); outdated[name] {
 				s.outdated = append(s.outdated, podNamed(o.pods, name))
@@ -329,23 +317,4 @@ func (p *rollPlan) String() string {
 		text += "; " + strings.Join(p.waiting[:min(len(p.waiting), 3)], "; ")
 	}
 	return text
-}
-
-// look reads what the decision needs.
-func (r *Reconciler) look(ctx context.Context, from client.Reader, grid *api.OrderGrid) (*observation, error) {
-	o := &observation{grid: grid}
-	var err error
-	if o.partitions, err = r.partitions(ctx, from, grid); err != nil {
-		return nil, err
-	}
-	if o.pods, err = r.pods(ctx, from, grid); err != nil {
-		return nil, err
-	}
-	var sets appsv1.StatefulSetList
-	if err := r.list(ctx, from, grid, &sets, client.MatchingLabels{api.LabelGrid: grid.Name}); err != nil {
-		return nil, fmt.Errorf("list StatefulSets: %w", err)
-	}
-	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(grid, &s) })
-	o.sort()
-	return o, nil
 }

@@ -20,23 +20,10 @@ import (
 // drainAgain is how often the nodes of a shard that drains are asked.
 const drainAgain = 2 * time.Second
 
-// planShards decides about the shards, before anything else of the pass: everything else works on what it decides.
-func (r *Reconciler) planShards(ctx context.Context, grid *api.OrderGrid) (*scale, error) {
-	records, err := r.allPartitions(ctx, r.Client, grid)
-	if err != nil {
-		return nil, err
-	}
-	pods, err := r.pods(ctx, r.Client, grid)
-	if err != nil {
-		return nil, err
-	}
-	return planScale(grid, records, pods, r.Clock.Now()), nil
-}
-
 // drainShards gives up for good the shards that are drained, the highest first.
 func (r *run) drainShards(ctx context.Context) error {
 	for shard := r.scale.shards - 1; shard >= max(r.scale.wanted, r.scale.layout.Open); shard-- {
-		r.found.lookWithin(drainAgain)
+		r.lookWithin(drainAgain)
 		if retired, err := r.retire(ctx, shard); err != nil || !retired {
 			return err
 		}
@@ -47,17 +34,11 @@ func (r *run) drainShards(ctx context.Context) error {
 // retire gives a shard up if it is drained. It goes by the records as the API server has them, and by what the nodes say
 // after they were read; a record that changed in between is not touched.
 func (r *run) retire(ctx context.Context, shard int32) (bool, error) {
-	live, err := r.look(ctx, r.Live, r.grid)
+	live, err := r.live(ctx)
 	if err != nil {
 		return false, err
 	}
-	var records []*api.GridPartition
-	answers := map[string]*answer{}
-	for i := range live.partitions {
-		if p := &live.partitions[i]; p.Spec.Shard == shard {
-			records = append(records, p)
-		}
-	}
+	records, answers := live.of(shard), map[string]*answer{}
 	for i := range live.pods {
 		if pod := &live.pods[i]; pod.Labels[api.LabelShard] == fmt.Sprint(shard) {
 			answers[pod.Name] = &answer{pod: pod}

@@ -19,7 +19,7 @@ import (
 // that the shard is being removed.
 func (r *run) removeShards(ctx context.Context) error {
 	for _, shard := range r.scale.removing {
-		r.found.lookWithin(leavingRetry)
+		r.lookWithin(leavingRetry)
 		waits, err := r.remove(ctx, shard)
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (r *run) remove(ctx context.Context, shard int32) (waits string, err error)
 
 // allTold says whether every record that stays has the present layout: clients learn from it that the shard is gone.
 func (r *run) allTold() bool {
-	for _, f := range r.found.partitions {
+	for _, f := range r.findings {
 		if l := f.record.Spec.Layout; l == nil || l.Revision != r.scale.layout.Revision {
 			return false
 		}
@@ -113,26 +113,9 @@ func (r *run) delete(ctx context.Context, object client.Object, name string) (th
 		return false, fmt.Errorf("delete %s: %w", name, err)
 	}
 	if err == nil {
-		writesTotal.WithLabelValues(kindOf(object), "deleted").Inc()
-		wrote(ctx, "deleted", kindOf(object), name)
+		gvk, _ := r.Client.GroupVersionKindFor(object) // known: it was read
+		writesTotal.WithLabelValues(gvk.Kind, "deleted").Inc()
+		wrote(ctx, "deleted", gvk.Kind, name)
 	}
 	return true, nil
-}
-
-func kindOf(object client.Object) string {
-	switch object.(type) {
-	case *appsv1.StatefulSet:
-		return "StatefulSet"
-	case *corev1.Service:
-		return "Service"
-	case *policyv1.PodDisruptionBudget:
-		return "PodDisruptionBudget"
-	case *rbacv1.RoleBinding:
-		return "RoleBinding"
-	case *rbacv1.Role:
-		return "Role"
-	case *corev1.ServiceAccount:
-		return "ServiceAccount"
-	}
-	return "GridPartition"
 }

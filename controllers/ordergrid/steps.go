@@ -15,7 +15,7 @@ import (
 // buildPods comes before anything is made. A template that is refused, because it would break the grid or an administrator
 // does not allow it, stops a new grid as a whole, and of a grid that runs changes of the template only: its certificates
 // have to be renewed and its pods on lost nodes replaced all the same.
-func (r *run) buildPods(ctx context.Context) error {
+func (r *run) buildPods(context.Context) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	grid := staged(r.grid, r.stage.stage)
 	for shard := range r.grid.Spec.Shards {
@@ -23,10 +23,10 @@ func (r *run) buildPods(ctx context.Context) error {
 		base.Spec.Containers[0].Args = append(base.Spec.Containers[0].Args, transitionArgs(r.stage.stage)...)
 		template, err := overlay(r.grid, base)
 		if err != nil {
-			return r.keepTemplates(ctx, err)
+			return r.keepTemplates(err)
 		}
 		if refused := checkLimits(r.grid.Namespace, r.Defaults.PodTemplates, &base, &template); refused != nil {
-			return r.keepTemplates(ctx, refused)
+			return r.keepTemplates(refused)
 		}
 		r.templates[shard] = template
 	}
@@ -56,7 +56,7 @@ func (r *run) applyPartitions(ctx context.Context) error {
 }
 
 func (r *run) applyPartition(ctx context.Context, copies *shardCopies, index int32) error {
-	f := r.found.partitions[api.PartitionName(r.grid.Name, copies.shard, index)]
+	f := r.findings[api.PartitionName(r.grid.Name, copies.shard, index)]
 	asked, err := r.wishes(ctx, f, copies)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r *run) applyPartition(ctx context.Context, copies *shardCopies, index int
 	if err := r.keepFirstSeq(ctx, record, now); err != nil {
 		return err
 	}
-	if err := r.refuseToForget(ctx, record); err != nil {
+	if err := r.refuseToForget(ctx, record, now); err != nil {
 		return err
 	}
 	if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
@@ -101,17 +101,13 @@ func (e *recordLostError) Error() string {
 }
 
 // refuseToForget guards the one object that must not simply be created again when it is missing. The mirror in status
-// serves as the memory, and the API server, not the cache, is asked before the grid is stalled.
-func (r *run) refuseToForget(ctx context.Context, record *api.GridPartition) error {
+// serves as the memory, and the API server is asked before the grid is stalled: the cache (now) may be behind.
+func (r *run) refuseToForget(ctx context.Context, record, now *api.GridPartition) error {
 	seen := r.reached(record.Name)
-	if seen == 0 {
+	if seen == 0 || now != nil {
 		return nil
 	}
-	key := client.ObjectKeyFromObject(record)
-	err := r.Client.Get(ctx, key, &api.GridPartition{})
-	if apierrors.IsNotFound(err) {
-		err = r.Live.Get(ctx, key, &api.GridPartition{})
-	}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(record), &api.GridPartition{})
 	if apierrors.IsNotFound(err) {
 		return &recordLostError{record.Name, seen}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,9 +42,8 @@ func (o *observation) surges(c *shardCopies) bool {
 
 // setObserved reports whether the StatefulSet controller, if there is one at all, has seen the shard's StatefulSet as it is.
 func (o *observation) setObserved(shard int32) bool {
-	return slices.ContainsFunc(o.statefulSets, func(s appsv1.StatefulSet) bool {
-		return s.Name == api.ShardName(o.grid.Name, shard) && (s.Status.ObservedGeneration == s.Generation || s.Status.UpdateRevision == "")
-	})
+	s := o.setOf(shard)
+	return s != nil && (s.Status.ObservedGeneration == s.Generation || s.Status.UpdateRevision == "")
 }
 
 // leavingPods are the pods of a shard that spec.replicas asks for and that are to be replaced.
@@ -85,9 +83,9 @@ func isEmptied(node *corev1.Node) bool {
 }
 
 // lookAtNodes finds the pods on Kubernetes nodes that are being emptied. An operator that does not read nodes finds none.
-func (r *run) lookAtNodes(ctx context.Context, o *observation) error {
-	if o.drains = r.KubeNodes != nil && o.surgeAsked(); !o.drains {
-		return nil
+func (o *observation) lookAtNodes() {
+	if o.drains = o.readsNodes && o.surgeAsked(); !o.drains {
+		return
 	}
 	o.emptied = map[string]string{}
 	for i := range o.pods {
@@ -95,15 +93,10 @@ func (r *run) lookAtNodes(ctx context.Context, o *observation) error {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
 			continue
 		}
-		node, err := r.cachedNode(ctx, pod.Spec.NodeName)
-		if err != nil {
-			return fmt.Errorf("read Kubernetes node %s: %w", pod.Spec.NodeName, err)
-		}
-		if isEmptied(node) {
+		if node := o.node(pod.Spec.NodeName); isEmptied(node) {
 			o.emptied[pod.Name] = node.Name
 		}
 	}
-	return nil
 }
 
 // addSurge gives the shard a pod more, and then lets its primaries take it in. Where pods go without it, or one of the two has
@@ -165,7 +158,7 @@ func (r *run) holdSurge(o *observation, closed map[int32]bool) {
 		c := &r.copies[i]
 		if _, state := o.surgeCopy(c.shard); o.drains && state == surgeInSync && c.endsSurge(o.grid.Spec.Replicas) && !closed[c.shard] {
 			c.takesIn, c.waiting = c.most, "its PodDisruptionBudget is closed first"
-			r.found.lookWithin(leavingRetry)
+			r.lookWithin(leavingRetry)
 		}
 	}
 }

@@ -23,17 +23,27 @@ import (
 
 // What a grid needs of the cluster and the operator does not make: Kubernetes nodes, and the network of spec.fabric.
 
-// checkNodes holds the pods against the Kubernetes nodes.
-func (r *run) checkNodes(ctx context.Context) error {
+// readNodes reads the Kubernetes nodes. Thousands of them are not copied to be looked at.
+func (r *run) readNodes(ctx context.Context) error {
 	if r.KubeNodes == nil {
 		return nil
 	}
-	var nodes corev1.NodeList
-	// Thousands of nodes are not copied to be looked at.
-	if err := r.KubeNodes.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+	var list corev1.NodeList
+	if err := r.KubeNodes.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Kubernetes nodes: %w", err)
 	}
-	r.shortage, r.nodesRead = preflight(r.grid, &r.templates[0], nodes.Items), true
+	r.nodes, r.nodeNamed = list.Items, make(map[string]*corev1.Node, len(list.Items))
+	for i := range r.nodes {
+		r.nodeNamed[r.nodes[i].Name] = &r.nodes[i]
+	}
+	return nil
+}
+
+// checkPlaces holds the pods against the Kubernetes nodes.
+func (r *run) checkPlaces(context.Context) error {
+	if r.nodesRead = r.KubeNodes != nil; r.nodesRead {
+		r.shortage = preflight(r.grid, &r.templates[0], r.nodes)
+	}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package ordergrid
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"time"
 
@@ -77,7 +76,7 @@ func (r *run) keepCertificates(ctx context.Context) error {
 		known = state
 	}
 	r.tls = known
-	r.found.lookWithin(max(known.look.Sub(now), tlsLookSoon))
+	r.lookWithin(max(known.look.Sub(now), tlsLookSoon))
 	return nil
 }
 
@@ -178,22 +177,6 @@ func judgeTLS(o *observation) judgement {
 		return judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates have not been looked at; Stalled says why"}
 	}
 	return o.tls.verdict
-}
-
-func asTrouble(err error) *tlsTrouble {
-	var t *tlsTrouble
-	if errors.As(err, &t) {
-		return t
-	}
-	return nil
-}
-
-func asForeign(err error) *apply.ForeignError {
-	var f *apply.ForeignError
-	if errors.As(err, &f) {
-		return f
-	}
-	return nil
 }
 
 // tlsStatus is status.tls; what stood there stays while it is not known.

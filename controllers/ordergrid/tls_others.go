@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
@@ -199,10 +201,11 @@ func verdictOf(err error, grid *api.OrderGrid) judgement {
 	no := func(reason, message string) judgement {
 		return judgement{metav1.ConditionFalse, reason, messages.Cut(message, 1024)}
 	}
-	switch trouble, foreign := asTrouble(err), asForeign(err); {
-	case trouble != nil:
+	trouble, is := errors.AsType[*tlsTrouble](err)
+	switch foreign, taken := errors.AsType[*apply.ForeignError](err); {
+	case is:
 		return no(trouble.reason, trouble.message)
-	case foreign != nil && !foreign.Leaving:
+	case taken && !foreign.Leaving:
 		return no(reasonNameTaken, foreign.Error())
 	case meta.IsNoMatchError(err):
 		return no(reasonCertManagerMissing, "the cluster has no kind Certificate of cert-manager.io/v1: install cert-manager, or create the OrderGrid with spec.security.tls.issuer Operator")

@@ -240,14 +240,10 @@ func (r *run) issue(ctx context.Context, w issued, have *corev1.Secret, t *certi
 // askNodesForTLS asks every pod what it trusts and presents. One that does not answer knows nothing new as far as anybody
 // can tell; one that has not begun will read the files as they are then.
 func (r *run) askNodesForTLS(ctx context.Context, nodes *corev1.Secret) certificates.Nodes {
-	pods, err := r.pods(ctx, r.Client, r.grid)
-	if err != nil {
-		return certificates.Nodes{}
-	}
 	answers := map[string]*answer{}
-	for i := range pods {
-		if begun(&pods[i]) {
-			answers[pods[i].Name] = &answer{pod: &pods[i]}
+	for i := range r.pods {
+		if begun(&r.pods[i]) {
+			answers[r.pods[i].Name] = &answer{pod: &r.pods[i]}
 		}
 	}
 	r.ask(ctx, r.grid, answers)

@@ -171,13 +171,11 @@ func (o *observation) notOfStage(stage tlsStage) string {
 func (r *run) planTLS(ctx context.Context) error {
 	wanted := wantedStage(&r.grid.Spec.Security)
 	p := &tlsPlan{stage: wanted, wanted: wanted, settled: true}
-	o, err := r.look(ctx, r.Client, r.grid)
-	if err != nil {
-		return err
-	}
+	o := r.observation
 	now, there := stageOfSets(o.statefulSets, wanted)
 	if there && now != wanted { // stages that are further apart do not understand each other: what is so counts, not the cache
-		if o, err = r.look(ctx, r.Live, r.grid); err != nil {
+		var err error
+		if o, err = r.live(ctx); err != nil {
 			return err
 		}
 		now, there = stageOfSets(o.statefulSets, wanted)
@@ -194,7 +192,7 @@ func (r *run) planTLS(ctx context.Context) error {
 		p.plain = r.askForPlain(ctx, o)
 	}
 	if now != wanted || now == stageDial {
-		r.found.lookWithin(tlsLookTrouble)
+		r.lookWithin(tlsLookTrouble)
 	}
 	if now == wanted || !p.settled {
 		return nil
@@ -215,7 +213,7 @@ func (r *run) mayAdvance(p *tlsPlan) (waits string) {
 	case p.stage == stagePlain:
 		// Pods of the next stage mount the certificates.
 		if known := r.memory.tlsOf(key); known == nil || known.generation != r.grid.Generation || known.verdict.status != metav1.ConditionTrue {
-			r.found.lookWithin(tlsLookSoon)
+			r.lookWithin(tlsLookSoon)
 			return "waits for the certificates, see condition " + api.ConditionTLSReady
 		}
 	case p.stage == stageDial && p.wanted == stageTLS && r.grid.Annotations[api.AnnotationEndPlainClients] == "":
@@ -269,10 +267,8 @@ func (m *memory) plainQuietSince(grid types.NamespacedName, quiet bool, now time
 	}
 	since, known := m.plainQuiet[grid]
 	if !known {
-		if m.plainQuiet == nil {
-			m.plainQuiet = map[types.NamespacedName]time.Time{}
-		}
-		m.plainQuiet[grid], since = now, now
+		since = now
+		set(&m.plainQuiet, grid, now)
 	}
 	return since
 }

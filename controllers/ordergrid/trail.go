@@ -67,11 +67,8 @@ func parties(regarding, related runtime.Object) (grid types.NamespacedName, abou
 func (m *memory) remember(grid types.NamespacedName, e api.HistoryEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.trail == nil {
-		m.trail = map[types.NamespacedName][]api.HistoryEntry{}
-	}
 	if len(m.trail[grid]) < api.MaxHistory {
-		m.trail[grid] = append(m.trail[grid], e)
+		set(&m.trail, grid, append(m.trail[grid], e))
 	}
 }
 
@@ -158,10 +155,7 @@ func wrote(ctx context.Context, outcome, kind, name string, more ...any) {
 func (m *memory) logWaits(ctx context.Context, grid types.NamespacedName, waits string) {
 	m.mu.Lock()
 	before := m.waits[grid]
-	if m.waits == nil {
-		m.waits = map[types.NamespacedName]string{}
-	}
-	m.waits[grid] = waits
+	set(&m.waits, grid, waits)
 	m.mu.Unlock()
 	if before != waits && waits != "" {
 		ctrl.LoggerFrom(ctx).Info("waits", "for", waits)
