@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -61,7 +62,9 @@ func TestDrillRights(t *testing.T) {
 		}
 	}
 	key := as[rbacv1.Role](t, objects, "Role/og-ordergrid-drills-key")
-	if len(key.Rules) != 2 || !slices.Equal(key.Rules[1].ResourceNames, []string{"ordergrid-drill-key"}) || slices.Contains(key.Rules[0].Verbs, "get") {
+	if len(key.Rules) != 3 || !slices.Equal(key.Rules[0].Verbs, []string{"create"}) ||
+		!slices.Equal(key.Rules[1].ResourceNames, []string{failoverdrill.KeySecret, failoverdrill.MetricsSecret}) || !slices.Equal(key.Rules[1].Verbs, []string{"get"}) ||
+		!slices.Equal(key.Rules[2].ResourceNames, []string{failoverdrill.MetricsSecret}) || !slices.Equal(key.Rules[2].Verbs, []string{"patch"}) {
 		t.Errorf("%+v", key.Rules)
 	}
 	args := as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args
@@ -150,6 +153,9 @@ func drill(t *testing.T, cl client.Client) {
 		}
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "move-recorder"}, &corev1.Secret{})
 	})
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "og-system", Name: failoverdrill.MetricsSecret}, &corev1.Secret{}); err != nil {
+		t.Errorf("Prometheus has nothing to read the recorder's metrics with: %v", err)
+	}
 	for _, d := range []*api.FailoverDrill{kill, move} {
 		if err := cl.Delete(t.Context(), d); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package charts
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,8 +18,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/internal/envtest"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // always installs everything that may be installed, CRDs or not.
@@ -45,6 +48,7 @@ func TestMonitoringSwitches(t *testing.T) {
 		want map[string]int
 	}{
 		{nil, map[string]int{"ConfigMap": 5}},
+		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 5, "PodMonitor": 3}},
 		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 5, "PodMonitor": 2}},
 		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 5, "ServiceMonitor": 1}},
 		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 5, "PrometheusRule": 1}},
@@ -97,13 +101,14 @@ func equal(a, b map[string]int) bool {
 // TestMonitorsFindPods: selectors and ports are those of the pods that the operator makes, and the labels are made that
 // dashboards and rules rely on.
 func TestMonitorsFindPods(t *testing.T) {
-	objects := render(t, append(always, "monitoring.interval=5s", "monitoring.labels.release=kps")...)
+	objects := render(t, append(always, "drills.namespaces={lab}", "monitoring.interval=5s", "monitoring.labels.release=kps")...)
 	for _, test := range []struct {
 		key, list, component, port string
 		made                       []string
 	}{
 		{"PodMonitor/og-ordergrid-nodes", "podMetricsEndpoints", labels.GridNode, "http", []string{"job", "namespace", "pod", "grid", "shard"}},
 		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", labels.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
+		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", labels.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
 		{"ServiceMonitor/og-ordergrid-operator", "endpoints", "", "metrics", []string{"job", "namespace", "pod"}},
 	} {
 		u := objects[test.key]
@@ -147,13 +152,17 @@ func TestMonitorsFindPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, label := range []string{api.LabelGrid, api.LabelShard, api.LabelProbe} {
+	for _, label := range []string{api.LabelGrid, api.LabelShard, api.LabelProbe, api.LabelDrill} {
 		if meta := "__meta_kubernetes_pod_label_" + strings.NewReplacer(".", "_", "/", "_").Replace(label); !bytes.Contains(rules, []byte("["+meta+"]")) {
 			t.Errorf("no rule reads %s", meta)
 		}
 	}
 	if any, _, _ := unstructured.NestedBool(objects["PodMonitor/og-ordergrid-nodes"].Object, "spec", "namespaceSelector", "any"); !any {
 		t.Error("an operator of all namespaces has a monitor of some")
+	}
+	if e := fmt.Sprint(objects["PodMonitor/og-ordergrid-recorders"].Object["spec"]); !strings.Contains(e, "scheme:https") || strings.Contains(e, "bearer") || strings.Contains(e, "authorization") ||
+		strings.Count(e, "name:"+failoverdrill.MetricsSecret) != 3 || !strings.Contains(e, "serverName:"+recorder.ServerName) {
+		t.Errorf("recorders are asked so: %s", e)
 	}
 	some := render(t, append(always, "watchNamespaces={emea,apac}")...)["PodMonitor/og-ordergrid-nodes"]
 	if names, _, _ := unstructured.NestedStringSlice(some.Object, "spec", "namespaceSelector", "matchNames"); !slices.Equal(names, []string{"emea", "apac"}) {
@@ -242,14 +251,14 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 		waitForCRD(t, cl, crd.Name)
 	}
 	out, err := helmAt(t, kubeconfig, "install", "watched", "ordergrid", "--namespace", "watched", "--create-namespace",
-		"--set", everywhere, "--set", "crds.install=false", "--set", "monitoring.labels.release=kps")
+		"--set", everywhere, "--set", "drills.namespaces={default}", "--set", "crds.install=false", "--set", "monitoring.labels.release=kps")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if strings.Contains(out, "unknown field") {
 		t.Errorf("the CRDs do not know a field:\n%s", out)
 	}
-	for kind, want := range map[string]int{"PodMonitor": 2, "ServiceMonitor": 1, "PrometheusRule": 1} {
+	for kind, want := range map[string]int{"PodMonitor": 3, "ServiceMonitor": 1, "PrometheusRule": 1} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kind + "List"})
 		if err := cl.List(t.Context(), list, client.InNamespace("watched"), client.MatchingLabels{"release": "kps"}); err != nil {

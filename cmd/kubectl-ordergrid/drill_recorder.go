@@ -76,11 +76,15 @@ func (l *recorderLink) dial(ctx context.Context, d *api.FailoverDrill) (*recorde
 	if err := l.cluster.core.Get().Namespace(l.cluster.namespace).Resource("secrets").Name(api.RecorderName(d.Name)).Do(ctx).Into(&secret); err != nil {
 		return nil, fmt.Errorf("token of the recorder: %w", err)
 	}
+	secure, err := recorder.Trusting(secret.Data["ca.crt"], string(d.UID))
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w; it was written by another version of the operator", secret.Name, err)
+	}
 	local, end, err := l.open(ctx, run.Pod)
 	if err != nil {
 		return nil, fmt.Errorf("port-forward to the recorder's pod %s: %w; it is kept for spec.ttl (%s) after the end", run.Pod, err, d.Spec.TTL.Duration)
 	}
-	l.end, l.pod, l.client = end, run.Pod, recorder.NewClient("http://"+local, string(secret.Data["token"]))
+	l.end, l.pod, l.client = end, run.Pod, recorder.NewClient("https://"+local, string(secret.Data["token"]), secure)
 	return l.client, nil
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509/pkix"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -12,16 +14,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/pki"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
+const drillUID = "6f1c1d0e-8a57-4a8e-9d57-0d1c5a7b9e01"
+
 // recorderOf plays the recorder of a drill behind the tunnel: the API server of a test has no pods to connect to.
-func recorderOf(t *testing.T, s *stage, answers map[string]string) (*recorderLink, *api.FailoverDrill) {
+func recorderOf(t *testing.T, s *stage, answers map[string]string) (*recorderLink, *api.FailoverDrill, *pki.Authority) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, ok := answers[r.URL.Path]
 		switch {
 		case r.Header.Get("Authorization") != "Bearer secret":
@@ -35,6 +41,14 @@ func recorderOf(t *testing.T, s *stage, answers map[string]string) (*recorderLin
 			_, _ = w.Write([]byte(text))
 		}
 	}))
+	authority, err := pki.New(pkix.Name{CommonName: "drills"}, pki.Period{})
+	s.must(err)
+	cert, key, err := authority.Issue(pki.Identity{Names: []string{recorder.ServerNameOf(drillUID)}})
+	s.must(err)
+	pair, err := tls.X509KeyPair(cert, key)
+	s.must(err)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	cluster, err := (&kubeFlags{kubeconfig: s.args[1], namespace: s.ns}).connect()
 	s.must(err)
@@ -45,14 +59,14 @@ func recorderOf(t *testing.T, s *stage, answers map[string]string) (*recorderLin
 		}
 		return server.Listener.Addr().String(), func() {}, nil
 	}
-	d := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "net", Namespace: s.ns}}
+	d := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "net", Namespace: s.ns, UID: drillUID}}
 	d.Status.Recorder = &api.DrillRecorder{Pod: "net-recorder-x"}
 	d.Status.Certificate = &api.DrillCertificate{Verdict: api.DrillPass, SHA256: certificate.Sum([]byte("{}")), HistorySHA256: certificate.Sum([]byte("orders"))}
-	return link, d
+	return link, d, authority
 }
 
-func (s *stage) token() {
-	s.must(s.cl.Create(s.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: api.RecorderName("net"), Namespace: s.ns}, Data: map[string][]byte{"token": []byte("secret")}}))
+func (s *stage) token(ca []byte) {
+	s.must(s.cl.Create(s.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: api.RecorderName("net"), Namespace: s.ns}, Data: map[string][]byte{"token": []byte("secret"), "ca.crt": ca}}))
 }
 
 // TestSave: a folder has everything, each file as its check sum says, or it is not there.
@@ -60,12 +74,18 @@ func TestSave(t *testing.T) {
 	s, ctx := newStage(t), t.Context()
 	answers := map[string]string{recorder.PathText: "text", recorder.PathCertificate: "{}", recorder.PathPage: "<html>", recorder.PathHistory: "orders",
 		recorder.PathState: `{"counts":{"acknowledged":7,"rejected":1,"unknown":2}}`}
-	link, d := recorderOf(t, s, answers)
+	link, d, authority := recorderOf(t, s, answers)
 	folder := t.TempDir()
 	if err := link.save(ctx, d, folder); err == nil || !strings.Contains(err.Error(), "token of the recorder") {
 		t.Errorf("without a token: %v", err)
 	}
-	s.token()
+	s.token(authority.PEM)
+	stranger := d.DeepCopy()
+	stranger.UID = types.UID("0" + drillUID[1:])
+	if _, err := link.fromRecorder(ctx, stranger, certificate.TextFile); err == nil || !strings.Contains(err.Error(), "certificate is valid for") {
+		t.Errorf("the recorder of another drill of that name: %v", err)
+	}
+	link.close()
 	if got := link.orders(ctx, d); got != "7 orders acknowledged, 1 rejected, 2 unknown" {
 		t.Errorf("orders %q", got)
 	}

@@ -61,7 +61,7 @@ func NodeVolume(grid *api.OrderGrid) *corev1.Volume {
 	if grid.Spec.Security.TLS == nil {
 		return nil
 	}
-	v := volume(NodesSecret(grid))
+	v := Volume(volumeName, NodesSecret(grid))
 	if c := grid.Spec.Security.TLS.ClientAuthorities; c != nil {
 		v.Projected.Sources = append(v.Projected.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: c.Name},
@@ -76,12 +76,13 @@ func Mount() corev1.VolumeMount {
 	return corev1.VolumeMount{Name: volumeName, MountPath: mountDir, ReadOnly: true}
 }
 
-func volume(secret string) *corev1.Volume {
+// Volume has certificate, key and authority of a Secret.
+func Volume(name, secret string) *corev1.Volume {
 	source := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}
 	for _, key := range []string{KeyCert, KeyKey, KeyCA} {
 		source.Items = append(source.Items, corev1.KeyToPath{Key: key, Path: key})
 	}
-	return &corev1.Volume{Name: volumeName, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+	return &corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: ptr.To[int32](0o440), // the container's group reads it
 		Sources:     []corev1.VolumeProjection{{Secret: source}},
 	}}}
@@ -93,7 +94,7 @@ func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 		return
 	}
 	spec := &template.Spec
-	spec.Volumes = append(spec.Volumes, *volume(ToolsSecret(grid)))
+	spec.Volumes = append(spec.Volumes, *Volume(volumeName, ToolsSecret(grid)))
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}

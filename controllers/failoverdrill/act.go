@@ -114,7 +114,10 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	if err != nil {
 		return err
 	}
-	s := secret(o.drill, key)
+	s, err := secret(o.drill, key)
+	if err != nil {
+		return err
+	}
 	if err := r.Client.Create(ctx, s); err == nil {
 		countWrite("Secret", apply.Created)
 	} else if !apierrors.IsAlreadyExists(err) {

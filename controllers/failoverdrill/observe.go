@@ -159,14 +159,14 @@ func (r *Reconciler) recorder(ctx context.Context, o *observation) (*recorder.Cl
 	if err != nil {
 		return nil, err
 	}
-	return recorder.NewClient(r.recorderURL(o.pod), token(key, o.drill)), nil
+	return r.links.get(o.drill, r.recorderURL(o.pod), key)
 }
 
 func (r *Reconciler) recorderURL(pod *corev1.Pod) string {
 	if r.RecorderURL != nil {
 		return r.RecorderURL(pod)
 	}
-	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(recorder.Port))
+	return "https://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(recorder.Port))
 }
 
 // look at the fault of the step under way, as far as its state needs it.

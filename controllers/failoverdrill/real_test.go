@@ -2,7 +2,7 @@ package failoverdrill
 
 import (
 	"context"
-	"net"
+	"crypto/tls"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/recorder"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -49,7 +50,7 @@ func TestRealRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := serveRecorder(t, grid, token(key, d))
+	url := serveRecorder(t, grid, d, key)
 	b.rec.RecorderURL = func(*corev1.Pod) string { return url }
 
 	b.untilOver(d)
@@ -66,10 +67,10 @@ func TestRealRecorder(t *testing.T) {
 	}
 }
 
-func serveRecorder(t *testing.T, grid *devgrid.Grid, token string) string {
+func serveRecorder(t *testing.T, grid *devgrid.Grid, d *api.FailoverDrill, key []byte) string {
 	t.Helper()
 	c := recorder.Config{Endpoints: grid.Endpoints, Replicas: 2, Probes: 2, Rate: 200, Sessions: 2, Reads: 20, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
-		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: token, Dir: t.TempDir(), Say: t.Logf}
+		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: token(key, d), Dir: t.TempDir(), Say: t.Logf}
 	for _, u := range grid.HTTP {
 		c.NodeHTTP = append(c.NodeHTTP, strings.TrimPrefix(u, "http://"))
 	}
@@ -77,7 +78,15 @@ func serveRecorder(t *testing.T, grid *devgrid.Grid, token string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	id, err := identity(d, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(id[certificates.KeyCert], id[certificates.KeyKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,5 +96,5 @@ func serveRecorder(t *testing.T, grid *devgrid.Grid, token string) string {
 	go func() { _ = server.Serve(l) }()
 	go func() { defer close(ended); _ = rec.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-ended; _ = server.Close() })
-	return "http://" + l.Addr().String()
+	return "https://" + l.Addr().String()
 }

@@ -76,6 +76,7 @@ type Reconciler struct {
 	claim sync.Mutex // held from looking for other drills on a grid until status says that this one has it
 	heard heard
 	plans plans
+	links links
 }
 
 // SetupWithManager registers the controller and what wakes it. Kinds of Chaos Mesh are not watched: they may not be there.
@@ -156,6 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) dismiss(d *api.FailoverDrill) {
 	r.heard.forget(d.UID)
 	r.plans.forget(d.UID)
+	r.links.forget(d.UID)
 }
 
 func (r *Reconciler) applier() *apply.Applier {

@@ -3,6 +3,7 @@ package failoverdrill
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -25,6 +26,10 @@ const (
 	dataVolume = "history"
 	dataMount  = "/history"
 
+	// identityVolume has what the recorder serves with.
+	identityVolume = "identity"
+	identityMount  = "/etc/ordergrid/recorder"
+
 	// patience with one copy or sink that does not answer at the end; finishLimit bounds all of them.
 	patience = 2 * time.Minute
 )
@@ -42,7 +47,7 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, t
 	spec.AutomountServiceAccountToken = ptr.To(false) // it never talks to the API server
 	spec.SecurityContext = restricted.PodWithVolumes()
 	spec.Affinity = awayFromGrid(d, steps, taken)
-	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, *certificates.Volume(identityVolume, recorderName(d))}
 	return spec
 }
 
@@ -73,7 +78,7 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.S
 	c.Env = []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
 	}}}}
-	c.VolumeMounts = []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}, {Name: identityVolume, MountPath: identityMount, ReadOnly: true}}
 	c.Resources = runs.Resources(t.Resources, recorderMemory(d, grid, steps))
 	if t.Resources == nil {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: c.Resources.Requests[corev1.ResourceMemory]}
@@ -98,6 +103,9 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 		"--seed", strconv.FormatInt(d.Status.Seed, 10),
 		"--patience", patience.String(),
 		"--http", ":" + strconv.Itoa(recorder.Port),
+		"--http-cert", path.Join(identityMount, certificates.KeyCert),
+		"--http-key", path.Join(identityMount, certificates.KeyKey),
+		"--http-ca", path.Join(identityMount, certificates.KeyCA),
 		"--node-port", strconv.Itoa(api.HTTPPort),
 		"--dir", dataMount,
 		"--ttl", d.Spec.TTL.Duration.String(),

@@ -3,6 +3,7 @@ package failoverdrill
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,9 @@ func TestRecorderPod(t *testing.T) {
 	}
 	if e := c.Env[0]; e.Name != recorder.TokenVariable || e.ValueFrom.SecretKeyRef.Name != "nightly-recorder" {
 		t.Errorf("%+v", c.Env)
+	}
+	if v := pod.Volumes[1]; v.Projected.Sources[0].Secret.Name != "nightly-recorder" || c.VolumeMounts[1].Name != v.Name || !slices.Contains(c.Args, c.VolumeMounts[1].MountPath+"/tls.key") {
+		t.Errorf("it has nothing to show who it is by: %+v, %+v, %v", pod.Volumes, c.VolumeMounts, c.Args)
 	}
 	if pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Error("it has to keep away although no machine is broken")

@@ -2,6 +2,7 @@ package failoverdrill
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/internal/pki"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -32,10 +35,26 @@ type fakeRecorder struct {
 
 func newFakeRecorder(b *bench) *fakeRecorder {
 	f := &fakeRecorder{b: b, phase: recorder.Running, steps: map[int]*recorder.Record{}, disturbed: b.clock.Now()}
-	srv := httptest.NewServer(f)
+	srv := httptest.NewUnstartedServer(f)
+	srv.TLS = &tls.Config{GetCertificate: f.identity}
+	srv.StartTLS()
 	b.t.Cleanup(srv.Close)
 	f.url = srv.URL
 	return f
+}
+
+// identity is that of the recorder of any drill.
+func (f *fakeRecorder) identity(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	key, err := f.b.rec.Keys.Key(hello.Context())
+	if err != nil {
+		return nil, err
+	}
+	id, err := issue(key, pki.Identity{Names: []string{hello.ServerName}})
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(id[certificates.KeyCert], id[certificates.KeyKey])
+	return &pair, err
 }
 
 func (f *fakeRecorder) disturb() {

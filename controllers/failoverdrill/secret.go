@@ -23,12 +23,13 @@ const (
 	tokenKey = "token"
 	// keyBytes of the operator's key.
 	keyBytes = 32
-	// KeySecret names the Secret in the operator's namespace with the key from which the tokens of all recorders are made.
+	// KeySecret names the Secret in the operator's namespace with the key from which tokens and certificates of all recorders are
+	// made.
 	KeySecret = "ordergrid-drill-key"
 )
 
-// Keys gives the key from which the tokens of recorders are made. The operator makes them anew from it whenever it needs
-// one, so that it has to read no Secret but its own.
+// Keys gives the key from which the tokens of recorders and their authority are made. The operator makes them anew from it
+// whenever it needs one, so that it has to read no Secret but its own.
 type Keys interface {
 	Key(ctx context.Context) ([]byte, error)
 }
@@ -77,10 +78,15 @@ func token(key []byte, d *api.FailoverDrill) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// secret hands the token to the recorder, and to people who may read it.
-func secret(d *api.FailoverDrill, key []byte) *corev1.Secret {
+// secret hands token and certificate to the recorder, and to people who may read it.
+func secret(d *api.FailoverDrill, key []byte) (*corev1.Secret, error) {
 	gvk := api.GroupVersion.WithKind("FailoverDrill")
 	m := drillMeta(d, recorderName(d))
 	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, gvk)}
-	return &corev1.Secret{ObjectMeta: m, Data: map[string][]byte{tokenKey: []byte(token(key, d))}}
+	data, err := identity(d, key)
+	if err != nil {
+		return nil, err
+	}
+	data[tokenKey] = []byte(token(key, d))
+	return &corev1.Secret{ObjectMeta: m, Data: data}, nil
 }

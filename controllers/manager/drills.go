@@ -51,13 +51,19 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 	for _, name := range sortedKeys(services) {
 		injectors = append(injectors, &inject.Executor{Name: name, Service: services[name], Reader: live})
 	}
+	keys := failoverdrill.StoredKey{Client: live, Live: live, Namespace: ownNamespace(o.LeaderElectionNamespace)}
+	if len(defaults.Namespaces) > 0 { // else the operator has no right to
+		if err := mgr.Add(keys); err != nil {
+			return nil, err
+		}
+	}
 	observer := &witness.Observer{Client: live, Nodes: nodestatus.NewClient(3*time.Second, nil)}
 	return &failoverdrill.Reconciler{
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
 		Injectors: injectors,
 		Witness:   observer,
 		Memories:  observer,
-		Keys:      failoverdrill.StoredKey{Client: live, Live: live, Namespace: ownNamespace(o.LeaderElectionNamespace)},
+		Keys:      keys,
 		Versions:  versions(mgr, live),
 		Defaults:  defaults,
 	}, nil

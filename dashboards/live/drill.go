@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/certificates"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -56,6 +58,9 @@ func (r *Run) startRecorder(ctx context.Context, job *batchv1.Job) error {
 	if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return err
 	}
+	if err := r.mount(secret, pod.Name, args); err != nil {
+		return err
+	}
 	p, err := r.spawn(pod.Name, []string{recorder.TokenVariable + "=" + string(secret.Data[ref.Key])}, filepath.Join(r.o.Bin, "order-probe"), args...)
 	if err != nil {
 		return err
@@ -67,6 +72,25 @@ func (r *Run) startRecorder(ctx context.Context, job *batchv1.Job) error {
 		return err
 	}
 	return r.Runs(ctx, pod, ip)
+}
+
+// mount writes the files of the recorder's Secret, and has its command line name them.
+func (r *Run) mount(secret *corev1.Secret, pod string, args []string) error {
+	dir := filepath.Join(r.o.Dir, pod+"-identity")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for flag, key := range map[string]string{"--http-cert": certificates.KeyCert, "--http-key": certificates.KeyKey, "--http-ca": certificates.KeyCA} {
+		i := slices.Index(args, flag)
+		if i < 0 {
+			return fmt.Errorf("the recorder's command line has no %s: %v", flag, args)
+		}
+		args[i+1] = filepath.Join(dir, key)
+		if err := os.WriteFile(args[i+1], secret.Data[key], 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Runs says of a pod, as its kubelet does, that it is ready.

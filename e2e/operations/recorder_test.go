@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/x509/pkix"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/pki"
 	drill "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -50,8 +53,21 @@ func (f *field) record(ctx context.Context, name string, copies int, change ...s
 	if err != nil {
 		f.Fatal(err)
 	}
-	token := rand.Text()
-	fill := append(change, "@IMAGE@", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "@RATE@", strconv.Itoa(ratePerProbe), "@TOKEN@", token, "@COPIES@", strconv.Itoa(copies))
+	token, uid := rand.Text(), rand.Text()
+	authority, err := pki.New(pkix.Name{CommonName: "recorder"}, pki.Period{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	cert, key, err := authority.Issue(pki.Identity{Names: []string{drill.ServerNameOf(uid)}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	secure, err := drill.Trusting(authority.PEM, uid)
+	if err != nil {
+		f.Fatal(err)
+	}
+	encode := base64.StdEncoding.EncodeToString
+	fill := append(change, "@CERT@", encode(cert), "@KEY@", encode(key), "@IMAGE@", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "@RATE@", strconv.Itoa(ratePerProbe), "@TOKEN@", token, "@COPIES@", strconv.Itoa(copies))
 	remove := func(ctx context.Context) (string, error) {
 		return f.kube.Run(ctx, "delete", "pod", "recorder", "-n", namespace, "--ignore-not-found", "--wait", "--grace-period=1")
 	}
@@ -71,7 +87,7 @@ func (f *field) record(ctx context.Context, name string, copies int, change ...s
 		}
 	})
 	f.must(f.kube.Run(ctx, "wait", "pod/recorder", "-n", namespace, "--for=condition=Ready", "--timeout=2m"))
-	r.api = drill.NewClient("http://"+net.JoinHostPort(r.pod(ctx).Status.PodIP, strconv.Itoa(drill.Port)), token)
+	r.api = drill.NewClient("https://"+net.JoinHostPort(r.pod(ctx).Status.PodIP, strconv.Itoa(drill.Port)), token, secure)
 	f.eventually(ctx, "the recorder puts orders on the grid", patience, func(ctx context.Context) error {
 		err := r.phase(ctx, drill.Running)
 		if err != nil && r.pod(ctx).Status.Phase == corev1.PodFailed {

@@ -116,6 +116,11 @@ func New(subject pkix.Name, valid Period) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Of(key, subject, valid)
+}
+
+// Of makes the authority of a key. Each that is made of it, under the same name, vouches for what any of them has signed.
+func Of(key *ecdsa.PrivateKey, subject pkix.Name, valid Period) (*Authority, error) {
 	template := newTemplate(subject)
 	if !valid.To.IsZero() {
 		template.NotBefore, template.NotAfter = valid.From, valid.To

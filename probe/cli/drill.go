@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -21,11 +24,12 @@ import (
 )
 
 type drillFlags struct {
-	cfg  recorder.Config
-	tls  tlsflag.Flags
-	fix  string
-	http string
-	seed int64
+	cfg    recorder.Config
+	tls    tlsflag.Flags
+	fix    string
+	http   string
+	secure struct{ cert, key, ca string }
+	seed   int64
 }
 
 func drillCommand() *cobra.Command {
@@ -39,7 +43,8 @@ told by HTTP (see docs/drills.md) when a fault begins and ends. When told to fin
 or stopped by SIGTERM or Ctrl-C, it reads every copy of every log and the sinks,
 judges, and keeps history and certificate in --dir. It injects nothing.
 
-The HTTP interface asks for the token in $` + api.TokenVariable + `.
+The HTTP interface asks for the token in $` + api.TokenVariable + `, and listens on this machine only
+unless it has a certificate.
 
 Exit codes: 0 there is a certificate, whatever its verdict (order-probe certify tells
 it), 2 wrong command line, 4 there is none.`,
@@ -68,7 +73,10 @@ it), 2 wrong command line, 4 there is none.`,
 	set.StringVar(&c.NoSink, "no-sink", "", "why nothing downstream is to be compared, for the certificate (default: the nodes are asked for the files of their sinks)")
 	set.StringVar(&c.Dir, "dir", "drill", "directory for history and certificate")
 	set.DurationVar(&c.TTL, "ttl", time.Hour, "how long to serve them after the end")
-	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", api.Port), "address to serve at")
+	set.StringVar(&f.http, "http", fmt.Sprintf("127.0.0.1:%d", api.Port), "address to serve at; one that others reach takes a certificate")
+	set.StringVar(&f.secure.cert, "http-cert", "", "file with the certificate to serve with, in PEM (default: plain HTTP)")
+	set.StringVar(&f.secure.key, "http-key", "", "file with its private key, in PEM")
+	set.StringVar(&f.secure.ca, "http-ca", "", "file with the authority, in PEM, whose certificate "+api.MetricsReader+" may get /metrics (default: the token alone)")
 	return cmd
 }
 
@@ -92,9 +100,9 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	l, err := webguard.Listen(cmd.Context(), f.http, webguard.Limits{})
+	l, err := f.listen(cmd.Context())
 	if err != nil {
-		return usage(fmt.Errorf("--http %s: %w; allowed: a free ip:port", f.http, err))
+		return usage(err)
 	}
 	server := r.Server()
 	served := make(chan struct{})
@@ -113,6 +121,50 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	out.say("verdict %s; history and certificate are in %s and served for %s", r.State().Verdict, c.Dir, c.TTL)
 	f.linger(cmd.Context(), c.TTL)
 	return nil
+}
+
+// listen by TLS, or on this machine only: requests carry the drill's token.
+func (f *drillFlags) listen(ctx context.Context) (net.Listener, error) {
+	secure, err := f.identity()
+	if err != nil {
+		return nil, err
+	}
+	l, err := webguard.Listen(ctx, f.http, webguard.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("--http %s: %w; allowed: a free ip:port", f.http, err)
+	}
+	if secure != nil {
+		return tls.NewListener(l, secure), nil
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("--http %s is reached from elsewhere, and the token would be sent in the clear: give --http-cert and --http-key, or an address such as 127.0.0.1:%d", f.http, api.Port), l.Close())
+	}
+	return l, nil
+}
+
+// identity is what the recorder serves with; nil is plain HTTP.
+func (f *drillFlags) identity() (*tls.Config, error) {
+	s := &f.secure
+	if s.cert == "" && s.key == "" && s.ca == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if err != nil {
+		return nil, fmt.Errorf("--http-cert %q, --http-key %q: %w", s.cert, s.key, err)
+	}
+	secure := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{pair}}
+	if s.ca == "" {
+		return secure, nil
+	}
+	text, err := os.ReadFile(s.ca)
+	if err != nil {
+		return nil, fmt.Errorf("--http-ca: %w", err)
+	}
+	secure.ClientCAs, secure.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if !secure.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--http-ca %s: there is no certificate in PEM", s.ca)
+	}
+	return secure, nil
 }
 
 // failedTTL is how long a recorder that has no certificate says so.

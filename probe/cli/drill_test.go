@@ -52,13 +52,14 @@ func TestDrillAndCertify(t *testing.T) {
 	}
 	defer func() { _ = g.Stop() }()
 	t.Setenv(api.TokenVariable, "secret")
-	dir, address := t.TempDir(), ports.ForTest(t)
+	dir, address, authority := t.TempDir(), ports.ForTest(t), newAuthority(t)
 	ended := make(chan string, 1)
 	go func() {
-		code, out, stderr := call("drill", "--endpoint", g.Endpoints[0], "--replicas", "2", "--rate", "200", "--max-orders", "100000", "--gap-limit", "10s", "--http", address, "--node-port", "0", "--dir", dir, "--ttl", "0s", "--seed", "-7")
+		code, out, stderr := call(append([]string{"drill", "--endpoint", g.Endpoints[0], "--replicas", "2", "--rate", "200", "--max-orders", "100000", "--gap-limit", "10s",
+			"--http", address, "--node-port", "0", "--dir", dir, "--ttl", "0s", "--seed", "-7"}, secureFlags(t, authority)...)...)
 		ended <- strings.Join([]string{string(rune('0' + code)), out, stderr}, "\n")
 	}()
-	c := api.NewClient("http://"+address, "secret")
+	c := api.NewClient("https://"+address, "secret", trusting(t, authority, drillUID))
 	wait(t, c, func(s *api.State) bool { return s.Phase == api.Running && s.Counts.Acknowledged > 100 && s.Redundant })
 	seen := api.Note{Witness: api.Witness{State: api.Seen, Message: "the primary moved"}}
 	step := api.Step{Type: "HandOver", What: "nothing, really", Partitions: []string{"s0p0"}}

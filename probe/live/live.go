@@ -6,15 +6,16 @@
 package live
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
@@ -154,9 +155,9 @@ func (m *Metrics) Registry() *prometheus.Registry {
 }
 
 // Serve answers scrapes at /metrics of address until stop is called, which ends an
-// answer that is under way.
+// answer that is under way. Connections are bounded as those of grid nodes.
 func (m *Metrics) Serve(address string) (at net.Addr, stop func(), err error) {
-	l, err := net.Listen("tcp", address)
+	l, err := webguard.Listen(context.Background(), address, webguard.Limits{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +178,7 @@ func (m *Metrics) Serve(address string) (at net.Addr, stop func(), err error) {
 		case <-r.Context().Done():
 		}
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := webguard.Server(mux, webguard.Limits{}, nil)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,6 +1,10 @@
 package live
 
 import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -108,5 +112,42 @@ func TestRate(t *testing.T) {
 		if got := r.rate(int64(c.at)); got != c.want {
 			t.Errorf("rate at %v is %v, want %v", c.at, got, c.want)
 		}
+	}
+}
+
+// TestConnectionsAreBounded: one more than an address may have ends the one at rest for longest; whoever comes is served.
+func TestConnectionsAreBounded(t *testing.T) {
+	at, stop, err := (&Metrics{}).Serve("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	ask := func(c net.Conn) error {
+		if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: probe\r\n\r\n"); err != nil {
+			return err
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+		}
+		return err
+	}
+	var conns []net.Conn
+	for range 65 {
+		c, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if err := ask(c); err != nil {
+			t.Fatalf("connection %d: %v", len(conns), err)
+		}
+		conns = append(conns, c)
+	}
+	if ask(conns[0]) == nil {
+		t.Error("the oldest of 65 connections of one address is still there, and 64 are allowed")
+	}
+	if err := ask(conns[64]); err != nil {
+		t.Errorf("the newest: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,10 +31,22 @@ type Client struct {
 	http        *http.Client
 }
 
-// NewClient makes a client of the recorder at base, such as http://10.0.0.7:9401.
-func NewClient(base, token string) *Client {
+// NewClient makes a client of the recorder at base, such as https://10.0.0.7:9401. secure says who may answer there
+// (Trusting); nil is for a recorder on this machine, http://127.0.0.1:9401.
+func NewClient(base, token string, secure *tls.Config) *Client {
 	// A recorder is a pod next door: no proxy of the surroundings stands in between.
-	return &Client{base: strings.TrimRight(base, "/"), token: token, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}}
+	return &Client{base: strings.TrimRight(base, "/"), token: token, http: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSClientConfig: secure, TLSHandshakeTimeout: requestTimeout,
+	}}}
+}
+
+// Trusting is for a client of the one recorder that has the drill with this UID: ca, in PEM, is the authority of the operator.
+func Trusting(ca []byte, uid string) (*tls.Config, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the recorder's authority, ca.crt, has no certificate in PEM")
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: ServerNameOf(uid)}, nil
 }
 
 // StatusError is an answer other than success.

@@ -8,6 +8,16 @@ const Port = 9401
 // TokenVariable is the environment variable the recorder takes its token from.
 const TokenVariable = "DRILL_TOKEN"
 
+// The authority of the operator that started the recorder vouches for it under two names: this one, for Prometheus, and
+// ServerNameOf.
+const ServerName = "recorder.ordergrid.dev"
+
+// ServerNameOf is the name of the recorder of one drill, by the UID of its FailoverDrill.
+func ServerNameOf(uid string) string { return uid + "." + ServerName }
+
+// MetricsReader is the common name of the certificate, of the same authority, that may get /metrics and nothing else.
+const MetricsReader = "ordergrid-drill-metrics"
+
 // Paths.
 const (
 	PathState       = "/v1/state"

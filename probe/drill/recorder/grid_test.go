@@ -120,7 +120,7 @@ func start(t *testing.T, s setup) *drill {
 	server := d.rec.Server()
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
-	d.api = api.NewClient("http://"+l.Addr().String(), "secret")
+	d.api = api.NewClient("http://"+l.Addr().String(), "secret", nil)
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	t.Cleanup(stop)

@@ -29,7 +29,7 @@ func (r *Recorder) Server() *http.Server {
 func (r *Recorder) Handler() http.Handler {
 	mux := http.NewServeMux()
 	metrics := promhttp.HandlerFor(r.Registry(), promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.HTTPErrorOnError})
-	mux.Handle("GET /metrics", webguard.Page(metrics, func(r *http.Request) string { return string(expfmt.Negotiate(r.Header)) }))
+	mux.Handle("GET /metrics", r.forReaders(webguard.Page(metrics, func(r *http.Request) string { return string(expfmt.Negotiate(r.Header)) })))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	for pattern, answer := range map[string]func(*http.Request) (any, error){
 		"GET " + api.PathState:                      func(*http.Request) (any, error) { return r.State(), nil },
@@ -73,12 +73,30 @@ func (r *Recorder) Handler() http.Handler {
 	return mux
 }
 
+// hasToken says whether a request shows the drill's token.
+func (r *Recorder) hasToken(req *http.Request) bool {
+	want, got := sha256.Sum256([]byte("Bearer "+r.cfg.Token)), sha256.Sum256([]byte(req.Header.Get("Authorization")))
+	return r.cfg.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// forReaders asks for the certificate of Prometheus, which gives nobody who plays a recorder anything to use elsewhere, or
+// for the token.
+func (r *Recorder) forReaders(page http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// The chain was verified in the handshake.
+		certified := req.TLS != nil && len(req.TLS.VerifiedChains) > 0 && req.TLS.VerifiedChains[0][0].Subject.CommonName == api.MetricsReader
+		if !certified && !r.hasToken(req) {
+			http.Error(w, "the metrics of a drill are for the certificate "+api.MetricsReader+" of the operator's authority, or for the token of the drill", http.StatusUnauthorized)
+			return
+		}
+		page.ServeHTTP(w, req)
+	})
+}
+
 // guarded asks for the token, bounds the body, and turns errors into statuses.
 func (r *Recorder) guarded(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	want := sha256.Sum256([]byte("Bearer " + r.cfg.Token))
 	return func(w http.ResponseWriter, req *http.Request) {
-		got := sha256.Sum256([]byte(req.Header.Get("Authorization")))
-		if r.cfg.Token == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !r.hasToken(req) {
 			http.Error(w, "the token of the drill is missing or wrong: send Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return
 		}
