@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
@@ -21,6 +23,7 @@ type memory struct {
 	plainQuiet map[types.NamespacedName]time.Time
 	trail      map[types.NamespacedName][]api.HistoryEntry // decided, and not in status yet
 	waits      map[types.NamespacedName]string             // what was logged last
+	again      map[types.NamespacedName]time.Duration      // when the last pass wanted to look again; 0: when something wakes it
 	// peerKeys is when the Secret with the peer key of a grid was last made again, or tried to.
 	peerKeys map[types.NamespacedName]time.Time
 }
@@ -42,6 +45,29 @@ func (m *memory) mayMakePeerKey(grid types.NamespacedName, now time.Time) bool {
 	}
 	set(&m.peerKeys, grid, now)
 	return true
+}
+
+func (m *memory) lookAgain(grid types.NamespacedName, within time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	set(&m.again, grid, within)
+}
+
+// hurried pauses after a pass that failed no longer than that pass wanted to wait: a step that fails for days must not delay
+// a pod on a lost Kubernetes node, or a shard that drains.
+type hurried struct {
+	workqueue.TypedRateLimiter[reconcile.Request]
+	memory *memory
+}
+
+func (h hurried) When(request reconcile.Request) time.Duration {
+	pause := h.TypedRateLimiter.When(request)
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
+	if again := h.memory.again[request.NamespacedName]; again > 0 {
+		return min(pause, again)
+	}
+	return pause
 }
 
 // tlsOf is what was found of the grid's certificates; nil if they have not been looked at.
@@ -114,4 +140,5 @@ func (m *memory) forget(grid types.NamespacedName) {
 	delete(m.waits, grid)
 	delete(m.plainQuiet, grid)
 	delete(m.peerKeys, grid)
+	delete(m.again, grid)
 }

@@ -11,9 +11,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/queue"
 )
 
 func newRun() *run {
@@ -168,5 +171,24 @@ func TestClassify(t *testing.T) {
 				t.Errorf("message %q", s.message)
 			}
 		})
+	}
+}
+
+// TestFailingPassDelaysNothing: the pause after failures grows, but not beyond what the pass itself wanted to wait for.
+func TestFailingPassDelaysNothing(t *testing.T) {
+	m := &memory{}
+	limiter, request := hurried{queue.Limiter(), m}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "rtd"}}
+	other := reconcile.Request{NamespacedName: types.NamespacedName{Name: "other"}}
+	m.lookAgain(request.NamespacedName, 30*time.Second)
+	var longest, longestOther time.Duration
+	for range 30 {
+		longest, longestOther = max(longest, limiter.When(request)), max(longestOther, limiter.When(other))
+	}
+	if longest != 30*time.Second || longestOther != time.Minute {
+		t.Errorf("pauses of up to %v and, of a grid that waits for nothing, %v; want 30s and 1m", longest, longestOther)
+	}
+	m.lookAgain(request.NamespacedName, 0)
+	if pause := limiter.When(request); pause != time.Minute {
+		t.Errorf("a pause of %v when nothing is waited for any more, want 1m", pause)
 	}
 }

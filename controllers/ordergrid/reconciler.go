@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -93,7 +94,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return err
 	}
 	r.rooms.wake = make(chan ctrlevent.GenericEvent, 1024)
-	return setup(mgr, workers, r, func(b *builder.Builder) {
+	return setup(mgr, workers, hurried{queue.Limiter(), &r.memory}, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
 		if r.KubeNodes != nil {
 			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
@@ -101,10 +102,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	})
 }
 
-func setup(mgr ctrl.Manager, workers int, r reconcile.Reconciler, more ...func(*builder.Builder)) error {
+func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[reconcile.Request], r reconcile.Reconciler, more ...func(*builder.Builder)) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter}).
 		// A person asks for new certificates by an annotation.
 		For(&api.OrderGrid{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&api.GridPartition{}).
@@ -166,6 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	o.stall, again = classify(failed, held)
 	stepErr := errors.Join(failed...)
 	run.lookWithin(o.scale.judgeLate(o.grid, r.Clock.Now()))
+	r.memory.lookAgain(req.NamespacedName, run.again)
 	o.networkMissing = r.checkNetwork(ctx, o)
 	r.followRoom(o)
 	if err := r.writeStatus(ctx, o); err != nil {
