@@ -69,6 +69,7 @@ func TestAHandOverTellsThatThePartitionIsClosed(t *testing.T) {
 	a.step(replica.Event{Kind: replica.EventConfig, Fresh: true, Config: w.withAdmission(replica.AdmissionClosed, 2)})
 	a.step(replica.Event{Kind: replica.EventDrain})
 	w.deliver()
+	w.tick(100 * ms) // b is asked first whether it reaches the arbiter
 	if b.r.Status().Role != replica.RolePrimary {
 		t.Fatalf("%s is %s", b.name(), b.statusText())
 	}

@@ -26,6 +26,10 @@ func (r *Replica) ackFlags() uint8 {
 func (r *Replica) ask(p *peer, round uint64) {
 	p.askedAt = r.now.Mono
 	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags() | wire.FlagWantAck}
+	if p.arbiter.askDue {
+		p.arbiter.askDue = false
+		m.Flags |= wire.FlagWantArbiter
+	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendBeacon(r.out.buf, r.part, &m)
 	r.out.send(p.Address, off, nil, false)
@@ -53,5 +57,9 @@ func (r *Replica) beacon(frame []byte) error {
 	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
 	r.backup.ackDue = true
+	if m.Flags&wire.FlagWantArbiter != 0 {
+		r.backup.arbiterAsked = true
+		r.arbiterAnswers()
+	}
 	return nil
 }

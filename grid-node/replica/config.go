@@ -62,6 +62,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		return
 	}
 	r.freshAt, r.older = r.now.Mono, false
+	r.backup.ackDue = r.backup.ackDue || r.backup.arbiterAsked && r.role == RoleBackup
 	r.confirmUseless()
 	if c.Version != r.cfg.Version {
 		same := *r.cfg

@@ -43,7 +43,13 @@ func (r *Replica) considerHandOver() {
 		return
 	}
 	p := r.handOverTarget()
-	if p == nil || !r.allMayTakeHandOver() && !mutant(mutHandOverUnheard) || !r.arbiterAnswers() {
+	if p == nil {
+		r.tellCutOff()
+	}
+	if p == nil || !r.allMayTakeHandOver() && !mutant(mutHandOverUnheard) {
+		return
+	}
+	if !r.reachesArbiter(p) || !r.arbiterAnswers() {
 		return
 	}
 	h.to = p.Boot
@@ -163,6 +169,7 @@ func (r *Replica) handOverTarget() *peer {
 		p := &r.primary.peers[i]
 		switch {
 		case !r.mayTakeHandOver(p):
+		case r.seemsCutOff(p):
 		case p.draining && !r.leaving, p.draining && p.Pod() > r.self.Pod(): // of two that leave the smaller name stays
 		case !r.leaving && (p.Pod() != r.preferredPod || !r.steady(p)):
 		case target == nil || r.before(p, target):

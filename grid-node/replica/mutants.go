@@ -83,5 +83,6 @@ const (
 	mutApplyByRole
 	mutFreeUnapplied
 	mutClimbShrinks
+	mutHandOverUnproved
 	mutants
 )

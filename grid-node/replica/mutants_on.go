@@ -93,6 +93,7 @@ var mutantList = [mutants]Mutant{
 	mutEvictUnderWay:         {"evict-under-way", "a session with entries under way is evicted"},
 	mutConnectionsKept:       {"connections-kept", "a new primary remembers which connections sessions were on when it was the primary before"},
 	mutClaimsCopies:          {"claims-copies", "a process that starts empty claims a record that was made again without its status"},
+	mutHandOverUnproved:      {"hand-over-unproved", "a primary hands over to a member that has not shown that it reaches the arbiter"},
 	mutClimbShrinks:          {"climb-shrinks", "a primary that puts the record right leaves out the members that it missed while the record was wrong"},
 	mutHashOfLast:            {"hash-of-last", "a receipt carries the hash of the last entry that is stored, not that of its own"},
 	mutApplyByRole:           {"apply-by-role", "a primary does not apply the entry with which it begins its epoch"},

@@ -13,6 +13,7 @@ import (
 var proofs = [mutants]string{
 	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
 	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
+	mutHandOverUnproved:      "^TestScripts$/^handover_cut_off$",
 	mutClimbShrinks:          "^TestScripts$/^reassert_unheard$",
 	mutUntrueKept:            "^TestScripts$/^told_regressed$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",

@@ -32,6 +32,7 @@ type peer struct {
 	toldAt     int64 // when it was last looked whether it knows the epoch
 	askedAt    int64 // when an answer was last asked for
 	askDue     bool  // a beacon that wants an answer goes out with the next flush
+	arbiter    arbiterProof
 }
 
 func (r *Replica) peer(boot uint64) *peer {
@@ -72,7 +73,7 @@ func (r *Replica) flushPeers() {
 			r.sendConfig(p)
 		}
 		sent := p.synced && r.sendEntries(p, round)
-		if (p.askDue || reads && p.acks()) && !sent {
+		if (p.askDue || reads && p.acks()) && !sent || p.arbiter.askDue {
 			r.ask(p, round)
 			sent = true
 		}
@@ -133,6 +134,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.heardAt, p.knowsEpoch = r.now.Mono, true
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
+	r.arbiterProved(p, m.Flags)
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono
 	}

@@ -101,6 +101,7 @@ type backupState struct {
 	round        uint64
 	echoNs       int64
 	ackDue       bool
+	arbiterAsked bool   // the primary wants to know whether the arbiter answers here
 	nackedSeq    uint64 // what the last Nack asked for
 	nackedAt     int64
 	divergedAt   int64  // when the last entry came that does not belong to this history

@@ -46,6 +46,7 @@ type worldOptions struct {
 	retention replica.Retention
 	memory    int64
 	leases    bool
+	older     bool // members of a release that does not tell whether it reaches the arbiter
 	oneThread bool // the replicas drive their own vitals
 }
 
@@ -276,6 +277,9 @@ func (w *world) short(s string) string {
 
 // send puts a frame on the network, unless a fault takes it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
+	if w.opt.older && wire.FrameType(frame) == wire.TypePrepareAck {
+		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter
+	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)
 	if w.faults.drops(w, &m) {

@@ -19,6 +19,14 @@ const (
 	// FlagFull on PrepareAck and BeaconAck: the sender has only its reserve of
 	// memory left. Its primary takes no new orders until that is over.
 	FlagFull uint8 = 16
+	// FlagWantArbiter on Beacon: the receiver is to find out whether it reaches the
+	// arbiter, because it may be handed the partition.
+	FlagWantArbiter uint8 = 32
+	// FlagTellsArbiter on PrepareAck: the sender understands FlagWantArbiter.
+	FlagTellsArbiter uint8 = 32
+	// FlagReachesArbiter on PrepareAck: the arbiter has shown the sender the present
+	// configuration just now.
+	FlagReachesArbiter uint8 = 64
 )
 
 // FrameType of a whole frame as returned by Split.
