@@ -87,6 +87,15 @@ func (c *client) newSession() {
 	c.moving, c.last, c.again = false, nil, map[uint64]answered{}
 }
 
+// loseSession begins another in place of one that was evicted.
+func (c *client) loseSession() {
+	for _, r := range c.open {
+		c.w.history.ops[r.op].evicted = c.w.profile.floods != nil || c.lateOpen
+	}
+	c.newSession()
+	c.turnTo(c.pod)
+}
+
 // act does one thing.
 func (c *client) act() {
 	w := c.w
@@ -238,8 +247,7 @@ func (c *client) got(cn *conn, frame []byte, lineage uint64) {
 		_ = wire.DecodeSessionOpened(frame, &m)
 		if m.ReqID == c.reqID && (m.LastClientSeq < c.highest || c.gen != 0 && (m.Slot != c.slot || m.Generation != c.gen)) {
 			c.w.logf("client %d: the session has lost its memory, and orders with it; it begins another", c.id)
-			c.newSession()
-			c.turnTo(c.pod)
+			c.loseSession()
 		} else if m.ReqID == c.reqID {
 			c.slot, c.gen, c.opened, c.asked = m.Slot, m.Generation, true, 0
 			c.sendOpen()
@@ -313,11 +321,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 		c.turnTo(c.pod)
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
 		w.logf("client %d: its session is gone, it begins another", c.id)
-		for _, r := range c.open {
-			w.history.ops[r.op].evicted = w.profile.floods != nil || c.lateOpen
-		}
-		c.newSession()
-		c.turnTo(c.pod)
+		c.loseSession()
 	case wire.CodeBadFIX:
 		if !c.given[m.RequestID] {
 			w.violation("wire", "client %d is told that order %d is no order: %s", c.id, m.RequestID, m.Text)
