@@ -2,6 +2,11 @@ package machine
 
 import "math/bits"
 
+// DigestForm numbers the way in which Digest makes one number of a state. A change of what
+// goes into it takes the next, so that programs of neighbouring releases do not take it for a
+// difference of their states.
+const DigestForm = 1
+
 // Digest is of the state: equal at equal logs, whatever a replica was sent as a snapshot and
 // what it applied itself. It follows the state, so that it costs nothing to ask for: what
 // comes into a part is added to the part's sum and what goes is taken off, in any order.
