@@ -236,6 +236,8 @@ func (r *Replica) peerFrame(frame []byte) {
 			err = r.snapshotRequest(frame)
 		case wire.TypeSnapshot:
 			err = r.snapshot(frame)
+		case wire.TypeDigest:
+			err = r.digest(frame)
 		default:
 			err = &wire.FrameError{Type: t, Field: "type", Value: uint64(t), Allowed: "a frame between replicas"}
 		}

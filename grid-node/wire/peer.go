@@ -7,6 +7,7 @@ const (
 	TypeNack       Type = 0x42
 	TypeBeacon     Type = 0x44
 	TypeBeaconAck  Type = 0x45
+	TypeDigest     Type = 0x4b
 )
 
 var peerFrames = []Frame{
@@ -20,7 +21,13 @@ var peerFrames = []Frame{
 		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased | FlagWantAck}},
 	{Type: TypeBeaconAck, Name: "BeaconAck", Since: 2, From: FromPeer | FromPulse, ToReplica: true, codec: codecFor(TypeBeaconAck, DecodePeerAck, appendPeerAck),
 		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 101, EchoNs: 2000000}},
+	{Type: TypeDigest, Name: "Digest", Since: 3, From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
+		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
 }
+
+// FlagDigest on PrepareAck and BeaconAck: the sender knows Digest frames. Who does not say so
+// is sent none.
+const FlagDigest uint8 = 128
 
 func appendPeerAck(dst []byte, t Type, m *PeerAck) []byte {
 	return AppendPeerAck(dst, examplePartition, t, m)
@@ -104,7 +111,7 @@ type PeerAck struct {
 	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
 	Round     uint64 // echo of the last Prepare or Beacon received
 	EchoNs    int64  // echo of its SentNs
-	Flags     uint8  // FlagDraining, FlagFull; in PrepareAck also FlagTellsArbiter, FlagReachesArbiter
+	Flags     uint8  // FlagDraining, FlagFull, FlagDigest; in PrepareAck also FlagTellsArbiter, FlagReachesArbiter
 }
 
 // PeerAckSize is the size of a PrepareAck or BeaconAck frame.
@@ -190,5 +197,39 @@ func DecodeBeacon(f []byte, m *Beacon) error {
 	m.Round = le.Uint64(f[40:])
 	m.SentNs = int64(le.Uint64(f[48:]))
 	m.Flags = f[5]
+	return nil
+}
+
+// Digest is of the state that the sender made of the log up to an entry.
+type Digest struct {
+	PeerHead
+	Seq   uint64
+	Hash  uint64 // of the entry
+	State uint64 // the digest
+	Form  uint32 // how it was made: only digests of one form can be compared
+}
+
+// AppendDigest appends a Digest frame.
+func AppendDigest(dst []byte, p PartitionID, m *Digest) []byte {
+	dst, f := begin(dst, TypeDigest, 0, p, peerFixed+32)
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], m.Seq)
+	le.PutUint64(f[40:], m.Hash)
+	le.PutUint64(f[48:], m.State)
+	le.PutUint32(f[56:], m.Form)
+	le.PutUint32(f[60:], 0)
+	return dst
+}
+
+// DecodeDigest decodes a Digest frame.
+func DecodeDigest(f []byte, m *Digest) error {
+	if err := open(f, TypeDigest, peerFixed+32, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.Seq = le.Uint64(f[32:])
+	m.Hash = le.Uint64(f[40:])
+	m.State = le.Uint64(f[48:])
+	m.Form = le.Uint32(f[56:])
 	return nil
 }
