@@ -50,6 +50,12 @@ func Peer(frame []byte, short func(string) string) string {
 			return fmt.Sprintf("JoinReply refused (%d): %s", j.Code, short(string(j.Text)))
 		}
 		return fmt.Sprintf("JoinReply accepted, from %d", j.FromSeq)
+	case wire.TypeDigest:
+		var m wire.Digest
+		if err := wire.DecodeDigest(frame, &m); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Digest epoch %d entry %d state %016x", m.Epoch, m.Seq, m.State)
 	case wire.TypeSnapshotRequest:
 		var m wire.SnapshotRequest
 		if err := wire.DecodeSnapshotRequest(frame, &m); err != nil {

@@ -26,6 +26,7 @@ const (
 	AlarmClientGap     AlarmKind = "ClientSequenceGap"       // a client skipped a clientSeq
 	AlarmPeerGap       AlarmKind = "ReplicationGap"          // a replica missed entries and asked for them
 	AlarmDiverged      AlarmKind = "LogDiverged"             // hashes do not chain; the entry is refused, and the primary drops the copy if it has another history
+	AlarmStateDiverged AlarmKind = "StateDiverged"           // two replicas made different states of one log; the copy that is not the primary's goes and learns it again
 	AlarmBadFrame      AlarmKind = "BadPeerFrame"            // a replica sent what cannot be decoded
 	AlarmRegressed     AlarmKind = "ConfigurationRegressed"  // the arbiter shows an older configuration than was seen
 	AlarmUntrue        AlarmKind = "ConfigurationUntrue"     // the arbiter knows nothing of a configuration that the primary told of

@@ -4,20 +4,93 @@ import (
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// digest compares what the primary made of the log with what is here.
+// Equal logs are equal states. A primary says from time to time what it made of the log,
+// and whoever made something else of the same entries answers with its own. Neither knows
+// which of the two is wrong.
+
+// mark is the digest of the state up to an entry.
+type mark struct {
+	seq, hash uint64
+	state     uint64
+}
+
+// marks are those of the last entries whose numbers are multiples of Limits.DigestEvery.
+// What is on the way to a replica, or from it, is fewer.
+type marks [16]mark
+
+// mark keeps the digest of the state up to the last entry.
+func (r *Replica) mark(seq uint64) {
+	_, hash := r.store.Last()
+	*r.markOf(seq) = mark{seq: seq, hash: hash, state: r.live.Digest()}
+}
+
+// markOf is the place of an entry's mark.
+func (r *Replica) markOf(seq uint64) *mark {
+	return &r.marks[seq/uint64(r.opt.Limits.DigestEvery)%uint64(len(r.marks))]
+}
+
+// tellDigest sends a peer the last digest of what it has stored.
+func (r *Replica) tellDigest(p *peer) {
+	if seq := p.stored &^ (uint64(r.opt.Limits.DigestEvery) - 1); seq > p.digested && p.compares && !throwsAway() {
+		p.digested = seq
+		if m := r.markOf(seq); m.seq == seq {
+			r.sendDigest(&p.Member, m)
+		}
+	}
+}
+
+func (r *Replica) sendDigest(to *Member, m *mark) {
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendDigest(r.out.buf, r.part, &wire.Digest{PeerHead: r.head(to.Boot), Seq: m.seq, Hash: m.hash, State: m.state, Form: machine.DigestForm})
+	r.out.send(to.Address, off, nil, false)
+}
+
+// digest compares what another replica made of the log.
 func (r *Replica) digest(frame []byte) error {
 	var m wire.Digest
-	if err := wire.DecodeDigest(frame, &m); err != nil || !r.fromPrimary(&m.PeerHead) {
+	if err := wire.DecodeDigest(frame, &m); err != nil {
 		return err
 	}
-	seq, hash := r.store.Last()
-	if own := r.live.Digest(); m.Seq == seq && m.Hash == hash && m.Form == machine.DigestForm && m.State != own {
-		r.alarm(AlarmDiverged, fmt.Sprintf("the log up to entry %d makes state %016x here, and %016x of %s", seq, own, m.State, r.cfg.Primary.ID))
+	own := r.markOf(m.Seq)
+	// Else it is not held any more, of another history, which the entries tell, or of a program
+	// that makes digests otherwise.
+	same := own.seq == m.Seq && own.hash == m.Hash && m.Form == machine.DigestForm
+	if p := r.peer(m.From); r.role == RolePrimary && m.To == r.self.Boot && m.Epoch == r.epoch && p != nil {
+		if same && own.state != m.State {
+			r.stateDiffers(p, fmt.Sprintf("%s made state %016x of the log up to entry %d; here it is %016x", p.ID, m.State, m.Seq, own.state))
+		}
+		return nil
+	}
+	if !r.fromPrimary(&m.PeerHead) || !same {
+		return nil
+	}
+	if own.state != m.State && !mutant(mutDigestIgnored) {
+		r.alarm(AlarmStateDiverged, fmt.Sprintf("the log up to entry %d makes state %016x here, and %016x of %s", m.Seq, own.state, m.State, r.cfg.Primary.ID))
+		r.sendDigest(&r.cfg.Primary, own)
 	}
 	return nil
+}
+
+// differsEvery is how often a primary lets a copy go because its state differs, in
+// nanoseconds. A difference that is there again when the log has been learned again is not
+// mended so: it is only told of.
+const differsEvery = int64(3600e9)
+
+// stateDiffers lets a copy go that made another state of the same log: its process learns
+// all of it again. Until the arbiter has accepted that, the copy counts as before; its log
+// is as good as any.
+func (r *Replica) stateDiffers(p *peer, text string) {
+	if r.differedAt != 0 && r.now.Mono-r.differedAt < differsEvery {
+		r.alarm(AlarmStateDiverged, text+"; a copy was let go for that before, this one stays")
+		return
+	}
+	r.differedAt = r.now.Mono
+	r.alarm(AlarmStateDiverged, text+"; the copy goes and learns the log again")
+	p.differs = !mutant(mutDifferenceKept)
 }
 
 // StateDigest is the digest of the state that the log led to.
@@ -30,4 +103,11 @@ func (r *Replica) BaseDigest() uint64 { return r.base.Digest() }
 // DigestsHold reports whether both digests are of what is there. It walks over all of it.
 func (r *Replica) DigestsHold() bool {
 	return r.live.Digest() == r.live.Recount() && r.base.Digest() == r.base.Recount()
+}
+
+// Spoil is for the simulator: from here on this replica has another state than its log
+// leads to, as after a bug in a part or a bit that flipped.
+func (r *Replica) Spoil() {
+	last, _ := r.store.Last()
+	r.live.Apply(&order.Entry{Kind: order.KindNoop, Seq: last}, le.AppendUint64(nil, r.live.Orders.Lineage))
 }

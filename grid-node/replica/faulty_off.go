@@ -10,5 +10,8 @@ const Faulty = false
 // Dropped is none, ever.
 func Dropped() (orders, every uint64) { return 0, 0 }
 
+// throwsAway reports whether orders are thrown away; see faulty_on.go.
+func throwsAway() bool { return false }
+
 // throwAway is never true; see faulty_on.go.
 func (r *Replica) throwAway(uint64, *wire.Submit, uint8) bool { return false }

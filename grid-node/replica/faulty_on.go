@@ -27,6 +27,11 @@ var dropped atomic.Uint64
 // how many it throws away one of. From any goroutine.
 func Dropped() (orders, every uint64) { return dropped.Load(), DropEvery }
 
+// throwsAway reports whether orders are thrown away: a primary then says nothing of its
+// state, which has them, and the copies stay, so that those who look for lost orders have
+// something to find.
+func throwsAway() bool { return DropEvery != 0 }
+
 // throwAway acknowledges the order at the place of another one and forgets it,
 // if it is its turn.
 func (r *Replica) throwAway(conn uint64, m *wire.Submit, ackFlags uint8) bool {

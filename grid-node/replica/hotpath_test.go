@@ -26,6 +26,9 @@ type pair struct {
 	seq      uint64
 	acks     int
 	bytesOut int
+	frames   [256]int // carried, by type
+	alarms   []replica.AlarmKind
+	alter    func(frame []byte) // before it is carried; nil: not
 }
 
 const pairBatch = 64
@@ -103,10 +106,17 @@ func (p *pair) exchange() {
 func (p *pair) carry(from *replica.Outbox, to *replica.Replica, out *replica.Outbox) (n int) {
 	for i := range from.Actions {
 		a := &from.Actions[i]
+		if a.Kind == replica.ActionAlarm {
+			p.alarms = append(p.alarms, a.Alarm)
+		}
 		if a.Kind != replica.ActionSend {
 			continue
 		}
 		p.link = append(append(p.link[:0], from.Head(a)...), a.Tail...)
+		p.frames[wire.FrameType(p.link)]++
+		if p.alter != nil {
+			p.alter(p.link)
+		}
 		to.Step(p.now, &replica.Event{Kind: replica.EventPeerFrame, Frame: p.link}, out)
 		n++
 	}
@@ -140,7 +150,7 @@ func seedOrder(tb testing.TB) []byte {
 // TestHotPathDoesNotAllocate covers everything an order goes through on primary
 // and backup, and a confirmed read.
 func TestHotPathDoesNotAllocate(t *testing.T) {
-	p := newPair(t, seedOrder(t))
+	p := newPair(t, seedOrder(t), func(l *replica.Limits) { l.DigestEvery = pairBatch })
 	batch := func() {
 		for range pairBatch {
 			p.submit()

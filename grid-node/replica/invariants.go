@@ -77,7 +77,7 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 		}
 	case purposeRetire: // I12
 		for i := range r.primary.peers {
-			if p := &r.primary.peers[i]; p.inSync() && !p.draining && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
+			if p := &r.primary.peers[i]; p.inSync() && !p.draining && !p.differs && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
 				text = "a member that does not leave is to be let go, and a copy would be missing"
 			}
 		}

@@ -84,5 +84,7 @@ const (
 	mutFreeUnapplied
 	mutClimbShrinks
 	mutHandOverUnproved
+	mutDigestIgnored
+	mutDifferenceKept
 	mutants
 )

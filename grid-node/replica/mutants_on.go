@@ -97,6 +97,8 @@ var mutantList = [mutants]Mutant{
 	mutClimbShrinks:          {"climb-shrinks", "a primary that puts the record right leaves out the members that it missed while the record was wrong"},
 	mutHashOfLast:            {"hash-of-last", "a receipt carries the hash of the last entry that is stored, not that of its own"},
 	mutApplyByRole:           {"apply-by-role", "a primary does not apply the entry with which it begins its epoch"},
+	mutDigestIgnored:         {"digest-ignored", "a copy does not compare the state that its primary tells of with its own"},
+	mutDifferenceKept:        {"difference-kept", "a primary keeps a copy that made another state of the log"},
 	mutFreeUnapplied:         {"free-unapplied", "orders are freed without being applied to the base"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

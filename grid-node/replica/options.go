@@ -46,6 +46,7 @@ type Limits struct {
 	LearnerBytes     int // sent to a learner and not acknowledged; 4 MiB
 	LearnerRate      int // bytes a second sent to a learner; 256 MiB
 	JoinBound        int // a learner this many entries behind, or fewer, enters the ack set; 4096
+	DigestEvery      int // entries between two that states are compared at; 4096
 }
 
 // Options of New.
@@ -110,12 +111,13 @@ func (l *Limits) fill() error {
 	l.LearnerBytes = or(l.LearnerBytes, 4<<20)
 	l.LearnerRate = or(l.LearnerRate, 256<<20)
 	l.JoinBound = or(l.JoinBound, 4096)
+	l.DigestEvery = powerOfTwo(or(l.DigestEvery, 4096))
 	switch {
 	case l.MaxPayload < 1 || l.MaxPayload > wire.MaxPayload:
 		return fmt.Errorf("limits: maxPayload is %d, allowed: 1..%d", l.MaxPayload, wire.MaxPayload)
-	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.ClientSessions < 1 || l.ClientSessions > l.Sessions || l.JoinBound < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
-		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, clientSessions %d, joinBound %d, learnerBytes %d, learnerRate %d, allowed: positive, and clientSessions at most sessions",
-			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.ClientSessions, l.JoinBound, l.LearnerBytes, l.LearnerRate)
+	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.ClientSessions < 1 || l.ClientSessions > l.Sessions || l.JoinBound < 1 || l.DigestEvery < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
+		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, clientSessions %d, joinBound %d, digestEvery %d, learnerBytes %d, learnerRate %d, allowed: positive, and clientSessions at most sessions",
+			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.ClientSessions, l.JoinBound, l.DigestEvery, l.LearnerBytes, l.LearnerRate)
 	case l.Window < 1 || l.Window&(l.Window-1) != 0 || l.Window > 1<<16:
 		return fmt.Errorf("limits: window is %d, allowed: a power of two up to 65536", l.Window)
 	case l.BatchBytes < 64<<10 || l.BatchBytes > wire.MaxPrepareEntries:

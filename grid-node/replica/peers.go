@@ -20,6 +20,9 @@ type peer struct {
 	synced     bool   // stored is known
 	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
 	draining   bool   // it said that it is about to stop
+	differs    bool   // it made another state of the log, and is let go for that
+	compares   bool   // it said that it knows Digest frames
+	digested   uint64 // entry of the last one sent to it
 	full       bool   // it said that only its reserve of memory is left
 	fullAt     int64  // when
 	inSyncAt   int64  // since when this primary has it in sync
@@ -135,6 +138,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	r.arbiterProved(p, m.Flags)
+	p.compares = m.Flags&wire.FlagDigest != 0
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono
 	}
@@ -159,6 +163,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 		p.stored, p.progressAt = m.StoredSeq, r.now.Mono
 		p.sent = max(p.sent, p.stored)
 	}
+	r.tellDigest(p)
 	r.progressLearner(p)
 	r.advance()
 	r.confirmReads()

@@ -42,6 +42,7 @@ type Replica struct {
 	base    machine.Machine // what those led to that are freed
 	seats   seats
 	sink    sinkState
+	marks   marks
 	mayFree uint64 // highest position to free up to in a committed entry; see freeSome
 	layouts order.Layouts
 	order   order.Order // scratch, so that parsing allocates nothing
@@ -66,6 +67,7 @@ type Replica struct {
 	reassert          string  // change id that a person declared true, "" if none
 	regressed         *Config // what the arbiter shows, when it is older than cfg
 	logged            logCheck
+	differedAt        int64  // when a copy was let go because its state differs, 0 for never
 	lossTold          uint64 // epoch for which AlarmLossSuspected was raised
 }
 

@@ -2,7 +2,8 @@ package replica
 
 import "fmt"
 
-// retireDraining lets members go that are about to stop. They acknowledge until
+// retireDraining lets members go that are about to stop, or that made another state of the
+// log. They acknowledge until
 // the arbiter has accepted the configuration without them, so nothing waits: not
 // for a reset connection, not for a lease. One that is told to stop at once lets
 // nobody go: it may be the only one left then.
@@ -12,19 +13,24 @@ func (r *Replica) retireDraining() {
 	}
 	due := false
 	for i := range r.primary.peers {
-		due = due || r.primary.peers[i].draining
+		due = due || r.primary.peers[i].draining || r.primary.peers[i].differs
 	}
 	if !due {
 		r.retireSurplus()
 		return
 	}
-	members, names := []Member{r.self}, ""
+	members, names, why := []Member{r.self}, "", "about to stop"
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		switch p := &r.primary.peers[i]; {
 		case p.inSync() && r.leavesFirst(p) && !r.gone(p):
 			names += " " + p.ID
+			if p.differs {
+				why = "to learn the log again"
+			}
 		case p.inSync():
 			members = append(members, p.Member)
+		case p.differs: // a learner, and no admission is under way
+			r.release(p, "the state that it made of the log is another")
 		case p.draining: // a learner, and no admission is under way
 			r.release(p, "you are about to stop")
 		}
@@ -32,12 +38,12 @@ func (r *Replica) retireDraining() {
 	if names == "" {
 		return
 	}
-	r.alarm(AlarmRetired, fmt.Sprintf("about to stop:%s; proposing epoch %d without", names, r.epoch+1))
+	r.alarm(AlarmRetired, fmt.Sprintf("%s:%s; proposing epoch %d without", why, names, r.epoch+1))
 	r.propose(purposeRetire, members)
 }
 
 // leavesFirst says whether a peer is about to stop and need not outlast this
-// primary.
+// primary, or is to learn the log again, which a primary that leaves does not wait for.
 func (r *Replica) leavesFirst(p *peer) bool {
-	return p.draining && (!r.leaving || p.Pod() > r.self.Pod())
+	return p.differs && !r.leaving || p.draining && (!r.leaving || p.Pod() > r.self.Pod())
 }

@@ -141,6 +141,7 @@ func (r *Replica) beginBehind(base, hash uint64, state machine.Machine) bool {
 	if mutant(mutSnapshotBare) {
 		r.live.Sessions.ForgetReplies()
 	}
+	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}
 	r.sink, r.mayFree = sinkState{committed: state.Cursors.Sink.To}, base
 	r.logged.begin(r)

@@ -38,6 +38,8 @@ type checker struct {
 	committers  []uint64              // boot id of the primary, by epoch
 	proposers   []uint64              // boot id of who changed the record, by epoch
 	made        map[uint64]uint64     // (epoch, seq) -> hash of the entry made there
+	spoiled     bool                  // some process was given another state
+	noticed     int                   // alarms that say so
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage

@@ -197,6 +197,11 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 		if !w.check.handOverCut && w.profile.forges == nil { // its log may end in entries, none of them committed, that its successor does not have
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 		}
+	case replica.AlarmStateDiverged:
+		w.check.noticed++
+		if !w.check.spoiled && w.profile.forges == nil {
+			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
+		}
 	case replica.AlarmInvariant, replica.AlarmBadFrame, replica.AlarmBadConfig, replica.AlarmCapacity:
 		w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 	case replica.AlarmUntrue:

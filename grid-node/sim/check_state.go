@@ -4,6 +4,9 @@ package sim
 // a primary or from one, and whoever frees it has made the same state of them. The entry's
 // hash says that all before it is the same.
 func (w *world) checkI18(p *process) {
+	if p.spoiled {
+		return
+	}
 	_, last := p.st.Last()
 	w.sameState(p, "entries stored", last, p.r.StateDigest())
 	_, base := p.st.Base()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/frametext"
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -64,6 +65,11 @@ func (f *forger) forge(p *process) {
 	f.n++
 	boot, id := f.self()
 	head := wire.PeerHead{Epoch: c.Epoch + uint64(f.rng.IntN(4)), From: boot, To: p.self.Boot}
+	if w.profile.digests != nil && f.rng.IntN(4) == 0 && !w.healing && p.status.Role != replica.RolePrimary {
+		w.faults.hit(faultForgedWord)
+		f.send(p, f.digest(p))
+		return
+	}
 	if f.rng.IntN(3) == 0 && !w.healing && p.status.Role != replica.RolePrimary {
 		head.From = c.Primary.Boot
 		w.faults.hit(faultForgedWord)
@@ -106,6 +112,16 @@ func (f *forger) word(p *process, head wire.PeerHead) []byte {
 		return f.prepare(p, head)
 	}
 	return f.newConfig(p, head)
+}
+
+// digest says that the primary made another state of what the process stores.
+func (f *forger) digest(p *process) []byte {
+	c := p.status.Config
+	m := wire.Digest{PeerHead: wire.PeerHead{Epoch: c.Epoch, From: c.Primary.Boot, To: p.self.Boot}, Seq: p.status.LastSeq &^ 15, State: f.rng.Uint64(), Form: machine.DigestForm}
+	if m.Seq > p.status.FreedSeq {
+		m.Hash = p.st.HashAt(m.Seq)
+	}
+	return wire.AppendDigest(nil, partition, &m)
 }
 
 // prepare carries an entry that does not chain, or is not the one stored.

@@ -50,6 +50,7 @@ type process struct {
 	clockAt   int64        // true time of that
 	leaving   bool         // told to leave in good order
 	stopping  bool         // told to stop
+	spoiled   bool         // its state is not that of its log, see checkSpoiled
 	drained   bool         // may end, by its own word
 	reading   bool         // a read of the record is under way
 	watchAt   int64        // no watch event is delivered before: they come in order

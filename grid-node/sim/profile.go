@@ -29,6 +29,7 @@ type profile struct {
 	floods     *rand.Rand        // a client opens sessions without end; nil: none
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
+	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	timing     replica.Timing
 	odds       odds
@@ -189,6 +190,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	}
 	closes(p, seed)
 	forges(p, seed)
+	digests(p, seed)
 	return p
 }
 
@@ -218,8 +220,8 @@ func starves(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, closed and opened %t, given up %t, sessions opened without end %t, sink writers starved %t, changes refused %t, frames forged %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.closes != nil, p.retires, p.floods != nil, p.starves != nil, p.forbids != nil, p.forges != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, closed and opened %t, given up %t, sessions opened without end %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.closes != nil, p.retires, p.floods != nil, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -128,6 +128,7 @@ func (w *world) run() {
 	w.heal()
 	w.recoverLoss()
 	w.checkI13()
+	w.checkSpoiled()
 	w.checkI11()
 	w.checkResize()
 	w.checkI12()

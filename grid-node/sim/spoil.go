@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// digests lets replicas compare what they made of the log often in a quarter of the worlds;
+// elsewhere logs are too short for it. Its draws are its own, so that it changes no other
+// world.
+func digests(p *profile, seed uint64) {
+	if rng := rand.New(rand.NewPCG(seed, 0x646967657374)); rng.IntN(4) == 0 {
+		p.digests = rng
+		p.limits.DigestEvery = 16
+	}
+}
+
+// checkSpoiled: when all is well a replica gets another state than its log leads to, as by
+// a bug or a bit that flipped. It is noticed, and the copy goes and learns the log again,
+// with all others in sync. Of a primary's, its copies only know that theirs is another: one
+// goes in vain, and then the primary hands over, as a person makes it.
+func (w *world) checkSpoiled() {
+	if w.stopped || w.profile.digests == nil {
+		return
+	}
+	w.api.heal()
+	w.settle("before a state is spoiled")
+	if w.stopped {
+		return
+	}
+	pod := w.pods[w.profile.digests.IntN(len(w.pods))]
+	p := pod.proc
+	p.r.Spoil()
+	p.spoiled, w.check.spoiled = true, true
+	w.logf("%s has ANOTHER STATE now", p.name)
+	for _, c := range w.clients {
+		c.mode = clientBusy
+	}
+	noticed := w.check.noticed
+	w.await("another state of "+p.name+", and", func() string {
+		if w.check.noticed == noticed {
+			return "nobody noticed"
+		}
+		return ""
+	})
+	if w.api.rec.Primary.Boot == p.self.Boot {
+		w.settle("after a copy of a primary with another state went")
+		w.api.touch(func(r *replica.Config) { r.PreferredPod = w.pods[(pod.index+1)%len(w.pods)].name })
+	}
+	w.await("another state of "+p.name+", and", func() string {
+		if p.alive {
+			return "it is there still: " + w.statusText(p)
+		}
+		return w.redundant()
+	})
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	w.await("after "+p.name+" has learned the log again,", w.converged)
+}
