@@ -166,9 +166,7 @@ func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *los
 		after := o.grid.Spec.NodeFailure.PodReplaceAfter.Duration
 		if left := after - now.Sub(nodes[pod.Spec.NodeName].since); left > 0 && !nodes[pod.Spec.NodeName].final {
 			plan.waiting = append(plan.waiting, fmt.Sprintf("%s is on %s, which is lost, and is replaced %v after that", pod.Name, pod.Spec.NodeName, after))
-			if plan.again == 0 || left < plan.again {
-				plan.again = left
-			}
+			plan.again = sooner(plan.again, left)
 			continue
 		}
 		return pod

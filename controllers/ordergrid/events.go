@@ -59,16 +59,12 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Reconcile", note: c.Message})
 		case isTrouble(c.Type) && was[c.Type] == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Reconcile", note: c.Message})
-		case needsOutside(c.Type) && c.Status == metav1.ConditionFalse:
+		case needsOutside(c.Type) && c.Status == metav1.ConditionFalse, c.Type == api.ConditionAcceptingOrders && c.Reason == reasonFull:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
-		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse:
+		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse, c.Type == api.ConditionAcceptingOrders && c.Reason == reasonAccepting && reasons[c.Type] == reasonFull:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Update", note: c.Message})
-		case c.Type == api.ConditionAcceptingOrders && c.Reason == reasonFull:
-			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionAcceptingOrders && c.Reason == reasonAccepting && reasons[c.Type] == reasonFull:
-			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionRedundant && c.Reason == reasonCopiesMissing && planned:
 			if was[c.Type] == metav1.ConditionTrue {
 				events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Update", note: "the operator is changing the grid: " + c.Message})

@@ -58,7 +58,7 @@ type answer struct {
 // operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
 func (r *run) inquire(ctx context.Context) error {
 	r.findings = make(map[string]*finding, len(r.partitions))
-	remembered := r.memory.of(client.ObjectKeyFromObject(r.grid), r.partitions)
+	remembered := r.remembered.recollect(r.partitions)
 	answers := map[string]*answer{}
 	var troubled []*finding
 	for i := range r.partitions {

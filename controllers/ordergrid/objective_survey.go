@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/internal/scrape"
@@ -27,30 +25,15 @@ type updateMemory struct {
 	since  time.Time // when that began
 }
 
-func (m *memory) update(grid types.NamespacedName) *updateMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.updates[grid] == nil {
-		set(&m.updates, grid, &updateMemory{})
-	}
-	return m.updates[grid]
-}
-
-func (m *memory) updated(grid types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.updates, grid)
-}
-
 // keepToObjective lets pods be replaced that wait for it if orders keep to the objective, and puts into the plan what
 // speaks against it.
 func (r *run) keepToObjective(ctx context.Context, o *observation, plan *rollPlan) {
 	objective, now := o.grid.Spec.UpdateStrategy.Objective, r.Clock.Now()
 	if objective == nil {
-		r.memory.updated(client.ObjectKeyFromObject(o.grid))
+		r.remembered.update = updateMemory{}
 		return
 	}
-	m := r.memory.update(client.ObjectKeyFromObject(o.grid))
+	m := &r.remembered.update
 	if len(plan.judged) == 0 {
 		m.before = nil // the next window begins when a pod could be replaced: a hand-over is not in it
 		return

@@ -19,6 +19,7 @@ import (
 type run struct {
 	*Reconciler
 	*observation
+	remembered *gridMemory
 	applier    apply.Applier
 	templates  []corev1.PodTemplateSpec // by shard
 	keyless    []string                 // pods of a release without the peer key
@@ -30,10 +31,14 @@ type run struct {
 	slow      time.Duration   // what failures have taken
 }
 
-func (r *run) lookWithin(d time.Duration) {
-	if d > 0 && (r.again == 0 || d < r.again) {
-		r.again = d
+func (r *run) lookWithin(d time.Duration) { r.again = sooner(r.again, d) }
+
+// sooner is the earlier of two times to wait, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return max(b, 0)
 	}
+	return a
 }
 
 // step is one thing that a pass does.
@@ -97,8 +102,8 @@ type failure struct {
 func (f *failure) Error() string { return f.step + ": " + f.error.Error() }
 func (f *failure) Unwrap() error { return f.error }
 
-// pass does each step of a plan once, and returns what failed and the steps that were not done because of that. It ends early only
-// where no step can succeed: the operator is ending, or the API server cannot be reached.
+// pass does each step of a plan once, and returns what failed and the steps that were not done because of that. It ends
+// early only where no step can succeed: the operator is ending, or the API server cannot be reached.
 func (r *run) pass(ctx context.Context, plan []step) (failed []error, held []string) {
 	over := false
 	for _, s := range plan {
@@ -142,8 +147,8 @@ func (r *run) eachShard(do func(shard int32) error) error {
 		if r.broken[shard] {
 			continue
 		}
-		if r.slow > patience {
-			r.broken[shard] = true
+		if r.broken[shard] = r.slow > patience; r.broken[shard] {
+			failed = append(failed, fmt.Errorf("shard %d is not looked after in this pass: what failed of others took %v", shard, r.slow))
 			continue
 		}
 		began := r.Clock.Now()

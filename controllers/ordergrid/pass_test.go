@@ -121,7 +121,7 @@ func TestSlowFailuresEnd(t *testing.T) {
 		clock.SetTime(clock.Now().Add(patience))
 		return errors.New("the webhook did not answer")
 	})
-	if asked != 2 || len(each(err)) != 2 || len(r.broken) != 4 {
+	if asked != 2 || len(each(err)) != 4 || len(r.broken) != 4 {
 		t.Errorf("%d of 4 shards were tried, %d are left alone, error %v", asked, len(r.broken), err)
 	}
 }
@@ -179,7 +179,7 @@ func TestFailingPassDelaysNothing(t *testing.T) {
 	m := &memory{}
 	limiter, request := hurried{queue.Limiter(), m}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "rtd"}}
 	other := reconcile.Request{NamespacedName: types.NamespacedName{Name: "other"}}
-	m.lookAgain(request.NamespacedName, 30*time.Second)
+	m.of(request.NamespacedName).again = 30 * time.Second
 	var longest, longestOther time.Duration
 	for range 30 {
 		longest, longestOther = max(longest, limiter.When(request)), max(longestOther, limiter.When(other))
@@ -187,7 +187,7 @@ func TestFailingPassDelaysNothing(t *testing.T) {
 	if longest != 30*time.Second || longestOther != time.Minute {
 		t.Errorf("pauses of up to %v and, of a grid that waits for nothing, %v; want 30s and 1m", longest, longestOther)
 	}
-	m.lookAgain(request.NamespacedName, 0)
+	m.of(request.NamespacedName).again = 0
 	if pause := limiter.When(request); pause != time.Minute {
 		t.Errorf("a pause of %v when nothing is waited for any more, want 1m", pause)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -44,7 +43,7 @@ func (r *run) keepPeerKey(ctx context.Context) error {
 		r.lookWithin(tlsLookTrouble)
 	}
 	r.peerKey = made
-	if made && !(waits && r.memory.mayMakePeerKey(client.ObjectKeyFromObject(r.grid), r.Clock.Now())) {
+	if made && !(waits && r.remembered.mayMakePeerKey(r.Clock.Now())) {
 		return nil
 	}
 	s := peerKeySecret(r.grid, peerkey.New())

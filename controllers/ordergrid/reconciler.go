@@ -156,7 +156,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	grid.Status.PartitionsPerShard = o.partitionsPerShard()
 	o.scale = *planScale(grid, o.records, o.pods, r.Clock.Now())
 	o.grid = o.scale.working(grid)
-	run := &run{Reconciler: r, observation: o, applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
+	run := &run{Reconciler: r, observation: o, remembered: r.memory.of(req.NamespacedName), applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 	failed, held := run.pass(ctx, run.plan())
 	o.notInquired = !run.succeeded[stepInquiry]
 	// Status is of what is there after the pass. If that cannot be read, it is of what was there before.
@@ -167,7 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	o.stall, again = classify(failed, held)
 	stepErr := errors.Join(failed...)
 	run.lookWithin(o.scale.judgeLate(o.grid, r.Clock.Now()))
-	r.memory.lookAgain(req.NamespacedName, run.again)
+	run.remembered.again = run.again
 	o.networkMissing = r.checkNetwork(ctx, o)
 	r.followRoom(o)
 	if err := r.writeStatus(ctx, o); err != nil {
@@ -178,12 +178,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, errors.Join(stepErr, err)
 	}
 	switch again {
-	case retryNever:
-		return ctrl.Result{RequeueAfter: run.again}, nil
+	case retryBackoff:
+		return ctrl.Result{}, stepErr
 	case retrySoon:
-		return ctrl.Result{RequeueAfter: leavingRetry}, nil
+		run.again = leavingRetry
+	case retryNever:
 	}
-	return ctrl.Result{}, stepErr
+	return ctrl.Result{RequeueAfter: run.again}, nil
 }
 
 // described names conditions that changed, for the log.
@@ -229,9 +230,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 		status.Memory = o.room.status()
 	}
 	status.Partitions = o.summaries(before.Status.Partitions)
-	decided := r.memory.remembered(client.ObjectKeyFromObject(o.grid))
-	status.History = history(before.Status.History, append(slices.Clone(decided), lineages(before.Status.Partitions, status.Partitions)...), metav1.NewTime(r.Clock.Now()))
-	r.memory.logWaits(ctx, client.ObjectKeyFromObject(o.grid), o.waits())
+	remembered := r.memory.of(client.ObjectKeyFromObject(o.grid))
+	decided := slices.Clone(remembered.trail)
+	status.History = history(before.Status.History, append(decided, lineages(before.Status.Partitions, status.Partitions)...), metav1.NewTime(r.Clock.Now()))
+	remembered.logWaits(ctx, o.waits())
 	record(o, status.Conditions)
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
@@ -240,7 +242,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 		return err
 	}
 	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
-	r.memory.written(client.ObjectKeyFromObject(o.grid), len(decided))
+	remembered.trail = remembered.trail[len(decided):]
 	wrote(ctx, "status", "OrderGrid", o.grid.Name, "conditions", described(changed))
 	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed, o.planned()), partitionEvents(before.Status.Partitions, status.Partitions)) {
 		var related runtime.Object

@@ -14,7 +14,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/messages"
@@ -27,7 +26,7 @@ import (
 // rollPods replaces pods that run an older template, as spec.updateStrategy says.
 func (r *run) rollPods(ctx context.Context) error {
 	if len(r.outdatedPods()) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
-		r.memory.updated(client.ObjectKeyFromObject(r.grid))
+		r.remembered.update = updateMemory{}
 		return nil
 	}
 	live, err := r.live(ctx) // a pod that goes may be the last with a complete copy
@@ -236,11 +235,7 @@ func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Tim
 	p.stuck = append(p.stuck, fmt.Sprintf("pod %s, made from the present template, is not in sync after %v%s", pod.Name, allowed, because(pod)))
 }
 
-func (p *rollPlan) lookWithin(d time.Duration) {
-	if p.again == 0 || d < p.again {
-		p.again = d
-	}
-}
+func (p *rollPlan) lookWithin(d time.Duration) { p.again = sooner(p.again, d) }
 
 // next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice. A
 // third copy that is of an older template is given up in the end, not replaced.

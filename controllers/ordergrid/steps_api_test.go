@@ -8,10 +8,12 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -246,4 +248,28 @@ func TestInquiryThatFails(t *testing.T) {
 	b.reconcile.Live = b.client
 	b.run(grid)
 	b.wantCondition(grid, api.ConditionStalled, metav1.ConditionFalse, reasonAsExpected)
+}
+
+// TestBrokenOverlayOfAGridThatRuns: it goes on with the template it has, and is looked after in all else.
+func TestBrokenOverlayOfAGridThatRuns(t *testing.T) {
+	l := newLosing(t)
+	l.lose(t)
+	l.takeOver(t)
+	before := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: l.namespace}}
+	l.get(before)
+	l.grid.Spec.PodTemplate = raw(`{"spec":{"serviceAccountName":"admin"}}`)
+	l.grid.Spec.MinInSync = 2
+	l.update(l.grid)
+	l.clock.SetTime(l.lostAt.Add(time.Minute))
+	l.run(l.grid)
+	l.wantCondition(l.grid, api.ConditionStalled, metav1.ConditionTrue, reasonPodTemplateInvalid, `"admin" would replace "rtd-s0"`, "Failed: pod template")
+	if !l.gone(1) || l.gone(0) || l.partition(l.grid, 0, 0).Spec.MinInSync != 2 {
+		t.Errorf("rtd-s0-1 gone: %v, rtd-s0-0: %v, spec.minInSync of a record %d", l.gone(1), l.gone(0), l.partition(l.grid, 0, 0).Spec.MinInSync)
+	}
+	after := before.DeepCopy()
+	if l.get(after); !equality.Semantic.DeepEqual(after.Spec, before.Spec) {
+		t.Errorf("the StatefulSet was changed:\n%+v\nfrom\n%+v", after.Spec, before.Spec)
+	}
+	l.run(l.grid)
+	l.wantNoWrites(l.grid, "the overlay is still broken")
 }

@@ -63,17 +63,16 @@ func (r *run) keepCertificates(ctx context.Context) error {
 	if r.grid.Spec.Security.TLS == nil {
 		return nil
 	}
-	key, now := client.ObjectKeyFromObject(r.grid), r.Clock.Now()
+	now := r.Clock.Now()
 	asked := [2]string{r.grid.Annotations[api.AnnotationRenewCertificates], r.grid.Annotations[api.AnnotationRenewAuthority]}
-	known := r.memory.tlsOf(key)
+	known := r.remembered.tls
 	if known == nil || known.generation != r.grid.Generation || known.asked != asked || !now.Before(known.look) {
 		state := &tlsState{generation: r.grid.Generation, asked: asked, look: now.Add(tlsLook)}
 		if known != nil {
 			state.status = known.status // of what nodes still use, if nothing can be read now
 		}
 		r.lookAtCertificates(ctx, state)
-		r.memory.setTLS(key, state)
-		known = state
+		r.remembered.tls, known = state, state
 	}
 	r.tls = known
 	r.lookWithin(max(known.look.Sub(now), tlsLookSoon))

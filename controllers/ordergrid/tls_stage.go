@@ -11,9 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -208,16 +206,16 @@ func (r *run) planTLS(ctx context.Context) error {
 
 // mayAdvance says what else a stage waits for when every pod is of it.
 func (r *run) mayAdvance(p *tlsPlan) (waits string) {
-	key, now := client.ObjectKeyFromObject(r.grid), r.Clock.Now()
+	now := r.Clock.Now()
 	switch {
 	case p.stage == stagePlain:
 		// Pods of the next stage mount the certificates.
-		if known := r.memory.tlsOf(key); known == nil || known.generation != r.grid.Generation || known.verdict.status != metav1.ConditionTrue {
+		if known := r.remembered.tls; known == nil || known.generation != r.grid.Generation || known.verdict.status != metav1.ConditionTrue {
 			r.lookWithin(tlsLookSoon)
 			return "waits for the certificates, see condition " + api.ConditionTLSReady
 		}
 	case p.stage == stageDial && p.wanted == stageTLS && r.grid.Annotations[api.AnnotationEndPlainClients] == "":
-		quiet := r.memory.plainQuietSince(key, p.plain != nil && p.plain.connections == 0, now)
+		quiet := r.remembered.plainQuietSince(p.plain != nil && p.plain.connections == 0, now)
 		switch {
 		case p.plain == nil:
 			return "waits until every node has said who is connected without TLS"
@@ -258,19 +256,15 @@ func (r *run) askForPlain(ctx context.Context, o *observation) *plainCount {
 }
 
 // plainQuietSince is since when no client was connected without TLS.
-func (m *memory) plainQuietSince(grid types.NamespacedName, quiet bool, now time.Time) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !quiet {
-		delete(m.plainQuiet, grid)
+func (m *gridMemory) plainQuietSince(quiet bool, now time.Time) time.Time {
+	switch {
+	case !quiet:
+		m.plainQuiet = time.Time{}
 		return now
+	case m.plainQuiet.IsZero():
+		m.plainQuiet = now
 	}
-	since, known := m.plainQuiet[grid]
-	if !known {
-		since = now
-		set(&m.plainQuiet, grid, now)
-	}
-	return since
+	return m.plainQuiet
 }
 
 // underWay says how far turning TLS on is; "" if there is nothing to tell.

@@ -43,7 +43,7 @@ func (a audited) Eventf(regarding, related runtime.Object, kind, reason, action,
 	grid, about := parties(regarding, related)
 	ctrl.Log.WithName("ordergrid").Info("decided", "namespace", grid.Namespace, "grid", grid.Name, "about", about, "type", kind, "reason", reason, "action", action, "text", text)
 	if slices.Contains(routine, reason) {
-		a.memory.remember(grid, api.HistoryEntry{Reason: reason, About: about, By: byOperator, Message: text})
+		a.memory.of(grid).remember(api.HistoryEntry{Reason: reason, About: about, By: byOperator, Message: text})
 	}
 }
 
@@ -64,30 +64,10 @@ func parties(regarding, related runtime.Object) (grid types.NamespacedName, abou
 }
 
 // remember keeps a decision until status is written.
-func (m *memory) remember(grid types.NamespacedName, e api.HistoryEntry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.trail[grid]) < api.MaxHistory {
-		set(&m.trail, grid, append(m.trail[grid], e))
+func (m *gridMemory) remember(e api.HistoryEntry) {
+	if len(m.trail) < api.MaxHistory {
+		m.trail = append(m.trail, e)
 	}
-}
-
-// remembered is what status lacks; written forgets so much of it.
-func (m *memory) remembered(grid types.NamespacedName) []api.HistoryEntry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.trail[grid])
-}
-
-func (m *memory) written(grid types.NamespacedName, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := m.trail[grid][min(n, len(m.trail[grid])):]
-	if len(left) == 0 {
-		delete(m.trail, grid)
-		return
-	}
-	m.trail[grid] = left
 }
 
 // history is what was there with what is new, cut to its bound: the oldest routine entry goes first.
@@ -143,7 +123,7 @@ func setBy(fields []metav1.ManagedFieldsEntry, annotation string) string {
 // answered tells what became of an annotation: in an event, in the log, and in the history.
 func (r *run) answered(p *api.GridPartition, kind, reason, note, by string) {
 	r.tell(p, kind, reason, fmt.Sprintf("%s (asked for by %s)", note, by))
-	r.memory.remember(client.ObjectKeyFromObject(r.grid), api.HistoryEntry{Reason: reason, About: p.Name, By: by, Message: note})
+	r.remembered.remember(api.HistoryEntry{Reason: reason, About: p.Name, By: by, Message: note})
 }
 
 // wrote logs a write that was sent to the API server.
@@ -152,14 +132,11 @@ func wrote(ctx context.Context, outcome, kind, name string, more ...any) {
 }
 
 // logWaits logs what a change of the grid waits for, once per change of it.
-func (m *memory) logWaits(ctx context.Context, grid types.NamespacedName, waits string) {
-	m.mu.Lock()
-	before := m.waits[grid]
-	set(&m.waits, grid, waits)
-	m.mu.Unlock()
-	if before != waits && waits != "" {
+func (m *gridMemory) logWaits(ctx context.Context, waits string) {
+	if m.waits != waits && waits != "" {
 		ctrl.LoggerFrom(ctx).Info("waits", "for", waits)
 	}
+	m.waits = waits
 }
 
 // waits is what the operator waits for, empty if nothing is under way.
