@@ -76,6 +76,7 @@ const (
 	mutAttemptEqual
 	mutWithdrawnProposes
 	mutAdoptOnWord
+	mutToldChain
 	mutDiscardOnWord
 	mutJoinsUnbounded
 	mutHashOfLast

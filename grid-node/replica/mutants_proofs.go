@@ -15,6 +15,7 @@ var proofs = [mutants]string{
 	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
 	mutHandOverUnproved:      "^TestScripts$/^handover_cut_off$",
 	mutClimbShrinks:          "^TestScripts$/^reassert_unheard$",
+	mutToldChain:             "^TestScripts$/^told_chain$",
 	mutUntrueKept:            "^TestScripts$/^told_regressed$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
 	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",

@@ -11,8 +11,8 @@ import "fmt"
 // There is one class of changes that need not wait, so that a member which does not
 // reach the API server keeps its place in a healthy group: the next epoch, told by the
 // present primary, of the same lineage, in which this replica stays a copy and another
-// process, a member of the present configuration, is the primary. It is followed at
-// once and the arbiter asked in the same moment. Should it know of no such change the
+// process, a member of the present configuration and of the last one that the arbiter
+// showed, is the primary. It is followed at once and the arbiter asked in the same moment. Should it know of no such change the
 // replica goes back to what it shows. That is safe, because while it followed
 //   - it kept its log, and added to it only what it would have taken from the same
 //     sender in the epoch before;
@@ -43,6 +43,9 @@ func (r *Replica) takesWord(c *Config, from uint64) bool {
 		return r.role != RolePrimary || !c.Has(r.self.Boot)
 	}
 	was := r.cfg
+	if known := r.told.known; known != nil && !known.names(&c.Primary) && !mutant(mutToldChain) {
+		return false // what was told and not confirmed names nobody
+	}
 	return (r.role == RoleBackup || r.role == RoleLearner && r.backup.accepted) && from == was.Primary.Boot && c.Epoch == r.epoch+1 && c.Lineage == was.Lineage &&
 		c.Has(r.self.Boot) && c.Primary.Boot != r.self.Boot && was.names(&c.Primary) && r.told.false != r.epoch && r.regressed == nil && !r.older
 }

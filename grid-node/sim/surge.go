@@ -31,11 +31,13 @@ type surge struct {
 	seen   int               // the same, as the disruption controller has heard
 	may    int               // evictions that it allows
 	rolled bool              // no process is old, and the third pod has been given up
+	till   int64             // until then Kubernetes nodes are drained
 }
 
 const (
 	probeEvery    = 200 * millisecond // a pod looks ready for about so long after it is not
 	disruptionLag = 50 * millisecond
+	drainsFor     = 10 * second
 )
 
 // checkSurge rolls a pair under drains.
@@ -65,7 +67,7 @@ func (w *world) checkSurge() {
 	}
 	w.faults.hit(faultSurge)
 	w.logf("a roll with a third copy begins")
-	s.on = true
+	s.on, s.till = true, w.now+drainsFor
 	w.probeReadiness()
 	w.disruptionController()
 	w.drainNodes()
@@ -137,10 +139,12 @@ func (w *world) evict(p *process) {
 	p.leave(false)
 }
 
-// drainNodes is a person who empties Kubernetes nodes, one after the other.
+// drainNodes is a person who empties Kubernetes nodes, one after the other, for a while: the roll has the same budget.
 func (w *world) drainNodes() {
 	w.later(150*millisecond, func() {
-		w.evict(w.pods[w.surge.rng.IntN(len(w.pods))].proc)
+		if p := w.pods[w.surge.rng.IntN(len(w.pods))].proc; w.now < w.surge.till {
+			w.evict(p)
+		}
 	})
 }
 
