@@ -29,7 +29,7 @@ func (w *world) checkFreed(p *process, st *replica.Status) {
 // checkFreedRead: an answer that an entry is freed comes only where it is, and says
 // nothing of orders behind it.
 func (w *world) checkFreedRead(p *process, freed uint64, lineage uint64) {
-	if t := w.timeline(lineage); freed == 0 || freed > t.freeable {
+	if t := w.shown(lineage); freed == 0 || freed > t.freeable {
 		w.violation("I14", "%s says that entries up to %d are freed; a committed entry allows up to %d", p.name, freed, t.freeable)
 	}
 }

@@ -54,7 +54,7 @@ func (s *subscriber) refused(cn *conn, frame []byte, lineage uint64) {
 	if cn != s.conn || wire.DecodeReject(frame, &m) != nil || m.RequestID != s.reqID || m.Code != wire.CodeSnapshotRequired {
 		return
 	}
-	t := s.w.timeline(lineage)
+	t := s.w.shown(lineage)
 	if m.Detail < s.next || m.Detail > t.freeable {
 		s.w.violation("I8", "a subscriber that wants entry %d is told that entries up to %d are freed; a committed entry allows up to %d", s.next, m.Detail, t.freeable)
 		return
