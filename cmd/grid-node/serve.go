@@ -93,6 +93,8 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&f.arbiter, "arbiter", "", "who holds the configuration: kube, or http://host:port of grid-node dev (required)")
 	fl.StringVar(&cfg.Sink, "sink", "hold", "write-behind sink: hold (stays in memory) or file (append-only, one line an order, fsync per batch)")
 	fl.StringVar(&cfg.SinkDir, "sink-dir", "", "directory of the file sink; a directory per pod is made in it")
+	fl.StringToStringVar(&cfg.FileSinks, "file-sink", nil, "NAME=DIR, a further file sink, with a position of its own in the log; repeat or separate by commas. The same names on every node of the grid; nothing is freed that one of them does not hold")
+	fl.StringSliceVar(&cfg.RemovedSinks, "removed-sink", nil, "name of a --file-sink that the grid had: what it does not hold may be freed. Repeat or separate by commas")
 	fl.StringVar(&cfg.Retention, "retention", "keep-all", "keep-all (a full node refuses orders) or free-downstream (above --high-watermark the oldest orders that the sink holds are freed)")
 	fl.IntVar(&cfg.HighWatermark, "high-watermark", 0, "percent of the orders' memory beyond which --retention=free-downstream frees: 20..95; default 80")
 	fl.DurationVar(&cfg.Beacon, "beacon", 0, "between two signs of life; default 20ms")

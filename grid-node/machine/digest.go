@@ -1,6 +1,10 @@
 package machine
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // DigestForm numbers the way in which Digest makes one number of a state. A change of what
 // goes into it takes the next, so that programs of neighbouring releases do not take it for a
@@ -13,22 +17,25 @@ const DigestForm = 1
 //
 // It says what a snapshot carries. The rest follows from entries behind the snapshot's base:
 // which entries said the positions, and what may be freed.
-func (m *Machine) Digest() uint64 { return m.digest(m.Sessions.sum, m.Orders.sum) }
+func (m *Machine) Digest() uint64 { return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) }
 
 // Recount is Digest by a walk over all of the state, for tests of the sums.
 func (m *Machine) Recount() uint64 {
-	var sessions, orders uint64
+	var sessions, orders, readers uint64
 	for slot := range m.Sessions.slots {
 		sessions += m.Sessions.slots[slot].recount(uint32(slot))
 	}
 	for _, e := range m.Orders.epochs {
 		orders += e.sum()
 	}
-	return m.digest(sessions, orders)
+	for i := range m.Cursors.Readers {
+		readers += m.Cursors.Readers[i].sum()
+	}
+	return m.digest(sessions, orders, readers)
 }
 
-func (m *Machine) digest(sessions, orders uint64) uint64 {
-	return mix(sessions, orders, mix(m.Cursors.Sink.To, m.Orders.Lineage, 0))
+func (m *Machine) digest(sessions, orders, readers uint64) uint64 {
+	return mix(sessions, orders, mix(m.Cursors.Sink.To, m.Orders.Lineage, readers))
 }
 
 // mix makes one number of three. Nothing depends on it but the comparison of states of
@@ -38,6 +45,8 @@ func mix(a, b, c uint64) uint64 {
 	hi, lo = bits.Mul64(hi^lo^0x8ebc6af09c88c6e3, c^0x589965cc75374cc3)
 	return hi ^ lo
 }
+
+func (r *Reader) sum() uint64 { return mix(r.To, xxhash.Sum64String(r.Name), 4) }
 
 func (e epochStart) sum() uint64 { return mix(e.seq, uint64(e.epoch), 1) }
 

@@ -43,12 +43,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		if e.Session >= MaxSessions {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, MaxSessions)
 		}
-	case order.KindTruncate:
-		if to := le.Uint64(payload); to >= e.Seq {
-			return fmt.Errorf("entry %d: it frees up to %d, allowed: entries before it", e.Seq, to)
-		}
 	}
-	return nil
+	return m.Cursors.check(e, payload)
 }
 
 // Apply brings the state up to the next entry, which Check lets through. It is the same for
@@ -61,5 +57,5 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 
 // Clone is a copy that shares nothing.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors, Orders: m.Orders.clone()}
+	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone()}
 }

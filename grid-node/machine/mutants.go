@@ -10,6 +10,7 @@ const (
 	mutRestoreEpochless
 	mutRestoreCursorless
 	mutRestoreLastReply
+	mutRestoreReaderless
 	mutCloneShares
 	mutants
 )

@@ -21,6 +21,7 @@ var mutantList = [mutants]Mutant{
 
 	mutRestoreEpochless:  {"restore-epochless", "a learner forgets the epochs in a snapshot", ""},
 	mutRestoreCursorless: {"restore-cursorless", "a learner forgets the sink's position in a snapshot", ""},
+	mutRestoreReaderless: {"restore-readerless", "a learner forgets the readers in a snapshot", ""},
 	mutRestoreLastReply:  {"restore-last-reply", "a learner takes the last reply of each session in a snapshot only", ""},
 	mutCloneShares:       {"clone-shares", "the live state of a learner shares the replies of its sessions with the base", ""},
 }

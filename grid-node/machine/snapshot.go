@@ -1,6 +1,11 @@
 package machine
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
 
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
 // a record per session slot.
@@ -41,10 +46,16 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
-	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs)))
+	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs))|uint64(len(m.Cursors.Readers))<<32)
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
 		dst = le.AppendUint64(dst, uint64(e.epoch))
+	}
+	for i := range m.Cursors.Readers {
+		r := &m.Cursors.Readers[i]
+		dst = le.AppendUint64(le.AppendUint64(dst, r.To), uint64(len(r.Name)))
+		dst = append(dst, r.Name...)
+		dst = append(dst, make([]byte, order.Padded(len(r.Name))-len(r.Name))...)
 	}
 	return dst
 }
@@ -123,7 +134,8 @@ func (d *decoder) head(m *Machine) {
 	}
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
-	if n > maxEpochs || n*16 > uint64(len(d.b)) {
+	readers := n >> 32
+	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")
 		return
 	}
@@ -139,6 +151,31 @@ func (d *decoder) head(m *Machine) {
 		if !mutant(mutRestoreEpochless) {
 			m.Orders.add(e)
 		}
+	}
+	d.readers(m, readers)
+}
+
+func (d *decoder) readers(m *Machine, n uint64) {
+	if n > MaxReaders {
+		d.fail("nReaders", n, "0..16")
+		return
+	}
+	for last := ""; n > 0; n-- {
+		to, size := d.seq("readerSeq"), d.u64("readerName")
+		padded := uint64(order.Padded(int(min(size, order.MaxReaderName))))
+		switch {
+		case d.err != nil:
+			return
+		case size > order.MaxReaderName || padded > uint64(len(d.b)) || !order.IsReaderName(d.b[:size]) || string(d.b[:size]) <= last ||
+			len(bytes.Trim(d.b[size:padded], "\x00")) != 0:
+			d.fail("readerName", size, "1..32 lowercase letters, digits and hyphens, padded with zero bytes to 8, in rising order")
+			return
+		}
+		last = string(d.b[:size])
+		if !mutant(mutRestoreReaderless) {
+			m.Cursors.set(0, to, d.b[:size])
+		}
+		d.b = d.b[padded:]
 	}
 }
 

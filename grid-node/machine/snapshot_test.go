@@ -11,6 +11,8 @@ func aState() *Machine {
 	m := &Machine{}
 	m.Begin(8, 0)
 	m.Cursors.Sink.To = 90
+	m.Cursors.set(0, 70, []byte("kafka"))
+	m.Cursors.set(0, 80, []byte("archive-2"))
 	m.Orders.Lineage = 2
 	m.Orders.add(epochStart{1, 1})
 	m.Orders.add(epochStart{40, 3})
@@ -71,7 +73,8 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestSnapshotRefuses(t *testing.T) {
-	const session0 = 24 + 2*16 // behind the head
+	const readers = 24 + 2*16                   // behind the epochs: archive-2, kafka
+	const session0 = readers + 16 + 16 + 16 + 8 // behind the head
 	put := func(at int, v uint64) func([]byte) { return func(b []byte) { le.PutUint64(b[at:], v) } }
 	for _, c := range []struct {
 		name  string
@@ -82,6 +85,13 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"more epochs than bytes", put(16, 1000), "nEpochs is 1000"},
 		{"epochs that fall", put(24+16+8, 1), "epoch is 1, allowed: rising"},
 		{"an epoch behind the base", put(24+16, 101), "epochSeq is 101, allowed: at most base"},
+		{"too many readers", put(16, 2|17<<32), "nReaders is 17"},
+		{"a reader behind the base", put(readers, 101), "readerSeq is 101, allowed: at most base"},
+		{"a reader without a name", put(readers+8, 0), "readerName is 0"},
+		{"a name that is too long", put(readers+8, 33), "readerName is 33"},
+		{"a name of other letters", func(b []byte) { b[readers+16] = 'A' }, "readerName is 9"},
+		{"a name that is padded with something", func(b []byte) { b[readers+26] = 'a' }, "readerName is 9"},
+		{"readers that fall", func(b []byte) { b[readers+16] = 'z' }, "readerName is 5"},
 		{"neither open nor closed", put(session0, 3|2<<32), "open is 2"},
 		{"a closed one with a state", put(session0, 3), "open is 0"},
 		{"touched behind the base", put(session0+32, 200), "touched is 200"},

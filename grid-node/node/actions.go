@@ -66,7 +66,7 @@ func (p *partition) reply(a *replica.Action) {
 func (p *partition) statusChanged() {
 	before := p.status
 	p.status = p.replica.Status()
-	p.tellQueue()
+	p.tellSinks()
 	p.changed(&before)
 	var epoch uint64
 	if p.status.Config != nil {

@@ -82,6 +82,11 @@ type Config struct {
 
 	Sink    string // "hold" (default) or "file"
 	SinkDir string // with "file"
+	// FileSinks are further file sinks, directories by name: lowercase letters, digits and
+	// hyphens. Every node of the grid has the same names.
+	FileSinks map[string]string
+	// RemovedSinks are names of sinks that the grid had. What they do not hold may be freed.
+	RemovedSinks []string
 
 	// TLS makes the data port TLS 1.3, for clients, peers and signs of life; nil is
 	// plain TCP.
@@ -199,6 +204,7 @@ func (c *Config) fill() error {
 	default:
 		bad("sink", fmt.Sprintf("%q", c.Sink), "hold, file")
 	}
+	c.checkSinks(bad)
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
@@ -211,8 +217,8 @@ func (c *Config) checkRetention() error {
 		return fmt.Errorf("--high-watermark: value %d, allowed: 20..95", c.HighWatermark)
 	case c.Retention != RetentionKeepAll && c.Retention != RetentionFreeDownstream:
 		return fmt.Errorf("--retention: value %q, allowed: %s, %s", c.Retention, RetentionKeepAll, RetentionFreeDownstream)
-	case c.Retention == RetentionFreeDownstream && c.Sink == SinkHold:
-		return fmt.Errorf("--retention: value %s, allowed: %s with --sink=hold, nothing is downstream", c.Retention, RetentionKeepAll)
+	case c.Retention == RetentionFreeDownstream && c.Sink == SinkHold && len(c.FileSinks) == 0:
+		return fmt.Errorf("--retention: value %s, allowed: %s with --sink=hold and no --file-sink, nothing is downstream", c.Retention, RetentionKeepAll)
 	}
 	return nil
 }

@@ -184,7 +184,8 @@ func (n *Node) undrained() []string {
 
 // unsunk says whether this primary's sink lags the log.
 func (p *partition) unsunk() bool {
-	return p.inc.queue != nil && p.status.Role == replica.RolePrimary && p.inc.queue.Durable() < p.store.Committed()
+	sunk, any := p.inc.sunk()
+	return any && p.status.Role == replica.RolePrimary && sunk < p.store.Committed()
 }
 
 // sayGoodbye tells every client and stops the loop once they could read it.

@@ -35,7 +35,7 @@ func TestReplicatesAndWritesBehind(t *testing.T) {
 	}
 	for i, r := range g.nodes {
 		p := r.parts[i] // node i is primary of partition i
-		g.until(func() bool { return p.inc.queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
+		g.until(func() bool { return p.inc.outlets[0].queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
 	}
 	res := g.verify(g.base.SinkDir)
 	if res.Orders != 400 || res.Partitions[0].Sink.Repeats != 0 {
@@ -283,7 +283,7 @@ func TestGracefulStop(t *testing.T) {
 	cancel()
 	wg.Wait()
 	p := g.nodes[1].parts[0]
-	g.until(func() bool { return p.inc.queue.Durable() >= p.store.Committed() }, "the sink lags")
+	g.until(func() bool { return p.inc.outlets[0].queue.Durable() >= p.store.Committed() }, "the sink lags")
 	if res := g.verify(g.base.SinkDir); int64(res.Orders) < acked.Load() || res.Partitions[0].Sink.Orders != res.Orders {
 		t.Fatalf("%d acknowledged, %d in the log, sink %+v", acked.Load(), res.Orders, res.Partitions[0].Sink)
 	}

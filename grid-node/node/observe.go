@@ -160,7 +160,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 	}
 	m.SinkSeq = p.sinkPosition()
 	m.Inspected, m.Broken = p.inc.inspector.Seq(), p.broken+p.inc.inspector.Broken()
-	m.Writes = p.inc.queue != nil && m.Status.Role == replica.RolePrimary
+	m.Writes = len(p.inc.outlets) > 0 && m.Status.Role == replica.RolePrimary
 	// What follows the last entry that is more than the sink's own position waits for nobody.
 	if e := p.store.Read(m.SinkSeq + 1); m.Writes && m.SinkSeq < m.Status.DataSeq && e != nil {
 		m.OldestNs = max(0, wall-order.Received(e))

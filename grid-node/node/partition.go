@@ -12,7 +12,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/inspect"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
-	"github.com/ordergrid/ordergrid/grid-node/sink"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -48,8 +47,8 @@ type partition struct {
 	broken        uint64 // entries that the inspectors of former incarnations found broken
 	reading       bool   // a read of the record is under way
 
-	sinkEnded  chan struct{} // closed when the latest incarnation's queue has let go of the sink; nil: none had one
-	remakeAt   int64         // Mono at which a new incarnation is made; 0 = none is due
+	sinkEnded  map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
+	remakeAt   int64                    // Mono at which a new incarnation is made; 0 = none is due
 	remadeAt   int64
 	remakeWait time.Duration
 }
@@ -58,8 +57,8 @@ type partition struct {
 type incarnation struct {
 	self      replica.Member
 	store     *store.Store
-	feed      *feed.Feed  // of store
-	queue     *sink.Queue // nil with the sink "hold"
+	feed      *feed.Feed // of store
+	outlets   []*outlet  // none with the sink "hold"
 	inspector *inspect.Inspector
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // readers of the store on other goroutines
@@ -87,7 +86,7 @@ func (n *Node) newPartition(index int) (*partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &partition{n: n, id: id, name: PartitionName(n.cfg.Grid, n.cfg.Shard, index)}
+	p := &partition{n: n, id: id, sinkEnded: map[string]chan struct{}{}, name: PartitionName(n.cfg.Grid, n.cfg.Shard, index)}
 	return p, p.incarnate(n.boot)
 }
 
@@ -107,6 +106,7 @@ func (p *partition) incarnate(boot uint64) error {
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
+		Readers: n.cfg.readers(), Removed: n.cfg.RemovedSinks,
 		Retention: n.cfg.retention(n.plan.orders), CapacityAdvice: n.cfg.capacityAdvice(),
 		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
 			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
@@ -135,7 +135,7 @@ func (p *partition) incarnate(boot uint64) error {
 		close(inc.warm)
 		prefault(ctx, st, int(n.plan.ahead))
 	})
-	return errors.Join(p.startSink(ctx, inc), p.startInspector(ctx, inc))
+	return errors.Join(p.startSinks(ctx, inc), p.startInspector(ctx, inc))
 }
 
 const (

@@ -132,7 +132,7 @@ func TestFreeingNodeForetellsOnlyWhatStays(t *testing.T) {
 	g.base.MemoryLimit, g.base.Sink, g.base.SinkDir, g.base.Retention = 64<<20, SinkFile, dir, RetentionFreeDownstream
 	g.up()
 	n, c := g.nodes[0], g.client()
-	sunk := func() bool { return n.parts[0].inc.queue.Durable() >= n.parts[0].replica.Status().DataSeq }
+	sunk := func() bool { return n.parts[0].inc.outlets[0].queue.Durable() >= n.parts[0].replica.Status().DataSeq }
 	most := 0.0
 	for second := range 40 { // nearly twice its memory
 		if err := burst(t, c, fmt.Sprint("K", second), 8000); err != nil {

@@ -2,45 +2,121 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/sink"
 	"github.com/ordergrid/ordergrid/grid-node/sink/file"
 )
 
-// startSink starts the write-behind queue. With the sink "hold" there is none:
-// the queue is the log, and nothing moves its cursor.
-func (p *partition) startSink(ctx context.Context, inc *incarnation) error {
-	n := p.n
-	if n.cfg.Sink != SinkFile {
-		return nil
+// outlet is what carries the log of a partition to one sink.
+type outlet struct {
+	name   string // of the sink, "" for that of --sink
+	reader int    // place in the replica's readers
+	queue  *sink.Queue
+}
+
+// checkSinks checks the names of sinks.
+func (c *Config) checkSinks(bad func(flag string, value any, allowed string)) {
+	const names = "1..32 lowercase letters, digits and hyphens"
+	dirs := map[string]string{}
+	if c.Sink == SinkFile {
+		dirs[c.SinkDir] = "--sink-dir"
 	}
-	reader, err := inc.feed.Reader(SinkFile)
+	if len(c.FileSinks) >= machine.MaxReaders {
+		bad("file-sink", fmt.Sprintf("%d sinks", len(c.FileSinks)), fmt.Sprintf("at most %d", machine.MaxReaders-1))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.FileSinks)) {
+		dir := c.FileSinks[name]
+		switch other := dirs[dir]; {
+		case !order.IsReaderName(name):
+			bad("file-sink", fmt.Sprintf("%q", name), names+", then = and a directory")
+		case dir == "":
+			bad("file-sink", fmt.Sprintf("%q", name+"="), "a name, =, and a directory")
+		case other != "":
+			bad("file-sink", fmt.Sprintf("%q", name+"="+dir), "a directory of its own, this one is that of "+other)
+		case slices.Contains(c.RemovedSinks, name):
+			bad("removed-sink", fmt.Sprintf("%q", name), "names that no --file-sink has")
+		}
+		dirs[dir] = "--file-sink " + name
+	}
+	for _, name := range c.RemovedSinks {
+		if !order.IsReaderName(name) {
+			bad("removed-sink", fmt.Sprintf("%q", name), names)
+		}
+	}
+}
+
+// readers are the names of the sinks, in the order of a replica's readers.
+func (c *Config) readers() []string {
+	names := slices.Sorted(maps.Keys(c.FileSinks))
+	if c.Sink == SinkFile || len(names) == 0 { // with the sink "hold" nothing moves its position
+		names = append([]string{""}, names...)
+	}
+	return names
+}
+
+// sinkDir is the directory of a sink, "" for the sink "hold".
+func (c *Config) sinkDir(name string) string {
+	if name != "" {
+		return c.FileSinks[name]
+	}
+	if c.Sink == SinkFile {
+		return c.SinkDir
+	}
+	return ""
+}
+
+// startSinks starts a write-behind queue for each sink. With the sink "hold" there is
+// none: the queue is the log, and nothing moves its position.
+func (p *partition) startSinks(ctx context.Context, inc *incarnation) error {
+	var errs []error
+	for i, name := range p.n.cfg.readers() {
+		if dir := p.n.cfg.sinkDir(name); dir != "" {
+			errs = append(errs, p.startSink(ctx, inc, i, name, dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *partition) startSink(ctx context.Context, inc *incarnation, i int, name, dir string) error {
+	n := p.n
+	reader, err := inc.feed.Reader("sink " + name)
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	inc.queue = sink.New(sink.Options{
-		Name: p.id.String(), Log: reader, Metrics: n.registry.Sink, Logger: n.log,
-		Sink: file.New(n.cfg.SinkDir, n.cfg.Pod, n.cfg.Grid, p.id.String(), n.registry.Sink),
+	log := n.log
+	if name != "" {
+		log = log.With("sink", name)
+	}
+	o := &outlet{name: name, reader: i}
+	o.queue = sink.New(sink.Options{
+		Name: p.id.String(), Log: reader, Metrics: n.registry.Sink, Logger: log,
+		Sink: file.New(dir, n.cfg.Pod, n.cfg.Grid, p.id.String(), n.registry.Sink),
 		Advance: func(seq uint64) {
 			n.loop.Post(func() {
 				if p.inc == inc {
-					p.step(&replica.Event{Kind: replica.EventCursor, Seq: seq})
+					p.step(&replica.Event{Kind: replica.EventCursor, Seq: seq, Reader: i})
 				}
 			})
 		},
 		Start: func() (sink.Start, error) { return p.sinkStart(inc, reader) },
 	})
-	before, ended := p.sinkEnded, make(chan struct{})
-	p.sinkEnded = ended
+	inc.outlets = append(inc.outlets, o)
+	before, ended := p.sinkEnded[name], make(chan struct{})
+	p.sinkEnded[name] = ended
 	inc.wg.Go(func() {
 		defer close(ended)
 		if before != nil {
 			<-before // a slow disk may hold the writer before, and the file has one at a time
 		}
-		inc.queue.Run(ctx)
+		o.queue.Run(ctx)
 	})
 	return nil
 }
@@ -62,18 +138,31 @@ func (p *partition) sinkStart(inc *incarnation, reader *feed.Reader) (s sink.Sta
 	return s, err
 }
 
-// tellQueue says whether this node writes the partition's sink.
-func (p *partition) tellQueue() {
-	if c := p.status.Config; p.inc.queue != nil && c != nil {
-		p.inc.queue.SetActive(p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, p.status.CursorSeq)
+// tellSinks says whether this node writes the partition's sinks. A new one is written once
+// the log has its position: what is behind that is kept for it, by every primary.
+func (p *partition) tellSinks() {
+	c := p.status.Config
+	if c == nil {
+		return
+	}
+	for _, o := range p.inc.outlets {
+		seq, known := p.replica.Reader(o.reader)
+		o.queue.SetActive(known && p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, seq)
 	}
 }
 
-// sinkPosition is how far the write-behind sink is known to be.
+// sinkPosition is how far every sink is known to be.
 func (p *partition) sinkPosition() uint64 {
-	pos := p.replica.Status().CursorSeq
-	if p.inc.queue != nil {
-		pos = max(pos, p.inc.queue.Durable())
+	sunk, _ := p.inc.sunk()
+	return max(p.replica.Status().CursorSeq, sunk)
+}
+
+// sunk is the entry up to which the sinks of this node hold the log.
+func (i *incarnation) sunk() (seq uint64, any bool) {
+	for k, o := range i.outlets {
+		if d := o.queue.Durable(); k == 0 || d < seq {
+			seq = d
+		}
 	}
-	return pos
+	return seq, len(i.outlets) > 0
 }

@@ -17,8 +17,9 @@ const (
 	KindNoop        Kind = 1 // begins an epoch; payload: lineage u64, boot id of the primary u64
 	KindOrder       Kind = 2 // payload: the FIX message verbatim
 	KindSessionOpen Kind = 3 // payload: session id, hi u64, lo u64
-	KindCursor      Kind = 4 // payload: seq u64 up to which the write-behind sink holds everything
+	KindCursor      Kind = 4 // payload: seq u64 up to which the sink without a name holds everything
 	KindTruncate    Kind = 5 // payload: seq u64 up to which entries may be freed
+	KindReader      Kind = 6 // payload: seq u64 up to which a reader holds everything, ReaderGone: it is no reader any more; its name
 )
 
 // String is the word the file sink prints.
@@ -34,6 +35,8 @@ func (k Kind) String() string {
 		return "cursor"
 	case KindTruncate:
 		return "truncate"
+	case KindReader:
+		return "reader"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -48,6 +51,31 @@ const (
 
 // Padded is the size an entry of n bytes takes in the store and on the wire.
 func Padded(n int) int { return (n + 7) &^ 7 }
+
+// ReaderGone stands in place of the position of a reader that was removed.
+const ReaderGone = 1<<64 - 1
+
+// MaxReaderName is how many bytes the name of a reader has at most: lowercase letters,
+// digits and hyphens.
+const MaxReaderName = 32
+
+// IsReaderName reports whether a reader may be called so.
+func IsReaderName[T string | []byte](name T) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return len(name) > 0 && len(name) <= MaxReaderName
+}
+
+// AppendReader appends the payload of an entry of kind reader.
+func AppendReader(dst []byte, seq uint64, name string) []byte {
+	return append(le.AppendUint64(dst, seq), name...)
+}
+
+// Reader reads the payload of an entry of kind reader.
+func Reader(payload []byte) (seq uint64, name []byte) { return le.Uint64(payload), payload[8:] }
 
 // Entry is the header of a log entry. The same bytes stand in the store, in
 // Prepare and in LogChunk frames, so replicas are byte-identical.
@@ -152,8 +180,11 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader"}
+	}
+	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
+		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
 	}
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}

@@ -25,7 +25,7 @@ func TestEntryRefuses(t *testing.T) {
 		{"size below the header", "entry 3: size is 63, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 63 }},
 		{"size beyond the bytes", "entry 3: size is 377, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 377 }},
 		{"size of 4 GiB", "entry 3: size is 4294967295, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 1<<32 - 1 }},
-		{"kind 0", "entry 3: kind is 0, allowed: 1 noop, 2 order, 3 session, 4 cursor, 5 truncate", func(e *Entry, _ *[]byte) { e.Kind = 0 }},
+		{"kind 0", "entry 3: kind is 0, allowed: 1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader", func(e *Entry, _ *[]byte) { e.Kind = 0 }},
 		{"noop with an order's bytes", "entry 3: size is 369, allowed: 80 for a noop entry", func(e *Entry, _ *[]byte) { e.Kind = KindNoop }},
 		{"seq 0", "entry 0: seq is 0, allowed: 1 or more", func(e *Entry, _ *[]byte) { e.Seq = 0 }},
 		{"no ClOrdID", "entry 3: clOrdIDOff is 0, allowed: 1 or more: an order has a ClOrdID", func(e *Entry, _ *[]byte) { e.Fields.ClOrdIDOff = 0 }},
@@ -53,6 +53,27 @@ func TestEntryRefuses(t *testing.T) {
 	b[55] = 1
 	if _, err := DecodeEntry(b, &e); err == nil || !strings.Contains(err.Error(), "reserved") {
 		t.Errorf("reserved byte: %v", err)
+	}
+}
+
+func TestReaderEntries(t *testing.T) {
+	for name, ok := range map[string]bool{"a": true, "archive-2": true, strings.Repeat("x", MaxReaderName): true,
+		"": false, strings.Repeat("x", MaxReaderName+1): false, "A": false, "a.b": false, "a b": false, "\x00": false} {
+		payload := AppendReader(nil, 7, name)
+		e := Entry{Size: uint32(HeaderSize + len(payload)), Kind: KindReader, Seq: 9}
+		b := make([]byte, HeaderSize, 256)
+		e.Put(b)
+		var got Entry
+		entry, err := DecodeEntry(append(b, payload...), &got)
+		if ok != (err == nil) || ok != IsReaderName(name) {
+			t.Errorf("%q: %v, want taken: %t", name, err, ok)
+		}
+		if !ok {
+			continue
+		}
+		if seq, n := Reader(Payload(entry)); seq != 7 || string(n) != name {
+			t.Errorf("%q is read as %q at %d", name, n, seq)
+		}
 	}
 }
 

@@ -43,11 +43,8 @@ func (r *Replica) advance() {
 func (r *Replica) commitTo(seq uint64) {
 	r.commit = seq
 	r.store.SetCommitted(seq)
-	c := &r.live.Cursors
-	if c.Sink.Entry != 0 && c.Sink.Entry <= seq {
-		r.sink.committed = c.Sink.To
-	}
-	if c.Free.Entry != 0 && (c.Free.Entry <= seq || mutant(mutFreeUncommitted)) {
+	r.readersCommitted(seq)
+	if c := &r.live.Cursors; c.Free.Entry != 0 && (c.Free.Entry <= seq || mutant(mutFreeUncommitted)) {
 		r.mayFree = c.Free.To
 	}
 	r.moved = true

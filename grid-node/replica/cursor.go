@@ -1,30 +1,176 @@
 package replica
 
-import "github.com/ordergrid/ordergrid/grid-node/order"
+import (
+	"fmt"
+	"slices"
 
-// sinkState is how far the sink holds the log. The position is an entry of the log
-// itself, so the queue needs no second copy, and whoever takes over knows where to go on.
-type sinkState struct {
-	reached   uint64 // what the sink of this node reported
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// reader is what carries this node's log on, and how far it holds it. The position is an
+// entry of the log itself, so there is no second copy of the log, and a replica that takes
+// over knows where to go on. Nothing is freed that one of the readers does not hold.
+type reader struct {
+	name      string
+	known     bool   // a committed entry said its position
+	reached   uint64 // what the reader of this node reported
 	committed uint64 // highest position in a committed entry
 }
 
-// logCursor appends the sink's position, one entry at a time. A position that
-// would only say that cursors were written is not logged: it would never end.
-func (r *Replica) logCursor() {
-	c := &r.live.Cursors
-	reached := min(r.sink.reached, r.commit)
+// newReaders checks the names of readers.
+func newReaders(names, removed []string) ([]reader, error) {
+	if names == nil {
+		names = []string{""}
+	}
+	for _, name := range removed {
+		if slices.Contains(names, name) {
+			return nil, fmt.Errorf("readers: %q is removed, allowed: a name that no reader has", name)
+		}
+	}
+	if len(names) > machine.MaxReaders {
+		return nil, fmt.Errorf("readers: there are %d, allowed: at most %d", len(names), machine.MaxReaders)
+	}
+	var readers []reader
+	for i, name := range names {
+		if name != "" && !order.IsReaderName(name) || slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("readers: %q, allowed: %d lowercase letters, digits and hyphens, each name once", name, order.MaxReaderName)
+		}
+		readers = append(readers, reader{name: name, known: name == ""})
+	}
+	return readers, nil
+}
+
+// position is the latest that the log says of a reader.
+func (r *Replica) position(name string) machine.Position {
+	p, _ := r.live.Cursors.Reader(name)
+	return p
+}
+
+// held is the entry up to which every reader holds the log, by what is committed: those of
+// this node, and those that other nodes have, which may be the ones that come next.
+func (r *Replica) held() uint64 {
+	to := r.commit
+	for i := range r.readers {
+		to = min(to, r.readers[i].committed)
+	}
+	for i := range r.live.Cursors.Readers {
+		switch d := &r.live.Cursors.Readers[i]; {
+		case r.reads(d.Name) || mutant(mutForeignReaders):
+		case d.Entry > r.commit:
+			return 0 // its entry is not committed yet
+		default:
+			to = min(to, d.To)
+		}
+	}
+	return to
+}
+
+// Reader is the committed position of the reader of that place in Options.Readers. Until it
+// is known the reader carries nothing on: what it would carry may be freed meanwhile.
+func (r *Replica) Reader(i int) (seq uint64, known bool) {
+	return r.readers[i].committed, r.readers[i].known
+}
+
+// known is how many readers with a name the committed log has a position of.
+func (r *Replica) known() (n int) {
+	for i := range r.readers {
+		if r.readers[i].known && r.readers[i].name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// logCursors appends the readers' positions, one entry of each at a time, and says of
+// readers that were removed that they are gone. A new reader begins behind what may be
+// freed already.
+func (r *Replica) logCursors() {
+	for i := range r.readers {
+		d := &r.readers[i]
+		if _, found := r.live.Cursors.Reader(d.name); !found && r.mayLogCursor() {
+			r.logReader(d.name, r.live.Cursors.Free.To)
+		} else if found && r.cursorDue(d) {
+			r.logReader(d.name, r.reachedBy(d))
+		}
+	}
+	for i := len(r.live.Cursors.Readers) - 1; i >= 0; i-- {
+		if name := r.live.Cursors.Readers[i].Name; slices.Contains(r.opt.Removed, name) && r.mayLogCursor() {
+			r.logReader(name, order.ReaderGone)
+		}
+	}
+}
+
+func (r *Replica) reads(name string) bool {
+	for i := range r.readers {
+		if r.readers[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Replica) reachedBy(d *reader) uint64 {
 	if mutant(mutCursorAhead) {
-		reached = r.commit
+		return r.commit
 	}
-	if reached <= c.Sink.To || c.Data <= c.Sink.To || c.Sink.Entry > r.commit {
-		return
+	return min(d.reached, r.commit)
+}
+
+// cursorDue reports whether a reader's position is to be logged. One that would only say
+// that positions were written is not: it would never end.
+func (r *Replica) cursorDue(d *reader) bool {
+	reached, said := r.reachedBy(d), r.position(d.name)
+	return reached > said.To && r.live.Cursors.Data > said.To && said.Entry <= r.commit && r.mayLogCursor()
+}
+
+// mayLogCursor reports whether a position may be logged now. Parking, the target of the
+// hand-over has it all: one entry more, and this log would not be a prefix of the new
+// primary's.
+func (r *Replica) mayLogCursor() bool {
+	return (!r.parking() || mutant(mutCursorParking)) && !r.windowFull()
+}
+
+// logReader appends the position of a reader.
+func (r *Replica) logReader(name string, seq uint64) {
+	e := &order.Entry{Kind: order.KindReader}
+	payload := order.AppendReader(r.text[:0], seq, name)
+	switch {
+	case name == "":
+		e.Kind = order.KindCursor
+	case !r.allKnowReaders():
+		return // a release that does not know the entry stops at it
 	}
-	if r.parking() && !mutant(mutCursorParking) || r.windowFull() {
-		return // parking, the target has it all: one entry more, and this log would not be a prefix of the new primary's
-	}
-	var payload [8]byte
-	le.PutUint64(payload[:], reached)
 	// A full store: the position is logged when there is room; only a repeat is at stake.
-	_ = r.append(&order.Entry{Kind: order.KindCursor}, payload[:], 0, pending{})
+	_ = r.append(e, payload, 0, pending{})
+}
+
+// allKnowReaders reports whether every member that is connected takes entries of readers
+// that have a name.
+func (r *Replica) allKnowReaders() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; !p.compares && (p.acks() || p.learner()) {
+			return false
+		}
+	}
+	return true
+}
+
+// readersCommitted follows the committed prefix.
+func (r *Replica) readersCommitted(seq uint64) {
+	for i := range r.readers {
+		d := &r.readers[i]
+		if said := r.position(d.name); said.Entry != 0 && said.Entry <= seq {
+			d.committed, d.known = said.To, true
+		}
+	}
+}
+
+// readersBehind has the readers go on where a base state says.
+func (r *Replica) readersBehind(base *machine.Machine) {
+	for i := range r.readers {
+		d := &r.readers[i]
+		said, found := base.Cursors.Reader(d.name)
+		*d = reader{name: d.name, known: found, committed: said.To}
+	}
 }

@@ -12,7 +12,7 @@ const (
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely gone
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (what stands now, if the arbiter said), Text
-	EventCursor                // Seq: the write-behind sink holds everything up to it durably
+	EventCursor                // Seq, Reader: that reader holds everything up to Seq durably
 	EventDrain                 // leave in good order: hand over, be retired; orders are served meanwhile
 	EventStop                  // stop now: admission ends, what was accepted is finished
 	EventTick                  // time passes; at least every Timing.Beacon / 2
@@ -41,6 +41,7 @@ type Event struct {
 	Client   uint64 // whose it is, for an OpenSession; equal for all connections of one client, 0: not known
 	Seq      uint64
 	Frame    []byte // a whole frame as returned by wire.Split
+	Reader   int    // place in Options.Readers
 	Hint     Hint   // of Prefetch(Frame), if it was asked
 	Address  string
 	ChangeID string

@@ -14,6 +14,7 @@ type logCheck struct {
 	hash    uint64
 	epoch   uint32
 	cursor  uint64
+	readers map[string]uint64
 	applied map[appliedKey]uint64
 	open    map[uint32]uint32 // generation by slot
 }
@@ -44,8 +45,13 @@ func (c *logCheck) check(r *Replica) {
 	if _, hash := r.store.Last(); hash != c.hash {
 		r.broken(fmt.Sprintf("the log ends with hash %016x, the store says %016x", c.hash, hash))
 	}
-	if r.live.Cursors.Sink.To != c.cursor {
-		r.broken(fmt.Sprintf("cursor is %d, the log says %d", r.live.Cursors.Sink.To, c.cursor))
+	if r.live.Cursors.Sink.To != c.cursor || len(r.live.Cursors.Readers) != len(c.readers) {
+		r.broken(fmt.Sprintf("cursor is %d, with %d readers; the log says %d, with %d", r.live.Cursors.Sink.To, len(r.live.Cursors.Readers), c.cursor, len(c.readers)))
+	}
+	for _, d := range r.live.Cursors.Readers {
+		if to, found := c.readers[d.Name]; !found || to != d.To {
+			r.broken(fmt.Sprintf("reader %s is at %d, the log says %d", d.Name, d.To, to))
+		}
 	}
 	if !r.DigestsHold() {
 		r.broken("a digest is not of the state")
@@ -64,7 +70,10 @@ func (c *logCheck) check(r *Replica) {
 // begin starts behind the base state that a learner took in.
 func (c *logCheck) begin(r *Replica) {
 	c.seq, c.hash = r.store.Base()
-	c.cursor = r.base.Cursors.Sink.To
+	c.cursor, c.readers = r.base.Cursors.Sink.To, map[string]uint64{}
+	for _, d := range r.base.Cursors.Readers {
+		c.readers[d.Name] = d.To
+	}
 	c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
 	t := &r.base.Sessions
 	for i := range uint32(t.Slots()) {
@@ -98,6 +107,11 @@ func (c *logCheck) add(e *order.Entry, entry []byte) string {
 		c.open[e.Session] = uint32(e.ClientSeq)
 	case order.KindCursor:
 		c.cursor = max(c.cursor, le.Uint64(order.Payload(entry)))
+	case order.KindReader:
+		to, name := order.Reader(order.Payload(entry))
+		if c.readers[string(name)] = max(c.readers[string(name)], to); to == order.ReaderGone {
+			delete(c.readers, string(name))
+		}
 	case order.KindOrder:
 		k := appliedKey{e.Session, c.open[e.Session], e.ClientSeq}
 		if before := c.applied[k]; before != 0 {

@@ -35,6 +35,7 @@ const (
 	mutHandOverLeases
 	mutBackupLeaves
 	mutCursorAhead
+	mutForeignReaders
 	mutDoubtIgnored
 	mutFreeUndrained
 	mutFreeUncommitted

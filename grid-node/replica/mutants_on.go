@@ -48,6 +48,7 @@ var mutantList = [mutants]Mutant{
 	mutWatchBelieved:          {"watch-believed", "a member acts on a change that its watch shows before the primary that made it has heard"},
 	mutHandOverLeases:         {"hand-over-leases", "leased reads go on while a hand-over is proposed"},
 	mutBackupLeaves:           {"backup-leaves", "a backup that is told to leave says it may end while it is still in sync"},
+	mutForeignReaders:         {"foreign-readers", "a primary frees what a reader that other nodes have does not hold"},
 	mutCursorAhead:            {"cursor-ahead", "the write-behind cursor says what is committed, not what the sink holds"},
 	mutDoubtIgnored:           {"old-read-believed", "a read of the record that began before the present epoch was known counts as a regression"},
 	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},

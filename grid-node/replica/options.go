@@ -60,6 +60,13 @@ type Options struct {
 	MinInSync int // 1..Replicas; 1
 	MaxInSync int // members taken in, at least Replicas; Replicas
 	Retention Retention
+	// Readers are the names of what carries the log on, which every node of the grid has:
+	// nothing is freed that one of them does not hold. "" is the sink without a name, nil
+	// stands for that alone.
+	Readers []string
+	// Removed are the names of readers that the grid had: their positions hold nothing back
+	// any more. Those of others do, although this node does not have them.
+	Removed []string
 	// CapacityAdvice is what a refusal for want of memory says can be done about it; it may be empty.
 	CapacityAdvice string
 	Preferred      bool // claims an unclaimed partition at once

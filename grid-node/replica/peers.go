@@ -21,7 +21,7 @@ type peer struct {
 	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
 	draining   bool   // it said that it is about to stop
 	differs    bool   // it made another state of the log, and is let go for that
-	compares   bool   // it said that it knows Digest frames
+	compares   bool   // it said that it knows Digest frames, and with them entries of readers
 	digested   uint64 // entry of the last one sent to it
 	full       bool   // it said that only its reserve of memory is left
 	fullAt     int64  // when

@@ -41,7 +41,7 @@ type Replica struct {
 	live    machine.Machine // what the entries led to
 	base    machine.Machine // what those led to that are freed
 	seats   seats
-	sink    sinkState
+	readers []reader
 	marks   marks
 	mayFree uint64 // highest position to free up to in a committed entry; see freeSome
 	layouts order.Layouts
@@ -125,6 +125,10 @@ func New(o Options) (*Replica, error) {
 	if r.vitals == nil {
 		r.vitals, r.ownsVitals = NewVitals(o.Self, o.Partition, o.Timing), true
 	}
+	var err error
+	if r.readers, err = newReaders(o.Readers, o.Removed); err != nil {
+		return nil, err
+	}
 	r.live.Begin(r.opt.Limits.Window, 0)
 	r.base.Begin(r.opt.Limits.Window, 0)
 	r.seats.sessions = map[uint64]int{}
@@ -172,7 +176,8 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventCASResult:
 		r.casResult(ev)
 	case EventCursor:
-		r.sink.reached = max(r.sink.reached, ev.Seq)
+		d := &r.readers[ev.Reader]
+		d.reached = max(d.reached, ev.Seq)
 	case EventDrain:
 		r.drain()
 	case EventStop:
@@ -259,7 +264,7 @@ func (r *Replica) flush() {
 	r.flushGets()
 	if r.role == RolePrimary {
 		r.logTruncate()
-		r.logCursor()
+		r.logCursors()
 		r.advance() // a solo primary commits here
 		r.finishHandOver()
 	}
@@ -349,7 +354,7 @@ func (r *Replica) Status() Status {
 	s := Status{
 		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Unconfirmed: r.told.known != nil, Replicas: r.opt.Replicas,
 		Closed: r.closed, AdmissionRevision: r.admissionRevision,
-		LastSeq: last, CommitSeq: r.commit, CursorSeq: r.sink.committed, DataSeq: r.live.Cursors.Data, FreedSeq: base, Sessions: r.live.Sessions.Open(),
+		LastSeq: last, CommitSeq: r.commit, Readers: r.known(), CursorSeq: r.held(), DataSeq: r.live.Cursors.Data, FreedSeq: base, Sessions: r.live.Sessions.Open(),
 	}
 	if r.role == RolePrimary {
 		s.InFlight = int(last - r.commit)
@@ -364,8 +369,8 @@ func (r *Replica) Status() Status {
 
 // flushStatus reports a change of role, configuration or suspension once.
 func (r *Replica) flushStatus() {
-	s := Status{Role: r.role, Config: r.cfg, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving}
-	if o := &r.statusAt; s.Role != o.Role || s.Config != o.Config || s.Suspended != o.Suspended || s.HandingOver != o.HandingOver || s.Draining != o.Draining {
+	s := Status{Role: r.role, Config: r.cfg, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Readers: r.known()}
+	if o := &r.statusAt; s.Readers != o.Readers || s.Role != o.Role || s.Config != o.Config || s.Suspended != o.Suspended || s.HandingOver != o.HandingOver || s.Draining != o.Draining {
 		r.statusAt = s
 		r.out.add(Action{Kind: ActionStatus})
 	}

@@ -143,7 +143,8 @@ func (r *Replica) beginBehind(base, hash uint64, state machine.Machine) bool {
 	}
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}
-	r.sink, r.mayFree = sinkState{committed: state.Cursors.Sink.To}, base
+	r.mayFree = base
+	r.readersBehind(&state)
 	r.logged.begin(r)
 	r.commitTo(base)
 	return true

@@ -32,6 +32,7 @@ type Status struct {
 	Replicas          int     // members wanted, by the record, or by Options until it was read
 	LastSeq           uint64
 	CommitSeq         uint64
+	Readers           int    // readers with a name that the committed log has a position of
 	CursorSeq         uint64 // committed write-behind position
 	DataSeq           uint64 // last entry that is more than a write-behind position: with CursorSeq there, all is downstream
 	FreedSeq          uint64 // entries up to here are not held any more

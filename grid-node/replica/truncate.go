@@ -47,7 +47,7 @@ func (r *Replica) logTruncate() {
 
 // truncatable is how far entries are needed by nobody.
 func (r *Replica) truncatable(critical bool) uint64 {
-	to := min(r.sink.committed, r.commit)
+	to := r.held()
 	if mutant(mutFreeUndrained) {
 		to = r.commit
 	}

@@ -59,8 +59,23 @@ type timeline struct {
 	base     int // entries it began with: what survived of the lineage before
 	epochs   []uint32
 	opens    []sessionOpen
-	held     []held // by slot
-	freeable uint64 // highest position in a committed truncate entry
+	held     []held            // by slot
+	freeable uint64            // highest position in a committed truncate entry
+	readers  map[string]uint64 // first position in a committed entry: it carries on what is behind
+	begins   []readerBegin
+}
+
+// readerBegin is the entry that said the first position of a reader.
+type readerBegin struct {
+	seq, to uint64
+	name    string
+}
+
+func (t *timeline) readerBegins(r readerBegin) {
+	if _, known := t.readers[r.name]; !known {
+		t.readers[r.name] = r.to
+		t.begins = append(t.begins, r)
+	}
 }
 
 // sessionOpen is an entry that opened a session.
@@ -100,7 +115,7 @@ func (l *logView) holds(seq, hash uint64) bool {
 
 func (w *world) timeline(lineage uint64) *timeline {
 	for uint64(len(w.check.timelines)) <= lineage {
-		w.check.timelines = append(w.check.timelines, &timeline{orders: map[string]uint64{}, applied: map[appliedKey]uint64{}})
+		w.check.timelines = append(w.check.timelines, &timeline{orders: map[string]uint64{}, applied: map[appliedKey]uint64{}, readers: map[string]uint64{"": 0}})
 	}
 	return w.check.timelines[lineage]
 }
@@ -217,6 +232,9 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 		t.sessions[e.Session] = uint32(e.ClientSeq)
 		w.checkI15(t, &e, binary.LittleEndian.Uint64(order.Payload(entry)))
 		t.opens = append(t.opens, sessionOpen{e.Seq, e.Session, uint32(e.ClientSeq)})
+	case order.KindReader:
+		to, name := order.Reader(order.Payload(entry))
+		t.readerBegins(readerBegin{seq: e.Seq, to: to, name: string(name)})
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
 	case order.KindOrder:

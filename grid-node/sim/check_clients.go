@@ -117,21 +117,21 @@ func (w *world) checkI8(s *subscriber, e *order.Entry, entry []byte, lineage uin
 
 // checkI9: the sink never goes back an epoch (it refuses a writer of an older
 // one), sees no gap, and the same entries again only after a new writer or a crash.
-func (w *world) checkI9(b *sinkBatch) bool {
-	s, t := &w.sink, w.timeline(b.lineage)
+func (w *world) checkI9(s *sink, b *sinkBatch) bool {
+	t := w.timeline(b.lineage)
 	held := uint64(len(s.hashes))
 	switch to := b.from + uint64(len(b.hashes)) - 1; {
 	case b.from > held+1:
-		w.violation("I9", "the sink holds %d entries and %s goes on with %d: the replicated cursor is ahead", held, b.name, b.from)
+		w.violation("I9", "the sink%s holds %d entries and %s goes on with %d: the replicated cursor is ahead", s, held, b.name, b.from)
 	case b.from <= held && !s.repeats:
-		w.violation("I9", "the sink holds %d entries and %s repeats from %d for no reason", held, b.name, b.from)
+		w.violation("I9", "the sink%s holds %d entries and %s repeats from %d for no reason", s, held, b.name, b.from)
 	case to > uint64(len(t.hashes)):
 		w.violation("I9", "%s writes entry %d; %d are committed", b.name, to, len(t.hashes))
 	}
 	for i, hash := range b.hashes {
 		seq := b.from + uint64(i)
 		if seq <= held && s.hashes[seq-1] != hash {
-			w.violation("I9", "the sink holds another entry %d than %s writes", seq, b.name)
+			w.violation("I9", "the sink%s holds another entry %d than %s writes", s, seq, b.name)
 		}
 		if uint64(b.epochs[i]) > b.epoch || i > 0 && b.epochs[i] < b.epochs[i-1] {
 			w.violation("I9", "%s, writer of epoch %d, writes entry %d of epoch %d", b.name, b.epoch, seq, b.epochs[i])

@@ -10,19 +10,24 @@ import (
 // knows of it.
 func (w *world) checkRetired() {
 	t := w.timeline(w.api.rec.Lineage)
-	missing := uint64(0)
-	for _, seq := range t.orders {
-		if !w.sink.holds(t, seq) && (missing == 0 || seq < missing) {
-			missing = seq
+	for _, s := range w.sinks {
+		missing := uint64(0)
+		for _, seq := range t.orders {
+			if !s.holds(t, seq) && (missing == 0 || seq < missing) {
+				missing = seq
+			}
 		}
-	}
-	if missing != 0 {
-		w.violation("retired", "the partition is given up; its order %d is committed, and the sink holds %d entries", missing, len(w.sink.hashes))
+		if missing != 0 {
+			w.violation("retired", "the partition is given up; its order %d is committed, and the sink%s holds %d entries", missing, s, len(s.hashes))
+		}
 	}
 }
 
+// holds reports whether the sink has an entry, or began behind it.
 func (s *sink) holds(t *timeline, seq uint64) bool {
-	return seq <= uint64(len(s.hashes)) && seq <= uint64(len(t.hashes)) && s.hashes[seq-1] == t.hashes[seq-1]
+	first, began := t.readers[s.name]
+	return !began || seq <= first ||
+		seq <= uint64(len(s.hashes)) && seq <= uint64(len(t.hashes)) && s.hashes[seq-1] == t.hashes[seq-1]
 }
 
 // checkTaken: nobody takes an order once the partition is given up. (One of before may be committed anew in a lineage that
@@ -40,9 +45,14 @@ func (w *world) checkGone() {
 	t := w.timeline(lineage)
 	for i := range w.history.ops {
 		o := &w.history.ops[i]
-		if o.Kind == linear.Submit && o.Return != linear.Never && o.lineage == lineage && w.sink.lineage <= lineage && !w.sink.holds(t, o.Seq) {
-			w.violation("retired", "order %s was acknowledged at %d; the pods are deleted, and the sink holds %d entries without it", o.Key, o.Seq, len(w.sink.hashes))
-			return
+		if o.Kind != linear.Submit || o.Return == linear.Never || o.lineage != lineage {
+			continue
+		}
+		for _, s := range w.sinks {
+			if s.lineage <= lineage && !s.holds(t, o.Seq) {
+				w.violation("retired", "order %s was acknowledged at %d; the pods are deleted, and the sink%s holds %d entries without it", o.Key, o.Seq, s, len(s.hashes))
+				return
+			}
 		}
 	}
 }

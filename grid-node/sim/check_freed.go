@@ -12,8 +12,11 @@ func (w *world) checkFreed(p *process, st *replica.Status) {
 		w.violation("I6", "%s begins behind entry %d with hash %016x; %d are committed, and not with this one", p.name, base, hash, len(t.hashes))
 	case base > t.freeable:
 		w.violation("I14", "%s has freed entries up to %d; a committed entry allows up to %d", p.name, base, t.freeable)
-	case base > uint64(len(w.sink.hashes)) && w.sink.lineage <= st.Config.Lineage: // a later lineage's sink holds what that began with
-		w.violation("I14", "%s has freed entries up to %d; the sink holds %d", p.name, base, len(w.sink.hashes))
+	}
+	for _, s := range w.sinks { // a later lineage's sink holds what that began with
+		if first, began := t.readers[s.name]; began && s.lineage <= st.Config.Lineage && base > max(first, uint64(len(s.hashes))) {
+			w.violation("I14", "%s has freed entries up to %d; the sink%s holds %d", p.name, base, s, len(s.hashes))
+		}
 	}
 	if w.stopped {
 		return
@@ -45,6 +48,11 @@ func (t *timeline) inherit(from *timeline, base uint64) {
 	t.hashes = append(t.hashes, from.hashes[:base]...)
 	t.epochs = append(t.epochs, from.epochs[:base]...)
 	t.freeable = max(t.freeable, base)
+	for _, r := range from.begins {
+		if r.seq <= base {
+			t.readerBegins(r)
+		}
+	}
 	for id, seq := range from.orders {
 		if seq <= base {
 			t.orders[id] = seq

@@ -283,11 +283,22 @@ func (w *world) makeWallJump() {
 
 // makeDrain is a planned stop: kubectl delete pod, a node drain.
 func (w *world) makeDrain() {
-	if p := w.somePod().proc; p != nil && !p.leaving {
+	if p := w.somePod().proc; p != nil && !p.leaving && !w.oneIsKept() {
 		w.faults.hit(faultDrain)
 		w.logf("%s is told to leave in good order", p.name)
 		p.leave(false)
 	}
+}
+
+// oneIsKept reports whether a process that was made to stop is kept, because it alone holds
+// the orders: who tells the others to leave as well never gets them back.
+func (w *world) oneIsKept() bool {
+	for p := range w.up {
+		if p.drained && p.stopping {
+			return true
+		}
+	}
+	return false
 }
 
 // makeStop is the end of the patience with a planned stop.
@@ -336,7 +347,9 @@ func (w *world) withdrawLoss() {
 
 func (w *world) makeSinkCrash() {
 	w.faults.hit(faultSinkCrash)
-	w.sink.crash()
+	for _, s := range w.sinks {
+		s.crash()
+	}
 }
 
 func (w *world) makeClientLost() {

@@ -62,7 +62,7 @@ type process struct {
 	olderLineage uint64
 	olderReplies int
 	status       replica.Status // as of the last step
-	writer       sinkWriter
+	writers      []sinkWriter   // of the readers of its pod
 }
 
 func (w *world) addPod(i int) {
@@ -87,7 +87,7 @@ func (p *pod) start() *process {
 	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d", p.name, n), self: self, alive: true, st: st}
 	opt := replica.Options{
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
-		Retention: w.profile.retention, Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
+		Retention: w.profile.retention, Readers: append([]string{}, w.profile.readersOf(p.index)...), Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
 	}
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }

@@ -28,6 +28,8 @@ type profile struct {
 	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
 	floods     *rand.Rand        // a client opens sessions without end; nil: none
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
+	readers    []string          // names of what carries the log on
+	partial    bool              // the first pod lacks the last of the readers
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
 	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
@@ -190,6 +192,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	}
 	closes(p, seed)
 	forges(p, seed)
+	reads(p, seed)
 	digests(p, seed)
 	return p
 }
@@ -212,6 +215,25 @@ func retain(p *profile, seed uint64) {
 	p.retention = replica.Retention{FreeDownstream: true, High: high, Low: high / 2, Critical: high * []int64{1, 3}[rng.IntN(2)]}
 }
 
+// reads gives a quarter of the worlds readers with a name, and half of those a reader that
+// the first pod lacks, as while pods are replaced after a sink was added. Its draws are its
+// own, begun so that no seed in testdata/seeds.txt becomes another world.
+func reads(p *profile, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0x7265616467681c))
+	if p.readers = []string{""}; rng.IntN(4) == 0 {
+		p.readers = [][]string{{"", "db"}, {"db"}, {"archive", "db"}}[rng.IntN(3)]
+		p.partial = rng.IntN(2) == 0 && p.closes == nil && p.surges == nil // which wait for every sink
+	}
+}
+
+// readersOf are those of a pod.
+func (p *profile) readersOf(pod int) []string {
+	if p.partial && pod == 0 {
+		return p.readers[:len(p.readers)-1]
+	}
+	return p.readers
+}
+
 // starves makes the sink's writers wait for a processor in a third of the worlds.
 func starves(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x737461727665)); rng.IntN(3) == 0 {
@@ -220,8 +242,8 @@ func starves(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, closed and opened %t, given up %t, sessions opened without end %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.closes != nil, p.retires, p.floods != nil, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -83,7 +83,9 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = map[uint64]uint64{}, map[uint64]uint64{}, map[receiptKey]string{}
 	w.check.refused, w.history.writers = map[string]int{}, map[string]int{}
-	w.sink.w = w
+	for _, name := range w.profile.readers {
+		w.sinks = append(w.sinks, &sink{w: w, name: name})
+	}
 	w.logf("seed %d, %v", seed, w.profile)
 	for i := range w.profile.replicas {
 		w.addPod(i)

@@ -6,6 +6,7 @@ import "github.com/ordergrid/ordergrid/grid-node/replica"
 // writer of an older epoch than it has seen.
 type sink struct {
 	w       *world
+	name    string // of its reader
 	crashes int
 	epoch   uint64 // highest of a writer
 	lineage uint64
@@ -17,6 +18,8 @@ type sink struct {
 // sinkWriter is the write-behind of one process. It lives on threads of its own
 // but stops with the process.
 type sinkWriter struct {
+	reader  int // place in the readers of its pod
+	sink    *sink
 	active  bool
 	busy    bool
 	turn    int  // how often it became active
@@ -29,40 +32,56 @@ type sinkWriter struct {
 func (s *sink) crash() {
 	s.crashes++
 	s.repeats = true
-	s.w.logf("sink CRASHES and restarts")
+	s.w.logf("sink%s CRASHES and restarts", s)
 }
 
-// followStatus starts and stops the writer with the role.
+// String is a space and the name of the reader, "" for the one without.
+func (s *sink) String() string {
+	if s.name == "" {
+		return ""
+	}
+	return " " + s.name
+}
+
+// followStatus starts and stops the writers with the role.
 func (p *process) followStatus(st *replica.Status) {
-	wr := &p.writer
-	if st.Role != replica.RolePrimary {
-		wr.active = false
-		return
+	if p.writers == nil {
+		for i := range p.w.profile.readersOf(p.pod.index) {
+			p.writers = append(p.writers, sinkWriter{reader: i, sink: p.w.sinks[i]})
+		}
 	}
-	wr.epoch, wr.lineage = st.Config.Epoch, st.Config.Lineage
-	if !wr.active {
-		wr.active, wr.begins, wr.pos = true, true, st.CursorSeq
-		wr.turn++
+	for i := range p.writers {
+		wr := &p.writers[i]
+		pos, known := p.r.Reader(i)
+		if st.Role != replica.RolePrimary || !known {
+			wr.active = false
+			continue
+		}
+		wr.epoch, wr.lineage = st.Config.Epoch, st.Config.Lineage
+		if !wr.active {
+			wr.active, wr.begins, wr.pos = true, true, pos
+			wr.turn++
+		}
+		p.writeSoon(wr)
 	}
-	p.writeSoon()
 }
 
-// writeSoon lets the writer look for committed entries.
-func (p *process) writeSoon() {
-	if !p.writer.active || p.writer.busy {
+// writeSoon lets a writer look for committed entries.
+func (p *process) writeSoon(wr *sinkWriter) {
+	if !wr.active || wr.busy {
 		return
 	}
-	p.writer.busy = true
+	wr.busy = true
 	w := p.w
 	w.after(w.between(200*microsecond, 4*millisecond), func() {
-		p.deliver(p.writeBatch)
+		p.deliver(func() { p.writeBatch(wr) })
 	})
 }
 
 // writeBatch is the writer's thread looking whether its process is the primary. It may
 // be a while until the thread goes on, and the process something else by then.
-func (p *process) writeBatch() {
-	w, wr := p.w, &p.writer
+func (p *process) writeBatch(wr *sinkWriter) {
+	w := p.w
 	wr.busy = false
 	if !p.alive || !wr.active {
 		return
@@ -71,23 +90,23 @@ func (p *process) writeBatch() {
 	if rng := w.profile.starves; rng != nil && w.now < w.profile.chaos && rng.IntN(3) == 0 {
 		wr.busy = true
 		w.after(rng.Int64N(120*millisecond), func() {
-			p.deliver(func() { wr.busy = false; p.sendBatch(&turn) })
+			p.deliver(func() { wr.busy = false; p.sendBatch(wr, &turn) })
 		})
 		return
 	}
-	p.sendBatch(&turn)
+	p.sendBatch(wr, &turn)
 }
 
 // sendBatch sends what is committed and not written, as the writer of an epoch of a
 // lineage: what is of a later one is its primary's to write.
-func (p *process) sendBatch(turn *sinkWriter) {
-	w, wr := p.w, &p.writer
+func (p *process) sendBatch(wr, turn *sinkWriter) {
+	w, s := p.w, wr.sink
 	from, to := turn.pos+1, min(p.status.CommitSeq, turn.pos+64)
 	if !p.alive {
 		return
 	}
 	if p.lineage() != turn.lineage { // epochs count anew, or the log is another
-		p.writeSoon()
+		p.writeSoon(wr)
 		return
 	}
 	for !operatorMutant(mutSinkUnfenced) && to >= from && uint64(p.log.epochs[to-1]) > turn.epoch {
@@ -95,7 +114,7 @@ func (p *process) sendBatch(turn *sinkWriter) {
 	}
 	if from > to {
 		if wr.epoch != turn.epoch {
-			p.writeSoon()
+			p.writeSoon(wr)
 		}
 		return
 	}
@@ -104,21 +123,20 @@ func (p *process) sendBatch(turn *sinkWriter) {
 		wr.begins = false
 	}
 	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: turn.epoch, lineage: turn.lineage, from: from, begins: turn.begins, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
-	crashes := w.sink.crashes
+	crashes := s.crashes
 	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
-		lost := w.sink.crashes != crashes
+		lost := s.crashes != crashes
 		never := lost && w.rng.IntN(2) == 0
-		ok := !never && w.sink.accept(&batch)
-		w.sink.repeats = w.sink.repeats || lost // it may have been written, its writer does not know
+		ok := !never && s.accept(&batch)
+		s.repeats = s.repeats || lost // it may have been written, its writer does not know
 		w.after(w.between(100*microsecond, 2*millisecond), func() {
-			p.deliver(func() { p.written(turn.turn, to, ok, lost) })
+			p.deliver(func() { p.written(wr, turn.turn, to, ok, lost) })
 		})
 	})
 }
 
 // written is the sink's answer.
-func (p *process) written(turn int, to uint64, ok, lost bool) {
-	wr := &p.writer
+func (p *process) written(wr *sinkWriter, turn int, to uint64, ok, lost bool) {
 	wr.busy = false
 	if !p.alive || !wr.active {
 		return
@@ -126,14 +144,14 @@ func (p *process) written(turn int, to uint64, ok, lost bool) {
 	switch {
 	case turn != wr.turn: // an answer to the primary that it was before
 	case lost: // the answer went with the sink: go on where the log says it is safe
-		wr.pos = p.status.CursorSeq
+		wr.pos, _ = p.r.Reader(wr.reader)
 	case ok:
 		wr.pos = to
-		p.step(&replica.Event{Kind: replica.EventCursor, Seq: to})
+		p.step(&replica.Event{Kind: replica.EventCursor, Seq: to, Reader: wr.reader})
 	default:
 		return // a newer writer is there; the next change of the configuration tells
 	}
-	p.writeSoon()
+	p.writeSoon(wr)
 }
 
 type sinkBatch struct {
@@ -147,7 +165,7 @@ type sinkBatch struct {
 // accept takes a batch, unless its writer was replaced.
 func (s *sink) accept(b *sinkBatch) bool {
 	if b.epoch < s.epoch {
-		s.w.logf("sink refuses %s of epoch %d, it has seen %d", b.name, b.epoch, s.epoch)
+		s.w.logf("sink%s refuses %s of epoch %d, it has seen %d", s, b.name, b.epoch, s.epoch)
 		s.w.stats.SinkFenced++
 		return false
 	}
@@ -158,7 +176,11 @@ func (s *sink) accept(b *sinkBatch) bool {
 		s.lineage, s.repeats = b.lineage, true
 		s.hashes = s.hashes[:min(len(s.hashes), int(b.from-1))]
 	}
-	if !s.w.checkI9(b) {
+	// What is before its reader's first position it never gets.
+	if t := s.w.timeline(b.lineage); b.from == t.readers[s.name]+1 && len(s.hashes) < int(b.from-1) {
+		s.hashes = append(s.hashes, t.hashes[len(s.hashes):b.from-1]...)
+	}
+	if !s.w.checkI9(s, b) {
 		return false
 	}
 	s.epoch, s.writer = b.epoch, b.boot

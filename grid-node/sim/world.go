@@ -30,7 +30,7 @@ type world struct {
 	pods    []*pod
 	net     network
 	api     apiServer
-	sink    sink
+	sinks   []*sink // a sink for each of profile.readers
 	clients []*client
 	subs    []*subscriber
 	faults  faultCounts

@@ -58,7 +58,7 @@ func (b *Batch) add(entry []byte) error {
 	b.Lineages = append(b.Lineages, b.lineage)
 	b.Sessions = append(b.Sessions, b.session(entry, kind))
 	b.size += len(entry)
-	b.news = b.news || kind != order.KindCursor && kind != order.KindTruncate
+	b.news = b.news || kind != order.KindCursor && kind != order.KindTruncate && kind != order.KindReader
 	b.last = seq
 	return nil
 }

@@ -25,8 +25,9 @@ var peerFrames = []Frame{
 		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
 }
 
-// FlagDigest on PrepareAck and BeaconAck: the sender knows Digest frames. Who does not say so
-// is sent none.
+// FlagDigest on PrepareAck and BeaconAck: the sender knows Digest frames, and entries of kind
+// reader. One that does not say so is sent no such frame, and while one is connected nothing
+// logs such an entry.
 const FlagDigest uint8 = 128
 
 func appendPeerAck(dst []byte, t Type, m *PeerAck) []byte {
