@@ -28,7 +28,7 @@ type appliedKey struct {
 // that is a function of the log against it: I6 and I7.
 func (c *logCheck) check(r *Replica) {
 	if c.applied == nil {
-		c.applied, c.open = map[appliedKey]uint64{}, map[uint32]uint32{}
+		c.applied, c.open, c.readers = map[appliedKey]uint64{}, map[uint32]uint32{}, map[string]uint64{}
 	}
 	for last, _ := r.store.Last(); c.seq < last; {
 		entry := r.store.Get(c.seq + 1)

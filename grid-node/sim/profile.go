@@ -217,9 +217,9 @@ func retain(p *profile, seed uint64) {
 
 // reads gives a quarter of the worlds readers with a name, and half of those a reader that
 // the first pod lacks, as while pods are replaced after a sink was added. Its draws are its
-// own, begun so that no seed in testdata/seeds.txt becomes another world.
+// own, begun so that no seed in testdata/seeds.txt became another world.
 func reads(p *profile, seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 0x7265616467681c))
+	rng := rand.New(rand.NewPCG(seed, 0x72656164bae1bf))
 	if p.readers = []string{""}; rng.IntN(4) == 0 {
 		p.readers = [][]string{{"", "db"}, {"db"}, {"archive", "db"}}[rng.IntN(3)]
 		p.partial = rng.IntN(2) == 0 && p.closes == nil && p.surges == nil // which wait for every sink
