@@ -50,6 +50,33 @@ func nodeDrain(t *testing.T) {
 	r.finish(ctx)
 }
 
+// drainWithThirdCopy is the same of a pair with spec.updateStrategy.surge, as it is by default: the eviction waits for a
+// third copy. On three nodes that has the last place, so the pod that was evicted comes back once its node may be used again.
+func drainWithThirdCopy(t *testing.T) {
+	ctx, f := on(t)
+	f.grow(ctx)
+	r := f.record(ctx, "node-drain-third-copy", 2)
+	pod := r.victim(ctx)
+	node := pod.Spec.NodeName
+	record := r.step(ctx, drill.Step{Type: "NodeDrain", Pods: []string{pod.Name}, What: "kubectl drain of the Kubernetes node with " + pod.Name + ", a third copy first"}, func() string {
+		args := []string{"drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=3m"}
+		out, err := f.kube.Run(ctx, args...)
+		t.Logf("$ kubectl %s\n%s", strings.Join(args, " "), out)
+		if _, again := f.kube.Run(ctx, "uncordon", node); err != nil || again != nil {
+			t.Errorf("drain: %v; uncordon: %v", err, again)
+			return ""
+		}
+		f.updated(ctx, patience)
+		if replaced := f.replaced(ctx, map[string]*corev1.Pod{pod.Name: pod}); len(replaced) != 1 {
+			t.Errorf("%s was not evicted", pod.Name)
+			return ""
+		}
+		return pod.Name + " is another pod"
+	})
+	onTwoCopies(t, record)
+	r.finish(ctx)
+}
+
 // victim is a pod of the grid whose node the recorder is not on.
 func (r *recorder) victim(ctx context.Context) *corev1.Pod {
 	r.Helper()

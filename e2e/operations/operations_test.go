@@ -30,6 +30,7 @@ func TestOperations(t *testing.T) {
 	}{
 		{"rolling-update", rollingUpdate},
 		{"node-drain", nodeDrain},
+		{"node-drain-third-copy", drainWithThirdCopy},
 		{"bad-version", badVersion},
 		{"objective", objective},
 		{"certificate-rotation", rotateCertificates},

@@ -19,7 +19,7 @@ func rollingUpdate(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx)
 	r := f.record(ctx, "rolling-update", 2)
-	r.step(ctx, drill.Step{Type: "RollingUpdate", What: "every pod gets another template"}, func() string {
+	record := r.step(ctx, drill.Step{Type: "RollingUpdate", What: "every pod gets another template"}, func() string {
 		before := f.pods(ctx)
 		f.patch(ctx, `{"podTemplate":{"metadata":{"annotations":{"example.com/restarted":"once"}}}}`)
 		f.updated(ctx, patience)
@@ -29,7 +29,16 @@ func rollingUpdate(t *testing.T) {
 		}
 		return fmt.Sprintf("all %d pods have other UIDs", len(before))
 	})
+	onTwoCopies(t, record)
 	r.finish(ctx)
+}
+
+// onTwoCopies wants every order of a step acknowledged by two copies: a third one comes before a pod goes.
+func onTwoCopies(t *testing.T, r *drill.Record) {
+	t.Helper()
+	if n := r.Counts.OneCopy; n != 0 {
+		t.Errorf("%d of %d orders were acknowledged on one copy, want none (a copy that is starved of CPU is dropped for its silence)", n, r.Counts.Acknowledged)
+	}
 }
 
 // badVersion gives the grid images that never come in sync: one that nobody has, and one with another program in it. The
