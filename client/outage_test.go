@@ -56,7 +56,8 @@ func TestOutagesAreReported(t *testing.T) {
 			}
 			o := <-called
 			t.Log(o)
-			if o.Cause != tc.cause || o.Partition != testPartition || o.Attempts != 1 || o.Err == nil {
+			// An attempt has a time limit, so a starved machine may need another.
+			if o.Cause != tc.cause || o.Partition != testPartition || o.Attempts < 1 || o.Err == nil {
 				t.Errorf("outage %+v, want cause %s", o, tc.cause)
 			}
 			if o.OldEpoch != 1 || o.OldPrimary != old || (o.NewPrimary != old) != tc.moved || (o.NewEpoch == 2) != tc.moved {

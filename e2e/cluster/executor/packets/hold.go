@@ -65,11 +65,11 @@ func (h *holder) release() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	for p := range h.waiting {
 		h.sleepUntil(p.due)
+		h.tally.held.Add(1) // before the answer to it can arrive
 		if err := h.queue.Accept(p.id); err != nil {
+			h.tally.held.Add(-1)
 			h.tally.failed.Add(1)
-			continue
 		}
-		h.tally.held.Add(1)
 	}
 }
 
