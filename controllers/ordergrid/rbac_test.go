@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,21 +32,28 @@ func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 		p.Status = api.GridPartitionStatus{Epoch: 1, Lineage: 1, ChangeID: "c", Primary: &m, InSync: []api.Member{m}}
 		return p
 	}
-	byName := func(p *api.GridPartition) []client.ListOption {
-		return []client.ListOption{client.InNamespace(b.namespace), client.MatchingFields{"metadata.name": p.Name}}
-	}
+	ofGrid := []client.ListOption{client.InNamespace(b.namespace), client.MatchingLabels{api.LabelGrid: grid.Name}}
 
 	for what, try := range map[string]func() error{
-		"read its own partition":         func() error { return pod.Get(ctx, client.ObjectKeyFromObject(own), own.DeepCopy()) },
-		"list its own partition by name": func() error { return pod.List(ctx, &api.GridPartitionList{}, byName(own)...) },
-		"watch its own partition by name": func() error {
+		"read its own partition": func() error { return pod.Get(ctx, client.ObjectKeyFromObject(own), own.DeepCopy()) },
+		"list the grid's partitions": func() error {
+			list := &api.GridPartitionList{}
+			if err := pod.List(ctx, list, ofGrid...); err != nil || len(list.Items) != 4 {
+				return fmt.Errorf("%d partitions, want the 4 of both shards, error %v", len(list.Items), err)
+			}
+			return nil
+		},
+		"list a partition by name, as pods of the release before do": func() error {
+			return pod.List(ctx, &api.GridPartitionList{}, client.InNamespace(b.namespace), client.MatchingFields{"metadata.name": own.Name})
+		},
+		"watch the grid's partitions": func() error {
 			cfg := envtest.Config(t)
 			cfg.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":rtd-s0"
 			watching, err := client.NewWithWatch(cfg, client.Options{Scheme: envtest.Scheme()})
 			if err != nil {
 				return err
 			}
-			w, err := watching.Watch(ctx, &api.GridPartitionList{}, byName(own)...)
+			w, err := watching.Watch(ctx, &api.GridPartitionList{}, ofGrid...)
 			if err == nil {
 				w.Stop()
 			}
@@ -63,10 +71,10 @@ func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 		}
 	}
 	for what, try := range map[string]func() error{
-		"read another shard's partition":         func() error { return pod.Get(ctx, client.ObjectKeyFromObject(foreign), foreign.DeepCopy()) },
+		"read another shard's partition by name": func() error { return pod.Get(ctx, client.ObjectKeyFromObject(foreign), foreign.DeepCopy()) },
 		"claim another shard's partition":        func() error { return pod.Status().Update(ctx, claim(foreign)) },
-		"list another shard's partition by name": func() error { return pod.List(ctx, &api.GridPartitionList{}, byName(foreign)...) },
-		"list all partitions":                    func() error { return pod.List(ctx, &api.GridPartitionList{}, client.InNamespace(b.namespace)) },
+		"list the partitions of all namespaces":  func() error { return pod.List(ctx, &api.GridPartitionList{}) },
+		"delete the grid's partitions":           func() error { return pod.DeleteAllOf(ctx, &api.GridPartition{}, client.InNamespace(b.namespace)) },
 		"change the spec of its own partition":   func() error { p := own.DeepCopy(); p.Spec.MinInSync = 2; return pod.Update(ctx, p) },
 		"delete its own partition":               func() error { return pod.Delete(ctx, own.DeepCopy()) },
 		"patch the status of its own partition": func() error {

@@ -102,18 +102,19 @@ func (n *gridNode) run(ctx context.Context, pod *corev1.Pod) error {
 		return errors.New("is no name of a pod of a shard")
 	}
 	changes := make(chan arbiter.Record, 16)
-	for index := range replicas {
-		go func() {
-			_ = n.all.arbiter.Watch(ctx, fmt.Sprintf("%s-p%d", shard, index), func(r arbiter.Record, err error) {
-				if err == nil { // it begins again by itself
-					select {
-					case changes <- r:
-					case <-ctx.Done():
-					}
+	go func() {
+		_ = n.all.arbiter.Watch(ctx, n.grid, func(news arbiter.News, _ error) { // it begins again by itself
+			for _, r := range news.Records {
+				if !strings.HasPrefix(r.Name, shard+"-p") {
+					continue
 				}
-			})
-		}()
-	}
+				select {
+				case changes <- r:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}()
 	// A peer's start is told by the network in a real grid; here it is looked for.
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

@@ -45,7 +45,7 @@ func newPair(t *testing.T) *pair {
 			UnprovedPeers: arbiter.UnprovedAccept} // as the operator says while pods of the release before are there
 	}
 	store := memory.NewStore(specs)
-	srv := httptest.NewServer(store.Handler())
+	srv := httptest.NewServer(asBefore(store))
 	t.Cleanup(srv.Close)
 	p := &pair{t: t, arbiter: srv.URL, records: store, sinkDir: t.TempDir(), peerKey: filepath.Join(t.TempDir(), "peer.key")}
 	if err := peerkey.WriteFile(p.peerKey, peerkey.New()); err != nil {
@@ -212,4 +212,27 @@ func (t *traffic) stop() int64 {
 	t.cancel()
 	t.wg.Wait()
 	return t.acked.Load()
+}
+
+// asBefore serves the records in the form of the releases before, too: their nodes watch each
+// record by itself, by a GET with the version they have seen.
+func asBefore(store *memory.Store) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", store.Handler())
+	mux.HandleFunc("GET /v1/partitions/{name}", func(w http.ResponseWriter, r *http.Request) {
+		after := r.URL.Query().Get("after")
+		for range 1000 {
+			if rec, err := store.Get(r.Context(), r.PathValue("name")); err != nil || rec.Version != after {
+				store.Handler().ServeHTTP(w, r)
+				return
+			}
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		w.WriteHeader(http.StatusNotModified)
+	})
+	return mux
 }

@@ -100,6 +100,14 @@ type Record struct {
 	Spec     Spec      `json:"spec"`
 }
 
+// News is what Watch has to tell.
+type News struct {
+	// All: Records are all of the grid's. A record that is not among them is gone.
+	All     bool
+	Records []Record // as they are now
+	Gone    []string // names of records that were deleted
+}
+
 // Arbiter holds the records of a grid.
 type Arbiter interface {
 	// Get reads a record as it stands, never from a cache. ErrNotFound if there is
@@ -110,10 +118,12 @@ type Arbiter interface {
 	// stands now. ErrConflict and ErrRefused mean: not done. ErrUnknown means: it
 	// may have been done, or may still be; only Get can tell, later.
 	CompareAndSwap(ctx context.Context, r Record) (Record, error)
-	// Watch calls f with the record as it is now and with every later one (a change
-	// overtaken by the next may be left out) until ctx ends; it returns ctx's error.
-	// Failures are retried with back-off and reported to f as err.
-	Watch(ctx context.Context, name string, f func(r Record, err error)) error
+	// Watch follows all records of a grid until ctx ends; it returns ctx's error. f gets
+	// all of them first, and again whenever changes may have been missed and from time to
+	// time without that (News.All); in between it gets what changed. A change overtaken by
+	// the next may be left out. Failures are retried with back-off and reported to f as
+	// err, with no news. f is called by one goroutine at a time.
+	Watch(ctx context.Context, grid string, f func(n News, err error)) error
 }
 
 // Errors of an Arbiter; test with errors.Is.

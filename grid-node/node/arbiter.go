@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,11 +76,47 @@ func (n *Node) readConfig(p *partition) {
 	})
 }
 
-// watch tells the replica of every configuration until the node ends.
-func (n *Node) watch(p *partition) {
-	_ = n.cfg.Arbiter.Watch(n.ctx, p.name, func(rec arbiter.Record, err error) {
+// watch tells the loop what happens to the records of the grid until the node ends.
+func (n *Node) watch() {
+	_ = n.cfg.Arbiter.Watch(n.ctx, n.cfg.Grid, func(news arbiter.News, err error) {
 		n.api.heard(answered(err))
-		n.loop.Post(func() { n.observed(p, rec, err, false) })
+		n.loop.Post(func() { n.hear(news, err) })
+	})
+}
+
+// hear takes over what the watch says. That a record is gone is asked of the arbiter
+// itself: a watch may only have lost sight of it.
+func (n *Node) hear(news arbiter.News, err error) {
+	if err != nil {
+		n.noWord("the records of the grid", err)
+		return
+	}
+	said := map[*partition]bool{}
+	for _, rec := range news.Records {
+		if p := n.holds(&rec); p != nil {
+			said[p] = true
+			n.observed(p, rec, nil, false)
+		}
+	}
+	for _, p := range n.parts {
+		if news.All && !said[p] || slices.Contains(news.Gone, p.name) {
+			n.readConfig(p)
+		}
+	}
+}
+
+// holds is the partition that a record is of, nil if this node does not hold it.
+func (n *Node) holds(rec *arbiter.Record) *partition {
+	if s := &rec.Spec; s.Grid == n.cfg.Grid && s.Shard == n.cfg.Shard && s.Index >= 0 && s.Index < len(n.parts) && n.parts[s.Index].name == rec.Name {
+		return n.parts[s.Index]
+	}
+	return nil
+}
+
+func (n *Node) noWord(of string, err error) {
+	n.counters.ArbiterErrors++
+	n.alarms.limited(n.loop.Clock().Mono(), of+"/arbiter", func() {
+		n.log.Warn("no word from the arbiter; the data path does not need it while the members are well", "of", of, "reason", err)
 	})
 }
 
@@ -90,11 +127,7 @@ func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool)
 	}
 	n.recordSeen(p, err)
 	if err != nil {
-		n.counters.ArbiterErrors++
-		n.alarms.limited(n.loop.Clock().Mono(), p.name+"/arbiter", func() {
-			n.log.Warn("no word from the arbiter; the data path does not need it while the members are well",
-				"partition", p.id.String(), "record", p.name, "reason", err)
-		})
+		n.noWord(p.name, err)
 		return
 	}
 	n.observeLayout(p, &rec.Spec)

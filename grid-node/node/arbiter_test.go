@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -33,5 +34,54 @@ func TestOutcomeOfAChange(t *testing.T) {
 				t.Errorf("%v is outcome %d, want %d", c.err, got, c.want)
 			}
 		})
+	}
+}
+
+// misled is an arbiter whose watch says after its first list that a record is gone.
+type misled struct {
+	arbiter.Arbiter
+	gone string
+	gets atomic.Int32 // of that record, after the watch said so
+	said atomic.Bool
+}
+
+func (m *misled) Watch(ctx context.Context, grid string, f func(arbiter.News, error)) error {
+	return m.Arbiter.Watch(ctx, grid, func(n arbiter.News, err error) {
+		f(n, err)
+		if n.All && !m.said.Swap(true) {
+			f(arbiter.News{Gone: []string{m.gone}}, nil)
+		}
+	})
+}
+
+func (m *misled) Get(ctx context.Context, name string) (arbiter.Record, error) {
+	r, err := m.Arbiter.Get(ctx, name)
+	if name == m.gone && m.said.Load() {
+		m.gets.Add(1)
+	}
+	return r, err
+}
+
+// A record that is deleted is known to be gone, and the others are not. That it is gone is
+// the word of the record itself, never of the watch.
+func TestDeletedRecord(t *testing.T) {
+	g := newGrid(t, 1, 2)
+	name := func(i int) string { return PartitionName("g", 0, i) }
+	m := &misled{Arbiter: g.arb, gone: name(0)}
+	g.arb = m
+	g.up()
+	gone := func(i int) (yes bool) {
+		if err := g.nodes[0].onLoop(func() { yes = g.nodes[0].parts[i].recordGone }); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	g.until(func() bool { return m.gets.Load() > 0 }, "what the watch said was not asked for")
+	if err := g.store.Delete(name(1)); err != nil {
+		t.Fatal(err)
+	}
+	g.until(func() bool { return gone(1) }, "the node does not know of the deleted record")
+	if gone(0) {
+		t.Error("the node took the watch's word for it")
 	}
 }

@@ -152,9 +152,7 @@ func (n *Node) Run(ctx context.Context) error {
 			n.loop.Stop()
 		}
 	})
-	for _, p := range n.parts {
-		n.wg.Go(func() { n.watch(p) })
-	}
+	n.wg.Go(n.watch)
 	go n.readSinks(n.ctx)
 	if k := n.cfg.PeerKeys; k != nil {
 		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.keysChanged) }) })

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
+	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,7 +58,7 @@ func (f *fixture) partition(t *testing.T) string {
 	t.Helper()
 	f.n++
 	name := fmt.Sprintf("g-s0-p%d", f.n)
-	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name}, Spec: api.GridPartitionSpec{
+	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name, Labels: map[string]string{api.LabelGrid: "g"}}, Spec: api.GridPartitionSpec{
 		GridRef: api.GridReference{Name: "g"}, FirstSeq: 1<<53 - 1, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	if err := f.admin.Create(t.Context(), gp); err != nil {
 		t.Fatal(err)
@@ -189,12 +193,13 @@ func TestOneWinnerOfARace(t *testing.T) {
 	}
 }
 
-// nodeConfig is the access of a pod: the verbs and names that its Role allows.
+// nodeConfig is the access of a pod: as the Role that the operator makes.
 func (f *fixture) nodeConfig(t *testing.T, names ...string) *rest.Config {
 	t.Helper()
 	user := "node-of-" + f.ns
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "node"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions"}, ResourceNames: names, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions"}, ResourceNames: names, Verbs: []string{"get"}},
+		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{"ordergrid.dev"}, Resources: []string{"gridpartitions/status"}, ResourceNames: names, Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}}
@@ -211,9 +216,9 @@ func (f *fixture) nodeConfig(t *testing.T, names ...string) *rest.Config {
 	return cfg
 }
 
-// With a Role that names its own objects a node can read, watch and change those,
-// and nothing else.
-func TestRoleWithResourceNamesIsEnough(t *testing.T) {
+// With the Role of its shard a node can watch the grid's records, read and change its
+// own, and nothing else.
+func TestRoleIsEnough(t *testing.T) {
 	f := newFixture(t)
 	mine, other := f.partition(t), f.partition(t)
 	cfg := f.nodeConfig(t, mine)
@@ -226,14 +231,15 @@ func TestRoleWithResourceNamesIsEnough(t *testing.T) {
 	seen := make(chan arbiter.Record, 64)
 	done := make(chan error, 1)
 	go func() {
-		done <- a.Watch(ctx, mine, func(r arbiter.Record, err error) {
-			if err != nil {
-				if ctx.Err() == nil && !strings.Contains(err.Error(), "forbidden") { // RBAC reaches the authorizer a moment later
-					t.Errorf("watch: %v", err)
-				}
-				return
+		done <- a.Watch(ctx, "g", func(n arbiter.News, err error) {
+			if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "forbidden") { // RBAC reaches the authorizer a moment later
+				t.Errorf("watch: %v", err)
 			}
-			seen <- r
+			for _, r := range n.Records {
+				if r.Name == mine {
+					seen <- r
+				}
+			}
 		})
 	}()
 	first := <-seen
@@ -309,5 +315,157 @@ func TestEventsAreAboutTheObject(t *testing.T) {
 	}
 	if n := len(events.Items); n > 30 {
 		t.Fatalf("%d events posted, the limit is a burst of 20 and 1 a second", n)
+	}
+}
+
+// watched is a watch of grid g, and the requests that it makes.
+func (f *fixture) watched(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) <-chan arbiter.News {
+	t.Helper()
+	cfg := rest.CopyConfig(f.cfg)
+	if wrap != nil {
+		cfg.Wrap(wrap)
+	}
+	a, err := kube.New(cfg, f.ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	news, done := make(chan arbiter.News, 64), make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = a.Watch(ctx, "g", func(n arbiter.News, err error) {
+			if err == nil {
+				news <- n
+			}
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return news
+}
+
+func names(n arbiter.News) (list []string) {
+	for _, r := range n.Records {
+		list = append(list, r.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// All records of the grid come first, then each change, each new one, and each that is
+// deleted; another grid's do not, whatever label it has.
+func TestWatchOfAGrid(t *testing.T) {
+	f := newFixture(t)
+	first, second := f.partition(t), f.partition(t)
+	stranger := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "h-s0-p0", Labels: map[string]string{api.LabelGrid: "g"}},
+		Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "h"}, Replicas: 1, MinInSync: 1, PreferredPod: "h-s0-0"}}
+	if err := f.admin.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	news := f.watched(t, nil)
+	if n := <-news; !n.All || !slices.Equal(names(n), []string{first, second}) {
+		t.Fatalf("the list: %+v", n)
+	}
+	if _, err := f.put(t, second, arbitertest.Rec(1, 1, "c", arbitertest.A, arbitertest.A)); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-news; n.All || !slices.Equal(names(n), []string{second}) || n.Records[0].Epoch != 1 {
+		t.Fatalf("a change: %+v", n)
+	}
+	if err := f.admin.Delete(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	third := f.partition(t)
+	if n := <-news; n.All || !slices.Equal(names(n), []string{third}) {
+		t.Fatalf("a new one: %+v", n)
+	}
+	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: second}}
+	if err := f.admin.Delete(t.Context(), gp); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-news; n.All || len(n.Records) != 0 || !slices.Equal(n.Gone, []string{second}) {
+		t.Fatalf("a deleted one: %+v", n)
+	}
+}
+
+// tamper changes what an API server answers.
+type tamper func(*http.Request) *http.Response
+
+func (f tamper) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if resp := f(r); resp != nil {
+			return resp, nil
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// However a stream ends, all records are listed again: what it lost, a deletion among it,
+// is known then. A version that is gone (410, as an answer and as an event) is such an end.
+func TestWatchBeginsAgainWithAList(t *testing.T) {
+	gone := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}`
+	for what, answer := range map[string]struct {
+		status int
+		body   string
+	}{
+		"410 as the answer":  {http.StatusGone, gone},
+		"410 as an event":    {http.StatusOK, `{"type":"ERROR","object":` + gone + `}` + "\n"},
+		"a stream that ends": {http.StatusOK, ""},
+		"not a stream":       {http.StatusOK, "<html>"},
+		"a proxy's error":    {http.StatusBadGateway, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t)
+			kept, lost := f.partition(t), f.partition(t)
+			var streams atomic.Int32
+			news := f.watched(t, tamper(func(r *http.Request) *http.Response {
+				if r.URL.Query().Get("watch") == "" || streams.Add(1) > 1 {
+					return nil
+				}
+				// What happens now is in no stream.
+				if err := f.admin.Delete(t.Context(), &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: lost}}); err != nil {
+					t.Error(err)
+				}
+				return &http.Response{StatusCode: answer.status, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(strings.NewReader(answer.body)), Request: r}
+			}).wrap)
+			if n := <-news; !n.All || !slices.Equal(names(n), []string{kept, lost}) {
+				t.Fatalf("the first list: %+v", n)
+			}
+			if n := <-news; !n.All || !slices.Equal(names(n), []string{kept}) {
+				t.Fatalf("after the stream: %+v", n)
+			}
+		})
+	}
+}
+
+// A node at rest has one stream, whatever the number of partitions, and asks for nothing.
+func TestRequestsOfAWatch(t *testing.T) {
+	f := newFixture(t)
+	for range 8 {
+		f.partition(t)
+	}
+	var mu sync.Mutex
+	var asked []string
+	news := f.watched(t, tamper(func(r *http.Request) *http.Response {
+		mu.Lock()
+		defer mu.Unlock()
+		q := r.URL.Query()
+		asked = append(asked, fmt.Sprintf("%s %s watch=%s label=%s limited=%t", r.Method, path.Base(r.URL.Path), q.Get("watch"), q.Get("labelSelector"), q.Get("timeoutSeconds") != ""))
+		return nil
+	}).wrap)
+	<-news
+	last := f.partition(t)
+	if n := <-news; n.Records[0].Name != last {
+		t.Fatalf("%+v", n)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{"GET gridpartitions watch= label=ordergrid.dev/grid=g limited=false", "GET gridpartitions watch=true label=ordergrid.dev/grid=g limited=true"}
+	if !slices.Equal(asked, want) {
+		t.Fatalf("asked %q, want %q", asked, want)
 	}
 }

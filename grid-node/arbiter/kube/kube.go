@@ -10,15 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -80,8 +76,7 @@ func (a *Arbiter) Get(ctx context.Context, name string) (arbiter.Record, error) 
 	if err != nil {
 		return arbiter.Record{}, fmt.Errorf("read gridpartition %s/%s: %w", a.namespace, name, err)
 	}
-	a.uids.Store(name, gp.UID)
-	return FromObject(&gp), nil
+	return a.seen(&gp), nil
 }
 
 // uid is the object's UID if it was read before.
@@ -124,60 +119,4 @@ func classify(err error) error {
 		return arbiter.Refused("%s", status.Status().Message)
 	}
 	return fmt.Errorf("%w: %s", arbiter.ErrUnknown, status.Status().Message)
-}
-
-// Watch implements arbiter.Arbiter: one watch per object, by name, so that a Role
-// with resourceNames is enough.
-func (a *Arbiter) Watch(ctx context.Context, name string, f func(arbiter.Record, error)) error {
-	const minPause, maxPause = 100 * time.Millisecond, 5 * time.Second
-	pause := minPause
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := a.watchOnce(ctx, name, f)
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			f(arbiter.Record{}, err)
-		}
-		if time.Since(began) > maxPause {
-			pause = minPause // it worked for a while
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, maxPause)
-	}
-	return ctx.Err()
-}
-
-// watchOnce reads the object and follows it until the server ends the watch.
-func (a *Arbiter) watchOnce(ctx context.Context, name string, f func(arbiter.Record, error)) error {
-	r, err := a.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	f(r, nil)
-	w, err := a.client.Get().Namespace(a.namespace).Resource(resourceName).VersionedParams(&metav1.ListOptions{
-		Watch: true, ResourceVersion: r.Version, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
-	}, a.params).Watch(ctx)
-	if err != nil {
-		return fmt.Errorf("watch gridpartition %s/%s: %w", a.namespace, name, err)
-	}
-	defer w.Stop()
-	for ev := range w.ResultChan() {
-		switch obj := ev.Object.(type) {
-		case *v1alpha1.GridPartition:
-			if ev.Type == watch.Deleted {
-				return fmt.Errorf("%w: gridpartition %s/%s was deleted", arbiter.ErrNotFound, a.namespace, name)
-			}
-			f(FromObject(obj), nil)
-		default:
-			if ev.Type == watch.Error {
-				return fmt.Errorf("watch gridpartition %s/%s: %w", a.namespace, name, apierrors.FromObject(ev.Object))
-			}
-		}
-	}
-	return nil // the server ends a watch now and then; begin again
 }

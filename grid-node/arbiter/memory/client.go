@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
@@ -31,7 +30,7 @@ func NewClient(base string) (*Client, error) {
 	if err != nil || u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("arbiter %q: allowed: http://host:port", base)
 	}
-	return &Client{base: strings.TrimRight(base, "/") + "/v1/partitions/", http: &http.Client{}}, nil
+	return &Client{base: strings.TrimRight(base, "/"), http: &http.Client{}}, nil
 }
 
 // From makes the client connect from a local address; call it before any other
@@ -45,8 +44,7 @@ func (c *Client) From(source netip.Addr) *Client {
 
 // Get implements arbiter.Arbiter.
 func (c *Client) Get(ctx context.Context, name string) (arbiter.Record, error) {
-	r, _, err := c.do(ctx, http.MethodGet, name, "", nil)
-	return r, err
+	return c.record(ctx, http.MethodGet, name, nil)
 }
 
 // CompareAndSwap implements arbiter.Arbiter.
@@ -55,7 +53,7 @@ func (c *Client) CompareAndSwap(ctx context.Context, r arbiter.Record) (arbiter.
 	if err != nil {
 		return arbiter.Record{}, err
 	}
-	now, _, err := c.do(ctx, http.MethodPut, r.Name, "", body)
+	now, err := c.record(ctx, http.MethodPut, r.Name, body)
 	switch {
 	case err == nil, errors.Is(err, arbiter.ErrConflict), errors.Is(err, arbiter.ErrRefused), errors.Is(err, arbiter.ErrNotFound):
 		return now, err
@@ -63,67 +61,58 @@ func (c *Client) CompareAndSwap(ctx context.Context, r arbiter.Record) (arbiter.
 	return now, fmt.Errorf("%w: %w", arbiter.ErrUnknown, err)
 }
 
-// Watch implements arbiter.Arbiter.
-func (c *Client) Watch(ctx context.Context, name string, f func(arbiter.Record, error)) error {
-	version := ""
-	for ctx.Err() == nil {
-		wait, cancel := context.WithTimeout(ctx, WaitLimit+5*time.Second)
-		r, unchanged, err := c.do(wait, http.MethodGet, name, version, nil)
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			f(arbiter.Record{}, err)
-			select {
-			case <-time.After(200 * time.Millisecond):
-			case <-ctx.Done():
-			}
-		case !unchanged:
-			f(r, nil)
-			version = r.Version
-		}
+// record sends one request about a record.
+func (c *Client) record(ctx context.Context, method, name string, body []byte) (r arbiter.Record, err error) {
+	err = c.do(ctx, method, c.base+"/v1/partitions/"+url.PathEscape(name), body, &r)
+	var no *notDone
+	if errors.As(err, &no) && no.record != nil {
+		r = *no.record
 	}
-	return ctx.Err()
+	if errors.Is(err, arbiter.ErrNotFound) {
+		err = fmt.Errorf("%w: %q", arbiter.ErrNotFound, name)
+	}
+	return r, err
 }
 
-// do sends one request. unchanged is true for 304.
-func (c *Client) do(ctx context.Context, method, name, after string, body []byte) (r arbiter.Record, unchanged bool, err error) {
-	target := c.base + url.PathEscape(name)
-	if after != "" {
-		target += "?after=" + url.QueryEscape(after)
-	}
+// notDone is an error that the arbiter answered, with the record that stands, where known.
+type notDone struct {
+	error
+	record *arbiter.Record
+}
+
+func (e *notDone) Unwrap() error { return e.error }
+
+// maxAnswer holds the records of a grid of 1,024 partitions.
+const maxAnswer = 8 << 20
+
+// do sends one request and decodes the answer.
+func (c *Client) do(ctx context.Context, method, target string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
-		return r, false, err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return r, false, err
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusNotModified {
-		return r, true, nil
-	}
-	dec := json.NewDecoder(io.LimitReader(resp.Body, maxBody))
+	dec := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode == http.StatusOK {
-		if err := dec.Decode(&r); err != nil {
-			return r, false, fmt.Errorf("%s %s: the answer is not a record: %w", method, target, err)
+		if err := dec.Decode(into); err != nil {
+			return fmt.Errorf("%s %s: the answer is not what was asked for: %w", method, target, err)
 		}
-		return r, false, nil
+		return nil
 	}
 	var p problem
 	_ = dec.Decode(&p) // the status alone says enough
-	if p.Record != nil {
-		r = *p.Record
-	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
-		return r, false, fmt.Errorf("%w: %q", arbiter.ErrNotFound, name)
+		return &notDone{arbiter.ErrNotFound, p.Record}
 	case http.StatusConflict:
-		return r, false, arbiter.ErrConflict
+		return &notDone{arbiter.ErrConflict, p.Record}
 	case http.StatusUnprocessableEntity, http.StatusBadRequest:
-		return r, false, arbiter.Refused("%s", strings.TrimPrefix(p.Message, arbiter.ErrRefused.Error()+": "))
+		return &notDone{arbiter.Refused("%s", strings.TrimPrefix(p.Message, arbiter.ErrRefused.Error()+": ")), p.Record}
 	}
-	return r, false, fmt.Errorf("%s %s: status %s %s", method, target, resp.Status, p.Message)
+	return fmt.Errorf("%s %s: status %s %s", method, target, resp.Status, p.Message)
 }

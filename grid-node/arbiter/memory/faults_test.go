@@ -61,11 +61,11 @@ func TestAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_ = c.Watch(ctx, name, func(r arbiter.Record, err error) {
+		_ = c.Watch(ctx, "g", func(n arbiter.News, err error) {
 			if err != nil {
 				failed <- err
 			} else {
-				seen <- r
+				seen <- n.Records[0]
 			}
 		})
 	}()
@@ -158,6 +158,7 @@ func TestControlsRefuse(t *testing.T) {
 		{"POST", "/v1/faults", `{"mode":"slow","unit":1}`, 400, "unknown field"},
 		{"POST", "/v1/faults", `{"mode":"` + long + `"}`, 400, "too large"},
 		{"DELETE", "/v1/faults", ``, 405, ""},
+		{"GET", "/v1/watch?grid=g&after=soon", ``, 400, `after: value \"soon\", allowed`},
 		{"PUT", "/v1/partitions/nobody/spec", `{"minInSync":1}`, 404, "no such partition"},
 		{"PUT", "/v1/partitions/" + name + "/spec", ``, 400, "allowed: one object"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `null`, 400, "not a spec"},

@@ -3,9 +3,11 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,21 +112,35 @@ func TestWatchSeesNowAndLater(t *testing.T) {
 	both(t, func(t *testing.T, a arbiter.Arbiter, s *memory.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		seen := make(chan arbiter.Record, 16)
+		seen := make(chan arbiter.News, 16)
 		done := make(chan error, 1)
 		go func() {
-			done <- a.Watch(ctx, name, func(r arbiter.Record, err error) {
+			done <- a.Watch(ctx, "g", func(n arbiter.News, err error) {
 				if err == nil {
-					seen <- r
+					seen <- n
 				}
 			})
 		}()
-		if r := <-seen; r.Epoch != 0 {
-			t.Fatalf("first: %+v", r)
+		if n := <-seen; !n.All || len(n.Records) != 1 || n.Records[0].Epoch != 0 || len(n.Gone) != 0 {
+			t.Fatalf("first: %+v", n)
 		}
 		claim(t, s)
-		if r := <-seen; r.Epoch != 1 || r.ChangeID != "claim" {
-			t.Fatalf("second: %+v", r)
+		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Epoch != 1 || n.Records[0].ChangeID != "claim" {
+			t.Fatalf("second: %+v", n)
+		}
+		for other, grid := range map[string]string{"h-s0-p0": "h", "g-s0-p1": "g"} { // the other grid's is not told
+			if err := s.Create(other, arbiter.Spec{Grid: grid, Replicas: 1, MinInSync: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Name != "g-s0-p1" {
+			t.Fatalf("third: %+v", n)
+		}
+		if err := s.Delete("g-s0-p1"); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-seen; n.All || len(n.Records) != 0 || !slices.Equal(n.Gone, []string{"g-s0-p1"}) {
+			t.Fatalf("fourth: %+v", n)
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -150,23 +166,76 @@ func TestWatchSurvivesTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	down.Store(true)
-	errs, recs := make(chan error, 1024), make(chan arbiter.Record, 1024)
+	errs, news := make(chan error, 1024), make(chan arbiter.News, 1024)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_ = c.Watch(ctx, name, func(r arbiter.Record, err error) {
+		_ = c.Watch(ctx, "g", func(n arbiter.News, err error) {
 			if err != nil {
 				errs <- err
 			} else {
-				recs <- r
+				news <- n
 			}
 		})
 	}()
 	<-errs
 	down.Store(false)
-	if r := <-recs; r.Name != name {
-		t.Fatalf("got %+v", r)
+	if n := <-news; !n.All || n.Records[0].Name != name {
+		t.Fatalf("got %+v", n)
 	}
+}
+
+// A server with another store, at a lower version than the watcher has seen, tells
+// everything again.
+func TestWatchSurvivesAnotherStore(t *testing.T) {
+	var now atomic.Pointer[memory.Store]
+	first := newStore()
+	claim(t, first)
+	now.Store(first)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().Handler().ServeHTTP(w, r) }))
+	defer srv.Close()
+	c, err := memory.NewClient(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	news := make(chan arbiter.News, 16)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_ = c.Watch(ctx, "g", func(n arbiter.News, err error) {
+			if err == nil {
+				news <- n
+			}
+		})
+	}()
+	<-news
+	now.Store(newStore())
+	srv.CloseClientConnections()
+	if n := <-news; !n.All || len(n.Records) != 1 || n.Records[0].Epoch != 0 {
+		t.Fatalf("after the store was replaced: %+v", n)
+	}
+}
+
+// A watch of 1,024 partitions fits into one answer.
+func TestWatchOfTheLargestGrid(t *testing.T) {
+	specs := map[string]arbiter.Spec{}
+	for i := range 1024 {
+		specs[fmt.Sprintf("g-s0-p%d", i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: 3, MinInSync: 2, PreferredPod: strings.Repeat("p", 63)}
+	}
+	srv := httptest.NewServer(memory.NewStore(specs).Handler())
+	defer srv.Close()
+	c, err := memory.NewClient(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_ = c.Watch(ctx, "g", func(n arbiter.News, err error) {
+		if err != nil || !n.All || len(n.Records) != 1024 {
+			t.Errorf("%d records, %v", len(n.Records), err)
+		}
+		cancel()
+	})
 }
 
 // Only what the arbiter itself said about a change is a fact.

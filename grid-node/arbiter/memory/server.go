@@ -1,12 +1,10 @@
 package memory
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
@@ -16,13 +14,11 @@ import (
 //
 //	GET /v1/partitions                          all records
 //	GET /v1/partitions/{name}                   one record
-//	GET /v1/partitions/{name}?after=VERSION     the record once its version is another; 304 after WaitLimit
+//	GET /v1/watch?grid=NAME&after=VERSION       what has changed in a grid's records since the store had that version, which an
+//	                                            answer before said; all of them with 0 or without; nothing after WaitLimit
 //	PUT /v1/partitions/{name}                   compare-and-swap: 409 conflict, 422 refused
 //	PUT /v1/partitions/{name}/spec              changes the fields of the spec that the body has
 //	GET, POST /v1/faults                        a Fault: how the above, but for spec, misbehaves
-
-// WaitLimit is how long a watching GET waits for a change.
-const WaitLimit = 20 * time.Second
 
 const maxBody = 64 << 10
 
@@ -39,6 +35,7 @@ func (s *Store) Handler() http.Handler {
 		answer(w, http.StatusOK, s.List())
 	})
 	mux.HandleFunc("GET /v1/partitions/{name}", s.faulty(s.serveGet))
+	mux.HandleFunc("GET /v1/watch", s.faulty(s.serveWatch))
 	mux.HandleFunc("PUT /v1/partitions/{name}", s.faulty(s.servePut))
 	mux.HandleFunc("PUT /v1/partitions/{name}/spec", s.serveSpec)
 	mux.HandleFunc("GET /v1/faults", s.serveFault)
@@ -48,22 +45,7 @@ func (s *Store) Handler() http.Handler {
 
 func (s *Store) serveGet(w http.ResponseWriter, req *http.Request) {
 	name := req.PathValue("name")
-	ctx, cancel := context.WithTimeout(req.Context(), WaitLimit)
-	defer cancel()
-	var r arbiter.Record
-	var err error
-	if after := req.URL.Query().Get("after"); after != "" {
-		r, err = s.next(ctx, name, after)
-	} else {
-		r, err = s.Get(ctx, name)
-	}
-	if errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // the arbiter has gone away meanwhile, or the watcher has
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
+	r, err := s.Get(req.Context(), name)
 	s.reply(w, r, name, err)
 }
 

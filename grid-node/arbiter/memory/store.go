@@ -20,15 +20,16 @@ type Store struct {
 	mu      sync.Mutex
 	version uint64
 	records map[string]arbiter.Record
-	changed chan struct{} // closed and replaced at every change
-	faults  faults        // of the HTTP form
+	gone    map[string]uint64 // version at which a record was deleted, by name
+	changed chan struct{}     // closed and replaced at every change
+	faults  faults            // of the HTTP form
 }
 
 var _ arbiter.Arbiter = (*Store)(nil)
 
 // NewStore returns a store with one unclaimed record per name in specs.
 func NewStore(specs map[string]arbiter.Spec) *Store {
-	s := &Store{records: map[string]arbiter.Record{}, changed: make(chan struct{})}
+	s := &Store{records: map[string]arbiter.Record{}, gone: map[string]uint64{}, changed: make(chan struct{})}
 	for name, spec := range specs {
 		s.records[name] = s.stamp(arbiter.Record{Name: name, Spec: spec})
 	}
@@ -104,39 +105,36 @@ func (s *Store) CompareAndSwap(_ context.Context, r arbiter.Record) (arbiter.Rec
 // put stores a record under a new version and wakes the watchers.
 func (s *Store) put(r arbiter.Record) {
 	s.records[r.Name] = s.stamp(r)
+	delete(s.gone, r.Name)
+	s.wake()
+}
+
+func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// next waits until the record's version is another than after.
-func (s *Store) next(ctx context.Context, name, after string) (arbiter.Record, error) {
-	for {
-		s.mu.Lock()
-		r, err := s.get(name)
-		changed := s.changed
-		s.mu.Unlock()
-		if err != nil || r.Version != after {
-			return r, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return r, ctx.Err()
-		}
+// Create makes an unclaimed record. It is refused if there is one of that name.
+func (s *Store) Create(name string, spec arbiter.Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.get(name); err == nil {
+		return arbiter.Refused("record %q is there already", name)
 	}
+	s.put(arbiter.Record{Name: name, Spec: spec})
+	return nil
 }
 
-// Watch implements arbiter.Arbiter.
-func (s *Store) Watch(ctx context.Context, name string, f func(arbiter.Record, error)) error {
-	version := ""
-	for {
-		r, err := s.next(ctx, name, version)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if f(r, err); err != nil {
-			return err
-		}
-		version = r.Version
+// Delete takes a record away.
+func (s *Store) Delete(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.get(name); err != nil {
+		return err
 	}
+	delete(s.records, name)
+	s.version++
+	s.gone[name] = s.version
+	s.wake()
+	return nil
 }
