@@ -34,7 +34,7 @@ func newReaders(names, removed []string) ([]reader, error) {
 	var readers []reader
 	for i, name := range names {
 		if name != "" && !order.IsReaderName(name) || slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("readers: %q, allowed: %d lowercase letters, digits and hyphens, each name once", name, order.MaxReaderName)
+			return nil, fmt.Errorf("readers: %q, allowed: 1 to %d lowercase letters, digits and hyphens, each name once", name, order.MaxReaderName)
 		}
 		readers = append(readers, reader{name: name, known: name == ""})
 	}
