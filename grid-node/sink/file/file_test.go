@@ -54,6 +54,15 @@ func startWith(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, curs
 	return h
 }
 
+// written has the entries up to seq written by a sink that is stopped then.
+func written(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor, seq uint64) *harness {
+	t.Helper()
+	h := start(t, log, dir, epoch, lineage, cursor)
+	h.await(t, seq)
+	h.stop()
+	return h
+}
+
 func (h *harness) path() string { return filepath.Join(h.dir, "pod0", "g-s0p0.log") }
 
 func (h *harness) await(t *testing.T, seq uint64) {
@@ -124,17 +133,13 @@ func TestResumesBehindATornLine(t *testing.T) {
 	log := feedtest.NewLog(t)
 	log.Fill(0x1, 10)
 	dir := t.TempDir()
-	h := start(t, log, dir, 1, 1, 0)
-	h.await(t, 14)
-	h.stop()
+	h := written(t, log, dir, 1, 1, 0, 14)
 	whole, _ := os.ReadFile(h.path())
 	for cut := 1; cut < 200; cut += 7 { // in the last line, in the one before, at a line's end
 		if err := os.WriteFile(h.path(), whole[:len(whole)-cut], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		h = start(t, log, dir, 1, 1, 0)
-		h.await(t, 14)
-		h.stop()
+		h = written(t, log, dir, 1, 1, 0, 14)
 		if again, _ := os.ReadFile(h.path()); !bytes.Equal(again, whole) {
 			t.Fatalf("cut %d: the file differs from the one written without a crash", cut)
 		}
@@ -145,15 +150,11 @@ func TestAnotherHistoryIsSetAside(t *testing.T) {
 	first := feedtest.NewLog(t)
 	first.Fill(0x1, 10)
 	dir := t.TempDir()
-	h := start(t, first, dir, 5, 1, 0)
-	h.await(t, 14)
-	h.stop()
+	h := written(t, first, dir, 5, 1, 0, 14)
 	old, _ := os.ReadFile(h.path())
 	second := feedtest.NewLog(t) // a fresh grid of the same name: shorter, another boot id
 	second.Fill(0x2, 3)
-	h = start(t, second, dir, 5, 1, 0)
-	h.await(t, 7)
-	h.stop()
+	h = written(t, second, dir, 5, 1, 0, 7)
 	if n := len(h.lines(t)); n != 7 {
 		t.Fatalf("%d lines, want 7", n)
 	}
@@ -172,18 +173,14 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 	log := feedtest.NewLog(t)
 	log.Fill(0x1, 10)
 	dir := t.TempDir()
-	h := start(t, log, dir, 2, 1, 7)
-	h.await(t, 14)
-	h.stop()
+	h := written(t, log, dir, 2, 1, 7, 14)
 	lines := h.lines(t)
 	if len(lines) != 7 || lines[0][0] != "8" || lines[0][2] != "1" || lines[0][4] == "-" {
 		t.Fatalf("lines %q", lines)
 	}
 	log.Order(2, 3, "more")
 	log.Commit()
-	h = start(t, log, dir, 3, 1, 15) // elsewhere they were written already
-	h.await(t, 15)
-	h.stop()
+	h = written(t, log, dir, 3, 1, 15, 15) // elsewhere they were written already
 	if n := len(h.lines(t)); n != 8 {
 		t.Fatalf("%d lines, want 8", n)
 	}
