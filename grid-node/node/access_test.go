@@ -229,7 +229,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 		})
 	}
-	s, err := d.nodes[0].snapshot()
+	s, err := d.nodes[0].pages.snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}

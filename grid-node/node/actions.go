@@ -7,7 +7,6 @@ import (
 
 // carryOut does what the replica asked for, in its order.
 func (p *partition) carryOut() {
-	n := p.n
 	for i := range p.out.Actions {
 		a := &p.out.Actions[i]
 		switch a.Kind {
@@ -15,26 +14,25 @@ func (p *partition) carryOut() {
 			p.reply(a)
 		case replica.ActionSend:
 			if a.Bulk {
-				n.sendBulk(a.Address, p.out.Head(a), a.Tail)
+				p.peers.sendBulk(a.Address, p.out.Head(a), a.Tail)
 			} else {
-				n.send(a.Address, p.out.Head(a), a.Tail)
+				p.peers.send(a.Address, p.out.Head(a), a.Tail)
 			}
 		case replica.ActionCloseConn:
-			if l := n.clients[a.Conn]; l != nil && l.conn.Open() {
-				n.counters.BadFrames++
-				_ = n.goaway(l, wire.GoawayProtocol, a.Text)
+			if l := p.clients.byID[a.Conn]; l != nil && l.conn.Open() {
+				_ = p.badFrame(l, wire.GoawayProtocol, a.Text)
 			}
 		case replica.ActionPropose:
-			p.proposing(a)
-			n.propose(p, a.Config)
+			p.changes.proposing(a)
+			p.record.propose(a.Config)
 		case replica.ActionReadConfig:
-			n.readConfig(p)
+			p.record.read()
 		case replica.ActionCommitted:
 			p.observeCommitted(a.Seq)
 		case replica.ActionStatus:
 			p.statusChanged()
 		case replica.ActionAlarm:
-			n.alarm(p, a.Alarm, a.Text)
+			p.alarm(a.Alarm, a.Text)
 		case replica.ActionRestart:
 			p.statusChanged()
 			p.ended = true
@@ -44,20 +42,20 @@ func (p *partition) carryOut() {
 			p.drained, p.ended = true, p.status.Role == replica.RoleStopped
 		}
 	}
-	n.counters.Redirects += p.out.Redirects
+	p.counters.Redirects += p.out.Redirects
 	p.out.Reset()
 }
 
 // reply writes to a client, if it is still there.
 func (p *partition) reply(a *replica.Action) {
-	l := p.n.clients[a.Conn]
+	l := p.clients.byID[a.Conn]
 	if l == nil {
 		return
 	}
 	before := l.conn.Out()
 	out := append(append(before, p.out.Head(a)...), a.Tail...)
 	if l.outside {
-		out = p.n.external.redirects(out, len(before))
+		out = p.clients.directory.outside.redirects(out, len(before))
 	}
 	l.conn.SetOut(out)
 }
@@ -67,7 +65,7 @@ func (p *partition) statusChanged() {
 	before := p.status
 	p.status = p.replica.Status()
 	p.tellSinks()
-	p.changed(&before)
+	p.changes.changed(&before)
 	var epoch uint64
 	if p.status.Config != nil {
 		epoch = p.status.Config.Epoch
@@ -83,5 +81,5 @@ func (p *partition) statusChanged() {
 	if p.status.Config != nil {
 		args = append(args, "configuration", p.status.Config.String())
 	}
-	p.n.log.Info("partition changed", args...)
+	p.log.Info("partition changed", args...)
 }

@@ -32,17 +32,17 @@ func (a *alarmLog) limited(now int64, key string, f func()) {
 }
 
 // alarm counts, logs and raises a Kubernetes Event.
-func (n *Node) alarm(p *partition, kind replica.AlarmKind, text string) {
-	n.counters.Alarm(string(kind))
-	n.alarms.limited(n.loop.Clock().Mono(), p.name+string(kind), func() {
+func (p *partition) alarm(kind replica.AlarmKind, text string) {
+	p.counters.Alarm(string(kind))
+	p.limited(p.record.name+string(kind), func() {
 		warning := kind != replica.AlarmTakeOver && kind != replica.AlarmHandOver && kind != replica.AlarmRetired
 		if warning {
-			n.log.Warn("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
+			p.log.Warn("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
 		} else {
-			n.log.Info("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
+			p.log.Info("alarm", "partition", p.id.String(), "alarm", string(kind), "text", text)
 		}
-		if n.cfg.Recorder != nil {
-			n.cfg.Recorder.Event(p.name, string(kind), text, warning)
+		if p.cfg.Recorder != nil {
+			p.cfg.Recorder.Event(p.record.name, string(kind), text, warning)
 		}
 	})
 }

@@ -17,16 +17,28 @@ import (
 // unknown, and the replica asks again.
 const arbiterTimeout = 2 * time.Second
 
+// record is the arbiter's record of a partition, as this node last saw it. Of the data loop.
+type record struct {
+	p        *partition
+	name     string
+	reading  bool  // a read of it is under way
+	gone     bool  // the arbiter said so last
+	retired  bool  // it says so: nothing is left to hand over to
+	unproved bool  // it says that nodes need not prove the peer key
+	closedAt int64 // Mono since when the partition takes no new orders, 0 while it does
+}
+
 // propose carries a configuration to the arbiter, off the loop.
-func (n *Node) propose(p *partition, c *replica.Config) {
-	n.counters.Proposals++
-	n.log.Info("proposing a configuration", "partition", p.id.String(), "changeID", c.ChangeID, "configuration", c.String())
-	rec := recordOf(p.name, c)
-	n.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(n.ctx, arbiterTimeout)
+func (r *record) propose(c *replica.Config) {
+	p := r.p
+	p.counters.Proposals++
+	p.log.Info("proposing a configuration", "partition", p.id.String(), "changeID", c.ChangeID, "configuration", c.String())
+	rec := recordOf(r.name, c)
+	p.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, arbiterTimeout)
 		defer cancel()
-		now, err := n.cfg.Arbiter.CompareAndSwap(ctx, rec)
-		n.api.heard(outcomeOf(err) != replica.OutcomeUnknown)
+		now, err := p.cfg.Arbiter.CompareAndSwap(ctx, rec)
+		p.all.arbiter.heard(outcomeOf(err) != replica.OutcomeUnknown)
 		ev := &replica.Event{Kind: replica.EventCASResult, ChangeID: c.ChangeID, Outcome: outcomeOf(err)}
 		if err != nil {
 			ev.Text = err.Error()
@@ -36,9 +48,9 @@ func (n *Node) propose(p *partition, c *replica.Config) {
 				ev.Config, ev.Text = nil, err.Error()
 			}
 		}
-		n.loop.Post(func() {
+		p.loop.Post(func() {
 			if ev.Outcome != replica.OutcomeOK {
-				n.log.Warn("proposal not confirmed", "partition", p.id.String(), "changeID", c.ChangeID, "reason", ev.Text)
+				p.log.Warn("proposal not confirmed", "partition", p.id.String(), "changeID", c.ChangeID, "reason", ev.Text)
 			}
 			p.step(ev)
 		})
@@ -57,88 +69,118 @@ func outcomeOf(err error) replica.Outcome {
 	return replica.OutcomeUnknown
 }
 
-// readConfig reads the record from the arbiter itself. On failure nothing is
+// read reads the record from the arbiter itself. On failure nothing is
 // said: the replica asks again in its own time.
-func (n *Node) readConfig(p *partition) {
-	if p.reading {
+func (r *record) read() {
+	if r.reading {
 		return
 	}
-	p.reading = true
-	n.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(n.ctx, arbiterTimeout)
+	r.reading = true
+	p := r.p
+	p.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, arbiterTimeout)
 		defer cancel()
-		rec, err := n.cfg.Arbiter.Get(ctx, p.name)
-		n.api.heard(answered(err))
-		n.loop.Post(func() {
-			p.reading = false
-			n.observed(p, rec, err, true)
+		rec, err := p.cfg.Arbiter.Get(ctx, r.name)
+		p.all.arbiter.heard(answered(err))
+		p.loop.Post(func() {
+			r.reading = false
+			r.observed(rec, err, true)
 		})
 	})
 }
 
-// watch tells the loop what happens to the records of the grid until the node ends.
-func (n *Node) watch() {
-	_ = n.cfg.Arbiter.Watch(n.ctx, n.cfg.Grid, func(news arbiter.News, err error) {
-		n.api.heard(answered(err))
-		n.loop.Post(func() { n.hear(news, err) })
+// watch tells the loop what happens to the records of the grid until the node ends; on a goroutine.
+func (ps *partitions) watch() {
+	_ = ps.cfg.Arbiter.Watch(ps.ctx, ps.cfg.Grid, func(news arbiter.News, err error) {
+		ps.arbiter.heard(answered(err))
+		ps.loop.Post(func() { ps.hear(news, err) })
 	})
 }
 
 // hear takes over what the watch says. That a record is gone is asked of the arbiter
 // itself: a watch may only have lost sight of it.
-func (n *Node) hear(news arbiter.News, err error) {
+func (ps *partitions) hear(news arbiter.News, err error) {
 	if err != nil {
-		n.noWord("the records of the grid", err)
+		ps.noWord("the records of the grid", err)
 		return
 	}
 	said := map[*partition]bool{}
 	for _, rec := range news.Records {
-		if p := n.holds(&rec); p != nil {
+		if p := ps.of(&rec); p != nil {
 			said[p] = true
-			n.observed(p, rec, nil, false)
+			p.record.observed(rec, nil, false)
 		}
 	}
-	for _, p := range n.parts {
-		if news.All && !said[p] || slices.Contains(news.Gone, p.name) {
-			n.readConfig(p)
+	for _, p := range ps.list {
+		if news.All && !said[p] || slices.Contains(news.Gone, p.record.name) {
+			p.record.read()
 		}
 	}
 }
 
-// holds is the partition that a record is of, nil if this node does not hold it.
-func (n *Node) holds(rec *arbiter.Record) *partition {
-	if s := &rec.Spec; s.Grid == n.cfg.Grid && s.Shard == n.cfg.Shard && s.Index >= 0 && s.Index < len(n.parts) && n.parts[s.Index].name == rec.Name {
-		return n.parts[s.Index]
+// of is the partition that a record is of, nil if this node does not hold it.
+func (ps *partitions) of(rec *arbiter.Record) *partition {
+	if s := &rec.Spec; s.Grid == ps.cfg.Grid && s.Shard == ps.cfg.Shard && s.Index >= 0 && s.Index < len(ps.list) && ps.list[s.Index].record.name == rec.Name {
+		return ps.list[s.Index]
 	}
 	return nil
 }
 
-func (n *Node) noWord(of string, err error) {
-	n.counters.ArbiterErrors++
-	n.alarms.limited(n.loop.Clock().Mono(), of+"/arbiter", func() {
-		n.log.Warn("no word from the arbiter; the data path does not need it while the members are well", "of", of, "reason", err)
+func (ps *partitions) noWord(of string, err error) {
+	ps.counters.ArbiterErrors++
+	ps.limited(of+"/arbiter", func() {
+		ps.log.Warn("no word from the arbiter; the data path does not need it while the members are well", "of", of, "reason", err)
 	})
 }
 
-func (n *Node) observed(p *partition, rec arbiter.Record, err error, fresh bool) {
+func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
+	p := r.p
 	var c *replica.Config
 	if err == nil {
 		c, err = configOf(rec)
 	}
-	n.recordSeen(p, err)
+	r.seen(err)
 	if err != nil {
-		n.noWord(p.name, err)
+		p.all.noWord(r.name, err)
 		return
 	}
-	n.observeLayout(p, &rec.Spec)
-	n.observeExternal(&rec.Spec)
-	n.observeUnproved(p, &rec.Spec)
+	r.observeRetired(&rec.Spec)
+	p.clients.directory.observe(&rec.Spec)
+	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
+		r.unproved = rec.Spec.UnprovedPeers == arbiter.UnprovedAccept
+		p.peers.letIn(p.all.unproved())
+	}
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
 	switch closed := p.replica.Status().Closed; {
 	case !closed:
-		p.closedAt = 0
-	case p.closedAt == 0:
-		p.closedAt = n.loop.Clock().Mono()
+		r.closedAt = 0
+	case r.closedAt == 0:
+		r.closedAt = p.loop.Clock().Mono()
+	}
+}
+
+// observeRetired takes over that nothing is left to be handed over.
+func (r *record) observeRetired(s *arbiter.Spec) {
+	if s.Admission != arbiter.AdmissionRetired || r.retired {
+		return
+	}
+	r.retired = true
+	r.p.log.Info("the partition is retired: its orders are downstream, its pods may go", "partition", r.p.id.String())
+	if r.p.all.stopping {
+		r.p.stop("it is retired")
+	}
+}
+
+// seen is told with every word of the arbiter. Without a record nobody can
+// take over, ever: the grid is being deleted. That the record is gone may be heard
+// before the signal, and not after it, when the right to read it is gone too; an
+// answer that is no answer changes nothing.
+func (r *record) seen(err error) {
+	if err == nil || errors.Is(err, arbiter.ErrNotFound) {
+		r.gone = err != nil
+	}
+	if r.gone && r.p.all.stopping {
+		r.p.stop("its record is gone: the grid is being deleted")
 	}
 }
 

@@ -71,7 +71,7 @@ func TestDeletedRecord(t *testing.T) {
 	g.arb = m
 	g.up()
 	gone := func(i int) (yes bool) {
-		if err := g.nodes[0].onLoop(func() { yes = g.nodes[0].parts[i].recordGone }); err != nil {
+		if err := g.nodes[0].onLoop(func() { yes = g.nodes[0].data.parts.list[i].record.gone }); err != nil {
 			t.Fatal(err)
 		}
 		return yes

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,22 +40,17 @@ func since() int64 { return int64(time.Since(processBegan)) + 1 }
 
 var processBegan = time.Now()
 
-// serveArbiter reads a record and tells how that went.
-func (n *Node) serveArbiter(w http.ResponseWriter, r *http.Request) {
-	writePage(w, n.askArbiter(r.Context()))
-}
-
-func (n *Node) askArbiter(ctx context.Context) nodestatus.Arbiter {
-	a := &n.api
+// ask reads a record and tells how that went; on any goroutine.
+func (a *arbiterContact) ask(ctx context.Context, id *identity) nodestatus.Arbiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.end == 0 || since()-a.end > int64(askInterval) {
 		begun := since()
 		ctx, cancel := context.WithTimeout(ctx, arbiterTimeout)
 		defer cancel()
-		_, err := n.cfg.Arbiter.Get(ctx, n.parts[0].name)
+		_, err := id.cfg.Arbiter.Get(ctx, PartitionName(id.cfg.Grid, id.cfg.Shard, 0))
 		a.heard(answered(err))
-		a.last = nodestatus.Arbiter{Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Reachable: answered(err)}
+		a.last = nodestatus.Arbiter{Pod: id.cfg.Pod, BootID: wire.FormatBootID(id.boot), Reachable: answered(err)}
 		if err != nil {
 			a.last.Error = err.Error()
 		}

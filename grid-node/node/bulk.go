@@ -30,56 +30,56 @@ type bulkLink struct {
 
 // sendBulk writes to the node at address, or begins to connect. What cannot be
 // sent is dropped: EventPeerUp makes the replica send it again.
-func (n *Node) sendBulk(address string, head, tail []byte) {
-	p := n.peerAt(address)
+func (ps *peers) sendBulk(address string, head, tail []byte) {
+	p := ps.at(address)
 	if p == nil {
 		return
 	}
 	b := &p.bulk
-	b.usedAt = n.loop.Clock().Mono()
+	b.usedAt = ps.loop.Clock().Mono()
 	if b.link == nil || b.link.state != ready {
-		n.counters.PeerFramesDropped++
-		n.dialBulk(p)
+		ps.counters.PeerFramesDropped++
+		ps.dialBulk(p)
 		return
 	}
 	b.link.conn.SetOut(append(append(b.link.conn.Out(), head...), tail...))
 }
 
-func (n *Node) dialBulk(p *peer) {
-	now := n.loop.Clock().Mono()
+func (ps *peers) dialBulk(p *peer) {
+	now := ps.loop.Clock().Mono()
 	b := &p.bulk
-	if b.link != nil || now < b.dialAt || p.addr == n.cfg.Advertise {
+	if b.link != nil || now < b.dialAt || p.addr == ps.cfg.Advertise {
 		return
 	}
 	b.backoff = min(max(2*b.backoff, minDialBackoff), maxDialBackoff)
 	b.dialAt = now + int64(b.backoff)
 	b.link = &link{peer: p, role: wire.RoleBulk}
-	n.dial(p.addr, b.link)
+	ps.dial(p.addr, b.link)
 }
 
 // bulkReady begins to feed, again from what was acknowledged.
-func (n *Node) bulkReady(l *link) {
+func (ps *peers) bulkReady(l *link) {
 	l.conn.SetLimits(0, bulkHardOut)
 	if l.peer == nil || l.peer.bulk.link != l {
 		return // of a process that is gone
 	}
 	l.peer.bulk.backoff = 0
-	n.stepAll(&replica.Event{Kind: replica.EventPeerUp, Address: l.peer.addr, Bulk: true})
+	ps.parts.step(replica.Event{Kind: replica.EventPeerUp, Address: l.peer.addr, Bulk: true})
 }
 
-func (n *Node) bulkClosed(l *link, err error) {
-	n.bulkIn.remove(l)
+func (ps *peers) bulkClosed(l *link, err error) {
+	ps.bulkIn.remove(l)
 	if l.peer != nil && l.peer.bulk.link == l {
 		l.peer.bulk.link = nil
 		if l.state == ready && !errors.Is(err, errBulkIdle) {
-			n.log.Warn("bulk connection closed", "peer", l.name, "address", l.peer.addr, "reason", err)
+			ps.log.Warn("bulk connection closed", "peer", l.name, "address", l.peer.addr, "reason", err)
 		}
 	}
 }
 
 // closeIdleBulk is called now and then.
-func (n *Node) closeIdleBulk(now int64) {
-	for _, p := range n.peers {
+func (ps *peers) closeIdleBulk(now int64) {
+	for _, p := range ps.byAddr {
 		if b := &p.bulk; b.link != nil && b.link.conn.Open() && now-b.usedAt > int64(bulkIdle) {
 			b.link.conn.CloseAfterFlush(errBulkIdle)
 		}

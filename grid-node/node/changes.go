@@ -2,7 +2,6 @@ package node
 
 import (
 	"encoding/binary"
-	"net/http"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -23,6 +22,7 @@ type change struct {
 // changeLog are the last changes of a partition. Configurations change seldom;
 // what the path of an order pays is awaitsOrder, read once per batch of commits.
 type changeLog struct {
+	p           *partition
 	kept        [nodestatus.KeptChanges]change // a ring
 	n           int                            // changes ever
 	awaitsOrder bool                           // the latest one that serves has not seen its first order
@@ -56,23 +56,23 @@ func (l *changeLog) find(changeID string) (found *change) {
 }
 
 // proposing notes that this node asks the arbiter for a change, or asks again.
-func (p *partition) proposing(a *replica.Action) {
-	now := p.n.loop.Clock().Mono()
-	c := p.changes.find(a.Config.ChangeID)
+func (l *changeLog) proposing(a *replica.Action) {
+	now := l.p.loop.Clock().Mono()
+	c := l.find(a.Config.ChangeID)
 	if c == nil {
-		c = p.newChange(a.Config)
+		c = l.newChange(a.Config)
 		c.Cause, c.Outcome, c.Proposed = a.Text, nodestatus.OutcomeProposed, true
-		c.Role = p.replica.Status().Role.String()
+		c.Role = l.p.replica.Status().Role.String()
 		c.Reset, c.SilentNs = a.Loss.Reset, a.Loss.Silent
 		c.proposed = now
-		p.suspects(c, a.Config)
+		l.suspects(c, a.Config)
 	}
 	c.Attempts++
 }
 
-func (p *partition) newChange(to *replica.Config) *change {
-	c := p.changes.add()
-	c.Record, c.Partition, c.Member = p.name, p.id.String(), p.inc.self.ID
+func (l *changeLog) newChange(to *replica.Config) *change {
+	c := l.add()
+	c.Record, c.Partition, c.Member = l.p.record.name, l.p.id.String(), l.p.inc.self.ID
 	c.ChangeID, c.Epoch, c.Lineage, c.Primary = to.ChangeID, to.Epoch, to.Lineage, to.Primary.ID
 	c.InSync = memberIDs(to.InSync)
 	return c
@@ -87,8 +87,8 @@ func memberIDs(members []replica.Member) []string {
 }
 
 // suspects notes who is lost, and since when that was to be seen.
-func (p *partition) suspects(c *change, to *replica.Config) {
-	from := p.replica.Status().Config
+func (l *changeLog) suspects(c *change, to *replica.Config) {
+	from := l.p.replica.Status().Config
 	if c.Cause != nodestatus.CauseTakeOver && c.Cause != nodestatus.CauseShrink || from == nil {
 		return
 	}
@@ -99,46 +99,46 @@ func (p *partition) suspects(c *change, to *replica.Config) {
 			continue
 		}
 		c.Lost = append(c.Lost, m.ID)
-		if peer := p.n.peers[m.Address]; peer != nil && peer.lostAt != 0 {
+		if peer := l.p.peers.byAddr[m.Address]; peer != nil && peer.lostAt != 0 {
 			c.suspected = min(c.suspected, peer.lostAt)
 		}
 	}
 }
 
 // changed notes what became of the configuration, and whether this node serves.
-func (p *partition) changed(before *replica.Status) {
-	to := p.status.Config
+func (l *changeLog) changed(before *replica.Status) {
+	to := l.p.status.Config
 	if to == nil || to.Epoch == 0 {
 		return
 	}
-	now := p.n.loop.Clock().Mono()
-	c := p.changes.find(to.ChangeID)
+	now := l.p.loop.Clock().Mono()
+	c := l.find(to.ChangeID)
 	if c == nil || c.accepted == 0 {
-		if c == nil && !p.tookPart(before.Config, to) {
+		if c == nil && !l.tookPart(before.Config, to) {
 			return
 		}
 		if c == nil {
-			c = p.newChange(to)
+			c = l.newChange(to)
 			c.Cause = causeOf(before.Config, to)
 		}
-		p.accept(c, before, now)
+		l.accept(c, before, now)
 	}
-	if c.Epoch == to.Epoch && c.serving == 0 && p.status.Role == replica.RolePrimary && !p.status.Suspended {
+	if c.Epoch == to.Epoch && c.serving == 0 && l.p.status.Role == replica.RolePrimary && !l.p.status.Suspended {
 		c.serving = now
-		if p.changes.awaitsOrder = true; c.orderEpoch == 0 && p.orderAt == now {
-			c.firstOrder, p.changes.awaitsOrder = now, false // it was waiting for this change
+		if l.awaitsOrder = true; c.orderEpoch == 0 && l.p.orderAt == now {
+			c.firstOrder, l.awaitsOrder = now, false // it was waiting for this change
 		}
 	}
 }
 
 // accept notes that c is the configuration now.
-func (p *partition) accept(c *change, before *replica.Status, now int64) {
-	c.Outcome, c.accepted, c.Role = nodestatus.OutcomeAccepted, now, p.status.Role.String()
-	p.changes.awaitsOrder = false
-	if before.Config == nil || before.Config.Primary.Boot != p.inc.self.Boot {
+func (l *changeLog) accept(c *change, before *replica.Status, now int64) {
+	c.Outcome, c.accepted, c.Role = nodestatus.OutcomeAccepted, now, l.p.status.Role.String()
+	l.awaitsOrder = false
+	if before.Config == nil || before.Config.Primary.Boot != l.p.inc.self.Boot {
 		c.orderEpoch = c.Epoch // orders of the primary before are committed, not acknowledged here
 	}
-	p.changes.latest(func(o *change) bool {
+	l.latest(func(o *change) bool {
 		if o.Outcome == nodestatus.OutcomeProposed && o.Epoch <= c.Epoch {
 			o.Outcome = nodestatus.OutcomeOvertaken
 		}
@@ -147,8 +147,8 @@ func (p *partition) accept(c *change, before *replica.Status, now int64) {
 }
 
 // tookPart says whether this node's incarnation was a member before or is one now.
-func (p *partition) tookPart(from, to *replica.Config) bool {
-	boot := p.inc.self.Boot
+func (l *changeLog) tookPart(from, to *replica.Config) bool {
+	boot := l.p.inc.self.Boot
 	return to.Has(boot) || from != nil && from.Has(boot)
 }
 
@@ -176,52 +176,42 @@ func causeOf(from, to *replica.Config) string {
 
 // firstOrder looks for an order among entries just committed that the latest
 // change let through.
-func (p *partition) firstOrder(from, to uint64) {
-	p.changes.latest(func(c *change) bool {
+func (l *changeLog) firstOrder(from, to uint64) {
+	l.latest(func(c *change) bool {
 		if c.serving == 0 {
 			return true // proposed since
 		}
-		base, _ := p.store.Base() // what was taken in with a snapshot, or never was, is not held
+		base, _ := l.p.store.Base() // what was taken in with a snapshot, or never was, is not held
 		for seq := max(from, base+1); seq <= to && c.firstOrder == 0; seq++ {
-			e := p.store.Get(seq)
+			e := l.p.store.Get(seq)
 			if e != nil && order.Kind(e[4]) == order.KindOrder && uint64(binary.LittleEndian.Uint32(e[24:])) >= c.orderEpoch {
-				c.firstOrder = p.n.loop.Clock().Mono()
-				p.changes.awaitsOrder = false
+				c.firstOrder = l.p.loop.Clock().Mono()
+				l.awaitsOrder = false
 			}
 		}
 		return false
 	})
 }
 
-// serveTakeovers answers with the changes of all partitions.
-func (n *Node) serveTakeovers(w http.ResponseWriter, _ *http.Request) {
-	t := nodestatus.Takeovers{Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Changes: []nodestatus.Change{}}
-	var changes []nodestatus.Change
-	if err := n.onLoop(func() { changes = n.changes() }); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	t.Changes = append(t.Changes, changes...)
-	writePage(w, t)
-}
-
-func (n *Node) changes() (out []nodestatus.Change) {
-	now := n.loop.Clock().Exact()
+// takeovers are the changes of all partitions, the latest of each first.
+func (ps *partitions) takeovers() nodestatus.Takeovers {
+	t := nodestatus.Takeovers{Pod: ps.cfg.Pod, BootID: wire.FormatBootID(ps.boot), Changes: []nodestatus.Change{}}
+	now := ps.loop.Clock().Exact()
 	age := func(at int64) int64 {
 		if at == 0 {
 			return 0
 		}
 		return max(1, now-at)
 	}
-	for _, p := range n.parts {
+	for _, p := range ps.list {
 		p.changes.latest(func(c *change) bool {
 			o := c.Change
 			o.InSync, o.Lost = slices.Clone(c.InSync), slices.Clone(c.Lost) // the ring goes on while this is written
 			o.SuspectedAgoNs, o.ProposedAgoNs, o.AcceptedAgoNs = age(c.suspected), age(c.proposed), age(c.accepted)
 			o.ServingAgoNs, o.FirstOrderAgoNs = age(c.serving), age(c.firstOrder)
-			out = append(out, o)
+			t.Changes = append(t.Changes, o)
 			return true
 		})
 	}
-	return out
+	return t
 }

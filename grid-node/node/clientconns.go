@@ -1,9 +1,7 @@
 package node
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 
 	"github.com/cespare/xxhash/v2"
@@ -19,8 +17,6 @@ const (
 	// clients have taken all others.
 	reservedPart = 16
 	minReserved  = 4
-	// undecidedPart of the connections is for those that have not said who they are.
-	undecidedPart = 4
 )
 
 func (c *Config) checkClientConns() error {
@@ -33,40 +29,40 @@ func (c *Config) checkClientConns() error {
 // takeIn counts a connection of a client by who it is, or says why there is no room:
 // nobody who is let in may keep others out by the number of connections alone. Only
 // where clients are asked who they are; an address says nothing, for many may share one.
-func (n *Node) takeIn(l *link) error {
+func (c *clients) takeIn(l *link) error {
 	key := l.who.Key()
-	if n.cfg.Access == nil || key == l.countedAs {
+	if c.cfg.Access == nil || key == l.countedAs {
 		return nil
 	}
 	admin := l.may&access.Admin != 0
-	have, limit := n.connsOf[key], n.cfg.MaxClientConns
-	all, most := len(n.clients), n.cfg.MaxConns-max(minReserved, n.cfg.MaxConns/reservedPart)
+	have, limit := c.connsOf[key], c.cfg.MaxClientConns
+	all, most := len(c.byID), c.cfg.MaxConns-max(minReserved, c.cfg.MaxConns/reservedPart)
 	switch {
 	case limit > 0 && have >= limit && !l.who.IsTools():
-		return n.tooMany(l, fmt.Sprintf("%s has %d connections to this node, --max-connections-per-client allows %d: use fewer, or give each program an identity of its own", l.who, have, limit))
+		return c.tooMany(l, fmt.Sprintf("%s has %d connections to this node, --max-connections-per-client allows %d: use fewer, or give each program an identity of its own", l.who, have, limit))
 	case l.state != ready && !admin && all >= most:
-		return n.tooMany(l, fmt.Sprintf("clients have %d connections to this node, of %d (--max-connections) the others are for nodes and for clients that may Admin: try another node, or raise --max-connections", all, n.cfg.MaxConns))
+		return c.tooMany(l, fmt.Sprintf("clients have %d connections to this node, of %d (--max-connections) the others are for nodes and for clients that may Admin: try another node, or raise --max-connections", all, c.cfg.MaxConns))
 	}
-	n.letGo(l)
+	c.letGo(l)
 	l.countedAs = key
-	n.connsOf[key]++
+	c.connsOf[key]++
 	return nil
 }
 
 // letGo is the end of takeIn.
-func (n *Node) letGo(l *link) {
+func (c *clients) letGo(l *link) {
 	if l.countedAs == "" {
 		return
 	}
-	if n.connsOf[l.countedAs]--; n.connsOf[l.countedAs] == 0 {
-		delete(n.connsOf, l.countedAs)
+	if c.connsOf[l.countedAs]--; c.connsOf[l.countedAs] == 0 {
+		delete(c.connsOf, l.countedAs)
 	}
 	l.countedAs = ""
 }
 
-func (n *Node) tooMany(l *link, text string) error {
-	n.refused(l, metrics.RefusedTooMany, text)
-	return n.goaway(l, wire.GoawayLimit, text)
+func (c *clients) tooMany(l *link, text string) error {
+	c.refused(l, metrics.RefusedTooMany, text)
+	return l.goaway(wire.GoawayLimit, text)
 }
 
 // clientID is whose sessions a connection opens: of who it proved to be, or, where
@@ -84,27 +80,4 @@ func clientID(l *link) uint64 {
 		key = "address " + a.String()
 	}
 	return max(1, xxhash.Sum64String(key))
-}
-
-var errTooManyUndecided = errors.New("too many connections have not said who they are")
-
-// makeRoomForUndecided ends one, any, of the accepted connections that have not said who
-// they are when there are too many: they are not to take all there are for as long as
-// each of them may think. Whoever means it needs no more than a round trip, and is
-// hardly ever the one. It is not told why: who is told is given time to read it.
-func (n *Node) makeRoomForUndecided() {
-	if len(n.awaiting) < max(minReserved, n.cfg.MaxConns/undecidedPart) {
-		return
-	}
-	begin := rand.IntN(len(n.awaiting))
-	for i := range n.awaiting {
-		l := n.awaiting[(begin+i)%len(n.awaiting)]
-		if l.conn.Dialled() || l.asking { // they are bounded already
-			continue
-		}
-		n.counters.HelloTimeouts++
-		l.conn.Close(errTooManyUndecided)
-		n.awaiting.remove(l)
-		return
-	}
 }

@@ -67,7 +67,7 @@ func (d *desk) prove(r *raw, id uint64, account string) []byte {
 
 func (d *desk) refusedForTheirNumber() uint64 {
 	d.t.Helper()
-	s, err := d.nodes[0].snapshot()
+	s, err := d.nodes[0].pages.snapshot()
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestConnectionsOfOneServiceAccount(t *testing.T) {
 	d.until(func() bool {
 		counted = map[string]int{}
 		_ = d.nodes[0].onLoop(func() {
-			for k, v := range d.nodes[0].connsOf {
+			for k, v := range d.nodes[0].data.clients.connsOf {
 				counted[k] = v
 			}
 		})
@@ -173,7 +173,7 @@ func TestUndecidedConnectionsTakeNoRoom(t *testing.T) {
 	for range 5 * most * undecidedPart {
 		silent()
 	}
-	s, err := d.nodes[0].snapshot()
+	s, err := d.nodes[0].pages.snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestUndecidedConnectionsTakeNoRoom(t *testing.T) {
 		t.Errorf("%d connections were refused at accept, %d had to go; want 0 and most of them", s.Transport.Refused, s.Node.HelloTimeouts)
 	}
 	_ = d.nodes[0].onLoop(func() {
-		if n := len(d.nodes[0].awaiting); n > most {
+		if n := len(d.nodes[0].data.listeners.undecided); n > most {
 			t.Errorf("%d connections have not said who they are, allowed: %d", n, most)
 		}
 	})

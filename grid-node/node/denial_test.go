@@ -182,10 +182,10 @@ func TestUnfinishedFramesCostNoCopy(t *testing.T) {
 		conns[i] = g.known(0)
 		go func() { _, _ = conns[i].Write(part) }()
 	}
-	bound := int(g.nodes[0].plan.clients / 4)
+	bound := int(g.nodes[0].data.parts.plan.clients / 4)
 	most := 0
 	g.until(func() bool {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		if err != nil {
 			return false
 		}
@@ -231,7 +231,7 @@ func TestSlowReadersLeaveNothingBehind(t *testing.T) {
 	unsent := func() (n, conns int) {
 		waiting = 0
 		g.onLoop(0, func() {
-			for _, l := range g.nodes[0].clients {
+			for _, l := range g.nodes[0].data.clients.byID {
 				if s, err := l.conn.Socket(); err == nil && s.TCP != nil {
 					n += int(s.TCP.NotSent)
 					conns++
@@ -248,12 +248,12 @@ func TestSlowReadersLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d bytes not sent, allowed: %d", n, limit)
 	}
 	g.onLoop(0, func() {
-		for _, l := range g.nodes[0].clients {
+		for _, l := range g.nodes[0].data.clients.byID {
 			l.conn.Close(errTest)
 		}
 	})
 	g.until(func() bool {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		return err == nil && s.Transport.Conns == 0 && s.Transport.Resets >= readers
 	}, "connections with unread answers are not reset")
 }
@@ -291,7 +291,7 @@ func TestFloodOfSessionsEvictsItsOwn(t *testing.T) {
 	}
 	submit(t, c, "quiet-still", 1)
 	var counters replica.Counters
-	g.onLoop(0, func() { counters = g.nodes[0].parts[0].replica.Counters() })
+	g.onLoop(0, func() { counters = g.nodes[0].data.parts.list[0].replica.Counters() })
 	t.Logf("%d sessions opened, %d evicted; of the quiet client %d", counters.SessionsOpened, counters.SessionsEvicted, c.Stats().Evictions)
 	if counters.SessionsEvicted == 0 {
 		t.Error("nothing was evicted: this shows nothing")

@@ -1,7 +1,7 @@
 package node
 
 import (
-	"errors"
+	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -32,69 +32,61 @@ const (
 	maxStopSpare = 5 * time.Second
 )
 
-// StopNow makes a drain wait for nobody: a second signal. From any goroutine, any
-// number of times.
-func (n *Node) StopNow() {
-	n.hurryOnce.Do(func() { close(n.hurry) })
-}
-
 // stopSpare is the part of the drain timeout that is kept for stopping.
 func (c *Config) stopSpare() time.Duration { return min(maxStopSpare, c.DrainTimeout/4) }
 
-// drain is the planned stop, from its beginning until the loop is told to end.
-func (n *Node) drain() {
+// drain is the planned stop. It runs on a goroutine and asks the data loop.
+type drain struct {
+	*process
+	parts   *partitions
+	clients *clients
+	hurry   chan struct{} // closed: wait for nobody
+	once    sync.Once     // closes it
+}
+
+// run drains, until the loop is told to end.
+func (d *drain) run() {
 	start := time.Now()
-	n.log.Info("draining: handing over, then leaving", "timeout", n.cfg.DrainTimeout.String())
-	n.loop.Post(func() {
-		n.stopping = true
-		n.stepAll(&replica.Event{Kind: replica.EventDrain})
-		for _, p := range n.parts {
-			if p.recordGone {
-				n.recordSeen(p, arbiter.ErrNotFound)
-			}
-			if p.retired {
-				n.stop(p, "it is retired")
-			}
-		}
-	})
+	d.log.Info("draining: handing over, then leaving", "timeout", d.cfg.DrainTimeout.String())
+	d.loop.Post(d.parts.drain)
 	poll, records := time.NewTicker(drainPoll), time.NewTicker(recordPoll)
 	defer poll.Stop()
 	defer records.Stop()
-	patience := time.NewTimer(n.cfg.DrainTimeout - n.cfg.stopSpare())
+	patience := time.NewTimer(d.cfg.DrainTimeout - d.cfg.stopSpare())
 	defer patience.Stop()
-	deadline := time.After(n.cfg.DrainTimeout)
-	hurry := n.hurry
+	deadline := time.After(d.cfg.DrainTimeout)
+	hurry := d.hurry
 	for {
 		select {
 		case <-poll.C:
-			left, ok := n.undrainedNow(deadline)
+			left, ok := d.undrained(deadline)
 			if ok && len(left) == 0 {
-				n.log.Info("drained", "took", time.Since(start).String())
-				n.loop.Post(n.sayGoodbye)
+				d.log.Info("drained", "took", time.Since(start).String())
+				d.loop.Post(d.end)
 				return
 			}
 		case <-records.C:
-			n.loop.Post(n.lookAtRecords)
+			d.loop.Post(d.parts.readRecords)
 		case <-hurry:
 			hurry = nil
-			n.stopAll("asked to stop at once")
+			d.loop.Post(func() { d.parts.stop("asked to stop at once") })
 		case <-patience.C:
-			n.stopAll("the time to hand over is up")
+			d.loop.Post(func() { d.parts.stop("the time to hand over is up") })
 		case <-deadline:
-			left, _ := n.undrainedNow(time.After(loopAnswer))
-			n.log.Warn("drain timed out; what was acknowledged is on the other members", "left", left)
-			n.loop.Post(n.sayGoodbye)
+			left, _ := d.undrained(time.After(loopAnswer))
+			d.log.Warn("drain timed out; what was acknowledged is on the other members", "left", left)
+			d.loop.Post(d.end)
 			return
-		case <-n.ctx.Done():
+		case <-d.ctx.Done():
 			return
 		}
 	}
 }
 
-// undrainedNow asks the loop what is left to be done, and gives up at a limit.
-func (n *Node) undrainedNow(limit <-chan time.Time) (left []string, ok bool) {
+// undrained asks the loop what is left to be done, and gives up at a limit.
+func (d *drain) undrained(limit <-chan time.Time) (left []string, ok bool) {
 	answer := make(chan []string, 1)
-	if !n.loop.Post(func() { answer <- n.undrained() }) {
+	if !d.loop.Post(func() { answer <- d.parts.undrained() }) {
 		return nil, false
 	}
 	select {
@@ -102,68 +94,63 @@ func (n *Node) undrainedNow(limit <-chan time.Time) (left []string, ok bool) {
 		return left, true
 	case <-limit:
 		return []string{"the loop is busy"}, false
-	case <-n.ctx.Done():
+	case <-d.ctx.Done():
 		return nil, false
 	}
 }
 
-// stopAll gives up waiting for others, in all partitions.
-func (n *Node) stopAll(why string) {
-	n.loop.Post(func() {
-		for _, p := range n.parts {
-			n.stop(p, why)
+// end tells every client and stops the loop once they could read it; on the loop.
+func (d *drain) end() {
+	d.parts.countDrains()
+	d.clients.goaway(wire.GoawayDraining, "this node is stopping")
+	// The goaways leave with this wake-up's writes; Stop takes effect after them.
+	d.loop.Stop()
+}
+
+// drain begins to leave every partition.
+func (ps *partitions) drain() {
+	ps.stopping = true
+	ps.step(replica.Event{Kind: replica.EventDrain})
+	for _, p := range ps.list {
+		if p.record.gone {
+			p.record.seen(arbiter.ErrNotFound)
 		}
-	})
+		if p.record.retired {
+			p.stop("it is retired")
+		}
+	}
 }
 
-// stop gives up waiting for others in one partition; on the loop.
-func (n *Node) stop(p *partition, why string) {
-	if p.stopped {
-		return
+// stop gives up waiting for others, in all partitions.
+func (ps *partitions) stop(why string) {
+	for _, p := range ps.list {
+		p.stop(why)
 	}
-	p.stopped = true
-	if !p.drained {
-		n.log.Warn("stopping without handing over", "partition", p.id.String(), "role", p.status.Role.String(), "reason", why)
-	}
-	p.step(&replica.Event{Kind: replica.EventStop})
 }
 
-// lookAtRecords reads the record of every partition that is not drained.
-func (n *Node) lookAtRecords() {
-	for _, p := range n.parts {
+// stopped reports whether all are: until a drain has come to that, this node may be
+// the only one that can serve clients.
+func (ps *partitions) stopped() bool {
+	for _, p := range ps.list {
+		if !p.stopped {
+			return false
+		}
+	}
+	return true
+}
+
+// readRecords reads the record of every partition that is not drained.
+func (ps *partitions) readRecords() {
+	for _, p := range ps.list {
 		if !p.drained {
-			n.readConfig(p)
+			p.record.read()
 		}
-	}
-}
-
-// recordSeen is told with every word of the arbiter. Without a record nobody can
-// take over, ever: the grid is being deleted. That the record is gone may be heard
-// before the signal, and not after it, when the right to read it is gone too; an
-// answer that is no answer changes nothing.
-func (n *Node) recordSeen(p *partition, err error) {
-	if err == nil || errors.Is(err, arbiter.ErrNotFound) {
-		p.recordGone = err != nil
-	}
-	if n.stopping && p.recordGone {
-		n.stop(p, "its record is gone: the grid is being deleted")
-	}
-}
-
-// drainOne brings a replica that was made during a drain to the same point.
-func (p *partition) drainOne() {
-	switch {
-	case p.stopped:
-		p.step(&replica.Event{Kind: replica.EventStop})
-	case p.n.stopping:
-		p.step(&replica.Event{Kind: replica.EventDrain})
 	}
 }
 
 // undrained says what is still to be done.
-func (n *Node) undrained() []string {
-	var left []string
-	for _, p := range n.parts {
+func (ps *partitions) undrained() (left []string) {
+	for _, p := range ps.list {
 		switch {
 		case p.drained:
 		case p.status.HandingOver:
@@ -182,40 +169,44 @@ func (n *Node) undrained() []string {
 	return left
 }
 
+// countDrains counts what came of the drain.
+func (ps *partitions) countDrains() {
+	for _, p := range ps.list {
+		switch {
+		case !p.drained || p.unsunk():
+			ps.counters.Drain(drainTimeout)
+		case p.stopped:
+			ps.counters.Drain(drainStopped)
+		default:
+			ps.counters.Drain(drainLeft)
+		}
+	}
+}
+
+// stop gives up waiting for others in one partition.
+func (p *partition) stop(why string) {
+	if p.stopped {
+		return
+	}
+	p.stopped = true
+	if !p.drained {
+		p.log.Warn("stopping without handing over", "partition", p.id.String(), "role", p.status.Role.String(), "reason", why)
+	}
+	p.step(&replica.Event{Kind: replica.EventStop})
+}
+
+// drainOne brings a replica that was made during a drain to the same point.
+func (p *partition) drainOne() {
+	switch {
+	case p.stopped:
+		p.step(&replica.Event{Kind: replica.EventStop})
+	case p.all.stopping:
+		p.step(&replica.Event{Kind: replica.EventDrain})
+	}
+}
+
 // unsunk says whether this primary's sink lags the log.
 func (p *partition) unsunk() bool {
 	sunk, any := p.inc.sunk()
 	return any && p.status.Role == replica.RolePrimary && sunk < p.store.Committed()
-}
-
-// sayGoodbye tells every client and stops the loop once they could read it.
-func (n *Node) sayGoodbye() {
-	for _, p := range n.parts {
-		switch {
-		case !p.drained || p.unsunk():
-			n.counters.Drain(drainTimeout)
-		case p.stopped:
-			n.counters.Drain(drainStopped)
-		default:
-			n.counters.Drain(drainLeft)
-		}
-	}
-	for _, l := range n.clients {
-		if l.conn.Open() {
-			_ = n.goaway(l, wire.GoawayDraining, "this node is stopping")
-		}
-	}
-	// The goaways leave with this wake-up's writes; Stop takes effect after them.
-	n.loop.Stop()
-}
-
-// closing says whether new clients are refused: until a drain has come to
-// stopping, this node may be the only one that can serve them.
-func (n *Node) closing() bool {
-	for _, p := range n.parts {
-		if !p.stopped {
-			return false
-		}
-	}
-	return true
 }

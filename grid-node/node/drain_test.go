@@ -168,12 +168,12 @@ func TestDrainOfAGridThatWasDeletedBefore(t *testing.T) {
 	submit(t, g.client(), "alone", 10)
 	r := g.nodes[0]
 	close(gone)
-	_ = r.onLoop(r.lookAtRecords)
+	_ = r.onLoop(r.data.parts.readRecords)
 	g.until(func() bool {
 		n := 0
 		_ = r.onLoop(func() {
-			for _, p := range r.parts {
-				if p.recordGone {
+			for _, p := range r.data.parts.list {
+				if p.record.gone {
 					n++
 				}
 			}
@@ -205,7 +205,7 @@ func (d *deleted) Get(ctx context.Context, name string) (arbiter.Record, error) 
 func TestEndedReplicaSendsClientsOn(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	backup := g.nodes[1]
-	if err := backup.onLoop(func() { backup.parts[0].ended = true }); err != nil {
+	if err := backup.onLoop(func() { backup.data.parts.list[0].ended = true }); err != nil {
 		t.Fatal(err)
 	}
 	r := dialRaw(t, g.addrs[1])

@@ -26,12 +26,12 @@ type external struct {
 }
 
 // observeExternal takes over what a record says. Only those of index 0 do.
-func (n *Node) observeExternal(s *arbiter.Spec) {
-	if n.cfg.External == "" || s.Replicas == 0 || s.Index != 0 || slices.Equal(s.External, n.external.said) {
+func (d *directory) observeExternal(s *arbiter.Spec) {
+	if d.cfg.External == "" || s.Replicas == 0 || s.Index != 0 || slices.Equal(s.External, d.outside.said) {
 		return
 	}
-	n.external = externalOf(n.cfg.Grid, n.cfg.Shard, s.External)
-	n.log.Info("addresses for clients outside", "ofThisShard", len(n.external.of), "ofOtherShards", len(n.external.seeds))
+	d.outside = externalOf(d.cfg.Grid, d.cfg.Shard, s.External)
+	d.log.Info("addresses for clients outside", "ofThisShard", len(d.outside.of), "ofOtherShards", len(d.outside.seeds))
 }
 
 func externalOf(grid string, shard int, said []arbiter.ExternalAddress) external {

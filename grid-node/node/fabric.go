@@ -57,8 +57,8 @@ const podNetwork = "pods"
 
 // comesFromItsFabric looks at where a connection of a node comes from. One that
 // came by another network would carry replication there.
-func (n *Node) comesFromItsFabric(remote string, address []byte) error {
-	if !n.cfg.FabricOnly {
+func (c *Config) comesFromItsFabric(remote string, address []byte) error {
+	if !c.FabricOnly {
 		return nil
 	}
 	from, err := netip.ParseAddrPort(remote)
@@ -67,7 +67,7 @@ func (n *Node) comesFromItsFabric(remote string, address []byte) error {
 	}
 	says, err := netip.ParseAddrPort(string(address))
 	if err != nil || says.Addr().Unmap() != from.Addr().Unmap() {
-		return fmt.Errorf("it comes from %s and says to be at %.64q: nodes of this grid reach each other on the network %s only", from.Addr(), address, n.cfg.Fabric)
+		return fmt.Errorf("it comes from %s and says to be at %.64q: nodes of this grid reach each other on the network %s only", from.Addr(), address, c.Fabric)
 	}
 	return nil
 }

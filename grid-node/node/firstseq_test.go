@@ -72,7 +72,7 @@ func TestShardMadeAnewGivesNewIDs(t *testing.T) {
 	old := submit(t, g.client(), "old", 60)
 	downstream := func(g *grid) {
 		for i, r := range g.nodes {
-			if p := r.parts[i]; len(p.inc.outlets) > 0 {
+			if p := r.data.parts.list[i]; len(p.inc.outlets) > 0 {
 				g.until(func() bool { return p.inc.outlets[0].queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
 			}
 		}

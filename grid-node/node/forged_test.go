@@ -17,7 +17,7 @@ func TestForgedConfigurationErasesNothing(t *testing.T) {
 	members := func() (ids []string, primary uint64, epoch uint64) {
 		for _, n := range g.nodes {
 			if err := n.onLoop(func() {
-				p := n.parts[0]
+				p := n.data.parts.list[0]
 				ids = append(ids, p.inc.self.ID)
 				primary, epoch = p.status.Config.Primary.Boot, p.status.Config.Epoch
 			}); err != nil {
@@ -73,7 +73,7 @@ func TestHellosMoveNoEpoch(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit(t, g.client(), "before", 10)
 	epoch := func() (e uint64) {
-		if err := g.nodes[0].onLoop(func() { e = g.nodes[0].parts[0].status.Config.Epoch }); err != nil {
+		if err := g.nodes[0].onLoop(func() { e = g.nodes[0].data.parts.list[0].status.Config.Epoch }); err != nil {
 			t.Fatal(err)
 		}
 		return e

@@ -155,7 +155,7 @@ func (g *grid) ready() {
 func (g *grid) readiness(i int) (out Readiness) {
 	g.t.Helper()
 	r := g.nodes[i]
-	if err := r.onLoop(func() { out = r.readiness() }); err != nil {
+	if err := r.onLoop(func() { out = r.data.parts.readiness() }); err != nil {
 		g.t.Fatalf("node %d: %v, Run: %v", i, err, r.err)
 	}
 	return out
@@ -241,7 +241,7 @@ func (g *grid) settled() {
 // get asks a node's HTTP handler.
 func (r *running) get(path string) (int, string) {
 	w := httptest.NewRecorder()
-	r.mux().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	r.pages.mux().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	b, _ := io.ReadAll(w.Body)
 	return w.Code, string(b)
 }

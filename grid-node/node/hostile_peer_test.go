@@ -115,7 +115,7 @@ func TestForgedAckIsNone(t *testing.T) {
 	for round := 0; ; round++ {
 		var epoch, last, hash uint64
 		g.onLoop(0, func() {
-			p := primary.parts[0]
+			p := primary.data.parts.list[0]
 			epoch = p.replica.Status().Config.Epoch
 			last, hash = p.store.Last()
 		})
@@ -139,7 +139,7 @@ func TestForgedPrepareIsNone(t *testing.T) {
 	rec := g.record()
 	var prepare []byte
 	g.onLoop(1, func() {
-		s := g.nodes[1].parts[0].store
+		s := g.nodes[1].data.parts.list[0].store
 		last, hash := s.Last()
 		e := order.Entry{Size: order.HeaderSize + 16, Kind: order.KindNoop, Seq: last + 1, PrevHash: hash, Epoch: uint32(rec.Epoch)}
 		entry := make([]byte, e.Size)
@@ -172,7 +172,7 @@ func TestHellosDoNotMoveTheEpoch(t *testing.T) {
 		}
 	}
 	g.stands(epoch, 20)
-	s, err := g.nodes[0].snapshot()
+	s, err := g.nodes[0].pages.snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestDialledStrangerIsRefused(t *testing.T) {
 				t.Fatalf("got %+v, want Goaway %d", m, wire.GoawayRole)
 			}
 			g.onLoop(0, func() {
-				if n := len(g.nodes[0].peers); n != 0 {
+				if n := len(g.nodes[0].data.peers.byAddr); n != 0 {
 					t.Errorf("it has %d peers", n)
 				}
 			})
@@ -383,7 +383,7 @@ func TestManInTheMiddle(t *testing.T) {
 			g.until(func() bool {
 				n := uint64(0)
 				for _, r := range g.nodes {
-					s, err := r.snapshot()
+					s, err := r.pages.snapshot()
 					if err != nil {
 						return false
 					}
@@ -436,7 +436,7 @@ func TestAnotherKeyStaysOutside(t *testing.T) {
 	g.base.PeerKeys = peerkey.Of(peerkey.New())
 	g.start(1)
 	g.until(func() bool {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		return err == nil && s.Node.NodesRefused > 0
 	}, "the primary refuses nobody")
 	if n := len(g.record().InSync); n != 1 {
@@ -471,7 +471,7 @@ func TestUnprovedUntilTheUpdateIsOver(t *testing.T) {
 		t.Fatalf("got %v", wire.FrameType(f))
 	}
 	unprovedLinks := func() int {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}

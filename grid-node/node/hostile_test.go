@@ -233,7 +233,7 @@ func TestConnectionLimitLeavesTheOthers(t *testing.T) {
 		t.Fatal("the first connection is not served any more")
 	}
 	g.until(func() bool {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		if err != nil {
 			return false
 		}
@@ -257,11 +257,11 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 		}
 	}()
 	g.until(func() bool {
-		s, err := g.nodes[0].snapshot()
+		s, err := g.nodes[0].pages.snapshot()
 		return err == nil && s.Transport.Paused > 0
 	}, "reading from the slow client goes on")
 	submit2(t, g, 50)
-	s, err := g.nodes[0].snapshot()
+	s, err := g.nodes[0].pages.snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 	}
 	var held int
 	_ = g.nodes[0].onLoop(func() {
-		for _, l := range g.nodes[0].clients {
+		for _, l := range g.nodes[0].data.clients.byID {
 			held += l.conn.Buffered()
 		}
 	})

@@ -2,37 +2,48 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
-	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// serveHTTP answers metrics and health until the node ends.
-func (n *Node) serveHTTP() error {
+// pages are the HTTP port: metrics, health, and what a node tells about itself. They are made on
+// goroutines, which ask the loops.
+type pages struct {
+	data     *dataLoop
+	live     *liveness
+	listener *webguard.Listener // nil: none
+	fabric   metrics.Fabric
+}
+
+// serve answers until the node ends.
+func (h *pages) serve() error {
+	d := h.data
 	var limits webguard.Limits
-	if n.cfg.Pprof {
+	if d.cfg.Pprof {
 		limits.WriteTimeout = 2 * time.Minute // a profile takes what it is asked for
 	}
-	ln, err := webguard.Listen(n.ctx, n.cfg.HTTP, limits)
+	ln, err := webguard.Listen(d.ctx, d.cfg.HTTP, limits)
 	if err != nil {
 		return err
 	}
-	n.web = ln
-	srv := webguard.Server(n.mux(), limits, n.log)
-	n.wg.Go(func() {
+	h.listener = ln
+	srv := webguard.Server(h.mux(), limits, d.log)
+	d.wg.Go(func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			n.log.Error("HTTP server ended", "reason", err)
+			d.log.Error("HTTP server ended", "reason", err)
 		}
 	})
-	n.wg.Go(func() {
-		<-n.ctx.Done()
+	d.wg.Go(func() {
+		<-d.ctx.Done()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = srv.Shutdown(ctx)
@@ -40,19 +51,22 @@ func (n *Node) serveHTTP() error {
 	return nil
 }
 
-func (n *Node) mux() http.Handler {
+func (h *pages) mux() http.Handler {
+	d := h.data
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", n.registry.Handler())
-	mux.HandleFunc("GET /healthz", n.healthz)
-	mux.HandleFunc("GET /readyz", n.readyz)
-	mux.HandleFunc("GET "+nodestatus.Path, n.serveStatus)
-	mux.HandleFunc("GET "+nodestatus.MemoryPath, n.serveMemory)
+	mux.Handle("GET /metrics", d.registry.Handler())
+	mux.HandleFunc("GET /healthz", h.healthz)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.HandleFunc("GET "+nodestatus.Path, h.serveStatus)
+	mux.HandleFunc("GET "+nodestatus.MemoryPath, dataPage(d, d.room.memory))
 	mux.HandleFunc("GET "+nodestatus.PausesPath, nodestatus.ServePauses)
-	mux.HandleFunc("GET "+nodestatus.PeersPath, n.servePeers)
-	mux.HandleFunc("GET "+nodestatus.ClockPath, nodestatus.ServeClock(n.cfg.Pod, wire.FormatBootID(n.boot)))
-	mux.HandleFunc("GET "+nodestatus.TakeoversPath, n.serveTakeovers)
-	mux.HandleFunc("GET "+nodestatus.ArbiterPath, n.serveArbiter)
-	if n.cfg.Pprof {
+	mux.HandleFunc("GET "+nodestatus.PeersPath, h.servePeers)
+	mux.HandleFunc("GET "+nodestatus.ClockPath, nodestatus.ServeClock(d.cfg.Pod, wire.FormatBootID(d.boot)))
+	mux.HandleFunc("GET "+nodestatus.TakeoversPath, dataPage(d, d.parts.takeovers))
+	mux.HandleFunc("GET "+nodestatus.ArbiterPath, func(w http.ResponseWriter, r *http.Request) {
+		writePage(w, d.parts.arbiter.ask(r.Context(), &d.identity))
+	})
+	if d.cfg.Pprof {
 		runtime.SetBlockProfileRate(int(blockProfileRate))
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -66,42 +80,43 @@ func (n *Node) mux() http.Handler {
 // path of an order never blocks in Go's scheduler, so it pays nothing.
 const blockProfileRate = 10 * time.Microsecond
 
+// dataPage answers with what the data loop says.
+func dataPage[T any](d *dataLoop, say func() T) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		var v T
+		if err := d.onLoop(func() { v = say() }); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		writePage(w, v)
+	}
+}
+
+// writePage answers with v as JSON that people can read, too.
+func writePage(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(v) // the asker is gone; nobody to tell
+}
+
 // healthz asks the local loop and nobody else: a node must not be restarted
 // because its peers or the API server are away.
-func (n *Node) healthz(w http.ResponseWriter, _ *http.Request) {
-	if err := n.onLoop(func() {}); err != nil {
+func (h *pages) healthz(w http.ResponseWriter, _ *http.Request) {
+	if err := h.data.onLoop(func() {}); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// Readiness is the body of /readyz.
-type Readiness struct {
-	Ready      bool                 `json:"ready"`
-	Member     string               `json:"member"`
-	Missing    []string             `json:"missing,omitempty"` // what keeps it from being ready, in words
-	Partitions []PartitionReadiness `json:"partitions"`
-}
-
-// PartitionReadiness is one partition's part of Readiness.
-type PartitionReadiness struct {
-	Partition string   `json:"partition"`
-	Member    string   `json:"member"` // this node's incarnation in the partition
-	Role      string   `json:"role"`
-	Epoch     uint64   `json:"epoch"`
-	InSync    []string `json:"inSync"`
-	LastSeq   uint64   `json:"lastSeq"`
-	CommitSeq uint64   `json:"commitSeq"`
-}
-
 // readyz is ready when this process is in sync in every partition of its shard:
 // a node that restarted and still learns is not, whatever its pod's name.
-func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
+func (h *pages) readyz(w http.ResponseWriter, _ *http.Request) {
 	var r Readiness
-	err := n.onLoop(func() { r = n.readiness() })
+	err := h.data.onLoop(func() { r = h.data.parts.readiness() })
 	if err != nil {
-		r = Readiness{Member: n.self, Missing: []string{err.Error()}}
+		r = Readiness{Member: h.data.self, Missing: []string{err.Error()}}
 	}
 	if !r.Ready {
 		w.Header().Set("Content-Type", "application/json")
@@ -110,37 +125,18 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	writePage(w, r)
 }
 
-func (n *Node) readiness() Readiness {
-	r := Readiness{Member: n.self, Ready: true}
-	for _, p := range n.parts {
-		s := p.replica.Status()
-		pr := PartitionReadiness{Partition: p.id.String(), Member: p.inc.self.ID, Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
-		why := ""
-		switch {
-		case s.Config == nil:
-			why = "its configuration has not been read from the arbiter yet"
-		case s.Config.Epoch == 0:
-			why = "nobody has claimed it yet"
-		case !s.Config.Has(p.inc.self.Boot):
-			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
-		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
-			why = "this member is " + s.Role.String()
-		}
-		if s.Config != nil {
-			pr.Epoch = s.Config.Epoch
-			for _, m := range s.Config.InSync {
-				pr.InSync = append(pr.InSync, m.ID)
-			}
-		}
-		if why != "" {
-			r.Ready = false
-			r.Missing = append(r.Missing, "partition "+pr.Partition+": "+why)
-		}
-		r.Partitions = append(r.Partitions, pr)
+// serveStatus tells which processes are here and what they go by. Unlike /readyz
+// it judges nothing: an answer is 200 whatever state the node is in.
+func (h *pages) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	var s nodestatus.Node
+	var plain *nodestatus.PlainClients
+	if err := h.data.onLoop(func() { s, plain = h.data.status(), h.data.clients.plain() }); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
-	if n.stopping {
-		r.Ready = false
-		r.Missing = append(r.Missing, "the node is stopping")
+	s.TLS = tlsStatus(h.data.cfg.TLS) // looks at files: not on the loop
+	if s.TLS != nil {
+		s.TLS.Transition, s.TLS.PlainClients = string(h.data.cfg.TLSTransition), plain
 	}
-	return r
+	writePage(w, s)
 }

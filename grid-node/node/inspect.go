@@ -16,9 +16,9 @@ func (p *partition) startInspector(ctx context.Context, inc *incarnation) error 
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	inc.inspector = inspect.New(inspect.Options{Name: p.id.String(), Log: reader, Logger: p.n.log,
+	inc.inspector = inspect.New(inspect.Options{Name: p.id.String(), Log: reader, Logger: p.log,
 		Hold: func(seq uint64) (first uint64, err error) {
-			err = p.n.onLoop(func() {
+			err = p.onLoop(func() {
 				if p.inc == inc {
 					base, _ := inc.store.Base()
 					first = max(seq, base+1)

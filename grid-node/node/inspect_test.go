@@ -14,7 +14,7 @@ func TestEveryCopyInspectsItsLog(t *testing.T) {
 		t.Helper()
 		g.settled()
 		for i, n := range g.nodes {
-			p := n.parts[0]
+			p := n.data.parts.list[0]
 			g.until(func() bool { return p.inc.inspector.Seq() == p.store.Committed() }, "node %d has not read its log", i)
 			if broken := p.inc.inspector.Broken(); broken != 0 {
 				t.Errorf("node %d: %d entries of a sound log are broken", i, broken)

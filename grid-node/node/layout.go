@@ -25,43 +25,46 @@ func admissionOf(s *arbiter.Spec) replica.Admission {
 	return replica.AdmissionOpen
 }
 
-// observeLayout takes over what the record of a partition says of the grid. The
+// directory is what clients are told of where orders go: the shards of the grid, the nodes
+// to ask for others, and addresses that lead there from outside. Of the data loop.
+type directory struct {
+	*process
+	parts   *partitions
+	layout  wire.Layout // which shards take orders; zero until a record says so
+	outside external
+}
+
+// observe takes over what the record of a partition says of the grid. The
 // records are written one after the other: the latest decision counts.
-func (n *Node) observeLayout(p *partition, s *arbiter.Spec) {
-	if s.Admission == arbiter.AdmissionRetired && !p.retired {
-		p.retired = true
-		n.log.Info("the partition is retired: its orders are downstream, its pods may go", "partition", p.id.String())
-		if n.stopping {
-			n.stop(p, "it is retired")
-		}
-	}
+func (d *directory) observe(s *arbiter.Spec) {
+	d.observeExternal(s)
 	l := s.Layout
-	if l.Revision <= n.layout.Revision || l.Shards < 1 || l.Shards > wire.MaxShards || l.Open < 1 || l.Open > l.Shards {
+	if l.Revision <= d.layout.Revision || l.Shards < 1 || l.Shards > wire.MaxShards || l.Open < 1 || l.Open > l.Shards {
 		return
 	}
-	n.layout = wire.Layout{Revision: l.Revision, Shards: uint16(l.Shards), Open: uint16(l.Open), Removed: uint16(min(max(l.Removed, 0), 1<<16-1))}
-	n.log.Info("shards of the grid", "revision", l.Revision, "shards", l.Shards, "open", l.Open)
+	d.layout = wire.Layout{Revision: l.Revision, Shards: uint16(l.Shards), Open: uint16(l.Open), Removed: uint16(min(max(l.Removed, 0), 1<<16-1))}
+	d.log.Info("shards of the grid", "revision", l.Revision, "shards", l.Shards, "open", l.Open)
 }
 
 // shards is how many a client may ask.
-func (n *Node) shards() int {
-	if n.layout.Revision != 0 {
-		return int(n.layout.Shards)
+func (d *directory) shards() int {
+	if d.layout.Revision != 0 {
+		return int(d.layout.Shards)
 	}
-	return n.cfg.Shards
+	return d.cfg.Shards
 }
 
 // seeds are addresses of the other shards.
-func (n *Node) seeds() (list [][]byte) {
-	for _, s := range n.cfg.Seeds {
+func (d *directory) seeds() (list [][]byte) {
+	for _, s := range d.cfg.Seeds {
 		list = append(list, []byte(s))
 	}
-	if n.cfg.SeedPattern == "" {
+	if d.cfg.SeedPattern == "" {
 		return list
 	}
-	for shard := range n.shards() {
-		if shard != n.cfg.Shard {
-			list = append(list, fmt.Appendf(nil, n.cfg.SeedPattern, shard))
+	for shard := range d.shards() {
+		if shard != d.cfg.Shard {
+			list = append(list, fmt.Appendf(nil, d.cfg.SeedPattern, shard))
 		}
 	}
 	return list

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -21,7 +20,7 @@ type link struct {
 	version   uint16    // of the protocol that both speak
 	helloBy   int64     // Mono until when Hello or Welcome has to arrive
 	name      string    // member id of the other node, or what a client calls itself
-	warm      string    // the configured name that was dialled, see warmUp
+	dialled   string    // the configured name that was dialled, see peerNames
 	outside   bool      // it came by the port for clients outside, see external
 	proof               // of a client
 	handshake           // of a node
@@ -40,10 +39,6 @@ const (
 )
 
 const (
-	// endedAtOnce is how many strangers whose time is over one tick sends away.
-	endedAtOnce = 16
-	// maxHello bounds what a stranger can make us buffer before it said Hello.
-	maxHello = 1 << 10
 	// A client's replies pile up while it does not read: reading from it stops at
 	// softOut; hardOut closes it, and is above what one session's window of replies
 	// and the pending reads of one client can amount to.
@@ -72,199 +67,24 @@ const (
 
 // goaway says why and closes after the peer could read it. It returns the error
 // for the transport.
-func (n *Node) goaway(l *link, code uint16, text string) error {
+func (l *link) goaway(code uint16, text string) error {
 	l.conn.SetOut(wire.AppendGoaway(l.conn.Out(), &wire.Goaway{Code: code, Text: []byte(text)}))
 	err := fmt.Errorf("goaway %d sent: %s", code, text)
 	l.conn.CloseAfterFlush(err)
 	return err
 }
 
-func (n *Node) sendHello(l *link) {
-	l.handshake.hello = helloOf(&n.cfg, n.self, n.boot, l.role)
-	l.conn.SetOut(append(l.conn.Out(), l.handshake.hello...))
-}
-
-// helloOf is what a node says that dials.
-func helloOf(cfg *Config, self string, boot uint64, role wire.Role) []byte {
-	return wire.AppendHello(nil, &wire.Hello{
-		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: role, BootID: boot,
-		Grid: []byte(cfg.Grid), Member: []byte(self), Address: []byte(cfg.Advertise),
-	})
-}
-
-// hello answers the first frame of an accepted connection.
-func (n *Node) hello(l *link, frame []byte) error {
-	var m wire.Hello
-	if t := wire.FrameType(frame); t != wire.TypeHello {
-		return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("first frame is %v, allowed: Hello", t))
+// pong answers a Ping.
+func (l *link) pong(frame []byte) error {
+	var m wire.Request
+	if err := wire.DecodeRequest(frame, wire.TypePing, &m); err != nil {
+		return l.goaway(wire.GoawayProtocol, err.Error())
 	}
-	if err := wire.DecodeHello(frame, &m); err != nil {
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
-	}
-	switch {
-	case wire.Negotiate(&m) == 0:
-		return n.goaway(l, wire.GoawayVersion, fmt.Sprintf("versions %d..%d, this node speaks %d..%d",
-			m.MinVersion, m.MaxVersion, wire.MinVersion, wire.Version))
-	case string(m.Grid) != n.cfg.Grid && (len(m.Grid) > 0 || m.Role.IsNode()): // a client may take the grid that answers
-		return n.goaway(l, wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, n.cfg.Grid))
-	case m.Role.IsNode() && l.outside:
-		n.counters.NodesRefused++
-		return n.goaway(l, wire.GoawayRole, "a node came by the port for clients outside the cluster, allowed: clients")
-	case l.outside && n.cfg.TLS != nil && !l.conn.TLS(): // inside, a grid that changes to TLS takes both for a while
-		return n.goaway(l, wire.GoawayTLS, "the port for clients outside the cluster speaks TLS 1.3 only: give the client a certificate, a key and the CA")
-	case !m.Role.IsNode() && n.closing():
-		return n.goaway(l, wire.GoawayDraining, "this node is stopping")
-	}
-	l.role, l.name, l.boot, l.version = m.Role, string(m.Member), m.BootID, wire.Negotiate(&m)
-	if m.Role.IsNode() {
-		if _, boot, err := wire.ParseMemberID(l.name); err != nil || boot != m.BootID || len(m.Address) == 0 {
-			return n.goaway(l, wire.GoawayProtocol, fmt.Sprintf("node %.80q with boot id %016x at %.64q, allowed: a member id with that boot id, and an address",
-				m.Member, m.BootID, m.Address))
-		}
-		return n.helloOfNode(l, &m, frame)
-	}
-	return n.admit(l)
-}
-
-// helloOfNode takes a node in, or asks it to prove that it is one.
-func (n *Node) helloOfNode(l *link, m *wire.Hello, frame []byte) (err error) {
-	if err := n.mayBeNode(l, m.Address); err != nil {
-		return n.refuseNode(l, err)
-	}
-	if n.trust.asks(l.conn, l.version) {
-		out, h := challengeTo(l.conn.Out(), &n.cfg, n.self, l.version, frame)
-		l.conn.SetOut(out)
-		l.handshake, l.state = h, awaitPeerProof
-		return nil
-	}
-	if l.by, err = n.trust.unasked(l.conn); err != nil {
-		return n.refuseNode(l, err)
-	}
-	return n.takeNode(l, string(m.Address), nil, nil)
-}
-
-// refuseNode sends away who is not taken for a node; strangers must not flood the log.
-func (n *Node) refuseNode(l *link, err error) error {
-	n.counters.NodesRefused++
-	n.alarms.limited(n.loop.Clock().Mono(), "node-refused", func() {
-		n.log.Warn("a connection was not accepted as a node's; further ones within a second are counted only", "remote", l.conn.Remote(), "says", fmt.Sprintf("%.80q", l.name), "reason", err)
-	})
-	return n.goaway(l, wire.GoawayRole, "not accepted as a node: "+err.Error())
-}
-
-// peerProof looks at the proof of a node that was asked for one.
-func (n *Node) peerProof(l *link, frame []byte) error {
-	switch t := wire.FrameType(frame); t {
-	case wire.TypeProof:
-	case wire.TypeGoaway:
-		return saidGoaway(frame)
-	default:
-		return n.refuseNode(l, fmt.Errorf("frame %v where the proof of the peer key was due", t))
-	}
-	answer, records, err := l.accept(n.trust, frame)
-	if err != nil {
-		return n.refuseNode(l, fmt.Errorf("%w; compare --peer-key-file of both nodes", err))
-	}
-	var m wire.Hello
-	if err := wire.DecodeHello(l.handshake.hello, &m); err != nil {
-		return err
-	}
-	return n.takeNode(l, string(m.Address), answer, records)
-}
-
-// takeNode takes in a node that is known to be one. answer and records are nil where no
-// key was proved.
-func (n *Node) takeNode(l *link, address string, answer []byte, records *peerkey.Records) error {
-	if l.role == wire.RoleLiveness { // its thread says Welcome
-		return l.conn.HandOver(n.live.loop, &pulse{state: ready, addr: address, member: l.name, version: l.version,
-			handshake: handshake{by: l.by}, answer: answer, records: records})
-	}
-	l.conn.SetOut(append(l.conn.Out(), answer...))
-	if records != nil {
-		l.conn.Protect(records)
-	}
-	l.conn.SetOut(wire.AppendWelcome(l.conn.Out(), welcomeOf(&n.cfg, n.self, l.version)))
-	n.awaiting.remove(l)
-	l.state = ready
-	l.conn.Exempt()
-	if l.role == wire.RoleBulk { // frames come, nothing goes
-		n.bulkIn = append(n.bulkIn, l)
-		return nil
-	}
-	l.conn.SetLimits(0, peerHardOut)
-	return n.peerReady(l, address)
-}
-
-// welcomeOf is what a node says to everybody, with the version negotiated.
-func welcomeOf(cfg *Config, self string, version uint16) *wire.Welcome {
-	return &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(cfg.Grid), Member: []byte(self)}
-}
-
-// checkVersion refuses a node that answers with a version it was not offered.
-func checkVersion(m *wire.Welcome) error {
-	if m.Version < wire.MinVersion || m.Version > wire.Version {
-		return &wire.FrameError{Type: wire.TypeWelcome, Field: "version", Value: uint64(m.Version), Allowed: fmt.Sprintf("%d..%d", wire.MinVersion, wire.Version)}
-	}
+	l.conn.SetOut(wire.AppendRequest(l.conn.Out(), wire.TypePong, &m))
 	return nil
 }
 
-// welcome ends the handshake of a connection we dialled.
-func (n *Node) welcome(l *link, frame []byte) error {
-	if wire.FrameType(frame) == wire.TypeGoaway {
-		return saidGoaway(frame)
-	}
-	wanted := ""
-	if l.peer != nil {
-		wanted = l.peer.addr
-	}
-	if records, done, err := l.step(n.trust, l.conn, wanted, frame); err != nil {
-		return n.unproven(l, err)
-	} else if done {
-		if records != nil {
-			l.conn.Protect(records)
-		}
-		return nil
-	}
-	var m wire.Welcome
-	if err := wire.DecodeWelcome(frame, &m); err != nil {
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
-	}
-	_, boot, err := wire.ParseMemberID(string(m.Member))
-	if err == nil {
-		err = checkVersion(&m)
-	}
-	if err != nil {
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
-	}
-	if err := l.welcomed(n.trust, l.conn, &m); err != nil {
-		return n.unproven(l, err)
-	}
-	n.awaiting.remove(l)
-	l.state, l.boot, l.name, l.version = ready, boot, string(m.Member), m.Version
-	if l.role == wire.RoleBulk {
-		n.bulkReady(l)
-		return nil
-	}
-	l.conn.SetLimits(0, peerHardOut)
-	addr := l.conn.Remote()
-	if l.by == byKey {
-		addr = l.address
-	}
-	if boot == n.boot {
-		addr = n.cfg.Advertise
-	}
-	n.warmed(l, addr)
-	return n.peerReady(l, addr)
-}
-
-// unproven gives a connection up that was dialled and is not one to a node of the grid.
-func (n *Node) unproven(l *link, err error) error {
-	n.counters.NodesRefused++
-	n.alarms.limited(n.loop.Clock().Mono(), "peer-key", func() {
-		n.log.Warn("a node that was dialled is not taken for one of this grid", "remote", l.conn.Remote(), "reason", err)
-	})
-	return n.goaway(l, wire.GoawayRole, err.Error())
-}
+func (*link) goawaySaid(frame []byte) error { return saidGoaway(frame) }
 
 // saidGoaway is the error of a connection whose other end sent Goaway.
 func saidGoaway(frame []byte) error {

@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,17 +21,13 @@ import (
 //
 // A node dials one connection to every node that it sends beacons to, and answers
 // on the connection that a beacon came on. The data loop accepts, reads the Hello,
-// and hands the connection over (hello in link.go): a connection has to stand
+// and hands the connection over (takeNode in hello.go): a connection has to stand
 // before a loop gets stuck, so it is dialled with the first beacon and kept. The
 // data loop has looked at the certificate, or the proof of the peer key, by then, as at
 // a peer's; the session with its keys moves along with the connection.
 type liveness struct {
-	cfg   *Config
-	log   *slog.Logger
-	self  string
-	boot  uint64
-	loop  transport.Loop
-	trust *peerTrust
+	*identity
+	loop transport.Loop
 
 	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
 	pulses map[string]*pulse                                          // dialled, by address
@@ -78,13 +73,13 @@ var (
 	errLivenessIdle   = errors.New("nothing to send on the liveness connection")
 )
 
-func newLiveness(n *Node) (*liveness, error) {
-	l := &liveness{cfg: &n.cfg, log: n.log, self: n.self, boot: n.boot, trust: n.trust, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
-		dog: newWatchdog(metrics.ThreadNames[1], &n.cfg)}
+func newLiveness(id *identity) (*liveness, error) {
+	l := &liveness{identity: id, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
+		dog: newWatchdog(metrics.ThreadNames[1], &id.cfg)}
 	var err error
-	l.loop, err = transport.New(n.cfg.Transport, transport.Config{
+	l.loop, err = transport.New(id.cfg.Transport, transport.Config{
 		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxHello, HardOut: livenessHardOut, MaxMemory: 32 << 20,
-		Tick: n.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: n.cfg.Source(), TLS: n.transportTLS(),
+		Tick: id.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: id.cfg.Source(), TLS: id.cfg.transportTLS(nil),
 	}, l)
 	return l, err
 }
@@ -171,7 +166,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 	c.SetLimits(0, livenessHardOut)
 	if c.Dialled() {
 		h := &c.Tag.(*pulse).handshake
-		*h = handshake{hello: helloOf(l.cfg, l.self, l.boot, wire.RoleLiveness)}
+		*h = handshake{hello: l.newHello(wire.RoleLiveness)}
 		c.SetOut(append(c.Out(), h.hello...))
 		return
 	}
@@ -183,7 +178,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		c.Protect(p.records)
 		p.answer, p.records = nil, nil
 	}
-	c.SetOut(wire.AppendWelcome(c.Out(), welcomeOf(l.cfg, l.self, p.version)))
+	c.SetOut(l.appendWelcome(c.Out(), p.version))
 }
 
 // OnFrames implements transport.Handler.
@@ -261,6 +256,9 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 	}
 }
 
+// hold has it beat for a partition, in place of what it was given before; from the data loop.
+func (l *liveness) hold(id wire.PartitionID, v *replica.Vitals) { l.vitals[id.Index()].Store(v) }
+
 // vitalsOf is nil for a partition that this node does not hold.
 func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
 	if id.Shard() != l.cfg.Shard {
@@ -287,7 +285,7 @@ func (l *liveness) OnClose(c *transport.Conn, err error) {
 	l.log.Debug("liveness connection closed", "remote", c.Remote(), "dialled", c.Dialled(), "reason", err)
 }
 
-// closeUnproved is that of the node, for this loop.
+// closeUnproved is that of peers, for this loop.
 func (l *liveness) closeUnproved() {
 	for _, p := range l.pulses {
 		if p.conn != nil && p.state == ready && p.by == unproved {

@@ -124,7 +124,7 @@ func TestLivenessConnectionsComeBack(t *testing.T) {
 			t.Errorf("partition %d: epoch %d, was %d", i, now.Epoch, before[i].Epoch)
 		}
 	}
-	s, err := g.nodes[0].snapshot()
+	s, err := g.nodes[0].pages.snapshot()
 	if err != nil || s.Liveness.Links[nodestatus.ProtectionKey] != 2 || s.Liveness.Dials < 5 {
 		t.Fatalf("%+v, %v: want a link each way, and one attempt a round", s.Liveness, err)
 	}
@@ -144,7 +144,7 @@ func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
 	g.start(1)
 	primary := g.nodes[0]
 	fed := func() (n uint64) {
-		_ = primary.onLoop(func() { n = primary.parts[0].replica.Counters().LearnerBytes })
+		_ = primary.onLoop(func() { n = primary.data.parts.list[0].replica.Counters().LearnerBytes })
 		return n
 	}
 	g.until(func() bool { return fed() > 0 }, "nothing is fed")
@@ -157,7 +157,7 @@ func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
 	}, "the feed does not stop")
 	var held int
 	_ = primary.onLoop(func() {
-		if l := primary.peers[g.addrs[1]].bulk.link; l != nil {
+		if l := primary.data.peers.byAddr[g.addrs[1]].bulk.link; l != nil {
 			held = l.conn.Buffered()
 		}
 	})

@@ -34,7 +34,7 @@ func TestReplicatesAndWritesBehind(t *testing.T) {
 		t.Fatalf("read back %q, %v", o.FIX, err)
 	}
 	for i, r := range g.nodes {
-		p := r.parts[i] // node i is primary of partition i
+		p := r.data.parts.list[i] // node i is primary of partition i
 		g.until(func() bool { return p.inc.outlets[0].queue.Durable() >= p.store.Committed() }, "the sink of partition %d lags", i)
 	}
 	res := g.verify(g.base.SinkDir)
@@ -74,8 +74,8 @@ func oneConnection(t *testing.T, called func(addr string) string) {
 		g.until(func() bool {
 			var peers, links, conns int
 			_ = r.onLoop(func() {
-				peers, conns = len(r.peers), r.loop.Stats().Conns
-				if p := r.peers[g.addrs[1-i]]; p != nil {
+				peers, conns = len(r.data.peers.byAddr), r.loop.Stats().Conns
+				if p := r.data.peers.byAddr[g.addrs[1-i]]; p != nil {
 					links = len(p.links)
 				}
 			})
@@ -178,7 +178,7 @@ func TestArbiterAwayCostsNothing(t *testing.T) {
 	go func() { _, err := c.Submit(ctx, fix("alone")); failed <- err }()
 	g.until(func() bool {
 		var s replica.Status
-		_ = g.nodes[0].onLoop(func() { s = g.nodes[0].parts[0].replica.Status() })
+		_ = g.nodes[0].onLoop(func() { s = g.nodes[0].data.parts.list[0].replica.Status() })
 		return s.Suspended && s.LastSeq > s.CommitSeq
 	}, "the primary was not suspended")
 	cancel()
@@ -218,7 +218,7 @@ func TestRemovedMemberJoinsAnew(t *testing.T) {
 	if res := g.verify(""); res.Orders != 40 {
 		t.Fatalf("%d orders, want 40", res.Orders)
 	}
-	if s, err := g.nodes[1].snapshot(); err != nil || s.Node.Restarts != 1 {
+	if s, err := g.nodes[1].pages.snapshot(); err != nil || s.Node.Restarts != 1 {
 		t.Fatalf("restarts %+v, %v", s.Node, err)
 	}
 }
@@ -231,7 +231,7 @@ func TestResetConnectionIsNoDeath(t *testing.T) {
 	before, _ := g.store.Get(t.Context(), "g-s0-p0")
 	for i := range 10 {
 		err := g.nodes[i%2].onLoop(func() {
-			for _, p := range g.nodes[i%2].peers {
+			for _, p := range g.nodes[i%2].data.peers.byAddr {
 				for _, l := range p.links {
 					l.conn.Close(nil)
 				}
@@ -282,7 +282,7 @@ func TestGracefulStop(t *testing.T) {
 	g.until(func() bool { return acked.Load() > after+100 }, "the other node does not serve")
 	cancel()
 	wg.Wait()
-	p := g.nodes[1].parts[0]
+	p := g.nodes[1].data.parts.list[0]
 	g.until(func() bool { return p.inc.outlets[0].queue.Durable() >= p.store.Committed() }, "the sink lags")
 	if res := g.verify(g.base.SinkDir); int64(res.Orders) < acked.Load() || res.Partitions[0].Sink.Orders != res.Orders {
 		t.Fatalf("%d acknowledged, %d in the log, sink %+v", acked.Load(), res.Orders, res.Partitions[0].Sink)

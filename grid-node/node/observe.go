@@ -11,7 +11,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 // observeCommitted records how long each order took that was just committed. An
@@ -22,8 +21,7 @@ func (p *partition) observeCommitted(seq uint64) {
 	if p.status.Role != replica.RolePrimary {
 		return
 	}
-	n := p.n
-	now := n.loop.Clock().Wall()
+	now := p.loop.Clock().Wall()
 	// Orders of one wake-up carry the same time: count them together.
 	var at int64
 	var same uint64
@@ -37,52 +35,38 @@ func (p *partition) observeCommitted(seq uint64) {
 				now = max(t, time.Now().UnixNano())
 			}
 			if same > 0 {
-				n.loopStat.Order.ObserveN(now-at, same)
+				p.loopStat.Order.ObserveN(now-at, same)
 			}
 			at, same = t, 0
 		}
 		same++
 	}
 	if same > 0 {
-		n.loopStat.Order.ObserveN(now-at, same)
-		p.orderAt = n.loop.Clock().Mono()
+		p.loopStat.Order.ObserveN(now-at, same)
+		p.orderAt = p.loop.Clock().Mono()
 	}
 	if p.changes.awaitsOrder {
-		p.firstOrder(from, seq)
+		p.changes.firstOrder(from, seq)
 	}
 }
 
 // observeAck records the round trip that an acknowledgement closes; it echoes
 // the sender's clock.
-func (n *Node) observeAck(t wire.Type, frame []byte) {
+func (p *partition) observeAck(t wire.Type, frame []byte) {
 	var m wire.PeerAck
 	if err := wire.DecodePeerAck(frame, t, &m); err != nil || m.EchoNs == 0 {
 		return // the replica says what is wrong with it
 	}
-	if d := n.loop.Clock().Mono() - m.EchoNs; d >= 0 && d < int64(time.Hour) {
-		n.loopStat.RoundTrip.Observe(d)
+	if d := p.loop.Clock().Mono() - m.EchoNs; d >= 0 && d < int64(time.Hour) {
+		p.loopStat.RoundTrip.Observe(d)
 	}
 }
-
-// timedStep is step with its duration recorded.
-func (p *partition) timedStep(ev *replica.Event, h *histogram.Histogram) {
-	start := time.Now()
-	p.step(ev)
-	h.Observe(int64(time.Since(start)))
-}
-
-// processSample is how many Submits, or acknowledgements, pass for one that is
-// timed: two clock reads are a tenth of what they would measure.
-const processSample = 64
 
 const loopAnswer = time.Second
 
 var errLoopBusy = errors.New("the loop did not answer within 1s")
 
-// onLoop runs f on the data loop and waits, from any other goroutine. After an error f has
-// not run, and will not.
-func (n *Node) onLoop(f func()) error { return runOn(n.loop, f) }
-
+// runOn runs f on a loop, see process.onLoop.
 func runOn(l transport.Loop, f func()) error {
 	var taken atomic.Bool // by the loop, or back
 	done := make(chan struct{})
@@ -106,45 +90,46 @@ func runOn(l transport.Loop, f func()) error {
 }
 
 // snapshot copies what metrics show.
-func (n *Node) snapshot() (*metrics.Snapshot, error) {
+func (h *pages) snapshot() (*metrics.Snapshot, error) {
+	d := h.data
 	s := &metrics.Snapshot{}
-	err := n.onLoop(func() {
-		s.Node = n.counters
-		s.Node.Alarms, s.Node.Drains = maps.Clone(n.counters.Alarms), maps.Clone(n.counters.Drains)
-		s.Loop = n.loopStat
-		s.Transport = n.loop.Stats()
-		s.Liveness, s.Threads[1] = n.live.snapshot()
-		s.Threads[0] = n.dog.stats
-		s.Clients = len(n.clients)
-		for _, p := range n.peers {
+	err := d.onLoop(func() {
+		s.Node = d.counters
+		s.Node.Alarms, s.Node.Drains = maps.Clone(d.counters.Alarms), maps.Clone(d.counters.Drains)
+		s.Loop = d.loopStat
+		s.Transport = d.loop.Stats()
+		s.Liveness, s.Threads[1] = h.live.snapshot()
+		s.Threads[0] = d.dog.stats
+		s.Clients = len(d.clients.byID)
+		for _, p := range d.peers.byAddr {
 			if p.out != nil {
 				s.Peers++
 				s.PeerLinks = appendPeerLink(s.PeerLinks, p.out)
 			}
 		}
 		s.DataLinks = map[string]int{}
-		n.eachPeerLink(func(_, _ string, l *link, _ bool) { s.DataLinks[l.by.String()]++ })
-		for _, p := range n.parts {
-			s.Partitions = append(s.Partitions, p.snapshot(n.loop.Clock().Wall()))
+		d.peers.eachLink(func(_, _ string, l *link, _ bool) { s.DataLinks[l.by.String()]++ })
+		for _, p := range d.parts.list {
+			s.Partitions = append(s.Partitions, p.snapshot(d.loop.Clock().Wall()))
 			s.MemoryUsed += p.store.Used()
 			s.Replicas = max(s.Replicas, s.Partitions[len(s.Partitions)-1].Status.Replicas)
 		}
-		s.MemoryLimit, s.Memory = n.budget.Limit(), n.memory()
+		s.MemoryLimit, s.Memory = d.parts.budget.Limit(), d.room.memory()
 	})
 	if err != nil {
 		return nil, err // s may still be written to by a late loop
 	}
-	if at := n.api.at.Load(); at != 0 {
+	if at := d.parts.arbiter.at.Load(); at != 0 {
 		s.ArbiterAgo = max(1, since()-at)
 	}
-	if n.web != nil {
-		s.HTTPConns, s.HTTPEnded = n.web.Stats()
+	if h.listener != nil {
+		s.HTTPConns, s.HTTPEnded = h.listener.Stats()
 	}
-	s.Fabric, s.Sink = n.fabric, n.cfg.Sink
-	if n.cfg.TLS != nil {
-		s.TLSExpires = n.cfg.TLS.Expires() // looks at files: not on the loop
+	s.Fabric, s.Sink = h.fabric, d.cfg.Sink
+	if d.cfg.TLS != nil {
+		s.TLSExpires = d.cfg.TLS.Expires() // looks at files: not on the loop
 	}
-	if a := n.cfg.Access; a != nil {
+	if a := d.cfg.Access; a != nil {
 		s.Access = &metrics.Access{RulesUnread: a.Rules.Err() != nil, RulesRead: a.Rules.Read()}
 		if a.Tokens != nil {
 			s.Access.Tokens = a.Tokens.Stats()

@@ -23,29 +23,27 @@ import (
 // new one with a new boot id joins as a learner. The other partitions of the
 // process are not disturbed.
 type partition struct {
-	n    *Node
-	id   wire.PartitionID
-	name string // of the arbiter's record
+	*process
+	all     *partitions
+	peers   *peers
+	clients *clients
+	id      wire.PartitionID
+	record  record
 
-	inc     *incarnation
-	store   *store.Store     // of inc
-	replica *replica.Replica // of inc
-	out     replica.Outbox
-	dirty   bool
-	drained bool
-	ended   bool // the replica takes nothing any more
-	// unprovedPeers: its record says that nodes need not prove the peer key.
-	unprovedPeers bool
-	recordGone    bool   // the arbiter said so last
-	closedAt      int64  // Mono since when it takes no new orders, 0 while it does
-	retired       bool   // the record says so: nothing is left to hand over to
-	stopped       bool   // EventStop was given, to this incarnation and those after it
-	committed     uint64 // last ActionCommitted
-	orderAt       int64  // Mono at which this node, as primary, last saw an order committed
-	changes       changeLog
-	status        replica.Status
-	broken        uint64 // entries that the inspectors of former incarnations found broken
-	reading       bool   // a read of the record is under way
+	inc       *incarnation
+	store     *store.Store     // of inc
+	replica   *replica.Replica // of inc
+	out       replica.Outbox
+	dirty     bool
+	drained   bool
+	ended     bool   // the replica takes nothing any more
+	stopped   bool   // EventStop was given, to this incarnation and those after it
+	committed uint64 // last ActionCommitted
+	orderAt   int64  // Mono at which this node, as primary, last saw an order committed
+	changes   changeLog
+	status    replica.Status
+	broken    uint64 // entries that the inspectors of former incarnations found broken
+	refused   uint64 // orders refused for want of memory, when room last looked
 
 	sinkEnded  map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
 	remakeAt   int64                    // Mono at which a new incarnation is made; 0 = none is due
@@ -81,59 +79,50 @@ func newBootID() (id uint64) {
 	return id
 }
 
-func (n *Node) newPartition(index int) (*partition, error) {
-	id, err := wire.MakePartitionID(n.cfg.Shard, index)
-	if err != nil {
-		return nil, err
-	}
-	p := &partition{n: n, id: id, sinkEnded: map[string]chan struct{}{}, name: PartitionName(n.cfg.Grid, n.cfg.Shard, index)}
-	return p, p.incarnate(n.boot)
-}
-
 // incarnate makes an empty store and a replica that knows nothing.
 func (p *partition) incarnate(boot uint64) error {
-	n := p.n
-	st, err := store.New(store.Options{Budget: n.budget, SessionBytes: replica.SessionBytes(sessionWindow)})
+	cfg, plan := &p.cfg, &p.all.plan
+	st, err := store.New(store.Options{Budget: p.all.budget, SessionBytes: replica.SessionBytes(sessionWindow)})
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	self := replica.Member{ID: wire.FormatMemberID(n.cfg.Pod, boot), Boot: boot, Address: n.cfg.Advertise}
-	timing := replica.Timing{Beacon: n.cfg.Beacon, Lease: n.cfg.Lease, Grace: n.cfg.Grace, ClaimDelay: n.cfg.ClaimDelay,
-		HandOverDelay: n.cfg.HandOverDelay,
+	self := replica.Member{ID: wire.FormatMemberID(cfg.Pod, boot), Boot: boot, Address: cfg.Advertise}
+	timing := replica.Timing{Beacon: cfg.Beacon, Lease: cfg.Lease, Grace: cfg.Grace, ClaimDelay: cfg.ClaimDelay,
+		HandOverDelay: cfg.HandOverDelay,
 		// Connections lose nothing, and a new one makes the replica send again at
 		// once. A repetition by time would only add to the load of a slow moment.
-		Resend: n.cfg.Lease}
+		Resend: cfg.Lease}
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
-		Partition: p.id, Self: self, Store: st, Replicas: n.cfg.Replicas, MinInSync: n.cfg.MinInSync,
-		Readers: n.cfg.readers(), Removed: n.cfg.RemovedSinks,
-		Retention: n.cfg.retention(n.plan.orders), CapacityAdvice: n.cfg.capacityAdvice(),
-		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, n.plan.inFlight/int64(n.cfg.Partitions))),
-			PendingReadBytes: min(16<<20, clientHardOut/2/n.cfg.Partitions),
-			LearnerBytes:     min(4<<20, learnerBytes/n.cfg.Partitions), LearnerRate: int(max(1, n.cfg.LearnerRate/int64(n.cfg.Partitions)))},
+		Partition: p.id, Self: self, Store: st, Replicas: cfg.Replicas, MinInSync: cfg.MinInSync,
+		Readers: cfg.readers(), Removed: cfg.RemovedSinks,
+		Retention: cfg.retention(plan.orders), CapacityAdvice: cfg.capacityAdvice(),
+		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, plan.inFlight/int64(cfg.Partitions))),
+			PendingReadBytes: min(16<<20, clientHardOut/2/cfg.Partitions),
+			LearnerBytes:     min(4<<20, learnerBytes/cfg.Partitions), LearnerRate: int(max(1, cfg.LearnerRate/int64(cfg.Partitions)))},
 	}
-	if n.cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
-		opt.LeaseClock = func() int64 { return n.loop.Clock().Exact() }
+	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
+		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
 	}
 	r, err := replica.New(opt)
 	if err != nil {
 		st.Close()
 		return err
 	}
-	ctx, cancel := context.WithCancel(n.ctx)
+	ctx, cancel := context.WithCancel(p.ctx)
 	inc := &incarnation{self: self, store: st, feed: feed.New(st), cancel: cancel, warm: make(chan struct{})}
 	p.inc, p.store, p.replica = inc, st, r
-	n.live.vitals[p.id.Index()].Store(opt.Vitals)
+	p.all.live.hold(p.id, opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	p.ended = false
-	first := n.cfg.Prefault / int64(n.cfg.Partitions)
+	first := cfg.Prefault / int64(cfg.Partitions)
 	if p.remadeAt != 0 {
 		first = 0 // the process serves already, and the memory before is about to be given back
 	}
 	inc.wg.Go(func() {
 		prefaultFirst(ctx, st, int(first))
 		close(inc.warm)
-		prefault(ctx, st, int(n.plan.ahead))
+		prefault(ctx, st, int(plan.ahead))
 	})
 	return errors.Join(p.startSinks(ctx, inc), p.startInspector(ctx, inc))
 }
@@ -145,13 +134,12 @@ const (
 
 // discard schedules a new incarnation, later each time when they do not live long.
 func (p *partition) discard(reason string) {
-	n := p.n
-	now := n.loop.Clock().Mono()
+	now := p.loop.Clock().Mono()
 	if now-p.remadeAt > int64(remakeQuiet) {
 		p.remakeWait = 0
 	}
-	n.counters.Restarts++
-	n.log.Warn("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
+	p.counters.Restarts++
+	p.log.Warn("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
 	p.remakeAt = now + int64(p.remakeWait) + 1
 	p.remakeWait = min(max(2*p.remakeWait, 50*time.Millisecond), maxRemakeWait)
 }
@@ -163,14 +151,14 @@ func (p *partition) remake(now int64) {
 	}
 	old := p.inc
 	if err := p.incarnate(newBootID()); err != nil {
-		p.n.log.Error("cannot make a replica, trying again", "partition", p.id.String(), "reason", err)
+		p.log.Error("cannot make a replica, trying again", "partition", p.id.String(), "reason", err)
 		p.remakeAt = now + int64(time.Second)
 		return
 	}
 	p.remakeAt, p.remadeAt = 0, now
 	p.broken += old.inspector.Broken()
-	p.n.wg.Go(old.close) // its readers may be in the middle of a write
-	p.n.readConfig(p)
+	p.wg.Go(old.close) // its readers may be in the middle of a write
+	p.record.read()
 	p.drainOne()
 }
 

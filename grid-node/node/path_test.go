@@ -241,7 +241,7 @@ func TestLiveHeapDoesNotGrowWithOrders(t *testing.T) {
 	}
 	g.settled()
 	for i, r := range g.nodes {
-		if n := r.parts[0].store.Committed(); n < orders {
+		if n := r.data.parts.list[0].store.Committed(); n < orders {
 			t.Errorf("node %d holds %d entries", i, n)
 		}
 	}

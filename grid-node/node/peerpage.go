@@ -18,8 +18,8 @@ const maxPageConns = 256
 
 // servePeers asks the kernel about every connection to another node, each on the
 // thread of its loop, and only because somebody asked.
-func (n *Node) servePeers(w http.ResponseWriter, _ *http.Request) {
-	conns, err := n.connections()
+func (h *pages) servePeers(w http.ResponseWriter, _ *http.Request) {
+	conns, err := h.connections()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -37,16 +37,16 @@ func (n *Node) servePeers(w http.ResponseWriter, _ *http.Request) {
 		}
 		c.Interface = names[ip]
 	}
-	writePage(w, nodestatus.Peers{Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Connections: conns})
+	writePage(w, nodestatus.Peers{Pod: h.data.cfg.Pod, BootID: wire.FormatBootID(h.data.boot), Connections: conns})
 }
 
 // connections of both loops, in the order of pods and kinds.
-func (n *Node) connections() ([]nodestatus.Connection, error) {
+func (h *pages) connections() ([]nodestatus.Connection, error) {
 	var data, live []nodestatus.Connection // each belongs to its loop until that has answered
-	if err := n.onLoop(func() { data = n.dataConnections() }); err != nil {
+	if err := h.data.onLoop(func() { data = h.data.peers.connections() }); err != nil {
 		return nil, err
 	}
-	if err := runOn(n.live.loop, func() { live = n.live.connections() }); err != nil {
+	if err := runOn(h.live.loop, func() { live = h.live.connections() }); err != nil {
 		return nil, err
 	}
 	all := append(append([]nodestatus.Connection{}, data...), live...)
@@ -59,8 +59,9 @@ func (n *Node) connections() ([]nodestatus.Connection, error) {
 	return all[:min(len(all), maxPageConns)], nil
 }
 
-func (n *Node) dataConnections() (out []nodestatus.Connection) {
-	n.eachPeerLink(func(kind, address string, l *link, written bool) {
+// connections of the data loop; on it.
+func (ps *peers) connections() (out []nodestatus.Connection) {
+	ps.eachLink(func(kind, address string, l *link, written bool) {
 		if len(out) < maxPageConns {
 			c := describe(l.conn)
 			c.Kind, c.Member, c.Address, c.Written, c.Version, c.Protection = kind, l.name, address, written, int(l.version), l.by.String()
@@ -71,20 +72,20 @@ func (n *Node) dataConnections() (out []nodestatus.Connection) {
 	return out
 }
 
-// eachPeerLink calls f for the connections to other nodes that stand; on the data loop.
-func (n *Node) eachPeerLink(f func(kind, address string, l *link, written bool)) {
+// eachLink calls f for the connections to other nodes that stand.
+func (ps *peers) eachLink(f func(kind, address string, l *link, written bool)) {
 	open := func(kind, address string, l *link, written bool) {
 		if l != nil && l.state == ready && l.conn.Open() {
 			f(kind, address, l, written)
 		}
 	}
-	for _, p := range n.peers {
+	for _, p := range ps.byAddr {
 		for _, l := range p.links {
 			open(nodestatus.KindPeer, p.addr, l, l == p.out)
 		}
 		open(nodestatus.KindBulk, p.addr, p.bulk.link, true)
 	}
-	for _, l := range n.bulkIn {
+	for _, l := range ps.bulkIn {
 		open(nodestatus.KindBulk, "", l, false)
 	}
 }

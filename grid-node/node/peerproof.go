@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -76,9 +75,9 @@ type handshake struct {
 
 var errProofUnexpected = errors.New("a proof that was not asked for")
 
-// challengeTo asks the dialler that said hello for a proof.
-func challengeTo(dst []byte, cfg *Config, self string, version uint16, hello []byte) ([]byte, handshake) {
-	m := wire.Challenge{Version: version, Member: []byte(self), Address: []byte(cfg.Advertise)}
+// appendChallenge asks the dialler that said hello for a proof.
+func (id *identity) appendChallenge(dst []byte, version uint16, hello []byte) ([]byte, handshake) {
+	m := wire.Challenge{Version: version, Member: []byte(id.self), Address: []byte(id.cfg.Advertise)}
 	_, _ = rand.Read(m.Nonce[:]) // never fails
 	h := handshake{hello: bytes.Clone(hello), challenge: wire.AppendChallenge(nil, &m)}
 	return append(dst, h.challenge...), h
@@ -170,44 +169,36 @@ func (c *Config) checkPeerKey() error {
 }
 
 // keysChanged tells of the peer key file, which was read again.
-func (n *Node) keysChanged() {
-	if err := n.cfg.PeerKeys.Err(); err != nil {
-		n.log.Warn("the peer key file cannot be used as it is now, the keys read before stay in use", "reason", err)
+func (ps *peers) keysChanged() {
+	if err := ps.cfg.PeerKeys.Err(); err != nil {
+		ps.log.Warn("the peer key file cannot be used as it is now, the keys read before stay in use", "reason", err)
 		return
 	}
-	n.log.Info("the peer keys were read again", "accepted", len(n.cfg.PeerKeys.Accepted()))
+	ps.log.Info("the peer keys were read again", "accepted", len(ps.cfg.PeerKeys.Accepted()))
 }
 
-// observeUnproved takes over whether nodes of a release without the key are let in.
-func (n *Node) observeUnproved(p *partition, s *arbiter.Spec) {
-	if s.Replicas == 0 { // not the arbiter's own word
-		return
-	}
-	p.unprovedPeers = s.UnprovedPeers == arbiter.UnprovedAccept
-	accept := false
-	for _, p := range n.parts {
-		accept = accept || p.unprovedPeers
-	}
-	if n.trust.updating.Swap(accept) == accept {
+// letIn takes over whether nodes of a release without the key are let in.
+func (ps *peers) letIn(accept bool) {
+	if ps.trust.updating.Swap(accept) == accept {
 		return
 	}
 	if accept {
-		n.log.Warn("nodes that do not prove the peer key are let in until the partitions' records say otherwise: pods of a release without it are there")
+		ps.log.Warn("nodes that do not prove the peer key are let in until the partitions' records say otherwise: pods of a release without it are there")
 		return
 	}
-	n.log.Info("nodes have to prove the peer key from now on")
-	n.closeUnproved()
+	ps.log.Info("nodes have to prove the peer key from now on")
+	ps.closeUnproved()
 }
 
 var errUnproved = errors.New("the stage of the update in which nodes need no proof is over")
 
 // closeUnproved ends the connections of the stage that is over; a pair that has the key
 // connects again at once.
-func (n *Node) closeUnproved() {
-	if n.trust.plainly() {
+func (ps *peers) closeUnproved() {
+	if ps.trust.plainly() {
 		return
 	}
-	for _, p := range n.peers {
+	for _, p := range ps.byAddr {
 		for _, l := range p.links {
 			if l.by == unproved {
 				l.conn.Close(errUnproved)
@@ -217,10 +208,10 @@ func (n *Node) closeUnproved() {
 			b.conn.Close(errUnproved)
 		}
 	}
-	for _, l := range n.bulkIn {
+	for _, l := range ps.bulkIn {
 		if l.by == unproved {
 			l.conn.Close(errUnproved)
 		}
 	}
-	n.live.loop.Post(n.live.closeUnproved)
+	ps.live.loop.Post(ps.live.closeUnproved)
 }

@@ -48,7 +48,7 @@ func TestRefusedRedialIsNoEnd(t *testing.T) {
 	}
 	was := refused()
 	g.onLoop(1, func() {
-		for _, p := range g.nodes[1].peers {
+		for _, p := range g.nodes[1].data.peers.byAddr {
 			for _, l := range p.links {
 				l.conn.Close(errors.New("the test closes it"))
 			}

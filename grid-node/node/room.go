@@ -1,8 +1,6 @@
 package node
 
 import (
-	"math"
-	"net/http"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -20,82 +18,72 @@ const (
 // room follows how much memory is left for orders, once a second on the data loop. Time until full is told by the node
 // itself, so that status, kubectl, dashboards and alerts cannot disagree.
 type room struct {
+	*process
+	parts *partitions
+
 	at, held [roomWindow]int64 // ring: Mono, and bytes that stay
 	n        int               // samples taken
 
 	refused   uint64 // refusals for want of memory, of all incarnations
-	seen      []uint64
-	refusedAt int64 // Mono of the last sample that saw one
+	refusedAt int64  // Mono of the last sample that saw one
 	full      bool
 	loggedAt  int64
 	logged    uint64 // refusals when the last line was written
 }
 
-// roomTick takes a sample when one is due.
-func (n *Node) roomTick(now int64) {
-	r := &n.room
+// tick takes a sample when one is due.
+func (r *room) tick(now int64) {
 	if r.n > 0 && now-r.at[(r.n-1)%roomWindow] < roomEvery {
 		return
 	}
-	held, _ := n.held()
+	held, _ := r.use()
 	r.at[r.n%roomWindow], r.held[r.n%roomWindow] = now, held
 	r.n++
-	n.watchRefusals(now)
+	r.watchRefusals(now)
 }
 
 // watchRefusals finds out whether orders are refused for want of memory, and tells of the beginning and the end.
-func (n *Node) watchRefusals(now int64) {
-	r := &n.room
-	if r.seen == nil {
-		r.seen = make([]uint64, len(n.parts))
-	}
+func (r *room) watchRefusals(now int64) {
+	budget := r.parts.budget
 	before, short := r.refused, false
-	for i, p := range n.parts {
-		c := p.replica.Counters()
-		if c.Rejects[wire.CodeCapacity] < r.seen[i] { // another incarnation
-			r.seen[i] = 0
+	for _, p := range r.parts.list {
+		refused := p.replica.Counters().Rejects[wire.CodeCapacity]
+		if refused < p.refused { // another incarnation
+			p.refused = 0
 		}
-		r.refused += c.Rejects[wire.CodeCapacity] - r.seen[i]
-		r.seen[i] = c.Rejects[wire.CodeCapacity]
+		r.refused += refused - p.refused
+		p.refused = refused
 		short = short || p.store.Short()
 	}
 	refusing := r.refused > before
 	if refusing {
 		r.refusedAt = now
 	}
-	left := n.refuseAt() - n.budget.Used()
+	left := budget.RefuseAt() - budget.Used()
 	switch {
 	case refusing || short:
 		begins := !r.full
 		r.full = true
 		if begins || refusing && now-r.loggedAt >= roomLog {
-			n.log.Warn("orders are refused: the memory for orders is full", "refused", r.refused-r.logged, "usedBytes", n.budget.Used(),
-				"limitBytes", n.budget.Limit(), "retention", n.cfg.Retention, "todo", n.cfg.capacityAdvice())
+			r.log.Warn("orders are refused: the memory for orders is full", "refused", r.refused-r.logged, "usedBytes", budget.Used(),
+				"limitBytes", budget.Limit(), "retention", r.cfg.Retention, "todo", r.cfg.capacityAdvice())
 			r.loggedAt, r.logged = now, r.refused
 		}
-	case r.full && now-r.refusedAt >= refusedLong && left > n.budget.Limit()/64:
+	case r.full && now-r.refusedAt >= refusedLong && left > budget.Limit()/64:
 		r.full = false
-		n.log.Info("orders are accepted again: there is memory for them", "refused", r.refused-r.logged, "usedBytes", n.budget.Used(), "limitBytes", n.budget.Limit())
+		r.log.Info("orders are accepted again: there is memory for them", "refused", r.refused-r.logged, "usedBytes", budget.Used(), "limitBytes", budget.Limit())
 		r.logged = r.refused
 	}
 }
 
-// refuseAt is the use of memory, in bytes, from which orders are refused.
-func (n *Node) refuseAt() int64 {
-	if n.budget.Limit() <= 0 {
-		return math.MaxInt64
-	}
-	return n.parts[0].store.RefuseAt()
-}
-
-// held is how much memory stays whatever is freed, and how much may be freed, in bytes.
-func (n *Node) held() (stays, freeable int64) {
-	used := n.budget.Used()
-	if n.cfg.Retention != RetentionFreeDownstream {
+// use is how much memory stays whatever is freed, and how much may be freed, in bytes.
+func (r *room) use() (stays, freeable int64) {
+	used := r.parts.budget.Used()
+	if r.cfg.Retention != RetentionFreeDownstream {
 		return used, 0
 	}
 	var log, free int64
-	for _, p := range n.parts {
+	for _, p := range r.parts.list {
 		s := p.replica.Status()
 		last, _ := p.store.Last()
 		base, _ := p.store.Base()
@@ -128,16 +116,17 @@ func (r *room) growth(noise int64) float64 {
 }
 
 // memory is the node's memory for orders as others see it. On the loop.
-func (n *Node) memory() nodestatus.Memory {
-	stays, freeable := n.held()
+func (r *room) memory() nodestatus.Memory {
+	budget := r.parts.budget
+	stays, freeable := r.use()
 	noise := int64(0)
-	if n.cfg.Retention == RetentionFreeDownstream { // what is on its way to the sink comes and goes
-		noise = max(n.refuseAt()/100, 4<<20)
+	if r.cfg.Retention == RetentionFreeDownstream { // what is on its way to the sink comes and goes
+		noise = max(budget.RefuseAt()/100, 4<<20)
 	}
-	m := nodestatus.Memory{Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), UsedBytes: n.budget.Used(), LimitBytes: n.budget.Limit(),
-		RefuseBytes: n.refuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: n.room.growth(noise), Full: n.room.full, Refused: n.room.refused}
+	m := nodestatus.Memory{Grid: r.cfg.Grid, Pod: r.cfg.Pod, BootID: wire.FormatBootID(r.boot), UsedBytes: budget.Used(), LimitBytes: budget.Limit(),
+		RefuseBytes: budget.RefuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: r.growth(noise), Full: r.full, Refused: r.refused}
 	left := m.RefuseBytes - m.UsedBytes
-	if n.cfg.Retention == RetentionFreeDownstream {
+	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays
 	}
 	switch {
@@ -149,16 +138,6 @@ func (n *Node) memory() nodestatus.Memory {
 		m.SecondsUntilFull = &s
 	}
 	return m
-}
-
-// serveMemory tells how much memory is left for orders.
-func (n *Node) serveMemory(w http.ResponseWriter, _ *http.Request) {
-	var m nodestatus.Memory
-	if err := n.onLoop(func() { m = n.memory() }); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	writePage(w, m)
 }
 
 // capacityAdvice is what a person can do about a full node, by what it may free.

@@ -23,11 +23,11 @@ const later = int64(1 << 60)
 func (r *running) second(t *testing.T, i int) (m nodestatus.Memory) {
 	t.Helper()
 	if err := r.onLoop(func() {
-		if r.room.n > 0 && r.room.at[0] < later { // those of its own
-			r.room = room{}
+		if r.data.room.n > 0 && r.data.room.at[0] < later { // those of its own
+			r.data.room = room{process: r.data.process, parts: &r.data.parts}
 		}
-		r.roomTick(later + int64(i)*int64(time.Second))
-		m = r.memory()
+		r.data.room.tick(later + int64(i)*int64(time.Second))
+		m = r.data.room.memory()
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,9 @@ func TestFreeingNodeForetellsOnlyWhatStays(t *testing.T) {
 	g.base.MemoryLimit, g.base.Sink, g.base.SinkDir, g.base.Retention = 64<<20, SinkFile, dir, RetentionFreeDownstream
 	g.up()
 	n, c := g.nodes[0], g.client()
-	sunk := func() bool { return n.parts[0].inc.outlets[0].queue.Durable() >= n.parts[0].replica.Status().DataSeq }
+	sunk := func() bool {
+		return n.data.parts.list[0].inc.outlets[0].queue.Durable() >= n.data.parts.list[0].replica.Status().DataSeq
+	}
 	most := 0.0
 	for second := range 40 { // nearly twice its memory
 		if err := burst(t, c, fmt.Sprint("K", second), 8000); err != nil {

@@ -77,8 +77,8 @@ func (c *Config) sinkDir(name string) string {
 // none: the queue is the log, and nothing moves its position.
 func (p *partition) startSinks(ctx context.Context, inc *incarnation) error {
 	var errs []error
-	for i, name := range p.n.cfg.readers() {
-		if dir := p.n.cfg.sinkDir(name); dir != "" {
+	for i, name := range p.cfg.readers() {
+		if dir := p.cfg.sinkDir(name); dir != "" {
 			errs = append(errs, p.startSink(ctx, inc, i, name, dir))
 		}
 	}
@@ -86,21 +86,20 @@ func (p *partition) startSinks(ctx context.Context, inc *incarnation) error {
 }
 
 func (p *partition) startSink(ctx context.Context, inc *incarnation, i int, name, dir string) error {
-	n := p.n
 	reader, err := inc.feed.Reader("sink " + name)
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	log := n.log
+	log := p.log
 	if name != "" {
 		log = log.With("sink", name)
 	}
 	o := &outlet{name: name, reader: i}
 	o.queue = sink.New(sink.Options{
-		Name: p.id.String(), Log: reader, Metrics: n.registry.Sink, Logger: log,
-		Sink: file.New(dir, n.cfg.Pod, n.cfg.Grid, p.id.String(), n.registry.Sink),
+		Name: p.id.String(), Log: reader, Metrics: p.registry.Sink, Logger: log,
+		Sink: file.New(dir, p.cfg.Pod, p.cfg.Grid, p.id.String(), p.registry.Sink),
 		Advance: func(seq uint64) {
-			n.loop.Post(func() {
+			p.loop.Post(func() {
 				if p.inc == inc {
 					p.step(&replica.Event{Kind: replica.EventCursor, Seq: seq, Reader: i})
 				}
@@ -124,7 +123,7 @@ func (p *partition) startSink(ctx context.Context, inc *incarnation, i int, name
 // sinkStart tells the queue, on its goroutine, what the freed part of the log led
 // to, and keeps the rest where it is.
 func (p *partition) sinkStart(inc *incarnation, reader *feed.Reader) (s sink.Start, err error) {
-	err = p.n.onLoop(func() {
+	err = p.onLoop(func() {
 		if p.inc != inc {
 			return // it ends
 		}

@@ -21,7 +21,7 @@ func TestSinkAge(t *testing.T) {
 			submit(t, g.client(), "AGE", 20)
 			if sink == SinkFile {
 				g.until(func() bool {
-					p := g.nodes[0].parts[0]
+					p := g.nodes[0].data.parts.list[0]
 					done := false
 					_ = g.nodes[0].onLoop(func() { s := p.replica.Status(); done = s.CursorSeq >= s.DataSeq })
 					return done
@@ -60,13 +60,13 @@ func TestPositionsAreFew(t *testing.T) {
 		}
 	}
 	g.until(func() (ok bool) {
-		_ = n.onLoop(func() { s := n.parts[0].replica.Status(); ok = s.CursorSeq >= s.DataSeq })
+		_ = n.onLoop(func() { s := n.data.parts.list[0].replica.Status(); ok = s.CursorSeq >= s.DataSeq })
 		return ok
 	}, "the orders do not come downstream")
 	took := time.Since(began)
 	positions := 0
 	_ = n.onLoop(func() {
-		st := n.parts[0].store
+		st := n.data.parts.list[0].store
 		last, _ := st.Last()
 		for seq := uint64(1); seq <= last; seq++ {
 			if order.Kind(st.Get(seq)[4]) == order.KindCursor {

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +19,13 @@ import (
 // maxSinkReads are queued; one more is refused.
 const maxSinkReads = 16
 
+// sinkFiles reads the files of this node's sink, on a goroutine.
+type sinkFiles struct {
+	*process
+	clients *clients
+	asked   chan sinkRequest
+}
+
 // sinkRequest is a ListSinks, or a ReadSink, of a client.
 type sinkRequest struct {
 	conn uint64
@@ -29,24 +35,23 @@ type sinkRequest struct {
 }
 
 // askSink queues a client's request, or refuses it.
-func (n *Node) askSink(l *link, frame []byte) error {
+func (c *clients) askSink(l *link, frame []byte) error {
 	t := wire.FrameType(frame)
-	p := n.partition(wire.FramePartition(frame))
+	p := c.parts.at(wire.FramePartition(frame))
 	if p == nil {
-		return n.notHere(l, t, frame)
+		return c.directory.notHere(l, t, frame)
 	}
 	req := sinkRequest{conn: l.conn.ID(), part: p.id, typ: t}
 	if err := decodeSinkRequest(t, frame, &req.read); err != nil {
-		n.counters.BadFrames++
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
+		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
 	m := wire.Reject{RequestID: req.read.ReqID, ForType: t}
-	if n.cfg.Sink != SinkFile {
-		m.Code, m.Text = wire.CodeSinkUnreadable, fmt.Appendf(nil, "this node has no file sink (--sink=%s)", n.cfg.Sink)
+	if c.cfg.Sink != SinkFile {
+		m.Code, m.Text = wire.CodeSinkUnreadable, fmt.Appendf(nil, "this node has no file sink (--sink=%s)", c.cfg.Sink)
 	} else {
 		req.read.Name = append([]byte(nil), req.read.Name...) // the frame is gone when this is read
 		select {
-		case n.sinkAsked <- req:
+		case c.sinkFiles.asked <- req:
 			return nil
 		default:
 			m.Code, m.Text = wire.CodeOverloaded, fmt.Appendf(nil, "%d requests for the sink's files are waiting, allowed: %d", maxSinkReads, maxSinkReads)
@@ -66,30 +71,30 @@ func decodeSinkRequest(t wire.Type, frame []byte, m *wire.ReadSink) error {
 	return err
 }
 
-// readSinks answers what is queued until ctx ends. Nobody waits for it: a file
+// run answers what is queued until the node ends. Nobody waits for it: a file
 // system that hangs must not keep the node from ending.
-func (n *Node) readSinks(ctx context.Context) {
+func (f *sinkFiles) run() {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-f.ctx.Done():
 			return
-		case req := <-n.sinkAsked:
-			answer := n.sinkAnswer(&req)
+		case req := <-f.asked:
+			answer := f.answer(&req)
 			give := func() {
-				if l := n.clients[req.conn]; l != nil && l.conn.Open() {
+				if l := f.clients.byID[req.conn]; l != nil && l.conn.Open() {
 					l.conn.SetOut(append(l.conn.Out(), answer...))
 				}
 			}
 			// One answer at a time: while the loop is busy no more is read.
-			for errors.Is(n.onLoop(give), errLoopBusy) && ctx.Err() == nil {
+			for errors.Is(f.onLoop(give), errLoopBusy) && f.ctx.Err() == nil {
 			}
 		}
 	}
 }
 
-// sinkAnswer reads files; it is the frame to send.
-func (n *Node) sinkAnswer(req *sinkRequest) []byte {
-	dir, name := file.Dir(n.cfg.SinkDir, n.cfg.Pod), file.Name(n.cfg.Grid, req.part.String())
+// answer reads files; it is the frame to send.
+func (f *sinkFiles) answer(req *sinkRequest) []byte {
+	dir, name := file.Dir(f.cfg.SinkDir, f.cfg.Pod), file.Name(f.cfg.Grid, req.part.String())
 	var frame []byte
 	var err error
 	if req.typ == wire.TypeListSinks {

@@ -20,7 +20,7 @@ func (g *grid) sunk() {
 	g.t.Helper()
 	g.settled()
 	for _, r := range g.nodes {
-		for _, p := range r.parts {
+		for _, p := range r.data.parts.list {
 			g.until(func() bool {
 				lags := true
 				_ = r.onLoop(func() { lags = p.unsunk() })

@@ -45,7 +45,7 @@ func TestASinkThatStandsStillHoldsTheLog(t *testing.T) {
 	g.up()
 	n, c := g.nodes[0], g.client()
 	freed := func() (seq uint64) {
-		_ = n.onLoop(func() { seq = n.parts[0].replica.Status().FreedSeq })
+		_ = n.onLoop(func() { seq = n.data.parts.list[0].replica.Status().FreedSeq })
 		return seq
 	}
 	sent := 0
@@ -57,21 +57,21 @@ func TestASinkThatStandsStillHoldsTheLog(t *testing.T) {
 		}
 	}
 	memory := func() (used int64) {
-		_ = n.onLoop(func() { used = n.budget.Used() })
+		_ = n.onLoop(func() { used = n.data.parts.budget.Used() })
 		return used
 	}
-	high := n.cfg.retention(n.plan.orders).High
+	high := n.cfg.retention(n.data.parts.plan.orders).High
 	fill(func() bool { return memory() > high+high/2 })
-	first := n.parts[0].inc.outlets[0].queue
-	g.until(func() bool { return first.Durable() == n.parts[0].store.Committed() }, "the sink that works lags")
+	first := n.data.parts.list[0].inc.outlets[0].queue
+	g.until(func() bool { return first.Durable() == n.data.parts.list[0].store.Committed() }, "the sink that works lags")
 	if memory() <= high || freed() != 0 {
 		t.Fatalf("%d bytes used of %d, freed up to %d: the other sink holds nothing", memory(), high, freed())
 	}
 	if err := os.Remove(filepath.Join(stuck, "g-s0-0")); err != nil {
 		t.Fatal(err)
 	}
-	second := n.parts[0].inc.outlets[1].queue
-	g.until(func() bool { return second.Durable() == n.parts[0].store.Committed() }, "the sink that stood still does not go on")
+	second := n.data.parts.list[0].inc.outlets[1].queue
+	g.until(func() bool { return second.Durable() == n.data.parts.list[0].store.Committed() }, "the sink that stood still does not go on")
 	g.until(func() bool { return freed() > 0 }, "nothing is freed once both sinks have it")
 	b, err := os.ReadFile(filepath.Join(stuck, "g-s0-0", "g-s0p0.log"))
 	if err != nil || strings.Count(string(b), "\torder\t") != sent*1000 {

@@ -1,61 +1,89 @@
 package node
 
 import (
-	"encoding/json"
-	"net/http"
-
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// serveStatus tells which processes are here and what they go by. Unlike /readyz
-// it judges nothing: an answer is 200 whatever state the node is in.
-func (n *Node) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	var s nodestatus.Node
-	var plain *nodestatus.PlainClients
-	if err := n.onLoop(func() { s, plain = n.status(), n.plainClients() }); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	s.TLS = tlsStatus(n.cfg.TLS) // looks at files: not on the loop
-	if s.TLS != nil {
-		s.TLS.Transition, s.TLS.PlainClients = string(n.cfg.TLSTransition), plain
-	}
-	writePage(w, s)
-}
-
-// writePage answers with v as JSON that people can read, too.
-func writePage(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the asker is gone; nobody to tell
-}
-
-func (n *Node) status() nodestatus.Node {
-	s := nodestatus.Node{LayoutRevision: n.layout.Revision, Grid: n.cfg.Grid, Pod: n.cfg.Pod, BootID: wire.FormatBootID(n.boot), Stopping: n.stopping}
+// status is which processes are here and what they go by; on the data loop.
+func (d *dataLoop) status() nodestatus.Node {
+	s := nodestatus.Node{LayoutRevision: d.directory.layout.Revision, Grid: d.cfg.Grid, Pod: d.cfg.Pod, BootID: wire.FormatBootID(d.boot), Stopping: d.parts.stopping}
 	if replica.Faulty {
 		dropped, every := replica.Dropped()
 		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
 	}
-	for _, p := range n.parts {
+	for _, p := range d.parts.list {
 		r := p.replica.Status()
 		ps := nodestatus.Partition{
-			Record: p.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
+			Record: p.record.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
 			Role: r.Role.String(), Suspended: r.Suspended, Draining: r.Draining, InSync: []string{}, LastSeq: r.LastSeq, CommitSeq: r.CommitSeq,
 			Closed: r.Closed, AdmissionRevision: r.AdmissionRevision, CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
 		}
-		if p.closedAt != 0 && r.Closed {
-			ps.ClosedForNs = n.loop.Clock().Mono() - p.closedAt
+		if p.record.closedAt != 0 && r.Closed {
+			ps.ClosedForNs = d.loop.Clock().Mono() - p.record.closedAt
 		}
 		if c := r.Config; c != nil {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID
-			for _, m := range c.InSync {
-				ps.InSync = append(ps.InSync, m.ID)
-			}
+			ps.InSync = memberIDs(c.InSync)
 		}
 		s.Partitions = append(s.Partitions, ps)
 	}
 	return s
+}
+
+// Readiness is the body of /readyz.
+type Readiness struct {
+	Ready      bool                 `json:"ready"`
+	Member     string               `json:"member"`
+	Missing    []string             `json:"missing,omitempty"` // what keeps it from being ready, in words
+	Partitions []PartitionReadiness `json:"partitions"`
+}
+
+// PartitionReadiness is one partition's part of Readiness.
+type PartitionReadiness struct {
+	Partition string   `json:"partition"`
+	Member    string   `json:"member"` // this node's incarnation in the partition
+	Role      string   `json:"role"`
+	Epoch     uint64   `json:"epoch"`
+	InSync    []string `json:"inSync"`
+	LastSeq   uint64   `json:"lastSeq"`
+	CommitSeq uint64   `json:"commitSeq"`
+}
+
+// readiness is ready when this process is in sync in every partition of its shard:
+// a node that restarted and still learns is not, whatever its pod's name.
+func (ps *partitions) readiness() Readiness {
+	r := Readiness{Member: ps.self, Ready: true}
+	for _, p := range ps.list {
+		s := p.replica.Status()
+		pr := PartitionReadiness{Partition: p.id.String(), Member: p.inc.self.ID, Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
+		why := ""
+		switch {
+		case s.Config == nil:
+			why = "its configuration has not been read from the arbiter yet"
+		case s.Config.Epoch == 0:
+			why = "nobody has claimed it yet"
+		case !s.Config.Has(p.inc.self.Boot):
+			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
+		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
+			why = "this member is " + s.Role.String()
+		}
+		if s.Config != nil {
+			pr.Epoch = s.Config.Epoch
+			for _, m := range s.Config.InSync { // null while there are none
+				pr.InSync = append(pr.InSync, m.ID)
+			}
+		}
+		if why != "" {
+			r.Ready = false
+			r.Missing = append(r.Missing, "partition "+pr.Partition+": "+why)
+		}
+		r.Partitions = append(r.Partitions, pr)
+	}
+	if ps.stopping {
+		r.Ready = false
+		r.Missing = append(r.Missing, "the node is stopping")
+	}
+	return r
 }

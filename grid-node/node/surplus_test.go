@@ -38,13 +38,13 @@ func surplus(t *testing.T, kind transport.Kind) {
 	// The primary says Hello on a connection of its own; the backup does not hear it yet.
 	answer := g.stall(1)
 	g.onLoop(0, func() {
-		p := primary.peers[g.addrs[1]]
+		p := primary.data.peers.byAddr[g.addrs[1]]
 		p.dialAt = 0
-		primary.dialPeer(p)
+		primary.data.peers.dialPeer(p)
 	})
 	g.until(func() (said bool) {
 		g.onLoop(0, func() {
-			for _, l := range primary.awaiting {
+			for _, l := range primary.data.listeners.undecided {
 				said = said || (l.role == wire.RolePeer && l.conn.Open() && l.conn.Buffered() == 0)
 			}
 		})
@@ -57,14 +57,14 @@ func surplus(t *testing.T, kind transport.Kind) {
 	arrived := make(chan error, 1)
 	primary.loop.Post(func() {
 		<-goOn
-		for _, l := range primary.clients {
-			_, err := primary.OnFrames(l.conn, c.frames(1))
+		for _, l := range primary.data.clients.byID {
+			_, err := primary.data.OnFrames(l.conn, c.frames(1))
 			arrived <- err
 		}
 	})
 	answer()
 	g.until(func() (given bool) {
-		g.onLoop(1, func() { given = !backup.peers[g.addrs[0]].out.conn.Dialled() })
+		g.onLoop(1, func() { given = !backup.data.peers.byAddr[g.addrs[0]].out.conn.Dialled() })
 		return given
 	}, "the backup keeps its own connection")
 	close(goOn)
@@ -81,14 +81,14 @@ func surplus(t *testing.T, kind transport.Kind) {
 // other closes what there is, and who is left looks at once.
 func (g *grid) dialledBy(i int) (yes bool) {
 	g.onLoop(i, func() {
-		p := g.nodes[i].peers[g.addrs[1-i]]
+		p := g.nodes[i].data.peers.byAddr[g.addrs[1-i]]
 		yes = p.out != nil && p.out.conn.Dialled() && len(p.links) == 1
 	})
 	if yes {
 		return true
 	}
 	g.onLoop(1-i, func() {
-		for _, l := range g.nodes[1-i].peers[g.addrs[i]].links {
+		for _, l := range g.nodes[1-i].data.peers.byAddr[g.addrs[i]].links {
 			l.conn.Close(nil)
 		}
 	})

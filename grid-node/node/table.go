@@ -9,20 +9,20 @@ import (
 
 // answerTable tells a client where the partitions of this shard are, and whom to
 // ask for the others.
-func (n *Node) answerTable(l *link, frame []byte) error {
+func (d *directory) answerTable(l *link, frame []byte) error {
 	var req wire.Request
 	if err := wire.DecodeRequest(frame, wire.TypeTableRequest, &req); err != nil {
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
+		return l.goaway(wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, NShards: uint16(n.shards()), Layout: n.layout}
-	for _, p := range n.parts {
+	t := wire.Table{ReqID: req.ReqID, NShards: uint16(d.shards()), Layout: d.layout}
+	for _, p := range d.parts.list {
 		t.Parts = append(t.Parts, p.tablePart())
 	}
 	if l.outside {
-		n.external.translate(&t)
+		d.outside.translate(&t)
 	} else {
-		t.Seeds = n.seeds()
+		t.Seeds = d.seeds()
 	}
 	l.conn.SetOut(wire.AppendTable(l.conn.Out(), &t))
 	return nil
@@ -57,11 +57,10 @@ func (p *partition) tablePart() wire.TablePart {
 
 // notServed answers a request for a partition whose replica has ended: it was
 // retired, or is about to be made anew.
-func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
+func (d *directory) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
-		n.counters.BadFrames++
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
+		return d.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
 	m := wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}
 	if c := p.status.Config; c != nil {
@@ -69,30 +68,29 @@ func (n *Node) notServed(l *link, p *partition, t wire.Type, frame []byte) error
 		if c.Primary.Boot != p.inc.self.Boot {
 			m.Address, m.Member = []byte(c.Primary.Address), []byte(c.Primary.ID)
 			if l.outside {
-				m.Address = n.external.address(m.Member)
+				m.Address = d.outside.address(m.Member)
 			}
 		}
 	}
-	n.counters.Redirects++
+	d.counters.Redirects++
 	l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), p.id, &m))
 	return nil
 }
 
 // notHere answers a request for a partition that this node does not hold.
-func (n *Node) notHere(l *link, t wire.Type, frame []byte) error {
+func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 	id := wire.FramePartition(frame)
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
-		n.counters.BadFrames++
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
+		return d.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
-	if id.Shard() < n.shards() && id.Shard() != n.cfg.Shard {
+	if id.Shard() < d.shards() && id.Shard() != d.cfg.Shard {
 		// Another shard's: its nodes are in the table, not here.
-		n.counters.Redirects++
+		d.counters.Redirects++
 		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}))
 		return nil
 	}
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,
-		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, n.shards(), n.cfg.Shard, len(n.parts))}))
+		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, d.shards(), d.cfg.Shard, len(d.parts.list))}))
 	return nil
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -48,86 +47,38 @@ func (c *Config) checkTLS() error {
 
 // transportTLS is what both loops, the data loop and the liveness loop, demand of
 // every connection, or in a transition of those that are TLS ones. nil: plain TCP.
-func (n *Node) transportTLS() *transport.TLS {
-	id := n.cfg.TLS
+func (c *Config) transportTLS(onFailure func(remote string, err error)) *transport.TLS {
+	id := c.TLS
 	if id == nil {
 		return nil
 	}
 	return &transport.TLS{
 		Server: id.Server, Client: id.Client,
-		AcceptPlain: n.cfg.TLSTransition != TLSOnly, DialPlain: n.cfg.TLSTransition == TLSAccept,
+		AcceptPlain: c.TLSTransition != TLSOnly, DialPlain: c.TLSTransition == TLSAccept,
 		NotTLS: wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayTLS,
 			Text: []byte("this port speaks TLS 1.3 only: give the client or node a certificate, a key and the CA")}),
-		OnFailure: n.handshakeFailed,
+		OnFailure: onFailure,
 	}
-}
-
-// handshakeFailed logs who could not get in; strangers must not flood the log.
-func (n *Node) handshakeFailed(remote string, err error) {
-	n.alarms.limited(n.loop.Clock().Mono(), "tls", func() {
-		n.log.Warn("a connection was refused before Hello; further ones within a second are counted only", "remote", remote, "reason", err)
-	})
-}
-
-// mayBeNode looks at the network and the certificate of whoever says that it is the
-// node at address. A client's certificate is good for orders, never for replication
-// or signs of life.
-func (n *Node) mayBeNode(l *link, address []byte) error {
-	if err := n.comesFromItsFabric(l.conn.Remote(), address); err != nil {
-		return err
-	}
-	if n.cfg.TLS == nil || n.cfg.TLSTransition != TLSOnly && !l.conn.TLS() {
-		return nil // as where no node has TLS
-	}
-	host, _, err := net.SplitHostPort(string(address))
-	if err != nil {
-		return fmt.Errorf("node at %.64q, allowed: host:port", address)
-	}
-	return n.cfg.TLS.CheckNode(l.conn.Chain(), host)
-}
-
-// undecodable answers bytes that are no frame. The most likely ones are worth a
-// word of their own: a client that speaks TLS to a port that does not.
-func (n *Node) undecodable(l *link, buf []byte, err error) error {
-	if l.state != awaitHello || !secure.LooksLikeTLS(buf) {
-		return n.goaway(l, wire.GoawayProtocol, err.Error())
-	}
-	n.alarms.limited(n.loop.Clock().Mono(), "tls", func() {
-		n.log.Warn("a client or node speaks TLS to this port, which does not: start this node with --tls-cert, --tls-key and --tls-ca, or the other one without", "remote", l.conn.Remote())
-	})
-	return n.goaway(l, wire.GoawayTLS, "this port does not speak TLS")
-}
-
-// tellTLS logs why a node that was dialled cannot be talked to: nobody died,
-// somebody has to change flags or certificates.
-func (n *Node) tellTLS(l *link, err error) {
-	var handshake *secure.HandshakeError
-	if l.state != awaitWelcome || !errors.As(err, &handshake) && !errors.Is(err, secure.ErrTLS) {
-		return
-	}
-	n.alarms.limited(n.loop.Clock().Mono(), "tls-dial", func() {
-		n.log.Warn("a node cannot be connected to; compare --tls-cert, --tls-key, --tls-ca and --tls-name of both", "remote", l.conn.Remote(), "reason", err)
-	})
 }
 
 // maxPlainShown bounds the plain clients that are named.
 const maxPlainShown = 8
 
-// plainClients are the clients that would not be there without the transition.
-func (n *Node) plainClients() *nodestatus.PlainClients {
-	if n.cfg.TLSTransition == TLSOnly {
+// plain are the clients that would not be there without the transition.
+func (c *clients) plain() *nodestatus.PlainClients {
+	if c.cfg.TLSTransition == TLSOnly {
 		return nil
 	}
 	var p nodestatus.PlainClients
-	for _, l := range n.clients {
+	for _, l := range c.byID {
 		if !l.conn.Open() || l.conn.TLS() {
 			continue
 		}
 		p.Connections++
 		host, _, _ := net.SplitHostPort(l.conn.Remote())
-		c := nodestatus.PlainClient{Host: host, Name: fmt.Sprintf("%.64s", l.name)}
-		if len(p.Some) < maxPlainShown && !slices.Contains(p.Some, c) {
-			p.Some = append(p.Some, c)
+		shown := nodestatus.PlainClient{Host: host, Name: fmt.Sprintf("%.64s", l.name)}
+		if len(p.Some) < maxPlainShown && !slices.Contains(p.Some, shown) {
+			p.Some = append(p.Some, shown)
 		}
 	}
 	return &p

@@ -22,7 +22,7 @@ const (
 )
 
 // hasTurn reports whether a client's frame is to be served now.
-func (n *Node) hasTurn(l *link, frame []byte) bool {
+func (c *clients) hasTurn(l *link, frame []byte) bool {
 	t := wire.FrameType(frame)
 	if t == wire.TypeSubmit && l.vain < vainSubmits {
 		return true
@@ -31,7 +31,7 @@ func (n *Node) hasTurn(l *link, frame []byte) bool {
 		return false
 	}
 	if t == wire.TypeGet {
-		if p := n.partition(wire.FramePartition(frame)); p != nil && p.replica.ReadsWaiting() > maxReadsWaiting {
+		if p := c.parts.at(wire.FramePartition(frame)); p != nil && p.replica.ReadsWaiting() > maxReadsWaiting {
 			l.conn.Wait()
 			return false
 		}
@@ -52,7 +52,7 @@ func (l *link) submitted(stored bool) {
 }
 
 // spend counts a request with its answer, which begins behind before bytes of output.
-func (n *Node) spend(l *link, t wire.Type, before int) {
+func (l *link) spend(t wire.Type, before int) {
 	work := otherWork
 	switch t {
 	case wire.TypeSubmit:

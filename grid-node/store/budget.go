@@ -1,6 +1,9 @@
 package store
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // grant is how much a store takes from its budget at a time, in bytes, so that
 // the shared counter is touched once per some hundred orders.
@@ -24,6 +27,15 @@ func (b *Budget) Limit() int64 { return b.limit }
 
 // Used is what the stores have taken, in bytes.
 func (b *Budget) Used() int64 { return b.used.Load() }
+
+// RefuseAt is the use, in bytes, from which orders and sessions are refused. What is
+// above is for the entries that keep the grid going.
+func (b *Budget) RefuseAt() int64 {
+	if b.limit <= 0 {
+		return math.MaxInt64
+	}
+	return b.limit - b.limit/headroom
+}
 
 // take reserves n bytes if spare bytes are left then, or nothing.
 func (b *Budget) take(n, spare int64) bool {

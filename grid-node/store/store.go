@@ -81,10 +81,6 @@ func (s *Store) Limit() int64 { return s.budget.limit }
 // BudgetUsed is what all stores of the budget have taken, in bytes.
 func (s *Store) BudgetUsed() int64 { return s.budget.Used() }
 
-// RefuseAt is the use of the budget, in bytes, from which orders and sessions are
-// refused. What is above is for the entries that keep the grid going.
-func (s *Store) RefuseAt() int64 { return s.budget.limit - s.budget.limit/headroom }
-
 // Short says whether only the reserve of AppendEntry is left.
 func (s *Store) Short() bool {
 	b := s.budget

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// clients are the connections of clients: who they are, what they may, and what they ask
+// beside orders and reads. Of the data loop.
+type clients struct {
+	*process
+	listeners *listeners
+	parts     *partitions
+	directory *directory
+	sinkFiles *sinkFiles
+
+	byID     map[uint64]*link // those that may do something, by connection id
+	connsOf  map[string]int   // how many of them by Identity.Key, see takeIn
+	lookAt   int64            // wall clock: when a token is due to be looked at again; 0 for none
+	lookedAt int64
+}
+
+// request handles what clients ask beside orders and reads, and what they may not ask.
+func (c *clients) request(l *link, t wire.Type, frame []byte) error {
+	row := wire.Row(t)
+	switch {
+	case row.From&wire.FromClient == 0:
+		return c.badFrame(l, wire.GoawayRole, fmt.Sprintf("frame type %v, allowed from this role: %s", t, wire.Allowed(wire.FromClient)))
+	case access.Needs(t)&^l.may != 0:
+		return c.notPermitted(l, t, frame)
+	case !row.ToReplica:
+		return clientFrames[t](c, l, frame)
+	}
+	p := c.parts.at(wire.FramePartition(frame))
+	if p == nil {
+		return c.directory.notHere(l, t, frame)
+	}
+	if p.ended {
+		return c.directory.notServed(l, p, t, frame)
+	}
+	p.request(l, frame)
+	return nil
+}
+
+// clientFrames are the frames of clients that the node handles itself.
+var clientFrames = [256]func(*clients, *link, []byte) error{
+	wire.TypeListSinks:    (*clients).askSink,
+	wire.TypeReadSink:     (*clients).askSink,
+	wire.TypeTableRequest: func(c *clients, l *link, frame []byte) error { return c.directory.answerTable(l, frame) },
+	wire.TypePing:         func(_ *clients, l *link, frame []byte) error { return l.pong(frame) },
+	wire.TypeAuthenticate: (*clients).authenticate,
+	wire.TypeGoaway:       func(_ *clients, l *link, frame []byte) error { return l.goawaySaid(frame) },
+}
+
+// goaway ends the connections of all clients.
+func (c *clients) goaway(code uint16, text string) {
+	for _, l := range c.byID {
+		if l.conn.Open() {
+			_ = l.goaway(code, text)
+		}
+	}
+}
+
+// closed forgets a connection. Replies to it are dropped by its id: nothing to tell the replicas.
+func (c *clients) closed(l *link) {
+	delete(c.byID, l.conn.ID())
+	c.letGo(l)
+}

@@ -1,0 +1,97 @@
+package node
+
+import (
+	"context"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// partitions are those that this node has a copy of, and what they share. Of the data loop.
+type partitions struct {
+	*process
+	peers   *peers
+	clients *clients
+	live    *liveness
+	arbiter *arbiterContact
+	budget  *store.Budget // of the memory for orders
+	plan    memoryPlan
+
+	list     []*partition  // by index
+	dirty    []*partition  // stepped since their last flush
+	ev       replica.Event // reused: what a step gets
+	submits  uint64        // Submit frames seen, to time every processSample-th
+	acks     uint64        // acknowledgements of other members, likewise
+	stopping bool          // a drain has begun
+}
+
+// add makes the partition of an index, which is the next one.
+func (ps *partitions) add(index int) error {
+	id, err := wire.MakePartitionID(ps.cfg.Shard, index)
+	if err != nil {
+		return err
+	}
+	p := &partition{process: ps.process, all: ps, peers: ps.peers, clients: ps.clients, id: id, sinkEnded: map[string]chan struct{}{}}
+	p.record = record{p: p, name: PartitionName(ps.cfg.Grid, ps.cfg.Shard, index)}
+	p.changes.p = p
+	ps.list = append(ps.list, p)
+	return p.incarnate(ps.boot)
+}
+
+// at is nil when this node does not hold the partition.
+func (ps *partitions) at(id wire.PartitionID) *partition {
+	if id.Shard() != ps.cfg.Shard || id.Index() >= len(ps.list) {
+		return nil
+	}
+	return ps.list[id.Index()]
+}
+
+// step hands an event to every replica.
+func (ps *partitions) step(ev replica.Event) {
+	for _, p := range ps.list {
+		p.step(&ev)
+	}
+}
+
+// flush ends a wake-up: every replica that was stepped says what it has gathered.
+func (ps *partitions) flush() {
+	for i := 0; i < len(ps.dirty); i++ { // carrying out may step further partitions
+		p := ps.dirty[i]
+		p.dirty = false
+		ps.ev = replica.Event{Kind: replica.EventFlush}
+		p.replica.Step(ps.now(), &ps.ev, &p.out)
+		p.carryOut()
+		p.inc.feed.Wake()
+	}
+	ps.dirty = ps.dirty[:0]
+}
+
+func (ps *partitions) tick(now int64) {
+	for _, p := range ps.list {
+		p.remake(now)
+	}
+	ps.step(replica.Event{Kind: replica.EventTick})
+}
+
+// unproved reports whether the record of one of them lets nodes in that prove no peer key.
+func (ps *partitions) unproved() bool {
+	for _, p := range ps.list {
+		if p.record.unproved {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitWarm waits, before the loop runs, for the memory of Config.Prefault; false if ctx ends before.
+func (ps *partitions) awaitWarm(ctx context.Context) bool {
+	for _, p := range ps.list {
+		select {
+		case <-p.inc.warm:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
