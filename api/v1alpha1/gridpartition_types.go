@@ -6,6 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:fieldPath=".admission",rule="!has(oldSelf.admission) || oldSelf.admission != 'Retired' || has(self.admission) && self.admission == 'Retired'",messageExpression="'%s after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew'.format([has(self.admission) ? self.admission : 'nothing'])"
 // +kubebuilder:validation:XValidation:fieldPath=".maxInSync",rule="!has(self.maxInSync) || self.maxInSync >= self.replicas",messageExpression="'%d is fewer than spec.replicas %d, so the partition could never have its copies; set it to at least %d, or leave it out'.format([self.maxInSync, self.replicas, self.replicas])"
+// +kubebuilder:validation:XValidation:fieldPath=".pods",rule="!has(self.pods) || size(self.pods) >= self.replicas",messageExpression="'%d pods for spec.replicas %d copies, so the partition could never have them; name at least %d, or leave pods out'.format([size(self.pods), self.replicas, self.replicas])"
 type GridPartitionSpec struct {
 	// gridRef names the OrderGrid in the same namespace that this partition belongs to.
 	// +required
@@ -49,11 +50,23 @@ type GridPartitionSpec struct {
 
 	// maxInSync is the number of in-sync copies up to which the primary takes pods in, more than replicas while a copy is
 	// being added. When more are in sync it lets the pod with the largest name go, with the others in sync. Default
-	// replicas.
+	// replicas. Nodes that know pods go by that instead.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3
 	MaxInSync int32 `json:"maxInSync,omitempty"`
+
+	// pods are the names of the pods that are to hold a copy: replicas of them, or more while a copy is being added or pods
+	// are replaced. The primary takes in copies on these pods only, and lets a copy on another pod go when more than replicas
+	// are in sync, so changing the list moves the partition, one copy after the other and the primary last; maxInSync is not
+	// looked at then. Without it every pod may hold a copy. The operator writes it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Pods []string `json:"pods,omitempty"`
 
 	// preferredPod is the pod that should be primary. It claims the partition at once when it has never had a primary; the
 	// other pods of the shard wait for spec.timing.claimDelay of the OrderGrid. Another primary hands over to it once its
@@ -210,11 +223,12 @@ type GridPartitionStatus struct {
 	// +optional
 	Primary *Member `json:"primary,omitempty"`
 
-	// inSync are the members that hold every acknowledged order, the primary included.
+	// inSync are the members that hold every acknowledged order, the primary included: up to three copies, and one more
+	// while they move to other pods.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	InSync []Member `json:"inSync,omitempty"`
 
 	// inSyncCount is the length of inSync, which a table column cannot count by itself.

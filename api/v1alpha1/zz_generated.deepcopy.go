@@ -911,6 +911,11 @@ func (in *GridPartitionList) DeepCopyObject() runtime.Object {
 func (in *GridPartitionSpec) DeepCopyInto(out *GridPartitionSpec) {
 	*out = *in
 	out.GridRef = in.GridRef
+	if in.Pods != nil {
+		in, out := &in.Pods, &out.Pods
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Layout != nil {
 		in, out := &in.Layout, &out.Layout
 		*out = new(GridLayout)

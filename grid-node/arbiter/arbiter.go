@@ -32,8 +32,11 @@ type Spec struct {
 	MinInSync int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
 	// MaxInSync is up to how many copies the primary takes pods in; with more, the pod
 	// with the largest name is let go. Replicas..3; 0: Replicas.
-	MaxInSync    int    `json:"maxInSync,omitempty"`
-	PreferredPod string `json:"preferredPod"` // the pod that should be primary
+	MaxInSync int `json:"maxInSync,omitempty"`
+	// Pods are the names of the pods that are to hold a copy, Replicas..4 of them; MaxInSync is
+	// not looked at then. None: every pod may.
+	Pods         []string `json:"pods,omitempty"`
+	PreferredPod string   `json:"preferredPod"` // the pod that should be primary
 
 	// FirstSeq is the sequence number that the partition's log begins with; it never changes. 0: 1. At most MaxFirstSeq.
 	FirstSeq uint64 `json:"firstSeq,omitempty"`
@@ -63,6 +66,9 @@ type ExternalAddress struct {
 	Pod     string `json:"pod"`
 	Address string `json:"address"` // "host:port"
 }
+
+// MaxMembers of a configuration: three copies, and one more while they move to other pods.
+const MaxMembers = 4
 
 // MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.
 const MaxFirstSeq = 1<<53 - 1
@@ -95,7 +101,7 @@ type Record struct {
 	Lineage  uint64    `json:"lineage"`          // rises only when a person accepted the loss of data
 	ChangeID string    `json:"changeID,omitempty"`
 	Primary  Member    `json:"primary,omitzero"`
-	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most 3
+	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most MaxMembers
 	Observed time.Time `json:"observed,omitzero"`
 	Spec     Spec      `json:"spec"`
 }

@@ -126,8 +126,8 @@ func ruleFirstClaimAlone(old, next Record) string {
 // member's id), not CEL rules on the status.
 
 func ruleInSyncSize(_, next Record) string {
-	if len(next.InSync) > 3 {
-		return fmt.Sprintf("inSync has %d members: at most 3", len(next.InSync))
+	if len(next.InSync) > MaxMembers {
+		return fmt.Sprintf("inSync has %d members: at most %d", len(next.InSync), MaxMembers)
 	}
 	for i, m := range next.InSync {
 		if slices.ContainsFunc(next.InSync[:i], func(o Member) bool { return o.ID == m.ID }) {

@@ -77,8 +77,8 @@ func (o *Options) Fill() error {
 	}
 	nodes := o.Replicas * o.Shards
 	switch {
-	case o.Replicas < 1 || o.Replicas > wire.MaxMembers:
-		return fmt.Errorf("--replicas: value %d, allowed: 1..%d", o.Replicas, wire.MaxMembers)
+	case o.Replicas < 1 || o.Replicas > wire.MaxCopies:
+		return fmt.Errorf("--replicas: value %d, allowed: 1..%d", o.Replicas, wire.MaxCopies)
 	case o.Shards < 1 || o.Shards > 64:
 		return fmt.Errorf("--shards: value %d, allowed: 1..64 on one machine", o.Shards)
 	case o.Partitions < 1 || o.Partitions > wire.MaxPartitionsPerShard:

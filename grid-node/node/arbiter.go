@@ -201,7 +201,7 @@ func arbiterMember(m replica.Member) arbiter.Member {
 // configOf checks what came from outside: member ids have to be member ids.
 func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Copied: rec.Copied, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
-		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, PreferredPod: rec.Spec.PreferredPod, FirstSeq: rec.Spec.FirstSeq,
+		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, Pods: rec.Spec.Pods, PreferredPod: rec.Spec.PreferredPod, FirstSeq: rec.Spec.FirstSeq,
 		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID,
 		Admission: admissionOf(&rec.Spec), AdmissionRevision: rec.Spec.Layout.Revision}
 	if rec.Lineage > math.MaxUint32 {

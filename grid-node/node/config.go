@@ -119,7 +119,7 @@ const (
 	// Below, a learner of a busy grid never catches up; above is no limit at all.
 	minLearnerRate = 1 << 20
 	maxLearnerRate = 16 << 30
-	maxReplicas    = wire.MaxMembers
+	maxReplicas    = wire.MaxCopies
 )
 
 // fill sets defaults and checks every field; the error names all that is wrong.

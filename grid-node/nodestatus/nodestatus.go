@@ -16,7 +16,7 @@ import (
 // Path of the page on a node's HTTP port.
 const Path = "/status"
 
-// maxBody of an answer. A node has at most 16 partitions of at most 3 members, and
+// maxBody of an answer. A node has at most 16 partitions of at most 4 members, and
 // as many times KeptChanges.
 const maxBody = 512 << 10
 

@@ -152,7 +152,7 @@ func (a *arbiterModel) touch() {
 func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
-	c.FirstSeq = a.spec.FirstSeq
+	c.FirstSeq, c.Pods = a.spec.FirstSeq, a.spec.Pods
 	c.Admission, c.AdmissionRevision = a.spec.Admission, a.spec.AdmissionRevision
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
@@ -194,6 +194,7 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		arg(d, "replicas", &a.spec.Replicas)
 		arg(d, "minInSync", &a.spec.MinInSync)
 		arg(d, "maxInSync", &a.spec.MaxInSync)
+		podsArg(d, &a.spec.Pods)
 		arg(d, "preferred", &a.spec.PreferredPod)
 		arg(d, "accept-loss", &a.spec.AcceptLossEpoch)
 		arg(d, "reassert", &a.spec.ReassertChangeID)

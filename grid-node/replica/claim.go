@@ -16,9 +16,16 @@ func (r *Replica) claim() {
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
 		return
 	}
+	if !r.isWanted(r.self.Pod()) && !mutant(mutUnwantedClaims) {
+		r.readConfigEvery(10 * int64(r.opt.Timing.Retry)) // until the record names this pod, or has been claimed
+		return
+	}
 	if r.now.Mono < r.claimAt {
 		// Somebody else should have come by now; a watch can be silent.
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
+		return
+	}
+	if !r.specKnown() {
 		return
 	}
 	r.propose(purposeClaim, []Member{r.self})

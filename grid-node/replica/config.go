@@ -16,7 +16,7 @@ func (r *Replica) eventConfig(c *Config, fresh bool) {
 		r.watchAt = r.now.Mono
 	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {
 		bare := *c
-		bare.Replicas, bare.MinInSync, bare.MaxInSync, bare.PreferredPod = 0, 0, 0, ""
+		bare.Replicas, bare.MinInSync, bare.MaxInSync, bare.Pods, bare.PreferredPod = 0, 0, 0, nil, ""
 		c = &bare
 		r.askConfig()
 	}
@@ -104,11 +104,12 @@ func (r *Replica) observeSpec(c *Config, fresh bool) {
 	if c.Epoch == 0 {
 		r.copied = c.Copied
 	}
-	if c.Replicas > 0 && c.Replicas <= wire.MaxMembers {
+	if c.Replicas > 0 && c.Replicas <= wire.MaxCopies {
 		r.opt.Replicas = c.Replicas
-		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxMembers)
+		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxCopies)
+		r.observePods(c)
 	}
-	if c.MinInSync > 0 && c.MinInSync <= wire.MaxMembers {
+	if c.MinInSync > 0 && c.MinInSync <= wire.MaxCopies {
 		r.opt.MinInSync = c.MinInSync
 	}
 	if c.PreferredPod != "" {

@@ -49,13 +49,14 @@ type Config struct {
 	Lineage  uint64
 	ChangeID string // made by the proposer, so that it recognises its own change
 	Primary  Member
-	InSync   []Member // contains Primary; 1..3
+	InSync   []Member // contains Primary; 1..4
 	// From the spec of the record; not part of a proposal.
-	Replicas     int    // members wanted, 1..3; 0 keeps what Options say
-	MinInSync    int    // fewer in-sync members refuse writes; 0 keeps what Options say
-	MaxInSync    int    // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
-	PreferredPod string // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
-	FirstSeq     uint64 // the number that a log made from nothing begins with; 0 keeps what was known, 1 if nothing was
+	Replicas     int      // members wanted, 1..3; 0 keeps what Options say
+	MinInSync    int      // fewer in-sync members refuse writes; 0 keeps what Options say
+	MaxInSync    int      // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
+	Pods         []string // names of the pods that are to hold a copy, 1..4; MaxInSync is not looked at then. nil: every pod may
+	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
+	FirstSeq     uint64   // the number that a log made from nothing begins with; 0 keeps what was known, 1 if nothing was
 	Admission    Admission
 	// AdmissionRevision names the decision that Admission is part of.
 	AdmissionRevision uint64

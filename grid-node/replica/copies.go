@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -14,25 +15,29 @@ import (
 // go: by the primary, with all others in sync and answering, while it acknowledges,
 // so that nothing waits and no moment has fewer copies than are wanted.
 
-// hasRoom says whether a learner of this pod may be taken in.
+//
+// A record that names the pods decides by them instead: see pods.go.
+
+// hasRoom says whether a learner of this pod may be taken in. Every pod that the record
+// names has a place: others go for it.
 func (r *Replica) hasRoom(pod string) bool {
-	if 1+len(r.primary.peers) < r.opt.MaxInSync {
+	if 1+len(r.primary.peers) < r.opt.MaxInSync || r.placed() {
 		return true
 	}
-	if len(r.cfg.InSync) >= wire.MaxMembers {
+	if len(r.cfg.InSync) >= wire.MaxCopies {
 		return false
 	}
 	largest := r.self.Pod()
 	for i := range r.primary.peers {
 		largest = max(largest, r.primary.peers[i].Pod())
 	}
-	return pod < largest
+	return r.ranksBefore(pod, largest)
 }
 
 // surplus is the member to let go of, nil if there is none or it is too early. One
 // that is the primary hands over first; the record says to whom.
 func (r *Replica) surplus() *peer {
-	if len(r.cfg.InSync) <= r.opt.MaxInSync && !mutant(mutSurplusMiscounted) {
+	if r.placed() && !r.enough() || !r.placed() && len(r.cfg.InSync) <= r.opt.MaxInSync && !mutant(mutSurplusMiscounted) {
 		return nil
 	}
 	var last *peer
@@ -42,11 +47,16 @@ func (r *Replica) surplus() *peer {
 		case !p.inSync():
 		case p.draining || !r.mayTakeHandOver(p):
 			return nil // what stays has to be well
-		case last == nil || p.Pod() > last.Pod():
+		case last == nil || r.ranksBefore(last.Pod(), p.Pod()):
 			last = p
 		}
 	}
-	if r.leaving || last == nil || last.Pod() < r.self.Pod() {
+	switch {
+	case r.leaving || last == nil:
+		return nil
+	case r.placed():
+		return r.unwanted(last)
+	case r.ranksBefore(last.Pod(), r.self.Pod()):
 		return nil
 	}
 	return last
@@ -65,13 +75,25 @@ func (r *Replica) retireSurplus() {
 			members = append(members, o.Member)
 		}
 	}
-	r.alarm(AlarmRetired, fmt.Sprintf("copies: %d are wanted, %d are there; proposing epoch %d without %s", r.opt.MaxInSync, len(r.cfg.InSync), r.epoch+1, p.ID))
+	why := fmt.Sprintf("%d are wanted, %d are there", r.opt.MaxInSync, len(r.cfg.InSync))
+	if r.placed() {
+		why = fmt.Sprintf("%d are wanted, on %s; %d are there", r.opt.Replicas, strings.Join(r.pods, " "), len(r.cfg.InSync))
+	}
+	r.alarm(AlarmRetired, fmt.Sprintf("copies: %s; proposing epoch %d without %s", why, r.epoch+1, p.ID))
 	r.propose(purposeRetire, members)
 }
 
 // releaseSurplus lets learners go for whom there is no place any more. No admission
 // is under way.
 func (r *Replica) releaseSurplus() {
+	if r.placed() {
+		for i := len(r.primary.peers) - 1; i >= 0; i-- {
+			if p := &r.primary.peers[i]; p.learner() && !r.isWanted(p.Pod()) {
+				r.release(p, r.refuseCopy(p.Pod()))
+			}
+		}
+		return
+	}
 	members := len(r.cfg.InSync)
 	if members < r.opt.MaxInSync {
 		return
@@ -83,7 +105,7 @@ func (r *Replica) releaseSurplus() {
 		}
 	}
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
-		if p := &r.primary.peers[i]; p.learner() && p.Pod() > largest {
+		if p := &r.primary.peers[i]; p.learner() && r.ranksBefore(largest, p.Pod()) {
 			r.release(p, fmt.Sprintf("the partition has %d of %d members", members, r.opt.MaxInSync))
 		}
 	}
@@ -100,11 +122,14 @@ func (r *Replica) release(p *peer, text string) {
 // letGo says whether this replica left the configuration because there were enough
 // copies without it.
 func (r *Replica) letGo() bool {
+	if r.placed() {
+		return len(r.cfg.InSync) >= r.opt.Replicas && !r.isWanted(r.self.Pod())
+	}
 	if len(r.cfg.InSync) < r.opt.MaxInSync {
 		return false
 	}
 	for i := range r.cfg.InSync {
-		if r.cfg.InSync[i].Pod() > r.self.Pod() {
+		if r.ranksBefore(r.self.Pod(), r.cfg.InSync[i].Pod()) {
 			return false
 		}
 	}

@@ -5,8 +5,8 @@ import "fmt"
 // There are two ways to stop. EventDrain leaves in good order: a primary serves
 // on until it has handed over, a backup until it was retired. EventStop waits for
 // nobody: admission ends, what was accepted is answered. Either ends with
-// ActionDrained. Of a shard that is told to leave as a whole, the pod with the
-// smallest name stays until a new process has caught up: the data outlives the
+// ActionDrained. Of a shard that is told to leave as a whole, the pod that
+// ranks first stays until a new process has caught up: the data outlives the
 // deletion of every pod.
 
 // drain begins to leave.
@@ -51,7 +51,7 @@ func (r *Replica) mayEnd() bool {
 // lookForTarget says once that nobody can take the partition yet. In a grid with
 // one copy nobody ever can.
 func (r *Replica) lookForTarget() {
-	if r.opt.MaxInSync == 1 && len(r.cfg.InSync) == 1 {
+	if r.opt.MaxInSync == 1 && len(r.cfg.InSync) == 1 && r.isWanted(r.self.Pod()) {
 		r.stop()
 		return
 	}

@@ -42,6 +42,9 @@ func (r *Replica) considerHandOver() {
 	if r.role != RolePrimary || r.primary.suspended || r.stopping || h.to != 0 || r.prop.active() || r.now.Mono < h.notBefore {
 		return
 	}
+	if !r.leaving && !r.specKnown() {
+		return
+	}
 	p := r.handOverTarget()
 	if p == nil {
 		r.tellCutOff()
@@ -157,11 +160,12 @@ func (r *Replica) memberGone() bool {
 	return false
 }
 
-// handOverTarget is who should have the partition instead of this primary. One that stays goes before one that leaves, the
-// preferred pod before another, and then the smallest name: the third copy of a roll has the largest, and goes again.
+// handOverTarget is who should have the partition instead of this primary. One that stays goes before one that leaves, one
+// of a pod that is to hold a copy before another, the preferred pod before others, and then the smallest name: the third
+// copy of a roll has the largest, and goes again.
 func (r *Replica) handOverTarget() *peer {
-	wanted := r.preferredPod != "" && r.preferredPod != r.self.Pod()
-	if !r.leaving && !wanted {
+	yields := r.yields()
+	if !r.leaving && !yields && !r.prefersOther() {
 		return nil
 	}
 	var target *peer
@@ -170,8 +174,8 @@ func (r *Replica) handOverTarget() *peer {
 		switch {
 		case !r.mayTakeHandOver(p):
 		case r.seemsCutOff(p):
-		case p.draining && !r.leaving, p.draining && p.Pod() > r.self.Pod(): // of two that leave the smaller name stays
-		case !r.leaving && (p.Pod() != r.preferredPod || !r.steady(p)):
+		case p.draining && !r.leaving, p.draining && r.ranksBefore(r.self.Pod(), p.Pod()): // of two that leave the first stays
+		case !r.leaving && !(yields && r.isWanted(p.Pod())) && (p.Pod() != r.preferredPod || !r.prefersOther() || !r.steady(p)):
 		case target == nil || r.before(p, target):
 			target = p
 		}
@@ -184,10 +188,12 @@ func (r *Replica) before(a, b *peer) bool {
 	switch {
 	case a.draining != b.draining:
 		return b.draining
+	case r.isWanted(a.Pod()) != r.isWanted(b.Pod()):
+		return r.isWanted(a.Pod())
 	case a.Pod() == r.preferredPod || b.Pod() == r.preferredPod:
 		return a.Pod() == r.preferredPod
 	}
-	return a.Pod() < b.Pod()
+	return r.ranksBefore(a.Pod(), b.Pod())
 }
 
 // steady says whether the partition has all its copies (I12) and the peer has been

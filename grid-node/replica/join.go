@@ -141,13 +141,10 @@ func (r *Replica) refuseLearner(member *Member) string {
 		}
 		r.dropPeer(p.Boot)
 	}
-	if n := r.learners(); n >= wire.MaxMembers && !mutant(mutJoinsUnbounded) {
+	if n := r.learners(); n >= wire.MaxCopies && !mutant(mutJoinsUnbounded) {
 		return fmt.Sprintf("%d learners are catching up already", n)
 	}
-	if !r.hasRoom(member.Pod()) {
-		return fmt.Sprintf("the partition has %d of %d members", 1+len(r.primary.peers), r.opt.MaxInSync)
-	}
-	return ""
+	return r.refuseCopy(member.Pod())
 }
 
 // learners that the primary knows of.
@@ -224,7 +221,7 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.acks() && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
 		r.settle(p)
 	}
-	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || len(r.cfg.InSync) == wire.MaxMembers {
+	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || !r.mayAdd(p) {
 		return
 	}
 	members := []Member{r.self}

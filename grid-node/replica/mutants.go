@@ -88,5 +88,10 @@ const (
 	mutHandOverUnproved
 	mutDigestIgnored
 	mutDifferenceKept
+	mutOldCopyFirst
+	mutLearnerCounted
+	mutStalePods
+	mutUnwantedClaims
+	mutRankIgnored
 	mutants
 )

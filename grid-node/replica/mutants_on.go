@@ -101,6 +101,11 @@ var mutantList = [mutants]Mutant{
 	mutApplyByRole:           {"apply-by-role", "a primary does not apply the entry with which it begins its epoch"},
 	mutDigestIgnored:         {"digest-ignored", "a copy does not compare the state that its primary tells of with its own"},
 	mutDifferenceKept:        {"difference-kept", "a primary keeps a copy that made another state of the log"},
+	mutOldCopyFirst:          {"old-copy-first", "a copy on a pod that the record does not name is let go before the one that takes its place is in sync"},
+	mutLearnerCounted:        {"learner-counted", "a copy that moves away is let go when the one that takes its place is fed, not when it is in sync"},
+	mutStalePods:             {"stale-pods", "copies are let go, and handed over to, by the pods of an older version of the record than the one that is changed"},
+	mutUnwantedClaims:        {"unwanted-claims", "a pod that the record does not name claims the partition"},
+	mutRankIgnored:           {"rank-ignored", "which copy goes is decided by the pods' names alone"},
 	mutFreeUnapplied:         {"free-unapplied", "orders are freed without being applied to the base"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

@@ -153,11 +153,11 @@ func (o *Options) fill() error {
 	}
 	o.Replicas = or(o.Replicas, 2)
 	o.MinInSync = or(o.MinInSync, 1)
-	if o.Replicas < 1 || o.Replicas > wire.MaxMembers || o.MinInSync < 1 || o.MinInSync > o.Replicas {
+	if o.Replicas < 1 || o.Replicas > wire.MaxCopies || o.MinInSync < 1 || o.MinInSync > o.Replicas {
 		return fmt.Errorf("replica %s: replicas %d, minInSync %d, allowed: 1..%d and minInSync at most replicas",
-			o.Partition, o.Replicas, o.MinInSync, wire.MaxMembers)
+			o.Partition, o.Replicas, o.MinInSync, wire.MaxCopies)
 	}
-	o.MaxInSync = min(max(o.MaxInSync, o.Replicas), wire.MaxMembers)
+	o.MaxInSync = min(max(o.MaxInSync, o.Replicas), wire.MaxCopies)
 	if err := o.Timing.fill(); err != nil {
 		return err
 	}

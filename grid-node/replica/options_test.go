@@ -55,7 +55,7 @@ func TestBadConfigurations(t *testing.T) {
 	for want, cfg := range map[string]*replica.Config{
 		"epoch is 4294967296":                   {Epoch: 1 << 32, Primary: a, InSync: []replica.Member{a}},
 		"inSync has 0 members":                  {Epoch: 1, Primary: a},
-		"inSync has 4 members":                  {Epoch: 1, Primary: a, InSync: []replica.Member{a, b, c, a}},
+		"inSync has 5 members":                  {Epoch: 1, Primary: a, InSync: []replica.Member{a, b, c, a, b}},
 		`primary is ""`:                         {Epoch: 1, InSync: []replica.Member{a}},
 		"primary b/0000000000000b01 is not in":  {Epoch: 1, Primary: b, InSync: []replica.Member{a}},
 		"inSync names a/0000000000000a01 twice": {Epoch: 1, Primary: a, InSync: []replica.Member{a, b, a}},

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// maxPeers of a primary: two members, and as many learners as there may be members.
-const maxPeers = 2*(wire.MaxMembers-1) + 1
+// maxPeers of a primary: the other members, and as many learners as there may be copies.
+const maxPeers = wire.MaxMembers - 1 + wire.MaxCopies
 
 // peer is what a primary knows of another replica.
 type peer struct {
@@ -22,6 +22,7 @@ type peer struct {
 	draining   bool   // it said that it is about to stop
 	differs    bool   // it made another state of the log, and is let go for that
 	compares   bool   // it said that it knows Digest frames, and with them entries of readers
+	takesFour  bool   // knows configurations of four members
 	digested   uint64 // entry of the last one sent to it
 	full       bool   // it said that only its reserve of memory is left
 	fullAt     int64  // when
@@ -138,7 +139,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	r.arbiterProved(p, m.Flags)
-	p.compares = m.Flags&wire.FlagDigest != 0
+	p.compares, p.takesFour = m.Flags&wire.FlagDigest != 0, m.Flags&wire.FlagFour != 0
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono
 	}

@@ -40,6 +40,7 @@ type proposal struct {
 	waiting bool     // an attempt is out
 	unknown bool     // the outcome of an attempt is not known: it may still happen
 	triedAt int64    // when it went out
+	version string   // of the record that it was to change
 	members []Member // of a reassertion: what it ends in
 	loss    Loss
 }
@@ -77,7 +78,7 @@ func (r *Replica) attempt() {
 	if p := &r.prop; p.purpose == purposeReassert {
 		next.Version = r.regressed.Version
 	}
-	r.prop.waiting, r.prop.triedAt = true, r.now.Mono
+	r.prop.waiting, r.prop.triedAt, r.prop.version = true, r.now.Mono, next.Version
 	r.out.add(Action{Kind: ActionPropose, Config: &next, Text: r.prop.purpose.String(), Loss: r.prop.loss})
 }
 
@@ -98,6 +99,9 @@ func (r *Replica) casResult(ev *Event) {
 		if p.purpose == purposeReassert {
 			r.reasserted(&done)
 			return
+		}
+		if r.specVersion == p.version { // a change of the configuration leaves the spec as it was
+			r.specVersion = done.Version
 		}
 		r.observe(&done, true)
 	case OutcomeConflict:
@@ -140,7 +144,7 @@ func (r *Replica) tickProposal() {
 		return
 	}
 	p.unknown = p.unknown || p.waiting
-	r.attempt()
+	r.attemptAgain()
 	r.askConfig()
 }
 
@@ -148,7 +152,7 @@ func (r *Replica) tickProposal() {
 // changed since (someone edited its spec or metadata).
 func (r *Replica) retryNow() {
 	if r.prop.active() && !r.prop.waiting {
-		r.attempt()
+		r.attemptAgain()
 	}
 }
 

@@ -18,24 +18,26 @@ type Replica struct {
 	vitals     *Vitals
 	ownsVitals bool // nobody else drives them
 
-	now      Time // of the Step in progress
-	out      *Outbox
-	role     Role
-	cfg      *Config // last adopted, nil before the first
-	epoch    uint64  // of cfg
-	prop     proposal
-	commit   uint64 // committed prefix
-	changes  uint64 // proposals made, for change ids
-	older    bool   // a record older than cfg was shown, and the arbiter has not been heard on it
-	told     told   // cfg is only the primary's word
-	doubted  uint64 // the epoch in which a fresh read first showed an older record
-	freshAt  int64  // when the arbiter last showed the record as this replica knows it
-	readAt   int64  // when the configuration was last asked for
-	reading  bool   // no answer has come since readFrom
-	readFrom int64
-	watchAt  int64  // when the watch last told of it
-	statusAt Status // what the last ActionStatus was about
-	moved    bool   // commit moved since the last flush
+	now         Time // of the Step in progress
+	out         *Outbox
+	role        Role
+	cfg         *Config // last adopted, nil before the first
+	epoch       uint64  // of cfg
+	prop        proposal
+	commit      uint64 // committed prefix
+	changes     uint64 // proposals made, for change ids
+	older       bool   // a record older than cfg was shown, and the arbiter has not been heard on it
+	told        told   // cfg is only the primary's word
+	doubted     uint64 // the epoch in which a fresh read first showed an older record
+	freshAt     int64  // when the arbiter last showed the record as this replica knows it
+	readAt      int64  // when the configuration was last asked for
+	reading     bool   // no answer has come since readFrom
+	readFrom    int64
+	pods        []string // that the record names for its copies; none: every pod may hold one
+	specVersion string   // of the record whose spec was taken over last
+	watchAt     int64    // when the watch last told of it
+	statusAt    Status   // what the last ActionStatus was about
+	moved       bool     // commit moved since the last flush
 
 	gets    gets
 	live    machine.Machine // what the entries led to

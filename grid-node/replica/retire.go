@@ -45,5 +45,5 @@ func (r *Replica) retireDraining() {
 // leavesFirst says whether a peer is about to stop and need not outlast this
 // primary, or is to learn the log again, which a primary that leaves does not wait for.
 func (r *Replica) leavesFirst(p *peer) bool {
-	return p.differs && !r.leaving || p.draining && (!r.leaving || p.Pod() > r.self.Pod())
+	return p.differs && !r.leaving || p.draining && (!r.leaving || r.ranksBefore(r.self.Pod(), p.Pod()))
 }

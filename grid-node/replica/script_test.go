@@ -64,6 +64,8 @@ func (s *script) run(d *datadriven.TestData) string {
 func (s *script) cluster(d *datadriven.TestData) {
 	opt := worldOptions{replicas: 2, minInSync: 1, limits: replica.Limits{Window: 8}}
 	arg(d, "replicas", &opt.replicas)
+	arg(d, "nodes", &opt.nodes)
+	podsArg(d, &opt.pods)
 	arg(d, "minInSync", &opt.minInSync)
 	arg(d, "window", &opt.limits.Window)
 	arg(d, "sessions", &opt.limits.Sessions)
@@ -99,6 +101,17 @@ func arg[T int | uint64 | string](d *datadriven.TestData, key string, v *T) {
 	for _, a := range d.CmdArgs {
 		if a.Key == key {
 			a.Scan(nil, 0, v)
+		}
+	}
+}
+
+// podsArg reads pods=(a,b) if it is there; pods=none names none.
+func podsArg(d *datadriven.TestData, pods *[]string) {
+	for _, a := range d.CmdArgs {
+		if a.Key == "pods" {
+			if *pods = append([]string(nil), a.Vals...); a.Vals[0] == "none" {
+				*pods = nil
+			}
 		}
 	}
 }

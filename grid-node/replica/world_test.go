@@ -40,6 +40,8 @@ type world struct {
 
 type worldOptions struct {
 	replicas  int
+	nodes     int      // 0: as many as replicas
+	pods      []string // that the record names
 	minInSync int
 	limits    replica.Limits
 	timing    replica.Timing
@@ -80,7 +82,11 @@ type message struct {
 func newWorld(tb testing.TB, opt worldOptions) *world {
 	w := &world{tb: tb, opt: opt, clock: int64(time.Second)}
 	w.arb.init(w)
-	for i := range opt.replicas {
+	w.arb.spec.Replicas, w.arb.spec.Pods = 0, opt.pods
+	if len(opt.pods) > 0 {
+		w.arb.spec.Replicas = opt.replicas
+	}
+	for i := range max(opt.nodes, opt.replicas) {
 		pod := string(rune('a' + i))
 		n := &node{w: w, pod: pod, address: "10.0.0." + string(rune('1'+i)) + ":7400"}
 		w.nodes = append(w.nodes, n)
@@ -278,7 +284,7 @@ func (w *world) short(s string) string {
 // send puts a frame on the network, unless a fault takes it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	if w.opt.older && wire.FrameType(frame) == wire.TypePrepareAck {
-		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter
+		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter | wire.FlagFour
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

@@ -139,7 +139,7 @@ func DecodeNewConfig(f []byte, m *NewConfig) (err error) {
 		return &FrameError{Type: TypeNewConfig, Field: "admission", Value: uint64(m.Admission), Allowed: "0..2"}
 	}
 	if m.N == 0 || m.N > MaxMembers {
-		return &FrameError{Type: TypeNewConfig, Field: "nMembers", Value: uint64(m.N), Allowed: "1..3"}
+		return &FrameError{Type: TypeNewConfig, Field: "nMembers", Value: uint64(m.N), Allowed: "1..4"}
 	}
 	b := f[newConfigFixed:]
 	if m.ChangeID, b, err = cutString8(b, TypeNewConfig, "changeID"); err != nil {

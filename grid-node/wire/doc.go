@@ -32,6 +32,8 @@ const (
 	MaxText = 1024
 	// MaxKey bounds the key of a Get.
 	MaxKey = 255
-	// MaxMembers bounds the in-sync members of a partition.
-	MaxMembers = 3
+	// MaxCopies bounds the copies that a partition may want.
+	MaxCopies = 3
+	// MaxMembers bounds the in-sync members of a partition: the copies, and one more while they move to other pods.
+	MaxMembers = MaxCopies + 1
 )

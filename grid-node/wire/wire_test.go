@@ -136,7 +136,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed) }, "frame Prepare: entries is 0, allowed: one entry or more"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed+9) }, "frame Prepare: entries is 9, allowed: a multiple of 8 bytes"},
 		{TypeNewConfig, func(f []byte) []byte { f[41] = 3; return f }, "frame NewConfig: admission is 3, allowed: 0..2"},
-		{TypeNewConfig, func(f []byte) []byte { f[40] = 4; return f }, "frame NewConfig: nMembers is 4, allowed: 1..3"},
+		{TypeNewConfig, func(f []byte) []byte { f[40] = 5; return f }, "frame NewConfig: nMembers is 5, allowed: 1..4"},
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 3; return f }, "frame NewConfig: addressLen is 0, allowed: one length byte"},
 		{TypeReadLog, func(f []byte) []byte { clear(f[16:24]); return f }, "frame ReadLog: fromSeq is 0, allowed: 1 or more"},
 		{TypeSinkFiles, func(f []byte) []byte { f[20] = 3; return f }, "frame SinkFiles: nFiles is 3, allowed: 0..1024, at most total"},

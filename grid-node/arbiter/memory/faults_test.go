@@ -170,6 +170,8 @@ func TestControlsRefuse(t *testing.T) {
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"grid":"other"}`, 422, "never change"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"replicas":4}`, 422, "replicas: value 4, allowed: 1..3"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"maxInSync":1}`, 422, "maxInSync: value 1, allowed: 2..3"},
+		{"PUT", "/v1/partitions/" + name + "/spec", `{"pods":["a"]}`, 422, `pods: value [\"a\"], allowed: 2..4 different names of pods`},
+		{"PUT", "/v1/partitions/" + name + "/spec", `{"pods":["a","b","a"]}`, 422, `pods: value [\"a\" \"b\" \"a\"], allowed: 2..4`},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"maxInSync":4}`, 422, "maxInSync: value 4, allowed: 2..3"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"preferredPod":"a/b"}`, 422, "preferredPod: value"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"preferredPod":"` + long + `"}`, 400, "too large"},

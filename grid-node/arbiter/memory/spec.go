@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -43,18 +44,34 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("grid, shard and index say which partition this is and never change; leave them out")
 	case next.FirstSeq != old.FirstSeq:
 		return arbiter.Refused("firstSeq: value %d, allowed: %d; ids of orders were made from it", next.FirstSeq, old.FirstSeq)
-	case next.Replicas < 1 || next.Replicas > wire.MaxMembers:
-		return arbiter.Refused("replicas: value %d, allowed: 1..%d", next.Replicas, wire.MaxMembers)
-	case next.MaxInSync != 0 && (next.MaxInSync < next.Replicas || next.MaxInSync > wire.MaxMembers):
-		return arbiter.Refused("maxInSync: value %d, allowed: %d..%d, or 0 for as many as replicas", next.MaxInSync, next.Replicas, wire.MaxMembers)
+	case next.Replicas < 1 || next.Replicas > wire.MaxCopies:
+		return arbiter.Refused("replicas: value %d, allowed: 1..%d", next.Replicas, wire.MaxCopies)
+	case next.MaxInSync != 0 && (next.MaxInSync < next.Replicas || next.MaxInSync > wire.MaxCopies):
+		return arbiter.Refused("maxInSync: value %d, allowed: %d..%d, or 0 for as many as replicas", next.MaxInSync, next.Replicas, wire.MaxCopies)
+	case len(next.Pods) != 0 && !podsAllowed(next):
+		return arbiter.Refused("pods: value %.200q, allowed: %d..%d different names of pods, or none for every pod", next.Pods, next.Replicas, arbiter.MaxMembers)
 	case next.MinInSync < 1 || next.MinInSync > next.Replicas:
 		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
-	case len(next.PreferredPod) > 63 || strings.ContainsAny(next.PreferredPod, "/ \t\n\"\\"):
+	case next.PreferredPod != "" && !isPodName(next.PreferredPod):
 		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
 	case next.UnprovedPeers != "" && next.UnprovedPeers != arbiter.UnprovedAccept:
 		return arbiter.Refused("unprovedPeers: value %.80q, allowed: %s, or empty", next.UnprovedPeers, arbiter.UnprovedAccept)
 	}
 	return checkAdmission(old, next)
+}
+
+func podsAllowed(s arbiter.Spec) bool {
+	for i, pod := range s.Pods {
+		if !isPodName(pod) || slices.Contains(s.Pods[:i], pod) {
+			return false
+		}
+	}
+	return len(s.Pods) >= s.Replicas && len(s.Pods) <= arbiter.MaxMembers
+}
+
+// isPodName says whether a member id can be made of it.
+func isPodName(s string) bool {
+	return s != "" && len(s) <= 63 && !strings.ContainsAny(s, "/ \t\n\"\\")
 }
 
 func checkAdmission(old, next arbiter.Spec) error {
