@@ -42,6 +42,7 @@ const (
 type apiPut struct {
 	from *process
 	c    *replica.Config
+	why  string // purpose of the proposal
 }
 
 // callTimeout is when a process gives up on a call, as the node does.
@@ -102,10 +103,10 @@ func (a *apiServer) get(p *process) {
 }
 
 // propose carries a process's compare-and-swap.
-func (a *apiServer) propose(p *process, c *replica.Config) {
+func (a *apiServer) propose(p *process, c *replica.Config, why string) {
 	w := a.w
 	w.logf("%s proposes %s on version %s", p.name, w.configText(c), c.Version)
-	put := &apiPut{from: p, c: c}
+	put := &apiPut{from: p, c: c, why: why}
 	a.puts = append(a.puts, put)
 	mode, arrives := a.mode, a.way()
 	if mode == apiLate {
@@ -168,7 +169,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	a.rec = next
 	a.stamp()
 	a.w.logf("api: version %s is %s", a.rec.Version, a.w.configText(&a.rec))
-	a.w.recordChanged(&before, put.from)
+	a.w.recordChanged(&before, put.from, put.why)
 	for p := range a.w.up {
 		a.watch(p, a.lateFor(p, put.from))
 	}
@@ -180,7 +181,7 @@ func (a *apiServer) merged(put *apiPut) replica.Config {
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
 	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
-	next.Copied = a.rec.Copied
+	next.Copied, next.Pods = a.rec.Copied, a.rec.Pods
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	return next
 }

@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I18", "linearizable", "order", or what else was broken
+	Invariant string // "I1".."I19", "linearizable", "order", or what else was broken
 	At        int64  // true time, nanoseconds
 	Text      string
 }

@@ -51,7 +51,7 @@ func (w *world) stood(c *replica.Config) bool {
 }
 
 // recordChanged looks at a change of the record that the API server has let through.
-func (w *world) recordChanged(before *replica.Config, by *process) {
+func (w *world) recordChanged(before *replica.Config, by *process, why string) {
 	now := &w.api.rec
 	for uint64(len(w.check.proposers)) <= now.Epoch {
 		w.check.proposers = append(w.check.proposers, 0)
@@ -60,6 +60,7 @@ func (w *world) recordChanged(before *replica.Config, by *process) {
 	w.stats.Changes++
 	w.faultOnChange()
 	w.checkI12Record(before, now)
+	w.checkI19(before, now, by, why)
 	if before.Epoch > 0 && now.Primary.Boot != before.Primary.Boot {
 		w.stats.Failovers++
 		if by.self.Boot == before.Primary.Boot {
@@ -150,10 +151,15 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 // checkI12Record: in a planned roll, or change of the number of copies, no change of the record leaves more than one
 // member out, and a new primary comes with all that were in sync before it.
 func (w *world) checkI12Record(before, now *replica.Config) {
-	if w.phase != phaseRoll && w.phase != phaseResize {
+	fewest := len(w.placed()) - 1
+	switch w.phase {
+	case phaseRoll, phaseResize:
+	case phaseMove: // nothing else goes on
+		fewest = w.profile.replicas
+	default:
 		return
 	}
-	if len(now.InSync) < len(w.pods)-1 {
+	if len(now.InSync) < fewest {
 		w.violation("I12", "in a planned change the record becomes %s", w.configText(now))
 	}
 	if now.Primary.Boot != before.Primary.Boot && len(now.InSync) != len(before.InSync) {

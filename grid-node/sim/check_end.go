@@ -43,8 +43,9 @@ func (w *world) converged() string {
 	if why := w.redundant(); why != "" {
 		return why
 	}
-	for _, p := range w.pods {
-		if s := &p.proc.status; s.CommitSeq != s.LastSeq || s.LastSeq != w.pods[0].proc.status.LastSeq {
+	pods := w.placed()
+	for _, p := range pods {
+		if s := &p.proc.status; s.CommitSeq != s.LastSeq || s.LastSeq != pods[0].proc.status.LastSeq {
 			return p.proc.name + " is behind: " + w.statusText(p.proc)
 		}
 	}
@@ -57,7 +58,7 @@ func (w *world) converged() string {
 }
 
 // redundant says which member is not there, or not where the record has it.
-func (w *world) redundant() string { return w.redundantOn(w.pods) }
+func (w *world) redundant() string { return w.redundantOn(w.placed()) }
 
 // redundantOn says it of a grid whose copies are to be on these pods and no other.
 func (w *world) redundantOn(pods []*pod) string {
@@ -127,7 +128,7 @@ func (w *world) checkI11() {
 		}
 	}
 	for p := range w.up {
-		if p.status.Config.Epoch != epoch {
+		if w.isMember(p) && p.status.Config.Epoch != epoch {
 			w.violation("I11", "the configuration moved in an outage of the API server: %s is %s", p.name, w.statusText(p))
 		}
 	}
@@ -175,7 +176,7 @@ func (w *world) checkI12() {
 	}
 	w.settle("after the roll")
 	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
-	if w.stopped || len(w.pods)-1 < w.profile.minInSync {
+	if w.stopped || len(w.placed())-1 < w.profile.minInSync {
 		return // with a member missing it refuses, as it was told to
 	}
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
@@ -215,10 +216,11 @@ func (w *world) checkEnd() {
 		return
 	}
 	w.runUntil(w.now+100*millisecond, nil) // the last cursor entry comes to rest
-	first := w.pods[0].proc
+	pods := w.placed()
+	first := pods[0].proc
 	last, _ := first.st.Last()
 	t := w.timeline(w.api.rec.Lineage)
-	for _, p := range w.pods {
+	for _, p := range pods {
 		if l, _ := p.proc.st.Last(); l != last || uint64(len(t.hashes)) != last {
 			w.violation("end", "%s holds %d entries, %s %d, committed are %d", p.proc.name, l, first.name, last, len(t.hashes))
 			return
@@ -231,7 +233,7 @@ func (w *world) checkEnd() {
 			}
 		}
 	}
-	for _, p := range w.pods {
+	for _, p := range pods {
 		if !p.proc.r.DigestsHold() {
 			w.violation("end", "the digests of %s are not of its state", p.proc.name)
 			return

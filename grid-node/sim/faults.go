@@ -54,6 +54,7 @@ const (
 	faultForged
 	faultForgedWord
 	faultSurge
+	faultMove
 	faultKinds
 )
 
@@ -67,7 +68,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
 	faultRetire: "partitions given up",
 }
 
@@ -379,6 +380,7 @@ func (w *world) heal() {
 		w.resize(copies{len(w.pods), len(w.pods)})
 	}
 	w.lastDecision()
+	w.lastMove()
 	for _, c := range w.clients {
 		if c.conn != nil && c.conn.stalled > w.now {
 			c.turnTo(c.pod)

@@ -59,7 +59,7 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if m.World != "" && m.World != worldOf(seed) {
+				if m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) {
 					continue
 				}
 				r := Run(seed, nil)
@@ -97,6 +97,9 @@ func (m *Many) seed(n uint64) uint64 {
 // NewFrom is a first seed that most likely nobody has run: it is another one each
 // time, so who uses it prints it.
 func NewFrom() uint64 { return 10_000_000 + rand.Uint64N(1_000_000_000) }
+
+// WorldMoves are the worlds, of every kind, in which the partition moves between pods.
+const WorldMoves = "moves"
 
 // Worlds are the kinds of worlds there are.
 func Worlds() []string {

@@ -212,7 +212,7 @@ func (p *process) act() {
 		case replica.ActionSend:
 			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), classOf(a))
 		case replica.ActionPropose:
-			w.api.propose(p, a.Config)
+			w.api.propose(p, a.Config, a.Text)
 		case replica.ActionReadConfig:
 			w.api.get(p)
 		case replica.ActionAlarm:

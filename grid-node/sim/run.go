@@ -87,12 +87,13 @@ func newWorld(seed uint64, trace io.Writer) *world {
 		w.sinks = append(w.sinks, &sink{w: w, name: name})
 	}
 	w.logf("seed %d, %v", seed, w.profile)
-	for i := range w.profile.replicas {
+	for i := range w.profile.pods {
 		w.addPod(i)
 	}
 	w.net.init(w)
 	w.api.init(w)
 	w.initClosing()
+	w.initMoves()
 	for _, p := range w.pods {
 		p.start()
 	}
@@ -133,6 +134,7 @@ func (w *world) run() {
 	w.checkSpoiled()
 	w.checkI11()
 	w.checkResize()
+	w.checkMoves()
 	w.checkI12()
 	w.checkSurge()
 	w.checkEnd()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
@@ -29,7 +30,8 @@ func (w *world) checkSpoiled() {
 	if w.stopped {
 		return
 	}
-	pod := w.pods[w.profile.digests.IntN(len(w.pods))]
+	pods := w.placed()
+	pod := pods[w.profile.digests.IntN(len(pods))]
 	p := pod.proc
 	p.r.Spoil()
 	p.spoiled, w.check.spoiled = true, true
@@ -46,7 +48,7 @@ func (w *world) checkSpoiled() {
 	})
 	if w.api.rec.Primary.Boot == p.self.Boot {
 		w.settle("after a copy of a primary with another state went")
-		w.api.touch(func(r *replica.Config) { r.PreferredPod = w.pods[(pod.index+1)%len(w.pods)].name })
+		w.api.touch(func(r *replica.Config) { r.PreferredPod = pods[(slices.Index(pods, pod)+1)%len(pods)].name })
 	}
 	w.await("another state of "+p.name+", and", func() string {
 		if p.alive {

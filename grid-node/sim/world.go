@@ -56,6 +56,7 @@ const (
 	phaseHeal
 	phaseOutage
 	phaseResize
+	phaseMove
 	phaseRoll
 	phaseSurge
 	phaseDone

@@ -32,6 +32,8 @@ type options struct {
 	mutant       string
 }
 
+var worlds = append(sim.Worlds(), sim.WorldMoves)
+
 func main() {
 	debug.SetGCPercent(400) // worlds are small and live for milliseconds
 	var o options
@@ -59,7 +61,7 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	f.Uint64Var(&o.fresh, "fresh", 0, "and this many more, from a first one that is another each time, and printed")
 	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
 	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
-	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(sim.Worlds(), ", "))
+	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(worlds, ", "))
 	f.IntVar(&o.workers, "workers", 0, "worlds at a time (0: one per processor)")
 	f.IntVar(&o.stopAfter, "stop-after", 5, "stop after this many failed seeds (0: run all)")
 	f.StringVar(&o.html, "html", "out", "directory for Porcupine's picture of a history that is not linearizable")
@@ -106,8 +108,8 @@ func many(o *options) error {
 	if err := selectMutant(o.mutant); err != nil {
 		return err
 	}
-	if o.world != "" && !slices.Contains(sim.Worlds(), o.world) {
-		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(sim.Worlds(), ", "))
+	if o.world != "" && !slices.Contains(worlds, o.world) {
+		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(worlds, ", "))
 	}
 	m := sim.Many{Seeds: o.seeds, Fresh: o.fresh, World: o.world, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}
 	if err := ranges(o, &m); err != nil {

@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/internal/linear"
+)
+
+// The partition moves between the pods of two or three shards: the record names the pods
+// that are to hold its copies, and somebody changes that amid all other faults, to another
+// shard's pods, to some of each, and back again half-way. When everything is well it moves
+// once more, and nobody may notice.
+
+// moves lets a sixth of the worlds do so. Its draws are its own, begun so that no seed in
+// testdata/seeds.txt became another world. The number of copies stays as it is, and nobody
+// gives the partition up.
+func moves(p *profile, seed uint64) {
+	rng := movesRand(seed)
+	if p.pods = p.replicas; rng == nil {
+		return
+	}
+	p.moves, p.resizes, p.surges = rng, nil, nil
+	if p.retires {
+		p.closes, p.retires = nil, false
+	}
+	if p.pods = 6; p.replicas == 2 {
+		p.pods = 4 + rng.IntN(3)
+	}
+}
+
+// movesRand is nil for the worlds in which the partition stays.
+func movesRand(seed uint64) *rand.Rand {
+	if rng := rand.New(rand.NewPCG(seed, 0x6d6f766573004089)); rng.IntN(6) == 0 {
+		return rng
+	}
+	return nil
+}
+
+// placed are the pods that are to hold a copy.
+func (w *world) placed() (pods []*pod) {
+	if w.profile.moves == nil {
+		return w.pods
+	}
+	for _, p := range w.pods {
+		if slices.Contains(w.api.rec.Pods, p.name) {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// initMoves puts the partition on the first pods. Before that the record may have named
+// none, as one of the release before.
+func (w *world) initMoves() {
+	if w.profile.moves == nil {
+		return
+	}
+	if w.profile.moves.IntN(3) > 0 {
+		w.api.rec.Pods = w.group(0)
+	}
+	w.api.history[0] = w.api.rec
+	w.scheduleMove()
+}
+
+// group names the pods of a shard.
+func (w *world) group(n int) (names []string) {
+	size := w.profile.replicas
+	for i := range size {
+		names = append(names, w.pods[(n*size+i)%len(w.pods)].name)
+	}
+	return names
+}
+
+// scheduleMove draws where the partition is to be next, and when that is said.
+func (w *world) scheduleMove() {
+	rng := w.profile.moves
+	mean := float64(2 * w.profile.every)
+	if rng.IntN(3) == 0 { // taken back, or changed, half-way
+		mean = float64(30 * millisecond)
+	}
+	w.after(int64(rng.ExpFloat64()*mean), func() {
+		if w.healing {
+			return
+		}
+		if !w.api.rewound { // it is the old record that would be edited
+			w.faults.hit(faultMove)
+			w.move(w.drawPods())
+		}
+		w.scheduleMove()
+	})
+}
+
+// drawPods draws mostly a shard's pods, else some of all, and one more than copies now and
+// then, as while a copy is being added.
+func (w *world) drawPods() []string {
+	rng := w.profile.moves
+	if rng.IntN(4) > 0 {
+		return w.group(rng.IntN(len(w.pods) / w.profile.replicas))
+	}
+	var names []string
+	for _, i := range rng.Perm(len(w.pods))[:w.profile.replicas+rng.IntN(2)] {
+		names = append(names, w.pods[i].name)
+	}
+	return names
+}
+
+// move has the record name these pods; half the time one of them is to be the primary.
+func (w *world) move(pods []string) {
+	w.logf("api: the copies are to be on %s", strings.Join(pods, " "))
+	w.api.touch(func(r *replica.Config) {
+		if r.Pods = pods; w.profile.moves.IntN(2) == 0 || w.healing {
+			r.PreferredPod = pods[w.profile.moves.IntN(len(pods))]
+		}
+	})
+}
+
+// lastMove is for a world that heals, often with a move under way.
+func (w *world) lastMove() {
+	if w.profile.moves != nil {
+		w.move(w.group(w.profile.moves.IntN(len(w.pods) / w.profile.replicas)))
+	}
+}
+
+// checkMoves: the partition moves to other pods, then half-way to others still, and back.
+// No order is refused, none is slow, no moment has fewer copies than are wanted, and in the
+// end all are where the record names them.
+func (w *world) checkMoves() {
+	if w.stopped || w.profile.moves == nil {
+		return
+	}
+	w.phase = phaseMove
+	w.api.heal()
+	w.api.lateWord = lateWord
+	for _, c := range w.clients {
+		c.mode = clientBusy
+	}
+	w.settle("before a move")
+	first, refused := len(w.history.ops), w.stats.Refusals
+	rng := w.profile.moves
+	for range 3 {
+		w.move(w.drawPodsOf(w.profile.replicas))
+		if rng.IntN(2) == 0 { // half-way
+			w.runUntil(w.now+rng.Int64N(300*millisecond), nil)
+			w.move(w.drawPodsOf(w.profile.replicas))
+		}
+		w.settle("after a move")
+	}
+	for _, c := range w.clients {
+		c.mode = clientFinishing
+	}
+	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
+	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
+			w.violation("I12", "while the partition moved an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
+		}
+	}
+	if w.stats.Refusals != refused {
+		w.violation("I12", "%d orders were refused while the partition moved", w.stats.Refusals-refused)
+	}
+}
+
+// drawPodsOf draws so many pods, of a shard or of all.
+func (w *world) drawPodsOf(n int) []string {
+	pods := w.drawPods()
+	return pods[:min(n, len(pods))]
+}
+
+// checkI19 looks at a change of the record that its spec had asked for, and not a fault:
+// what is let go of is no copy that is wanted, leaves as many as are, and is on no pod that
+// the record names at that moment; who is handed the partition, or claims it, is on one that
+// it does; and there are never more copies than one beyond those that are wanted. A process
+// that is told to leave, or has made another state of the log, goes for that.
+func (w *world) checkI19(before, now *replica.Config, by *process, why string) {
+	if len(before.Pods) == 0 {
+		return
+	}
+	named := func(pod string) bool { return slices.Contains(before.Pods, pod) }
+	switch why {
+	case "claim":
+		if !named(by.pod.name) {
+			w.violation("I19", "%s claims the partition, whose copies are to be on %v", by.name, before.Pods)
+		}
+	case "admission":
+		if len(now.InSync) > before.Replicas+1 {
+			w.violation("I19", "%d copies are wanted, and the record becomes %s", before.Replicas, w.configText(now))
+		}
+	case "hand-over":
+		if !by.leaving && !named(now.Primary.Pod()) {
+			w.violation("I19", "%s hands over to %s, and the copies are to be on %v", by.name, w.name(now.Primary.Boot), before.Pods)
+		}
+	case "retirement":
+		for i := range before.InSync {
+			m := w.incarnation(before.InSync[i].Boot)
+			switch {
+			case now.Has(m.self.Boot) || m.leaving || w.check.spoiled:
+			case named(m.pod.name):
+				w.violation("I19", "%s lets %s go, and the copies are to be on %v", by.name, m.name, before.Pods)
+			case len(now.InSync) < before.Replicas:
+				w.violation("I19", "%s lets %s go, %d copies are wanted, and the record becomes %s", by.name, m.name, before.Replicas, w.configText(now))
+			}
+		}
+	}
+}
