@@ -15,6 +15,7 @@ type flight struct {
 	done chan struct{} // closed with the answer
 	gone chan struct{} // closed when the next caller begins another
 	err  error
+	all  bool // the answer was of the whole grid
 }
 
 // refresh asks for the table of a shard; avoid is an address that is most likely
@@ -55,7 +56,10 @@ func (c *Client) fly(shard int, avoid string) (f *flight, began bool) {
 		ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
 		defer cancel()
 		targets, own := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
-		f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict { return judge(m, shard, avoid) })
+		f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict {
+			f.all = f.all || wholeGrid(m)
+			return judge(m, shard, avoid)
+		})
 		close(f.done)
 		sleep(flightGap, c.ctx.Done(), nil, nil)
 		c.mu.Lock()
@@ -74,30 +78,54 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// keepTable asks for the table of each shard now and then, and soon after a
-// session has seen an epoch that the table does not have. Random pauses keep
-// many clients apart.
+// keepTable asks for the table now and then, and soon after a session has seen an
+// epoch that the table does not have. One node knows the whole grid, one of the release
+// before its own shard. Random pauses and a random shard keep many clients apart.
 func (c *Client) keepTable() {
 	every := c.cfg.TableEvery
 	timer := time.NewTimer(every/2 + rand.N(every))
 	defer timer.Stop()
 	for {
-		first, end := 0, c.table.Load().shards
 		select {
 		case <-c.ctx.Done():
 			return
-		case first = <-c.aged:
-			end = first + 1
+		case shard := <-c.aged:
 			if !sleep(rand.N(min(time.Second, every)), c.ctx.Done(), nil, nil) {
 				return
 			}
+			c.refresh(c.ctx, shard, "") //nolint:errcheck // whoever needs the table asks again
 		case <-timer.C:
 			timer.Reset(every/2 + rand.N(every))
-		}
-		for shard := first; shard < end; shard++ {
-			c.refresh(c.ctx, shard, "") //nolint:errcheck // whoever needs the table asks again
+			c.refreshAll()
 		}
 	}
+}
+
+// refreshAll asks for the table of every shard, until an answer is of the whole grid.
+func (c *Client) refreshAll() {
+	shards := c.table.Load().shards
+	first := rand.IntN(shards)
+	for i := range shards {
+		f, _ := c.fly((first+i)%shards, "")
+		if f.wait(c.ctx) == nil && f.all { // else whoever needs the table asks again
+			return
+		}
+	}
+}
+
+// wholeGrid reports whether a table has partitions of every shard.
+func wholeGrid(m *wire.Table) bool {
+	shards := int(m.NShards)
+	if m.Layout.Revision != 0 {
+		shards = int(m.Layout.Shards)
+	}
+	known := make(map[int]bool, shards)
+	for i := range m.Parts {
+		if shard := m.Parts[i].Partition.Shard(); shard < shards {
+			known[shard] = true
+		}
+	}
+	return len(known) == shards
 }
 
 // sawEpoch is told the epoch that a session is served in.
@@ -254,7 +282,7 @@ func (c *Client) incomplete() error {
 		return errors.New("no table yet")
 	}
 	if len(t.missing) > 0 {
-		return fmt.Errorf("no node of shard %d is known (%d of %d shards missing): give an endpoint of it, or check the nodes' --seeds", t.missing[0], len(t.missing), t.shards)
+		return fmt.Errorf("no node of shard %d is known (%d of %d shards missing): give an endpoint of it; a node that cannot list the grid's records knows its own shard only", t.missing[0], len(t.missing), t.shards)
 	}
 	return nil
 }

@@ -192,6 +192,21 @@ func (l *spreading) check(t *testing.T) {
 
 func often(c *client.Config) { c.TableEvery = 50 * time.Millisecond }
 
+// TestGridOneNodeKnowsAll: a client that knows one node of a grid asks that one only, and
+// routes to every shard.
+func TestGridOneNodeKnowsAll(t *testing.T) {
+	g := runLayout(t, 3)
+	c := dial(t, g.Grid, often, func(cfg *client.Config) { cfg.Endpoints = cfg.Endpoints[:1] })
+	if n := len(c.Table()); n != 6 {
+		t.Fatalf("%d partitions, want the 6 of all shards", n)
+	}
+	load := startSpreading(t, c)
+	for shard := range 3 {
+		load.more(t, shard, 20)
+	}
+	load.check(t)
+}
+
 // TestGridShardsAdded: a client that runs hears of new shards and spreads its
 // orders over them, and finds those from before.
 func TestGridShardsAdded(t *testing.T) {

@@ -32,7 +32,7 @@ type table struct {
 	placing []wire.PartitionID          // those that take orders, sorted: the order that routing counts in
 	layout  wire.Layout                 // the latest that a node told, zero if none did
 	refused map[wire.PartitionID]uint64 // partitions that refused as closed, with the revision they did it by
-	seeds   []string                    // addresses of nodes of other shards
+	seeds   []string                    // addresses of nodes of other shards, of a node that does not know the whole grid
 	missing []int                       // shards of which no partition is known
 	ahead   uint64                      // the layout whose added shards are not placed yet: sessions of them are being opened; 0: none
 	changed chan struct{}               // closed when a table with another epoch of a partition replaces this one

@@ -104,6 +104,7 @@ func (ps *partitions) hear(news arbiter.News, err error) {
 		ps.noWord("the records of the grid", err)
 		return
 	}
+	ps.clients.directory.gridMap.hear(ps.cfg.Grid, &news)
 	said := map[*partition]bool{}
 	for _, rec := range news.Records {
 		if p := ps.of(&rec); p != nil {

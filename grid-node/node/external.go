@@ -21,7 +21,7 @@ const doorExternal = 1
 // external is where clients outside reach the grid's pods.
 type external struct {
 	said  []arbiter.ExternalAddress // as the record has it
-	of    map[string]string         // address by pod of this shard
+	of    map[string]string         // address by pod
 	seeds [][]byte                  // addresses of the other shards' pods, the first pod of every shard first
 }
 
@@ -31,7 +31,7 @@ func (d *directory) observeExternal(s *arbiter.Spec) {
 		return
 	}
 	d.outside = externalOf(d.cfg.Grid, d.cfg.Shard, s.External)
-	d.log.Info("addresses for clients outside", "ofThisShard", len(d.outside.of), "ofOtherShards", len(d.outside.seeds))
+	d.log.Info("addresses for clients outside", "pods", len(d.outside.of))
 }
 
 func externalOf(grid string, shard int, said []arbiter.ExternalAddress) external {
@@ -39,8 +39,8 @@ func externalOf(grid string, shard int, said []arbiter.ExternalAddress) external
 	own := fmt.Sprintf("%s-s%d-", grid, shard)
 	byOrdinal := map[string][][]byte{}
 	for _, a := range said {
+		e.of[a.Pod] = a.Address
 		if strings.HasPrefix(a.Pod, own) {
-			e.of[a.Pod] = a.Address
 			continue
 		}
 		ordinal := a.Pod[strings.LastIndexByte(a.Pod, '-')+1:]
@@ -65,6 +65,7 @@ func (e *external) address(member []byte) []byte {
 func (e *external) translate(t *wire.Table) {
 	t.Seeds = e.seeds
 	for i := range t.Parts {
+		t.Parts[i].Members = slices.Clone(t.Parts[i].Members) // clients inside are told the same ones
 		for j := range t.Parts[i].Members {
 			m := &t.Parts[i].Members[j]
 			m.Address = e.address(m.Member)

@@ -90,6 +90,22 @@ func TestClientsOutsideAreToldAddressesThatLeadThere(t *testing.T) {
 		t.Errorf("a client inside is told %v and seeds %q, want %v and none", got, inside.Seeds, want)
 	}
 
+	// Partitions of other shards, by their records: the same parts lead elsewhere for clients inside.
+	g.foreign(1, 0)
+	foreign := func(addr string) []string {
+		m := g.table(addr)
+		return addressesOf(&wire.Table{Parts: m.Parts[2:]})
+	}
+	g.until(func() bool {
+		return slices.Equal(foreign(g.outside[0]), []string{"s1-0.example:7400", "s1-1.example:7400"})
+	}, "a client outside is told %v of shard 1", func() any { return foreign(g.outside[0]) })
+	if got := foreign(g.addrs[0]); !slices.Equal(got, []string{"10.0.1.0:7400", "10.0.1.1:7400"}) {
+		t.Errorf("a client inside is told %v of shard 1", got)
+	}
+	if err := g.store.Delete(PartitionName("g", 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+
 	// A pod without an address is not dialled; the other one is.
 	g.tellOutside(g.outsideNames()[0])
 	want = []string{"", g.outsideNames()[0]}

@@ -32,6 +32,7 @@ type directory struct {
 	parts   *partitions
 	layout  wire.Layout // which shards take orders; zero until a record says so
 	outside external
+	gridMap gridMap // those of the grid that this node does not hold
 }
 
 // observe takes over what the record of a partition says of the grid. The

@@ -1,14 +1,16 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// answerTable tells a client where the partitions of this shard are, and whom to
-// ask for the others.
+// answerTable tells a client where the partitions of the grid are: those of this node by
+// its replicas, the others by their records, in the order of their ids.
 func (d *directory) answerTable(l *link, frame []byte) error {
 	var req wire.Request
 	if err := wire.DecodeRequest(frame, wire.TypeTableRequest, &req); err != nil {
@@ -16,8 +18,9 @@ func (d *directory) answerTable(l *link, frame []byte) error {
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
 	t := wire.Table{ReqID: req.ReqID, NShards: uint16(d.shards()), Layout: d.layout}
+	t.Parts = slices.Clone(d.gridMap.all())
 	for _, p := range d.parts.list {
-		t.Parts = append(t.Parts, p.tablePart())
+		t.Parts = putPart(t.Parts, p.tablePart())
 	}
 	if l.outside {
 		d.outside.translate(&t)
@@ -28,10 +31,28 @@ func (d *directory) answerTable(l *link, frame []byte) error {
 	return nil
 }
 
+// putPart puts a part in its place among others, in place of one of an older epoch.
+func putPart(parts []wire.TablePart, part wire.TablePart) []wire.TablePart {
+	i, there := slices.BinarySearchFunc(parts, part.Partition, comparePart)
+	switch {
+	case !there:
+		return slices.Insert(parts, i, part)
+	case part.Epoch >= parts[i].Epoch:
+		parts[i] = part
+	}
+	return parts
+}
+
+func comparePart(p wire.TablePart, id wire.PartitionID) int { return cmp.Compare(p.Partition, id) }
+
 func (p *partition) tablePart() wire.TablePart {
-	part := wire.TablePart{Partition: p.id, Primary: wire.NoPrimary}
 	s := p.replica.Status()
-	c := s.Config
+	return partOf(p.id, s.Config, s.Learners)
+}
+
+// partOf is a configuration, nil if none is known, as clients are told it.
+func partOf(id wire.PartitionID, c *replica.Config, learners []replica.Member) wire.TablePart {
+	part := wire.TablePart{Partition: id, Primary: wire.NoPrimary}
 	if c == nil || c.Epoch == 0 {
 		return part
 	}
@@ -47,7 +68,7 @@ func (p *partition) tablePart() wire.TablePart {
 		}
 		add(m)
 	}
-	for _, m := range s.Learners {
+	for _, m := range learners {
 		if !c.Has(m.Boot) {
 			add(m)
 		}
@@ -85,9 +106,15 @@ func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 		return d.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
 	if id.Shard() < d.shards() && id.Shard() != d.cfg.Shard {
-		// Another shard's: its nodes are in the table, not here.
+		m := wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}
+		if part, ok := d.gridMap.find(id); ok && int(part.Primary) < len(part.Members) {
+			m.Epoch, m.Address, m.Member = part.Epoch, part.Members[part.Primary].Address, part.Members[part.Primary].Member
+			if l.outside {
+				m.Address = d.outside.address(m.Member)
+			}
+		}
 		d.counters.Redirects++
-		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}))
+		l.conn.SetOut(wire.AppendNotPrimary(l.conn.Out(), id, &m))
 		return nil
 	}
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,

@@ -21,8 +21,9 @@ const NoPrimary = 255
 // learners).
 const MaxTableMembers = 8
 
-// Table is what a client needs for routing: every partition the node knows, and
-// one address per other shard to ask for the rest.
+// Table is what a client needs for routing: every partition of the grid. A node that
+// does not know those of other shards, as one of the release before, tells an address
+// per other shard to ask for them.
 type Table struct {
 	ReqID   uint64
 	NShards uint16
@@ -64,6 +65,15 @@ type TablePart struct {
 	Members   []TableMember
 }
 
+// Size is how many bytes of a frame the part takes.
+func (p *TablePart) Size() int {
+	size := tablePartFixed
+	for _, mb := range p.Members {
+		size += size8(mb.Address) + size8(mb.Member)
+	}
+	return size
+}
+
 // TableMember is a replica and where it is reached.
 type TableMember struct {
 	Address []byte // "ip:port"
@@ -82,10 +92,7 @@ func AppendTable(dst []byte, m *Table) []byte {
 		size += size8(s)
 	}
 	for i := range m.Parts {
-		size += tablePartFixed
-		for _, mb := range m.Parts[i].Members {
-			size += size8(mb.Address) + size8(mb.Member)
-		}
+		size += m.Parts[i].Size()
 	}
 	if m.Layout.Revision != 0 {
 		size += tableLayoutSize

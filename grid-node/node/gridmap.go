@@ -1,0 +1,84 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// gridMap is where the partitions of the grid are, by their records: what a client is told
+// of those that this node does not hold. Of the data loop.
+type gridMap struct {
+	parts map[string]wire.TablePart // by the record's name
+	list  []wire.TablePart          // the same by id, made when it is asked for; nil: anew
+}
+
+// maxMapBytes is what the parts may take of a Table frame; the rest is for the node's own
+// partitions and the seeds. A grid of 1,024 partitions of 3 copies takes half of it.
+const maxMapBytes = wire.MaxFrame - 256<<10
+
+// hear takes over what the watch of the records says.
+func (g *gridMap) hear(grid string, news *arbiter.News) {
+	if news.All || g.parts == nil {
+		g.parts = make(map[string]wire.TablePart, len(news.Records))
+	}
+	for i := range news.Records {
+		rec := &news.Records[i]
+		if part, ok := partOfRecord(grid, rec); ok {
+			g.parts[rec.Name] = part
+		} else {
+			delete(g.parts, rec.Name)
+		}
+	}
+	for _, name := range news.Gone {
+		delete(g.parts, name)
+	}
+	g.list = nil
+}
+
+// partOfRecord is a record as clients are told it; false if it is none of the grid's, or
+// cannot be told.
+func partOfRecord(grid string, rec *arbiter.Record) (wire.TablePart, bool) {
+	s := &rec.Spec
+	id, err := wire.MakePartitionID(s.Shard, s.Index)
+	if err != nil || s.Grid != grid || rec.Name != PartitionName(grid, s.Shard, s.Index) {
+		return wire.TablePart{}, false
+	}
+	c, err := configOf(*rec)
+	if err != nil {
+		return wire.TablePart{}, false
+	}
+	return partOf(id, c, nil), true
+}
+
+// all are the parts in the order of their ids, as many as a Table has room for.
+func (g *gridMap) all() []wire.TablePart {
+	if g.list != nil || len(g.parts) == 0 {
+		return g.list
+	}
+	g.list = make([]wire.TablePart, 0, len(g.parts))
+	for _, p := range g.parts {
+		g.list = append(g.list, p)
+	}
+	slices.SortFunc(g.list, func(a, b wire.TablePart) int { return cmp.Compare(a.Partition, b.Partition) })
+	bytes := 0
+	for i := range g.list {
+		if bytes += g.list[i].Size(); bytes > maxMapBytes {
+			g.list = g.list[:i]
+			break
+		}
+	}
+	return g.list
+}
+
+// find is the part of a partition.
+func (g *gridMap) find(id wire.PartitionID) (*wire.TablePart, bool) {
+	list := g.all()
+	i, ok := slices.BinarySearchFunc(list, id, comparePart)
+	if !ok {
+		return nil, false
+	}
+	return &list[i], true
+}
