@@ -93,7 +93,7 @@ func (p *partition) incarnate(boot uint64) error {
 		// once. A repetition by time would only add to the load of a slow moment.
 		Resend: cfg.Lease}
 	opt := replica.Options{
-		Vitals: replica.NewVitals(self, p.id, timing), Timing: timing,
+		Vitals: replica.NewVitals(self, p.id, timing), Rest: true, Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: cfg.Replicas, MinInSync: cfg.MinInSync,
 		Readers: cfg.readers(), Removed: cfg.RemovedSinks,
 		Retention: cfg.retention(plan.orders), CapacityAdvice: cfg.capacityAdvice(),
@@ -119,10 +119,14 @@ func (p *partition) incarnate(boot uint64) error {
 	if p.remadeAt != 0 {
 		first = 0 // the process serves already, and the memory before is about to be given back
 	}
+	log, err := inc.feed.Reader("prefault")
+	if err != nil {
+		return err
+	}
 	inc.wg.Go(func() {
 		prefaultFirst(ctx, st, int(first))
 		close(inc.warm)
-		prefault(ctx, st, int(plan.ahead))
+		prefault(ctx, log, st, int(plan.ahead))
 	})
 	return errors.Join(p.startSinks(ctx, inc), p.startInspector(ctx, inc))
 }
@@ -172,39 +176,17 @@ func prefaultFirst(ctx context.Context, st *store.Store, n int) {
 	}
 }
 
-// prefault keeps the memory that the store writes next present, so that the loop
-// does not take the page faults. It wakes as seldom as the growth allows: on few
-// cores each of its wake-ups is somebody's tail latency.
-func prefault(ctx context.Context, st *store.Store, ahead int) {
-	const (
-		entryBytes = 512 // a guess on the large side; the store's own count is the loop's
-		minPause   = 2 * time.Millisecond
-		maxPause   = 100 * time.Millisecond
-	)
-	var last uint64
-	size := uint64(ahead)
-	grown := size // bytes since the last call; the first entries call at once
-	pause := minPause
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for ; ; timer.Reset(pause) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
+// prefault keeps the memory that the store writes next present, so that the loop does
+// not take the page faults. It wakes when a quarter of what it has made present may be
+// written: at rest never.
+func prefault(ctx context.Context, log *feed.Reader, st *store.Store, ahead int) {
+	const entryBytes = 512 // a guess on the large side; the store's own count is the loop's
+	for due := uint64(1); ; due = st.Committed() + max(1, uint64(ahead)/4/entryBytes) {
+		for st.Committed() < due {
+			if log.Await(ctx, due, 0); ctx.Err() != nil {
+				return
+			}
 		}
-		now := st.Committed()
-		delta := (now - last) * entryBytes
-		last = now
-		switch {
-		case delta > size/8:
-			pause = max(pause/2, minPause)
-		case delta < size/32:
-			pause = min(2*pause, maxPause)
-		}
-		if grown += delta; grown > size/4 && now > 0 {
-			grown = 0
-			st.Prefault(ahead)
-		}
+		st.Prefault(ahead)
 	}
 }

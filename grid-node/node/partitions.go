@@ -71,7 +71,12 @@ func (ps *partitions) tick(now int64) {
 	for _, p := range ps.list {
 		p.remake(now)
 	}
-	ps.step(replica.Event{Kind: replica.EventTick})
+	tick := replica.Event{Kind: replica.EventTick}
+	for _, p := range ps.list {
+		if p.replica.TickDue(now) { // the others are at rest
+			p.step(&tick)
+		}
+	}
 }
 
 // unproved reports whether the record of one of them lets nodes in that prove no peer key.

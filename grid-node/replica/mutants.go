@@ -53,6 +53,7 @@ const (
 	mutAnySender
 	mutStaleBeacon
 	mutToldKept
+	mutRestForEver
 	mutVitalsLeaseKept
 	mutDataLeaseKept
 	mutFenceUnheard

@@ -72,6 +72,7 @@ var mutantList = [mutants]Mutant{
 	mutStaleSnapshotRequest:  {"stale-snapshot-request", "a request for a snapshot of another epoch is answered"},
 	mutAnySender:             {"any-sender", "a backup takes frames of its epoch from anybody"},
 	mutStaleBeacon:           {"stale-beacon", "a beacon of an older epoch counts as a sign of life and is answered"},
+	mutRestForEver:           {"rest-for-ever", "a replica at rest takes no tick until something happens, so nobody's silence is noticed"},
 	mutToldKept:              {"told-commit-kept", "a committed position that was told in the epoch before is taken over in the next"},
 	mutVitalsLeaseKept:       {"vitals-lease-kept", "a lease that beacons earned lives on in the next epoch"},
 	mutDataLeaseKept:         {"data-lease-kept", "a lease that the data path earned lives on in the next epoch"},

@@ -77,6 +77,9 @@ type Options struct {
 	// Vitals of this incarnation, driven by a thread of their own; nil: the
 	// replica makes them and drives them from its ticks.
 	Vitals *Vitals
+	// Rest has a replica to which nothing happens do without most of its ticks; it takes
+	// Vitals. See TickDue.
+	Rest bool
 }
 
 func or[T int | time.Duration](v, def T) T {

@@ -36,6 +36,7 @@ type Replica struct {
 	pods        []string // that the record names for its copies; none: every pod may hold one
 	specVersion string   // of the record whose spec was taken over last
 	watchAt     int64    // when the watch last told of it
+	restTill    int64    // ticks before it do nothing; 0 unless the replica is at rest
 	statusAt    Status   // what the last ActionStatus was about
 	moved       bool     // commit moved since the last flush
 
@@ -145,6 +146,15 @@ func New(o Options) (*Replica, error) {
 // Step takes one event in and adds what has to be done to out. It never blocks
 // and, in steady state, never allocates.
 func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
+	switch ev.Kind {
+	case EventTick:
+		if !r.TickDue(now.Mono) {
+			return
+		}
+	case EventFlush:
+	default:
+		r.restTill = 0
+	}
 	if now.Mono < r.now.Mono {
 		now.Mono = r.now.Mono // a clock that jumps back must not make anybody look alive
 	}
@@ -166,6 +176,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventTick:
 		r.takeVitals()
 		r.tick()
+		r.rest()
 		if r.ownsVitals {
 			r.vitals.Tick(now, out)
 		}

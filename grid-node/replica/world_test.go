@@ -50,6 +50,7 @@ type worldOptions struct {
 	leases    bool
 	older     bool // members of a release that does not tell whether it reaches the arbiter
 	oneThread bool // the replicas drive their own vitals
+	rest      bool // replicas to which nothing happens do without ticks
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -126,7 +127,7 @@ func (n *node) start() {
 		o.LeaseClock = func() int64 { return n.w.clock }
 	}
 	if !n.w.opt.oneThread {
-		o.Vitals = replica.NewVitals(self, partition, o.Timing)
+		o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
 	}
 	n.vitals = o.Vitals
 	if n.r, err = replica.New(o); err != nil {

@@ -94,7 +94,7 @@ func (p *pod) start() *process {
 	}
 	if !w.profile.oneThread {
 		opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
-		proc.vitals = opt.Vitals
+		proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	}
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)

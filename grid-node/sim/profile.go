@@ -34,6 +34,7 @@ type profile struct {
 	partial    bool              // the first pod lacks the last of the readers
 	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
 	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
+	rests      bool              // replicas to which nothing happens do without ticks
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	timing     replica.Timing
 	odds       odds
@@ -197,6 +198,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	reads(p, seed)
 	digests(p, seed)
 	moves(p, seed)
+	rests(p, seed)
 	return p
 }
 
@@ -244,9 +246,15 @@ func starves(p *profile, seed uint64) {
 	}
 }
 
+// rests lets replicas rest in a quarter of the worlds, as they do in a node. Begun so that no
+// seed in testdata/seeds.txt became another world.
+func rests(p *profile, seed uint64) {
+	p.rests = rand.New(rand.NewPCG(seed, 0x72d80f59)).IntN(4) == 0
+}
+
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, moved among %d pods %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.pods, p.moves != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, moved among %d pods %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.pods, p.moves != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -1,0 +1,68 @@
+package replica
+
+import "math"
+
+// A node with many partitions has most of them at rest: nothing is under way, all of
+// the other members were heard just now, and only their silence could change anything.
+// Such a replica does without most of its ticks. The first event of any other kind ends
+// the rest, and a member that is a beacon late does: from then on every tick counts, so
+// no silence is noticed later than without.
+
+// restBeacons is how long a replica at rest does without a tick, in beacons.
+const restBeacons = 2
+
+// TickDue reports whether a tick at this time can do anything. One that cannot need not
+// be given to Step, which would do nothing with it.
+func (r *Replica) TickDue(now int64) bool { return now >= r.restTill }
+
+// rest decides, at the end of a tick, when the next one is due.
+func (r *Replica) rest() {
+	r.restTill = 0
+	if r.opt.Rest && !r.ownsVitals && r.atRest() {
+		t := &r.opt.Timing
+		r.restTill = r.now.Mono + min(restBeacons*int64(t.Beacon), int64(t.Grace)/4)
+		if mutant(mutRestForEver) {
+			r.restTill = math.MaxInt64
+		}
+	}
+}
+
+func (r *Replica) atRest() bool {
+	last, _ := r.store.Last()
+	base, _ := r.store.Base()
+	if last != r.commit || r.mayFree > base || r.prop.active() || r.leaving || r.older || r.told.known != nil || r.regressed != nil {
+		return false
+	}
+	switch r.role {
+	case RolePrimary:
+		return r.primaryAtRest()
+	case RoleBackup:
+		b := &r.backup
+		return b.redirectAt == 0 && b.held == nil && b.useless == "" && !b.primaryDown && !r.spoken(r.epoch+1) && r.heardLately(b.heardAt)
+	}
+	return false
+}
+
+func (r *Replica) primaryAtRest() bool {
+	p := &r.primary
+	switch {
+	case p.suspended, p.hand.to != 0, !p.reads.empty(), !p.waits.empty(), len(r.parked) > 0:
+		return false
+	case r.preferredPod != "" && r.preferredPod != r.self.Pod(), r.placed() && !r.isWanted(r.self.Pod()):
+		return false // it is about to hand over
+	case len(r.cfg.InSync) != len(p.peers)+1, r.surplus() != nil:
+		return false // a copy comes or goes
+	}
+	for i := range p.peers {
+		o := &p.peers[i]
+		if !o.inSync() || !o.synced || !o.knowsEpoch || o.tellConfig || o.draining || o.differs || o.sent != o.stored || r.awaited(o) || !r.heardLately(o.heardAt) {
+			return false
+		}
+	}
+	return true
+}
+
+// heardLately reports whether a sign of life is no more than a beacon late.
+func (r *Replica) heardLately(at int64) bool {
+	return r.now.Mono-at <= restBeacons*int64(r.opt.Timing.Beacon)
+}
