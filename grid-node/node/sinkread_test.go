@@ -77,7 +77,8 @@ func TestSinksAreReadThroughNodes(t *testing.T) {
 		t.Fatalf("%+v, %v", there, err)
 	}
 	a, b := direct.Partitions[0].Sink, there.Partitions[0].Sink
-	if a.Orders != 600 || b.Orders != a.Orders || b.Last != a.Last || b.Repeats != a.Repeats || len(b.Files) != 2 || !slices.Equal(b.SetAside, []string{"g-s0-1/" + filepath.Base(aside)}) {
+	// The second look is later: an entry with the position of the sink may have come.
+	if a.Orders != 600 || b.Orders != a.Orders || b.Last < a.Last || b.Repeats < a.Repeats || len(b.Files) != 2 || !slices.Equal(b.SetAside, []string{"g-s0-1/" + filepath.Base(aside)}) {
 		t.Errorf("with the directory: %+v; through the nodes: %+v", a, b)
 	}
 }
