@@ -51,7 +51,7 @@ var clientFrames = [256]func(*clients, *link, []byte) error{
 	wire.TypeTableRequest: func(c *clients, l *link, frame []byte) error { return c.directory.answerTable(l, frame) },
 	wire.TypePing:         func(_ *clients, l *link, frame []byte) error { return l.pong(frame) },
 	wire.TypeAuthenticate: (*clients).authenticate,
-	wire.TypeGoaway:       func(_ *clients, l *link, frame []byte) error { return l.goawaySaid(frame) },
+	wire.TypeGoaway:       func(_ *clients, _ *link, frame []byte) error { return saidGoaway(frame) },
 }
 
 // goaway ends the connections of all clients.

@@ -128,7 +128,7 @@ func (d *dataLoop) peerFrame(l *link, t wire.Type, frame []byte) error {
 var peerFrames = [256]func(*link, []byte) error{
 	wire.TypePing:   (*link).pong,
 	wire.TypePong:   func(*link, []byte) error { return nil },
-	wire.TypeGoaway: (*link).goawaySaid,
+	wire.TypeGoaway: func(_ *link, frame []byte) error { return saidGoaway(frame) },
 }
 
 // OnClose implements transport.Handler.

@@ -84,8 +84,6 @@ func (l *link) pong(frame []byte) error {
 	return nil
 }
 
-func (*link) goawaySaid(frame []byte) error { return saidGoaway(frame) }
-
 // saidGoaway is the error of a connection whose other end sent Goaway.
 func saidGoaway(frame []byte) error {
 	var m wire.Goaway
