@@ -36,13 +36,14 @@ const (
 	actLost
 	actCrash
 	actReplace
+	actMove
 	kinds int = iota
 )
 
 func (k kind) String() string {
 	return [...]string{
 		"Submit", "Store", "ReceiveAck", "Commit", "Read", "Echo", "Answer", "Land", "Learn", "Join", "Discard", "Diverge", "EnterAckSet",
-		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Refused", "Forget", "Lost", "Crash", "Replace",
+		"DropLearner", "Propose", "TakeOver", "Shrink", "Close", "Refused", "Forget", "Lost", "Crash", "Replace", "Move",
 	}[k]
 }
 
@@ -76,6 +77,16 @@ func (c Config) String() string {
 
 func (p Purpose) String() string {
 	return [...]string{"nothing", "a take-over", "a shrink", "an admission", "a hand-over", "a retirement"}[p]
+}
+
+func (s pods) String() string {
+	text := ""
+	for pod := range maxPods {
+		if s.has(pod) {
+			text += string('A' + rune(pod))
+		}
+	}
+	return text
 }
 
 func (l Log) String() string {
@@ -113,6 +124,8 @@ func (a Action) text(cut int) string {
 		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
 	case actLost:
 		return fmt.Sprintf("%s's proposal is lost on its way, and not repeated", a.P)
+	case actMove:
+		return fmt.Sprintf("the record names pods %s", pods(a.N))
 	case actReplace:
 		return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)
 	}

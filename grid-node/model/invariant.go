@@ -16,10 +16,11 @@ const (
 	I6              // equal seq means equal entry: no member finds its log diverged
 	I10             // nobody without the full log is electable
 	I13             // healed faults end in a full inSync: here, can end there
+	I19             // a move lets no copy go that is wanted, nor leaves too few
 )
 
 func (v Invariant) String() string {
-	return [...]string{"holds", "I1", "I2", "I3", "I4", "I5", "I6", "I10", "I13"}[v]
+	return [...]string{"holds", "I1", "I2", "I3", "I4", "I5", "I6", "I10", "I13", "I19"}[v]
 }
 
 // Text says what the invariant says.
@@ -34,11 +35,12 @@ func (v Invariant) Text() string {
 		"equal sequence number means equal entry",
 		"nobody without the full log is electable",
 		"full health can be reached again",
+		"a move lets no copy go that is wanted, nor leaves too few",
 	}[v]
 }
 
 // Invariants that are checked.
-var Invariants = []Invariant{I1, I2, I3, I4, I5, I6, I10, I13}
+var Invariants = []Invariant{I1, I2, I3, I4, I5, I6, I10, I13, I19}
 
 // ParseInvariant finds one by its name.
 func ParseInvariant(name string) (Invariant, error) {

@@ -19,6 +19,9 @@ func (m *Spec) land(was *State, emit emitter) {
 			panic(tooSmall("more epochs than maxEpochs between the oldest process and the record"))
 		}
 		s := *was
+		if !m.moveHolds(was, c) {
+			s.Broken = I19
+		}
 		if s.Puts = [maxPuts]Config{}; m.Mutant == BlindPut {
 			s.Late = was.Puts[(i+1)%maxPuts]
 		}

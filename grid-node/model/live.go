@@ -50,9 +50,12 @@ func (m *Spec) healthy(s *State) bool {
 	for pod := range p.Peers {
 		if q := s.proc(p.Peers[pod].ID); s.member(p, pod) && q != nil && q.Role == Backup && q.Epoch == s.Epoch && q.Log == p.Log {
 			n++
+			if !m.wanted(s, pod) {
+				return false
+			}
 		}
 	}
-	return n == m.Members
+	return int(n) == m.copies() && m.wanted(s, podOf(p.ID))
 }
 
 // stuck counts the states that cannot come back to full health.

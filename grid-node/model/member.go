@@ -111,7 +111,7 @@ func (m *Spec) place(s *State, p, learner *Proc) bool {
 		return !s.member(p, pod) && known.Stored < learner.Log.Len()
 	}
 	busy := known.ID != 0 && (s.member(p, pod) || p.Prop == Admit && p.Of.has(pod))
-	return !busy && n < m.Members
+	return !busy && n < m.Members && m.wanted(s, pod)
 }
 
 // dropLearner: a learner that does not answer goes, unless it may be a member by
@@ -123,6 +123,9 @@ func (m *Spec) dropLearner(was *State, i int, emit emitter) {
 	}
 	for pod, q := range p.Peers {
 		cost := was.suspicion(p.Epoch, q.ID)
+		if !m.wanted(was, pod) {
+			cost = 0 // it is let go
+		}
 		if q.ID == 0 || was.member(p, pod) || p.Prop == Admit && p.Of.has(pod) || was.Faults+cost > m.Faults {
 			continue
 		}
@@ -140,7 +143,7 @@ func (m *Spec) enterAckSet(was *State, i int, emit emitter) {
 		return
 	}
 	for pod, q := range p.Peers {
-		if q.ID != 0 && !q.Acks {
+		if q.ID != 0 && !q.Acks && m.wanted(was, pod) {
 			s := *was
 			s.Procs[i].Peers[pod].Acks = true
 			emit(Action{Kind: actEnterAckSet, P: p.ID, Q: q.ID}, &s)
@@ -157,7 +160,7 @@ func (m *Spec) admit(was *State, i int, emit emitter) {
 	}
 	for pod, q := range p.Peers {
 		switch {
-		case q.ID == 0 || was.member(p, pod):
+		case q.ID == 0 || was.member(p, pod) || !m.wanted(was, pod):
 		case !q.Acks && m.Mutant != AdmitBeforeAckSet:
 		case q.Stored < p.Commit || q.Stored < p.Floor && m.Mutant != AdmitBelowFloor:
 		default:

@@ -13,6 +13,8 @@ var gate = []Bounds{
 	{Members: 2, Orders: 3, Faults: 1, HandOvers: 1},
 	{Members: 2, Orders: 1, Faults: 1, HandOvers: 1, Retires: 1, Replace: true},
 	{Members: 3, Orders: 1, Faults: 0, HandOvers: 1},
+	{Members: 2, Orders: 1, Faults: 1, Moves: 1},
+	{Members: 3, Orders: 0, Faults: 0, Moves: 2},
 }
 
 // TestProtocolHolds also asserts that every action happens: a guard that is never
@@ -44,7 +46,7 @@ func TestProtocolHolds(t *testing.T) {
 func TestEveryMutantIsCaught(t *testing.T) {
 	for _, m := range Mutants() {
 		t.Run(m.String(), func(t *testing.T) {
-			b := MutantBounds
+			b := m.Bounds()
 			if m == NeverRepeats { // found at the end of a search only
 				b = Bounds{Members: 2, Orders: 1, Faults: 1}
 			}
@@ -88,11 +90,11 @@ func TestUnheldHandOver(t *testing.T) {
 func TestEveryInvariantCanBreak(t *testing.T) {
 	by := map[Invariant]Mutant{
 		I1: BlindPut, I2: CommitWhileShrinking, I3: RetireDropsFirst, I4: OldEcho, I5: LengthsNotHashes, I6: HandOverUndrained,
-		I10: LearnerTakesOver, I13: NeverRepeats,
+		I10: LearnerTakesOver, I13: NeverRepeats, I19: OldCopyFirst,
 	}
 	for _, v := range Invariants {
 		t.Run(v.String(), func(t *testing.T) {
-			b := MutantBounds
+			b := by[v].Bounds()
 			if v == I13 {
 				b = Bounds{Members: 2, Orders: 1, Faults: 1}
 			}
@@ -169,7 +171,7 @@ func TestUnfinishedSearchSaysSo(t *testing.T) {
 }
 
 func TestBoundsAreChecked(t *testing.T) {
-	for _, b := range []Bounds{{}, {Members: 1}, {Members: 4}, {Members: 2, Orders: 4}, {Members: 2, Faults: 4}, {Members: 2, HandOvers: 4}, {Members: 2, Retires: 4}} {
+	for _, b := range []Bounds{{}, {Members: 1}, {Members: 4}, {Members: 2, Orders: 4}, {Members: 2, Faults: 4}, {Members: 2, HandOvers: 4}, {Members: 2, Retires: 4}, {Members: 2, Moves: 4}, {Members: 2, Moves: 1, HandOvers: 1}} {
 		if _, err := Search(&Spec{Bounds: b}, Options{}); err == nil {
 			t.Errorf("%+v is taken", b)
 		}

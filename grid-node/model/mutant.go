@@ -33,6 +33,9 @@ const (
 	LeaseInHandOver
 	ForgetTakeOver
 	NeverRepeats
+	OldCopyFirst
+	LearnerCounted
+	StalePlan
 
 	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
 	StoreAfterFencing
@@ -72,6 +75,10 @@ var mutants = [...]mutantInfo{
 
 	NeverRepeats: {name: "never-repeats", text: "a proposal is made once, and its request may be lost"},
 
+	OldCopyFirst:   {name: "old-copy-first", text: "a copy that moves away is let go before the one that takes its place is in sync"},
+	LearnerCounted: {name: "learner-counted", text: "a copy that moves away is let go when the one that takes its place is in the ack set, not in sync"},
+	StalePlan:      {name: "stale-plan", text: "what was proposed for the sake of a list of pods is proposed again on the version with the next list"},
+
 	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup goes on storing and acknowledging, until the epoch moves", harmless: true},
 	HandOverUnheld:    {name: "hand-over-unheld", text: "nobody waits in a hand-over: each adopts it when it hears of it", harmless: true, except: I6},
 	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again"},
@@ -93,6 +100,15 @@ func mutantsThat(harmless bool) (all []Mutant) {
 		}
 	}
 	return all
+}
+
+// Bounds within which the mutant is caught, where a run asks for no others.
+func (m Mutant) Bounds() Bounds {
+	switch m {
+	case OldCopyFirst, LearnerCounted, StalePlan:
+		return MoveBounds
+	}
+	return MutantBounds
 }
 
 func (m Mutant) String() string { return mutants[m].name }

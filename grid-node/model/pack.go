@@ -56,6 +56,7 @@ func (s *State) pack() (to packed) {
 	}
 	b.put(uint64(s.Epoch)|uint64(s.Known)<<4|uint64(s.Orders)<<10|uint64(s.Faults)<<12|uint64(s.HandOvers)<<14|
 		uint64(s.Retires)<<16|uint64(s.Born[0])<<18|uint64(s.Born[1])<<22|uint64(s.Born[2])<<26, 30)
+	b.put(uint64(s.Wanted)|uint64(s.Moves)<<3, 5)
 	b.config(s.Late)
 	for _, c := range s.Puts {
 		b.config(c)
@@ -107,6 +108,8 @@ func (k *packed) unpack() (s State) {
 	s.Epoch, s.Known, s.Orders, s.Faults = uint8(v&15), Log(v>>4&63), uint8(v>>10&3), uint8(v>>12&3)
 	s.HandOvers, s.Retires = uint8(v>>14&3), uint8(v>>16&3)
 	s.Born = [maxPods]uint8{uint8(v >> 18 & 15), uint8(v >> 22 & 15), uint8(v >> 26)}
+	v = b.get(5)
+	s.Wanted, s.Moves = pods(v&7), uint8(v>>3)
 	s.Late = b.getConfig()
 	for i := range s.Puts {
 		s.Puts[i] = b.getConfig()

@@ -12,6 +12,7 @@ type Bounds struct {
 	Faults    uint8 // crashes, replaced pods and false suspicions in all, 0..3
 	HandOvers uint8 // proposed in all, 0..3
 	Retires   uint8 // proposed in all, 0..3
+	Moves     uint8 // changes of the pods that are to hold a copy, 0..3; of the members one more than copies. Not with hand-overs or retirements for other reasons
 	Replace   bool  // a fault may be a pod replaced while its old process runs on
 }
 
@@ -26,7 +27,13 @@ var Plan = []Spec{
 	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 2}},
 	{Bounds: Bounds{Members: 3, Orders: 2, Faults: 1}},
 	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 1, HandOvers: 1}},
+	{Bounds: Bounds{Members: 2, Orders: 2, Faults: 2, Moves: 2}},
+	{Bounds: Bounds{Members: 3, Orders: 1, Faults: 1, Moves: 1}},
+	{Bounds: Bounds{Members: 3, Orders: 2, Faults: 0, Moves: 2}},
 }
+
+// MoveBounds are enough to catch the mutants of a move.
+var MoveBounds = Bounds{Members: 3, Orders: 1, Moves: 2}
 
 // MutantBounds are enough to catch every mutant.
 var MutantBounds = Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1, Retires: 1}
@@ -45,16 +52,19 @@ func (b Bounds) Check() error {
 	for _, f := range []struct {
 		name  string
 		value uint8
-	}{{"orders", b.Orders}, {"faults", b.Faults}, {"hand-overs", b.HandOvers}, {"retires", b.Retires}} {
+	}{{"orders", b.Orders}, {"faults", b.Faults}, {"hand-overs", b.HandOvers}, {"retires", b.Retires}, {"moves", b.Moves}} {
 		if f.value > 3 {
 			return fmt.Errorf("%s is %d, allowed: 0..3", f.name, f.value)
 		}
+	}
+	if b.Moves > 0 && b.HandOvers+b.Retires > 0 {
+		return fmt.Errorf("moves is %d with %d hand-overs and %d retires, allowed: moves alone, which bring their own", b.Moves, b.HandOvers, b.Retires)
 	}
 	return nil
 }
 
 func (b Bounds) String() string {
-	return fmt.Sprintf("%d members, %d orders, %d faults (replaced pods: %t), %d hand-overs, %d retirements", b.Members, b.Orders, b.Faults, b.Replace, b.HandOvers, b.Retires)
+	return fmt.Sprintf("%d members, %d orders, %d faults (replaced pods: %t), %d hand-overs, %d retirements, %d moves", b.Members, b.Orders, b.Faults, b.Replace, b.HandOvers, b.Retires, b.Moves)
 }
 
 type emitter func(Action, *State)
@@ -67,6 +77,7 @@ func (m *Spec) next(s *State, to emitter) {
 		to(a, t)
 	}
 	m.land(s, emit)
+	m.move(s, emit)
 	for i := range s.Procs {
 		if s.Procs[i].ID == 0 {
 			break
@@ -74,7 +85,7 @@ func (m *Spec) next(s *State, to emitter) {
 		for _, act := range [...]func(*Spec, *State, int, emitter){
 			(*Spec).submit, (*Spec).store, (*Spec).receiveAck, (*Spec).diverge, (*Spec).commit, (*Spec).read, (*Spec).echo, (*Spec).answer,
 			(*Spec).learn, (*Spec).join, (*Spec).enterAckSet, (*Spec).admit, (*Spec).dropLearner,
-			(*Spec).takeOver, (*Spec).shrink, (*Spec).close, (*Spec).handOver, (*Spec).retire,
+			(*Spec).takeOver, (*Spec).shrink, (*Spec).close, (*Spec).handOver, (*Spec).retire, (*Spec).letGo,
 			(*Spec).refused, (*Spec).forget, (*Spec).crash, (*Spec).replace,
 		} {
 			act(m, s, i, emit)

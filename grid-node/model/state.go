@@ -112,8 +112,10 @@ type State struct {
 
 	Known Log // what clients were told: the longest prefix acknowledged
 
-	Orders, Faults, HandOvers, Retires uint8          // used up
-	Born                               [maxPods]uint8 // the last incarnation of each pod that anything speaks of
+	Wanted pods // which are to hold a copy, where the partition moves
+
+	Orders, Faults, HandOvers, Retires, Moves uint8          // used up
+	Born                                      [maxPods]uint8 // the last incarnation of each pod that anything speaks of
 
 	Broken  Invariant // found by an action; not part of the state
 	renamed renamed   // what settle did; not part of the state
@@ -218,6 +220,9 @@ func (s *State) removePut(c Config) bool {
 func (m *Spec) initial() State {
 	s := State{Epoch: 1}
 	s.Config[1] = Config{Primary: idOf(0, 0)}
+	if m.Moves > 0 {
+		s.Wanted = 1<<m.copies() - 1
+	}
 	for pod := range int(m.Members) {
 		s.Procs[pod] = Proc{ID: idOf(pod, 0)}
 	}

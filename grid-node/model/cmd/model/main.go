@@ -83,6 +83,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	small(&o.bounds.Faults, "faults", 2, "crashes, replaced pods and false suspicions in all, 0..3")
 	small(&o.bounds.HandOvers, "hand-overs", 1, "hand-overs proposed in all, 0..3")
 	small(&o.bounds.Retires, "retires", 1, "retirements proposed in all, 0..3")
+	small(&o.bounds.Moves, "moves", 0, "changes of the pods that are to hold a copy, 0..3: one fewer than members; with -hand-overs 0 -retires 0")
 	f.BoolVar(&o.bounds.Replace, "replace", false, "a fault may be a pod replaced while its old process runs on")
 	f.IntVar(&o.memory, "memory", 6, "GiB the search may take before it gives up")
 	except := f.String("except", "", "leave this invariant out, such as I6")
@@ -103,7 +104,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 		return nil, err
 	}
 	if !bounded && (o.mutants || o.single) {
-		o.bounds = model.MutantBounds
+		o.bounds = o.mutant.Bounds()
 	}
 	return o, nil
 }
@@ -158,14 +159,18 @@ func table(o *options, out, errs io.Writer) int {
 	fmt.Fprintf(out, "%s\n\n%-22s  %-6s  %5s  %9s  %s\n", o.bounds, "mutant", "broken", "steps", "states", "what is wrong with it")
 	code := exitHolds
 	for _, m := range append(model.Mutants(), model.Variants()...) {
-		res, err := model.Search(&model.Spec{Bounds: o.bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true})
+		bounds := o.bounds
+		if bounds == model.MutantBounds {
+			bounds = m.Bounds()
+		}
+		res, err := model.Search(&model.Spec{Bounds: bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true})
 		if err != nil {
 			fmt.Fprintf(errs, "%s: not finished: %v\n", m, err)
 			return exitUnknown
 		}
 		fmt.Fprintf(out, "%-22s  %-6s  %5d  %9d  %s\n", m, res.Broken, len(res.Trace), res.States, m.Text())
 		if v := m.Except(); v != model.Holds && res.Broken == v {
-			if res, err = model.Search(&model.Spec{Bounds: o.bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true, Except: v}); err != nil {
+			if res, err = model.Search(&model.Spec{Bounds: bounds, Mutant: m}, model.Options{MaxBytes: int64(o.memory) << 30, Healthy: true, Except: v}); err != nil {
 				fmt.Fprintf(errs, "%s without %s: not finished: %v\n", m, v, err)
 				return exitUnknown
 			}
