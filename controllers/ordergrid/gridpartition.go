@@ -6,7 +6,8 @@ import (
 
 // partition builds the configuration record of one partition. The pod with the partition's index should be its primary, so
 // that every pod of a new shard is primary of one and backup of the others, unless a person asked for something else. With
-// fewer copies than partitions a pod is primary of several.
+// fewer copies than partitions a pod is primary of several. The pods that it names are those that its shard keeps, and the
+// one that is being added, or is there while others are replaced: what they say, the numbers said before them.
 func partition(grid *api.OrderGrid, copies *shardCopies, index int32, asked wishes) *api.GridPartition {
 	if asked.preferredPod == "" {
 		asked.preferredPod = api.PodName(grid.Name, copies.shard, index%copies.wanted)
@@ -25,7 +26,10 @@ func partition(grid *api.OrderGrid, copies *shardCopies, index int32, asked wish
 			ReassertChangeID:    asked.reassertChangeID,
 		},
 	}
-	if copies.takesIn > copies.wanted {
+	for ordinal := range max(copies.takesIn, copies.wanted) {
+		p.Spec.Pods = append(p.Spec.Pods, api.PodName(grid.Name, copies.shard, ordinal))
+	}
+	if copies.takesIn > copies.wanted { // for nodes of the release before, which do not know pods
 		p.Spec.MaxInSync = copies.takesIn
 	}
 	return p

@@ -15,7 +15,7 @@ import (
 
 // spec.replicas of a running grid changes a shard at a time, from whatever point it is at; what is observed is all the
 // memory there is. A copy is added before it counts: the StatefulSet gets the pod, the records let the primary take it
-// in (maxInSync), and once it is in sync everywhere it is part of what is wanted (replicas). A copy is given up the other
+// in (pods, maxInSync), and once it is in sync everywhere it is part of what is wanted (replicas). A copy is given up the other
 // way round: the records want fewer, the primary lets the pod go while the others are in sync and answer, and only when
 // no record names it any more its StatefulSet gives it up. Partitions stay as many as they were; see ADR 22.
 

@@ -65,6 +65,19 @@ func (r *resizing) set(shard int32) *appsv1.StatefulSet {
 	return set
 }
 
+// namesFirst: a record names the first pods of its shard, as many as it takes in, which is what nodes of the release before
+// make of its numbers.
+func namesFirst(t *testing.T, shard int32, s *api.GridPartitionSpec) {
+	t.Helper()
+	var want []string
+	for ordinal := range max(s.Replicas, s.MaxInSync) {
+		want = append(want, api.PodName("rtd", shard, ordinal))
+	}
+	if !slices.Equal(s.Pods, want) {
+		t.Errorf("partition %d of shard %d: pods %q with replicas %d, maxInSync %d, want %q", s.Index, shard, s.Pods, s.Replicas, s.MaxInSync, want)
+	}
+}
+
 // want says what a shard is to have now: pods of its StatefulSet; replicas, maxInSync and minInSync of its records.
 func (r *resizing) want(shard int32, want string) {
 	r.t.Helper()
@@ -72,6 +85,7 @@ func (r *resizing) want(shard int32, want string) {
 	for index := range r.grid.Status.PartitionsPerShard {
 		s := r.partition(r.grid, shard, index).Spec
 		got += fmt.Sprintf("; %d %d %d on %s", s.Replicas, s.MaxInSync, s.MinInSync, strings.TrimPrefix(s.PreferredPod, "rtd-"))
+		namesFirst(r.t, shard, &s)
 	}
 	if got != want {
 		r.t.Errorf("shard %d: %s\nwant     %s", shard, got, want)

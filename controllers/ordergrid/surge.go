@@ -15,7 +15,7 @@ import (
 
 // While a pod of a pair is replaced, by an update or because its Kubernetes node is emptied, orders would be on one copy.
 // With spec.updateStrategy.surge the shard gets a third pod first, made from the present template. Its records go on to
-// want two copies and take in three (maxInSync), so two are in sync whichever pod is away. When its own pods are of the
+// want two copies and take in three (pods, maxInSync), so two are in sync whichever pod is away. When its own pods are of the
 // present template and in sync again, the third is given up like a copy that spec.replicas no longer asks for: its
 // primaries let it go while the others are in sync, and then it ends. A person's eviction meets the disruption budget: it
 // asks for two pods that hold everything, and for the third as well from before the primaries are told to let that one go.

@@ -113,6 +113,7 @@ func (s *surgingPair) want(want string, evicted []int32, gone ...int32) {
 	for index := range int32(2) {
 		p := s.partition(s.grid, 0, index).Spec
 		got += fmt.Sprintf("; %d %d", p.Replicas, p.MaxInSync)
+		namesFirst(s.t, 0, &p)
 	}
 	if got != want || !slices.Equal(evicted, gone) {
 		s.t.Fatalf("%s, evicted %v\nwant %s, evicted %v", got, evicted, want, gone)

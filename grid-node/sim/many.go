@@ -27,6 +27,7 @@ type Many struct {
 
 // Summary of many runs.
 type Summary struct {
+	World    string // the only kind that was run; "": all
 	Seeds    uint64 // that were run
 	Stats    Stats
 	Faults   faultCounts
@@ -132,7 +133,7 @@ const enoughSeeds = 400
 
 // Missing are the kinds of faults that never happened, though they should have.
 func (s *Summary) Missing() []string {
-	if s.Seeds < enoughSeeds || len(s.Profiles) < len(Worlds()) {
+	if s.World != "" || s.Seeds < enoughSeeds || len(s.Profiles) < len(Worlds()) {
 		return nil
 	}
 	var names []string

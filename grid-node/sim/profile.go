@@ -27,6 +27,7 @@ type profile struct {
 	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
 	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
 	floods     *rand.Rand        // a client opens sessions without end; nil: none
+	placed     bool              // where the number of copies changes the record names their pods, as the operator does
 	moves      *rand.Rand        // the partition moves between pods; nil: never
 	pods       int               // replicas, or more where the partition moves
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
@@ -199,6 +200,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	digests(p, seed)
 	moves(p, seed)
 	rests(p, seed)
+	places(p, seed)
 	return p
 }
 
@@ -253,8 +255,8 @@ func rests(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, rolled with a third copy %t, moved among %d pods %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.surges != nil, p.pods, p.moves != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -45,11 +45,25 @@ func (w *world) scheduleResize() {
 	})
 }
 
+// places has the record name the pods in half of the worlds in which their number changes;
+// in the others it is as one of the release before. Its draws are its own, begun so that no
+// seed in testdata/seeds.txt became another world.
+func places(p *profile, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0x706c616365000869))
+	p.placed = rng.IntN(2) == 0 && (p.resizes != nil || p.surges != nil)
+}
+
 func (w *world) resize(c copies) {
 	w.logf("api: %d copies are wanted, up to %d are taken in", c.replicas, c.maxInSync)
 	w.minInSync = min(w.minInSync, c.replicas)
 	w.api.touch(func(r *replica.Config) {
 		r.Replicas, r.MaxInSync, r.MinInSync = c.replicas, c.maxInSync, min(w.profile.minInSync, c.replicas)
+		if w.profile.placed {
+			r.Pods = nil
+			for _, p := range w.pods[:c.maxInSync] {
+				r.Pods = append(r.Pods, p.name)
+			}
+		}
 	})
 }
 
