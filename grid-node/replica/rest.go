@@ -48,7 +48,7 @@ func (r *Replica) primaryAtRest() bool {
 	switch {
 	case p.suspended, p.hand.to != 0, !p.reads.empty(), !p.waits.empty(), len(r.parked) > 0:
 		return false
-	case r.preferredPod != "" && r.preferredPod != r.self.Pod(), r.placed() && !r.isWanted(r.self.Pod()):
+	case r.prefersOther(), !r.isWanted(r.self.Pod()):
 		return false // it is about to hand over
 	case len(r.cfg.InSync) != len(p.peers)+1, r.surplus() != nil:
 		return false // a copy comes or goes
