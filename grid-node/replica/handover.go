@@ -42,9 +42,6 @@ func (r *Replica) considerHandOver() {
 	if r.role != RolePrimary || r.primary.suspended || r.stopping || h.to != 0 || r.prop.active() || r.now.Mono < h.notBefore {
 		return
 	}
-	if !r.leaving && !r.specKnown() {
-		return
-	}
 	p := r.handOverTarget()
 	if p == nil {
 		r.tellCutOff()
@@ -52,7 +49,7 @@ func (r *Replica) considerHandOver() {
 	if p == nil || !r.allMayTakeHandOver() && !mutant(mutHandOverUnheard) {
 		return
 	}
-	if !r.reachesArbiter(p) || !r.arbiterAnswers() {
+	if !r.reachesArbiter(p) || !r.arbiterAnswers() || !r.leaving && !r.specKnown() {
 		return
 	}
 	h.to = p.Boot

@@ -104,9 +104,11 @@ func (r *Replica) enough() bool {
 	if mutant(mutOldCopyFirst) {
 		members++
 	}
-	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.learner() && p.acks() && mutant(mutLearnerCounted) {
-			members++
+	if mutant(mutLearnerCounted) {
+		for i := range r.primary.peers {
+			if p := &r.primary.peers[i]; p.learner() && p.acks() {
+				members++
+			}
 		}
 	}
 	return members > r.opt.Replicas
@@ -174,6 +176,7 @@ func (r *Replica) withdraw() {
 		}
 		r.alarm(AlarmRetired, fmt.Sprintf("the record does not ask any more for the %s to epoch %d, which may still happen; proposing that epoch with the members as they are", p.purpose, p.next.Epoch))
 		r.propose(purposeRetire, members)
+		r.prop.unknown = r.prop.active() // the one before it may happen, whatever becomes of this one
 	}
 }
 
