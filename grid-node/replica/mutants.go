@@ -94,5 +94,6 @@ const (
 	mutStalePods
 	mutUnwantedClaims
 	mutRankIgnored
+	mutWithdrawnForgotten
 	mutants
 )

@@ -107,6 +107,7 @@ var mutantList = [mutants]Mutant{
 	mutStalePods:             {"stale-pods", "copies are let go, and handed over to, by the pods of an older version of the record than the one that is changed"},
 	mutUnwantedClaims:        {"unwanted-claims", "a pod that the record does not name claims the partition"},
 	mutRankIgnored:           {"rank-ignored", "which copy goes is decided by the pods' names alone"},
+	mutWithdrawnForgotten:    {"withdrawn-forgotten", "what was proposed for the sake of a former list of pods, and may still happen, is forgotten"},
 	mutFreeUnapplied:         {"free-unapplied", "orders are freed without being applied to the base"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

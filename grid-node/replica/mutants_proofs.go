@@ -33,6 +33,7 @@ var proofs = [mutants]string{
 	mutUnknownHandOverFailed: "^TestScripts$/^handover_unknown$",
 	mutUnknownRetireFailed:   "^TestScripts$/^retire_unanswered$",
 	mutRefusedForgets:        "^TestScripts$/^refused_after_unknown$",
+	mutWithdrawnForgotten:    "^TestScripts$/^move_stale$",
 	mutHandOverUnheard:       "^TestScripts$/^handover_unheard_member$",
 	mutParkedForgotten:       "^TestScripts$/^handover_parked$",
 	mutCursorParking:         "^TestScripts$/^handover_cursor$",

@@ -161,7 +161,7 @@ func (r *Replica) lapsed() bool {
 func (r *Replica) withdraw() {
 	p := &r.prop
 	switch {
-	case !p.unknown:
+	case !p.unknown || mutant(mutWithdrawnForgotten):
 		r.prop = proposal{}
 		if r.primary.hand.to != 0 {
 			r.endHandOver()
