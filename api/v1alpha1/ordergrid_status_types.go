@@ -61,6 +61,21 @@ type OrderGridStatus struct {
 	// +optional
 	Memory *MemoryStatus `json:"memory,omitempty"`
 
+	// sinks are the sinks that the pods are made for, and what the nodes said of them last.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Sinks []SinkStatus `json:"sinks,omitempty"`
+
+	// removedSinks are the names of sinks that the grid had. Its nodes let go of what they do not hold. No sink that is
+	// added may have one of these names.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=32
+	RemovedSinks []string `json:"removedSinks,omitempty"`
+
 	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; those that
 	// are known.
 	// +optional
@@ -101,6 +116,27 @@ type MemoryStatus struct {
 	// than a day, or nothing grows. With retention FreeDownstream what may be freed does not count.
 	// +optional
 	TimeUntilFull *metav1.Duration `json:"timeUntilFull,omitempty"`
+}
+
+// SinkStatus is what is known of a sink, all partitions together. It is as coarse as it is so that it is seldom written:
+// metrics and kubectl ordergrid show entries and seconds of each partition.
+type SinkStatus struct {
+	// name of the sink, as in spec.sinks.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+	// lag is the age at least of the oldest committed entry that the sink does not hold. Absent: less than ten seconds, or
+	// no node has said.
+	// +optional
+	Lag *metav1.Duration `json:"lag,omitempty"`
+	// partition whose entry that is, or which failed: "s0p1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Partition string `json:"partition,omitempty"`
+	// lastError is why writing to the sink fails at present; empty while it does not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	LastError string `json:"lastError,omitempty"`
 }
 
 // MaxHistory is how many entries status.history keeps.

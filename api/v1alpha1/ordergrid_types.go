@@ -12,12 +12,19 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.replicas < 1 || self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".replicas",rule="self.replicas != 1 || oldSelf.replicas == 1 || (has(self.singleCopy) && self.singleCopy == 'Accept')",messageExpression="'1 would leave one copy of every order where there are %d now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change'.format([oldSelf.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
-// +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="!has(self.retention) || !has(self.retention.policy) || self.retention.policy != 'FreeDownstream' || (has(self.writeBehind) && self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; set spec.writeBehind.sink to File and spec.writeBehind.file.volume to PersistentVolumeClaim, or keep policy KeepAll"
+// +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="self.?retention.?policy.orValue('KeepAll') != 'FreeDownstream' || self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' || has(self.sinks) && self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; give one of spec.sinks file.volume PersistentVolumeClaim, or keep policy KeepAll"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="!has(self.sinks) || !self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && s.file.?whenDeleted.orValue('Retain') == 'Retain') || !self.sinks.exists(s, s.?file.?whenDeleted.orValue('Retain') == 'Delete')",message="file.whenDeleted is Retain in one sink and Delete in another; the claims of a grid's pods stay or go together: give all sinks with a PersistentVolumeClaim the same"
 // +kubebuilder:validation:XValidation:fieldPath=".prefault",rule="!has(self.prefault) || !isQuantity(string(self.prefault)) || !isQuantity(string(self.memory)) || quantity(string(self.prefault)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'%s is more than the %s of spec.memory; give at most that, or 0'.format([self.prefault, self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !(has(self.resources.requests) && 'cpu' in self.resources.requests || has(self.resources.limits) && 'cpu' in self.resources.limits)",message="cpu is given twice: with spec.placement.cpu.policy Exclusive the request and the limit are spec.placement.cpu.cores; remove cpu from spec.resources, or set policy to Shared"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !has(self.resources.requests) || !has(self.resources.limits) || !('memory' in self.resources.requests) || !('memory' in self.resources.limits) || quantity(string(self.resources.requests['memory'])).compareTo(quantity(string(self.resources.limits['memory']))) == 0",messageExpression="'requests.memory: %s is not limits.memory %s, but only a pod whose requests are its limits gets processors of its own (spec.placement.cpu.policy Exclusive); give both the same, or one of them'.format([self.resources.requests['memory'], self.resources.limits['memory']])"
 // +kubebuilder:validation:XValidation:fieldPath=".fabric",rule="has(self.fabric) == has(oldSelf.fabric) && (!has(self.fabric) || self.fabric.network == oldSelf.fabric.network)",message="changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"
-// +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards >= oldSelf.shards || has(self.scaleIn.policy) && self.scaleIn.policy == 'DiscardOrders' || self.writeBehind.sink == 'File' && has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim' && (!has(self.writeBehind.file.whenDeleted) || self.writeBehind.file.whenDeleted == 'Retain')",messageExpression="'%d is fewer than %d, and what the removed shards hold would be lost: %s; keep %d, or give those orders up with spec.scaleIn.policy DiscardOrders'.format([self.shards, oldSelf.shards, self.writeBehind.sink != 'File' ? 'spec.writeBehind.sink Hold has them in memory only' : has(self.writeBehind.file) && has(self.writeBehind.file.volume) && self.writeBehind.file.volume == 'PersistentVolumeClaim' ? 'spec.writeBehind.file.whenDeleted Delete takes the files of a shard with it' : 'spec.writeBehind.file.volume EmptyDir goes with the pods', oldSelf.shards])"
+// +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards >= oldSelf.shards || self.?scaleIn.?policy.orValue('WhenDownstream') == 'DiscardOrders' || self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && self.writeBehind.file.?whenDeleted.orValue('Retain') == 'Retain' || has(self.sinks) && self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && s.file.?whenDeleted.orValue('Retain') == 'Retain')",messageExpression="'%d is fewer than %d, and what the removed shards hold would be lost: %s; keep %d, or give those orders up with spec.scaleIn.policy DiscardOrders'.format([self.shards, oldSelf.shards, self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' || has(self.sinks) && self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim') ? 'file.whenDeleted Delete takes the files of a shard with it, and no other sink outlives it' : self.?writeBehind.?sink.orValue('Hold') == 'File' || (has(self.sinks) ? size(self.sinks) : 0) > 0 ? 'the files of every sink are on an EmptyDir, which goes with the pods' : 'without a sink they are in memory only', oldSelf.shards])"
+// +kubebuilder:validation:XValidation:fieldPath=".writeBehind",rule="self.?writeBehind.?sink.orValue('Hold') != 'File' || (has(self.sinks) ? size(self.sinks) : 0) == 0",message="sink File beside spec.sinks, which has all the sinks there are; remove writeBehind, and have the sink in spec.sinks as {name: file, type: File} with the same file"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="self.?writeBehind.?sink.orValue('Hold') == 'File' || oldSelf.?writeBehind.?sink.orValue('Hold') == 'File' || !has(self.sinks) || self.sinks.all(n, n.name != 'file') || has(oldSelf.sinks) && oldSelf.sinks.exists(o, o.name == 'file')",message="a sink called file is added to a running grid; that name is for the sink that spec.writeBehind had, or that the grid began with; use another name"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="!has(self.sinks) || self.sinks.all(n, n.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(oldSelf.sinks) && oldSelf.sinks.exists(o, o.name == n.name) || n.name == 'file' && oldSelf.?writeBehind.?sink.orValue('Hold') == 'File')",message="a sink with a PersistentVolumeClaim is added to a running grid, whose pods were made without; use file.volume EmptyDir, or create a second OrderGrid with the sink and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="!has(oldSelf.sinks) || oldSelf.sinks.all(o, o.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.sinks) && self.sinks.exists(n, n.name == o.name) || o.name == 'file' && self.?writeBehind.?sink.orValue('Hold') == 'File')",message="a sink with a PersistentVolumeClaim is taken from a running grid, whose pods were made with it; put it back, or create a second OrderGrid without it and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="oldSelf.?writeBehind.?sink.orValue('Hold') != 'File' || self.?writeBehind.?sink.orValue('Hold') == 'File' || (oldSelf.?writeBehind.?file.?volume.orValue('EmptyDir') == 'EmptyDir' ? !has(self.sinks) || self.sinks.all(n, n.name != 'file' || n.?file.?volume.orValue('EmptyDir') == 'EmptyDir') : has(self.sinks) && self.sinks.exists(n, n.name == 'file' && has(n.file) && dyn(n.file) == dyn(oldSelf.writeBehind.file)))",message="spec.writeBehind is gone, and no sink takes its place; have it in spec.sinks as {name: file, type: File} with the same file, whose PersistentVolumeClaims belong to the running pods"
+// +kubebuilder:validation:XValidation:fieldPath=".writeBehind",rule="self.?writeBehind.?sink.orValue('Hold') != 'File' || (oldSelf.?writeBehind.?sink.orValue('Hold') == 'File' ? (self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && oldSelf.?writeBehind.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.writeBehind.file) && has(oldSelf.writeBehind.file) && self.writeBehind.file == oldSelf.writeBehind.file) : has(oldSelf.sinks) && oldSelf.sinks.exists(o, o.name == 'file' && (self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && o.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.writeBehind.file) && has(o.file) && dyn(self.writeBehind.file) == dyn(o.file))))",message="changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or use spec.sinks, which can be given sinks while the grid runs"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".security",rule="self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || oldSelf.hasValue() && !oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="without spec.security.tls every program that reaches the data port may submit, read and replace orders, and no client is asked who it is; set tls: {} (the operator then keeps the certificates), or write insecure: Accept where that is meant, as on a laptop or in a lab"
 // +kubebuilder:validation:XValidation:fieldPath=".security",rule="self.?security.?tls.hasValue() || !oldSelf.?security.?tls.hasValue()",message="tls was taken from a running grid, whose pods dial each other with it; put it back, and set insecure: Accept beside it to let clients in without, or create a second OrderGrid without it and move the traffic"
 // +kubebuilder:validation:XValidation:fieldPath=".security.networkPolicy",rule="!self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || self.?security.?networkPolicy.?type.hasValue() || oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="type is missing: the default changes from None to Restricted when clients need TLS, which would cut off those outside the grid's namespace; set type to Restricted with the clients that may connect, or to None, with the same change"
@@ -78,9 +85,17 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0",messageExpression="'%s is not an amount; write it as 0, 512Mi or 2Gi'.format([self])"
 	Prefault *resource.Quantity `json:"prefault,omitempty"`
 
-	// writeBehind is where committed orders go next.
+	// sinks are where committed orders go next, each at its own pace with a position in the log. An order is freed, and a
+	// shard removed, only once every one of them holds it. At most 8; none: orders are held in memory. Those on an
+	// EmptyDir may be added and removed while the grid runs, but for the one called file.
 	// +optional
-	// +kubebuilder:default={sink: "Hold"}
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Sinks []SinkSpec `json:"sinks,omitempty"`
+
+	// writeBehind is deprecated: use sinks. A grid that has it goes on, and may change to sinks while it runs.
+	// +optional
 	WriteBehind WriteBehindSpec `json:"writeBehind,omitempty,omitzero"`
 
 	// retention says what happens to orders that are downstream when a grid node's memory fills up.
@@ -177,27 +192,10 @@ type PartitionKey string
 // PartitionByClOrdID spreads orders by FIX tag 11.
 const PartitionByClOrdID PartitionKey = "ClOrdID"
 
-// WriteBehindSpec configures the write-behind queue's consumer.
-//
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"
-// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'the file sink is configured although spec.writeBehind.sink is %s; set sink to File, or remove file'.format([self.sink])"
-type WriteBehindSpec struct {
-	// sink is Hold (orders stay in memory only) or File (appended to a file on the primary's node, fsync per batch).
-	// Default Hold.
-	// +optional
-	// +default="Hold"
-	// +kubebuilder:default=Hold
-	Sink SinkType `json:"sink,omitempty"`
-
-	// file configures the sink File.
-	// +optional
-	File *FileSinkSpec `json:"file,omitempty"`
-}
-
 // RetentionSpec says what happens to orders that are downstream when a grid node's memory fills up.
 type RetentionSpec struct {
 	// policy is KeepAll (every order stays in memory, a full grid refuses new ones) or FreeDownstream (above the high
-	// watermark the oldest orders that the write-behind sink holds are freed). Default KeepAll.
+	// watermark the oldest orders that every sink holds are freed). Default KeepAll.
 	// +optional
 	// +default="KeepAll"
 	// +kubebuilder:default=KeepAll
@@ -220,74 +218,8 @@ type RetentionPolicy string
 const (
 	// RetentionKeepAll keeps every order in memory.
 	RetentionKeepAll RetentionPolicy = "KeepAll"
-	// RetentionFreeDownstream frees what the write-behind sink holds.
+	// RetentionFreeDownstream frees what every sink holds.
 	RetentionFreeDownstream RetentionPolicy = "FreeDownstream"
-)
-
-// SinkType names a write-behind sink.
-//
-// +kubebuilder:validation:Enum=Hold;File
-type SinkType string
-
-const (
-	// SinkHold keeps committed orders in memory, as the published system did.
-	SinkHold SinkType = "Hold"
-	// SinkFile appends one line per log entry to a file.
-	SinkFile SinkType = "File"
-)
-
-// FileSinkSpec is the volume the file sink writes to, one per pod.
-//
-// +kubebuilder:validation:XValidation:fieldPath=".storageClassName",rule="self.volume == 'PersistentVolumeClaim' || !has(self.storageClassName)",messageExpression="'%s has no effect on volume %s; set volume to PersistentVolumeClaim, or remove storageClassName'.format([self.storageClassName, self.volume])"
-// +kubebuilder:validation:XValidation:fieldPath=".whenDeleted",rule="self.volume == 'PersistentVolumeClaim' || !has(self.whenDeleted)",messageExpression="'%s has no effect on volume %s, which always goes with its pod; set volume to PersistentVolumeClaim, or remove whenDeleted'.format([self.whenDeleted, self.volume])"
-type FileSinkSpec struct {
-	// volume is EmptyDir (the default, lost with the pod) or PersistentVolumeClaim.
-	// +optional
-	// +default="EmptyDir"
-	// +kubebuilder:default=EmptyDir
-	Volume SinkVolume `json:"volume,omitempty"`
-
-	// size of the volume; of an EmptyDir it is the limit at which the kubelet evicts the pod. At least 16Mi,
-	// default 1Gi.
-	// +optional
-	// +kubebuilder:default="1Gi"
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
-	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",messageExpression="'%s is too little; give at least 16Mi'.format([self])"
-	Size resource.Quantity `json:"size,omitempty,omitzero"`
-
-	// storageClassName of the claim. Default: the cluster's default class.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	StorageClassName *string `json:"storageClassName,omitempty"`
-
-	// whenDeleted says what happens to the claims when the OrderGrid is deleted: Retain (default) or Delete.
-	// +optional
-	WhenDeleted ClaimPolicy `json:"whenDeleted,omitempty"`
-}
-
-// SinkVolume is a kind of volume for the file sink.
-//
-// +kubebuilder:validation:Enum=EmptyDir;PersistentVolumeClaim
-type SinkVolume string
-
-const (
-	// SinkVolumeEmptyDir is a directory that goes with its pod.
-	SinkVolumeEmptyDir SinkVolume = "EmptyDir"
-	// SinkVolumeClaim is a PersistentVolumeClaim per pod.
-	SinkVolumeClaim SinkVolume = "PersistentVolumeClaim"
-)
-
-// ClaimPolicy says whether a claim outlives its grid.
-//
-// +kubebuilder:validation:Enum=Retain;Delete
-type ClaimPolicy string
-
-const (
-	// ClaimRetain keeps the claims.
-	ClaimRetain ClaimPolicy = "Retain"
-	// ClaimDelete deletes the claims with the grid.
-	ClaimDelete ClaimPolicy = "Delete"
 )
 
 // ReplicationSpec bounds what copying costs a grid node that serves.
@@ -316,9 +248,11 @@ type ReplicationSpec struct {
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=".status.endpoint"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=".spec.memory"
-// +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".spec.writeBehind.sink"
+// +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".status.sinks[*].name"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=".status.conditions[?(@.type=='Available')].message"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the pods and Services of its shards; use at most 40 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".spec.sinks",rule="!has(self.spec.sinks) || self.spec.sinks.all(n, !(has(oldSelf.status) && has(oldSelf.status.removedSinks) && n.name in oldSelf.status.removedSinks) || has(oldSelf.spec.sinks) && oldSelf.spec.sinks.exists(o, o.name == n.name))",messageExpression="'the grid had a sink of one of these names, %s, whose place in the logs its nodes let go of (status.removedSinks); use another name'.format([oldSelf.status.removedSinks])"
+// +kubebuilder:validation:XValidation:fieldPath=".spec.sinks",rule="(has(self.spec.sinks) ? size(self.spec.sinks) : 0) <= (has(oldSelf.spec.sinks) ? size(oldSelf.spec.sinks) : 0) || (has(self.spec.sinks) ? size(self.spec.sinks) : 0) + (has(oldSelf.status) && has(oldSelf.status.removedSinks) ? size(oldSelf.status.removedSinks) : 0) <= 16",messageExpression="'%d sinks, and the nodes have not let go of %d that were removed; together they may be 16: wait until status.removedSinks is shorter'.format([size(self.spec.sinks), size(oldSelf.status.removedSinks)])"
 type OrderGrid struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

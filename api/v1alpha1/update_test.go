@@ -5,12 +5,9 @@ import (
 	"testing"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
@@ -27,8 +24,8 @@ func TestGridDefaults(t *testing.T) {
 	if s.Shards != 1 || s.Replicas != 2 || s.MinInSync != 1 || s.PartitionBy != api.PartitionByClOrdID || s.Memory.String() != "1Gi" {
 		t.Errorf("spec %+v", s)
 	}
-	if s.WriteBehind.Sink != api.SinkHold || s.WriteBehind.File != nil || s.Placement.Spread != api.SpreadRequired {
-		t.Errorf("writeBehind %+v, placement %+v", s.WriteBehind, s.Placement)
+	if s.WriteBehind != (api.WriteBehindSpec{}) || grid.Sinks() != nil || s.Placement.Spread != api.SpreadRequired {
+		t.Errorf("writeBehind %+v, sinks %+v, placement %+v", s.WriteBehind, grid.Sinks(), s.Placement)
 	}
 	if p := s.Placement; p.ShardSpread != api.SpreadPreferred || p.Pool != (api.NodePool{CPU: api.PoolCPUAny, Network: api.PoolNetworkAny}) || p.CPU != (api.CPUPlacement{Policy: api.CPUShared}) || s.Fabric != nil {
 		t.Errorf("placement %+v, fabric %+v", p, s.Fabric)
@@ -58,7 +55,7 @@ func TestGridUpdates(t *testing.T) {
 		{"another minInSync", func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
 		{"more memory", func(s *api.OrderGridSpec) { s.Memory = resource.MustParse("2Gi") }, ""},
 		{"another timing", func(s *api.OrderGridSpec) { s.Timing.Grace.Duration = time.Second }, ""},
-		{"fewer shards with nothing downstream", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.sink Hold has them in memory only; keep 3, or give those orders up with spec.scaleIn.policy DiscardOrders"},
+		{"fewer shards with nothing downstream", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2 is fewer than 3, and what the removed shards hold would be lost: without a sink they are in memory only; keep 3, or give those orders up with spec.scaleIn.policy DiscardOrders"},
 		{"fewer shards whose orders are given up", func(s *api.OrderGridSpec) { s.Shards, s.ScaleIn.Policy = 2, api.ScaleInDiscardOrders }, ""},
 		{"no shards", func(s *api.OrderGridSpec) { s.Shards = -1 }, "-1 is out of range; allowed are 1 to 256"},
 		{"a short look at the drained", func(s *api.OrderGridSpec) { s.ScaleIn.KeepDrained.Duration = time.Millisecond }, "1ms is not a duration from 1s to 24h; write it as 30s or 5m"},
@@ -72,7 +69,6 @@ func TestGridUpdates(t *testing.T) {
 			s.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "fabric"}}
 		}, "spec.fabric: Invalid value: changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"},
 		{"another pool", func(s *api.OrderGridSpec) { s.Placement.Pool.CPU = api.PoolCPUXeon }, ""},
-		{"another sink", func(s *api.OrderGridSpec) { s.WriteBehind.Sink = api.SinkFile }, "changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or create a second OrderGrid and move the traffic"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "update-", Namespace: "default"}, Spec: api.OrderGridSpec{Shards: 3, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
@@ -82,31 +78,6 @@ func TestGridUpdates(t *testing.T) {
 			defer func() { _ = cl.Delete(t.Context(), grid) }()
 			test.change(&grid.Spec)
 			checkRefusal(t, cl.Update(t.Context(), grid), test.refuse)
-		})
-	}
-}
-
-// TestShardsFall: a shard may go where its orders are kept by files that outlive it, also through the scale subresource.
-func TestShardsFall(t *testing.T) {
-	cl := newClient(t)
-	for _, test := range []struct {
-		name   string
-		file   api.FileSinkSpec
-		refuse string
-	}{
-		{"files that outlive it", api.FileSinkSpec{Volume: api.SinkVolumeClaim}, ""},
-		{"files that go with its pods", api.FileSinkSpec{}, "2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.file.volume EmptyDir goes with the pods; keep 3"},
-		{"files that go with its objects", api.FileSinkSpec{Volume: api.SinkVolumeClaim, WhenDeleted: api.ClaimDelete}, "2 is fewer than 3, and what the removed shards hold would be lost: spec.writeBehind.file.whenDeleted Delete takes the files of a shard with it; keep 3"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "fall-", Namespace: "default"},
-				Spec: api.OrderGridSpec{Shards: 3, Security: api.SecuritySpec{Insecure: api.InsecureAccept}, WriteBehind: api.WriteBehindSpec{Sink: api.SinkFile, File: &test.file}}}
-			if err := cl.Create(t.Context(), grid); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = cl.Delete(t.Context(), grid) }()
-			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
-			checkRefusal(t, cl.SubResource("scale").Update(t.Context(), grid, client.WithSubResourceBody(scale)), test.refuse)
 		})
 	}
 }

@@ -36,7 +36,8 @@ per node. On a terminal it goes on until it is interrupted; else it prints one t
   ORDERS/S    acknowledged as primary         REFUSED/S   refused, with a reason the client was told
   P50, P99    from receiving an order on the primary until every copy has it
   LAG         entries stored and not yet known to be committed, the largest
-  SINK        age of the oldest committed order that the write-behind sink does not hold; - where nothing is written
+  SINK        age of the oldest committed order that a sink does not hold, of several the one that lags the most; - where
+              nothing is written
   CPU         of the busiest node's loop, of one core
   MEMORY      of orders and indexes, of the fullest node
   FULL IN     time until orders are refused at the rate of the last half minute, of the node that is full first; what

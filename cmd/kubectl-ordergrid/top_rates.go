@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -43,8 +44,8 @@ type usage struct {
 	P50Seconds    float64  `json:"p50Seconds,omitempty"` // absent without an order
 	P99Seconds    float64  `json:"p99Seconds,omitempty"`
 	LagEntries    float64  `json:"lagEntries"`
-	SinkAge       *float64 `json:"sinkAgeSeconds,omitempty"` // absent where no sink writes
-	LoopCPU       float64  `json:"loopCores"`                // of the data loop
+	SinkAges      sinkAges `json:"sinkAgesSeconds,omitempty"` // by sink; absent where none is written
+	LoopCPU       float64  `json:"loopCores"`                 // of the data loop
 	MemoryUsed    float64  `json:"memoryUsedBytes"`
 	MemoryLimit   float64  `json:"memoryLimitBytes"`
 	FullIn        *float64 `json:"fullInSeconds,omitempty"` // absent while nothing grows, 0 while orders are refused
@@ -109,9 +110,7 @@ func between(before, now *scrape.Reading) (*usage, error) {
 		LoopCPU:    rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.Sum("memory_used_bytes"), MemoryLimit: now.Sum("memory_limit_bytes"),
 		ordersLatency: latency,
 	}
-	if now.Has("write_behind_age_seconds") {
-		u.SinkAge = new(now.Biggest("write_behind_age_seconds"))
-	}
+	u.SinkAges = now.BiggestBy("sink_age_seconds", "sink")
 	if in := now.Sum("memory_full_in_seconds"); now.Has("memory_full_in_seconds") && !math.IsInf(in, 1) {
 		u.FullIn = &in
 	}
@@ -136,9 +135,7 @@ func byShard(nodes []usage) (rows []usage) {
 		s := &rows[len(rows)-1]
 		s.Orders, s.Refused, s.Reads = s.Orders+n.Orders, s.Refused+n.Refused, s.Reads+n.Reads
 		s.LagEntries, s.LoopCPU = max(s.LagEntries, n.LagEntries), max(s.LoopCPU, n.LoopCPU)
-		if n.SinkAge != nil && (s.SinkAge == nil || *n.SinkAge > *s.SinkAge) {
-			s.SinkAge = n.SinkAge
-		}
+		s.SinkAges = s.SinkAges.worst(n.SinkAges)
 		if n.FullIn != nil && (s.FullIn == nil || *n.FullIn < *s.FullIn) {
 			s.FullIn = n.FullIn
 		}
@@ -157,7 +154,7 @@ func writeUsage(w io.Writer, rows []usage) error {
 	for i := range rows {
 		u := &rows[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%.0f%%\t%s\t%s\t\n", u.Name, numtext.Thousands(u.Orders), numtext.Thousands(u.Refused), numtext.Thousands(u.Reads),
-			micros(u.P50Seconds), micros(u.P99Seconds), u.LagEntries, age(u.SinkAge), 100*u.LoopCPU, share(u.MemoryUsed, u.MemoryLimit), fullIn(u.FullIn))
+			micros(u.P50Seconds), micros(u.P99Seconds), u.LagEntries, u.SinkAges, 100*u.LoopCPU, share(u.MemoryUsed, u.MemoryLimit), fullIn(u.FullIn))
 	}
 	return t.Flush()
 }
@@ -169,11 +166,37 @@ func micros(seconds float64) string {
 	return fmt.Sprintf("%s us", numtext.Thousands(seconds*1e6))
 }
 
-func age(seconds *float64) string {
-	if seconds == nil {
-		return "-"
+// sinkAges are the ages of the oldest orders that the sinks do not hold, in seconds, by their names.
+type sinkAges map[string]float64
+
+// worst joins the ages of two nodes.
+func (s sinkAges) worst(of sinkAges) sinkAges {
+	both := maps.Clone(s)
+	if both == nil {
+		both = of
 	}
-	return time.Duration(*seconds * 1e9).Round(10 * time.Millisecond).String()
+	for name, age := range of {
+		both[name] = max(both[name], age)
+	}
+	return both
+}
+
+// String is the greatest age, with the sink's name where there are several.
+func (s sinkAges) String() string {
+	last := ""
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if last == "" || s[name] > s[last] {
+			last = name
+		}
+	}
+	age := time.Duration(s[last] * 1e9).Round(10 * time.Millisecond).String()
+	switch len(s) {
+	case 0:
+		return "-"
+	case 1:
+		return age
+	}
+	return last + " " + age
 }
 
 // fullIn is a time until a node is full; years are as good as never.

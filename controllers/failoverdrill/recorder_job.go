@@ -119,12 +119,12 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 // noSink says why nothing downstream can be compared: an EmptyDir goes with its pod, and the pod that comes after it does
 // not write again what was in it.
 func noSink(grid *api.OrderGrid, steps []plan.Step) string {
-	w := grid.Spec.WriteBehind
-	if w.Sink != api.SinkFile || w.File == nil || w.File.Volume != api.SinkVolumeEmptyDir {
+	sink := grid.ReadableSink()
+	if sink == nil || sink.OutlivesPods() {
 		return ""
 	}
 	if i := slices.IndexFunc(steps, func(p plan.Step) bool { return replacesPods(p.Fault.Type) }); i >= 0 {
-		return fmt.Sprintf("its files are on EmptyDir volumes, which go with the pods that %s replaces; use a PersistentVolumeClaim", steps[i].Fault.Name)
+		return fmt.Sprintf("the files of sink %s are on EmptyDir volumes, which go with the pods that %s replaces; use a PersistentVolumeClaim", sink.Name, steps[i].Fault.Name)
 	}
 	return ""
 }

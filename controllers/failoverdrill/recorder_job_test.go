@@ -32,14 +32,14 @@ func TestRecorderArguments(t *testing.T) {
 	d.Spec.Traffic = spec.Traffic
 	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Replicas: 2}}
 	grid.Name = "rtd"
-	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeEmptyDir}}
+	grid.Spec.Sinks = []api.SinkSpec{{Name: "audit", Type: api.SinkFile}}
 	steps := []plan.Step{{Fault: api.DrillFault{Name: "kill", Type: api.FaultContainerKill}}}
 	if line := strings.Join(recorderArgs(d, grid, steps), " "); strings.Contains(line, "--no-sink") {
 		t.Errorf("the files of a container outlive it, and are not to be looked at: %s", line)
 	}
 	steps = append(steps, plan.Step{Fault: api.DrillFault{Name: "delete", Type: api.FaultPodDelete}})
 	args := recorderArgs(d, grid, steps)
-	if line := strings.Join(args, " "); !strings.Contains(line, "--no-sink its files are on EmptyDir volumes, which go with the pods that delete replaces") {
+	if line := strings.Join(args, " "); !strings.Contains(line, "--no-sink the files of sink audit are on EmptyDir volumes, which go with the pods that delete replaces") {
 		t.Errorf("the files of deleted pods are gone, and are to be looked at: %s", line)
 	}
 	if line := strings.Join(args, " "); !strings.Contains(line, "--endpoint rtd-client.trading.svc:7400 --grid rtd --replicas 2") || !strings.Contains(line, "--rate 3000") {

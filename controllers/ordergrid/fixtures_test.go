@@ -21,8 +21,7 @@ func pairGrid() *api.OrderGrid {
 		ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "trading", UID: "11111111-2222-3333-4444-555555555555", Generation: 1},
 		Spec: api.OrderGridSpec{
 			Shards: 1, Replicas: 2, MinInSync: 1, PartitionBy: api.PartitionByClOrdID,
-			Memory:      resource.MustParse("1Gi"),
-			WriteBehind: api.WriteBehindSpec{Sink: api.SinkHold},
+			Memory: resource.MustParse("1Gi"),
 			Timing: api.TimingSpec{
 				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
 				ClaimDelay: d(10 * time.Second), HandOverDelay: d(5 * time.Second), DrainTimeout: d(20 * time.Second),
@@ -43,9 +42,9 @@ func bankGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Shards, grid.Spec.Replicas, grid.Spec.MinInSync = 3, 3, 2
 	grid.Spec.Memory, grid.Spec.Prefault = resource.MustParse("8Gi"), ptr.To(resource.MustParse("6Gi"))
-	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{
+	grid.Spec.Sinks = []api.SinkSpec{{Name: api.SinkNameFile, Type: api.SinkFile, File: &api.FileSinkSpec{
 		Volume: api.SinkVolumeClaim, Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast"), WhenDeleted: api.ClaimDelete,
-	}}
+	}}}
 	grid.Spec.Placement = api.GridPlacement{
 		NodeSelector: map[string]string{"pool": "xeon"},
 		Tolerations:  []corev1.Toleration{{Key: "trading", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
@@ -104,7 +103,7 @@ func externalGrid() *api.OrderGrid {
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Replicas = 1
-	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile}
+	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.WriteBehindFile} // of before spec.sinks
 	return grid
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 )
 
-// sinkDir is where the file sink's volume is mounted.
-const sinkDir = "/var/lib/ordergrid/sink"
-
 // nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet. replicas and
 // minInSync are not among them: nodes take them from their GridPartitions, so that a change needs no other pods.
 func nodeArgs(grid *api.OrderGrid, shard int32) []string {
@@ -52,11 +49,8 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--hand-over-delay", spec.Timing.HandOverDelay.Duration.String(),
 		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
 		"--learner-rate", spec.Replication.LearnerRate.String(),
-		"--sink", strings.ToLower(string(spec.WriteBehind.Sink)),
 	)
-	if spec.WriteBehind.Sink == api.SinkFile {
-		args = append(args, "--sink-dir", sinkDir)
-	}
+	args = append(args, sinkArgs(grid)...)
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}

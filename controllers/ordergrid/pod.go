@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -18,7 +17,6 @@ import (
 
 const (
 	containerName = "grid-node"
-	sinkVolume    = "sink"
 
 	// stopMargin is what the kubelet gives a pod beyond its drain timeout before it kills it.
 	stopMargin = 10 * time.Second
@@ -80,9 +78,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.ExternalAccess != nil {
 		c.Ports = append(c.Ports, externalPort(grid, shard))
 	}
-	if grid.Spec.WriteBehind.Sink == api.SinkFile {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: sinkVolume, MountPath: sinkDir})
-	}
+	c.VolumeMounts = append(c.VolumeMounts, sinkMounts(grid)...)
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
@@ -130,14 +126,9 @@ func probe(path string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// volumes of the pod; a PersistentVolumeClaim comes from the StatefulSet's claim templates instead.
-func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
-	if grid.Spec.WriteBehind.Sink == api.SinkFile && fileSink(grid).Volume == api.SinkVolumeEmptyDir {
-		size := fileSink(grid).Size
-		list = append(list, corev1.Volume{Name: sinkVolume, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size},
-		}})
-	}
+// volumes of the pod.
+func volumes(grid *api.OrderGrid) []corev1.Volume {
+	list := sinkVolumes(grid)
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())
 	}
@@ -149,12 +140,4 @@ func volumes(grid *api.OrderGrid) (list []corev1.Volume) {
 		list = append(list, rulesVolumeOf(grid))
 	}
 	return list
-}
-
-// fileSink is spec.writeBehind.file with its defaults, which the API server fills in only where file is written out.
-func fileSink(grid *api.OrderGrid) api.FileSinkSpec {
-	if grid.Spec.WriteBehind.File != nil {
-		return *grid.Spec.WriteBehind.File
-	}
-	return api.FileSinkSpec{Volume: api.SinkVolumeEmptyDir, Size: resource.MustParse("1Gi")}
 }

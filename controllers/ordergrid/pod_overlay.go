@@ -193,7 +193,7 @@ func keepMounts(_ *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 	for _, want := range gridNode(built).VolumeMounts {
 		if !containsEqual(gridNode(result).VolumeMounts, want) {
 			return &OverlayError{".spec.containers[" + containerName + "].volumeMounts[" + want.MountPath + "]", "would replace a volume that the grid node depends on",
-				"remove it; spec.writeBehind.file and spec.fabric configure the volumes"}
+				"remove it; spec.sinks and spec.fabric configure the volumes"}
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			grid := pairGrid()
-			grid.Spec.WriteBehind.Sink = api.SinkFile
+			grid.Spec.Sinks = []api.SinkSpec{{Name: api.SinkNameFile, Type: api.SinkFile}}
 			grid.Spec.PodTemplate = raw(test.patch)
 			_, err := overlay(grid, pod(grid, 0, testDefaults))
 			var overlayErr *OverlayError

@@ -226,6 +226,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 		status.ExternalAddresses = o.external.addresses
 	}
 	status.TLS = o.tlsStatus(before.Status.TLS)
+	o.sinkStatus(status)
 	if o.roomAsked {
 		status.Memory = o.room.status()
 	}

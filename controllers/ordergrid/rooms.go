@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,10 +48,15 @@ type room struct {
 	pod         string   // the fullest
 	usedPercent int32
 	fullIn      *time.Duration // nil: nothing grows, or it takes more than a day
+
+	sinks   []api.SinkStatus // as they were said to be, by name
+	readers []string         // sinks that a log has a position of, by name
+	all     bool             // every pod that was asked has answered
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known) == fmt.Sprint(b.status(), b.refusing, b.known)
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all) &&
+		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
 // status is nil while nothing is known.
@@ -148,7 +154,7 @@ func (r *Reconciler) askRooms(ctx context.Context) {
 		}
 		all.Go(func() {
 			those.Wait()
-			if w.answered(q.grid, roomOf(answers), now) && w.wake != nil {
+			if w.answered(q.grid, roomOf(answers, len(q.pods)), now) && w.wake != nil {
 				w.wake <- ctrlevent.GenericEvent{Object: &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Namespace: q.grid.Namespace, Name: q.grid.Name}}}
 			}
 		})
@@ -197,7 +203,8 @@ func (a *room) again() time.Duration {
 }
 
 // roomOf sums up what the pods of a grid said: the one that is full first counts.
-func roomOf(answers []*nodestatus.Memory) (a room) {
+func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
+	a.all = len(answers) == asked
 	var soonest *float64
 	share := -1.0
 	for _, m := range answers {
@@ -217,6 +224,7 @@ func roomOf(answers []*nodestatus.Memory) (a room) {
 		a.fullIn = atLeast(time.Duration(min(*soonest, 1e6) * float64(time.Second)))
 	}
 	slices.Sort(a.refusing)
+	a.sinks, a.readers = sinksOf(answers)
 	return a
 }
 
@@ -255,18 +263,6 @@ func judgeAccepting(o *observation) judgement {
 		return judgement{metav1.ConditionUnknown, reasonNodesSilent, fmt.Sprintf("no grid node answers the operator at port %d, path %s, so it cannot be known whether they have memory for orders; see the operator's way to the pods (NetworkPolicy)", api.HTTPPort, nodestatus.MemoryPath)}
 	}
 	return judgement{metav1.ConditionTrue, reasonAccepting, "every partition takes orders, and has memory for more"}
-}
-
-// capacityAdvice is what a person can do about a full grid.
-func capacityAdvice(grid *api.OrderGrid) string {
-	file := grid.Spec.WriteBehind.File
-	switch {
-	case grid.Spec.Retention.Policy == api.RetentionFreeDownstream:
-		return "Only what the write-behind sink holds is freed: see whether it keeps up (kubectl ordergrid top, column SINK), or raise spec.memory"
-	case grid.Spec.WriteBehind.Sink == api.SinkFile && file != nil && file.Volume == api.SinkVolumeClaim:
-		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
-	}
-	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs the sink File on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"
 }
 
 // followRoom adds what the grid's pods said of their memory.

@@ -40,7 +40,7 @@ func TestRoomOfAGrid(t *testing.T) {
 		{"frees", []*nodestatus.Memory{freeing}, "a 10 % <nil> refusing []", roomLate},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := roomOf(test.answers)
+			r := roomOf(test.answers, len(test.answers))
 			got := "nobody"
 			if s := r.status(); s != nil {
 				in := "<nil>"
@@ -58,7 +58,7 @@ func TestRoomOfAGrid(t *testing.T) {
 
 // TestAcceptingOrders: a full grid does not say that all is well, and its advice is one that can be followed.
 func TestAcceptingOrders(t *testing.T) {
-	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
+	claim := []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}
 	for _, test := range []struct {
 		name   string
 		change func(*observation)
@@ -68,16 +68,16 @@ func TestAcceptingOrders(t *testing.T) {
 		{"not asked", func(o *observation) { o.roomAsked = false }, "Unknown/NodesSilent", "have not been asked yet"},
 		{"silent", func(o *observation) { o.room = room{} }, "Unknown/NodesSilent", "port 9400, path /memory"},
 		{"room", func(*observation) {}, "True/Accepting", "has memory for more"},
-		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. Nothing that was acknowledged is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs the sink File on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"},
+		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. Nothing that was acknowledged is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"},
 		{"full, with a volume", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0"}
-			o.grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: claim}
+			o.grid.Spec.Sinks = claim
 		}, "False/Full", "KeepAll frees nothing: set FreeDownstream, or raise spec.memory"},
 		{"full although it frees", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0", "rtd-s0-1"}
-			o.grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: claim}
+			o.grid.Spec.Sinks = claim
 			o.grid.Spec.Retention.Policy = api.RetentionFreeDownstream
-		}, "False/Full", "Only what the write-behind sink holds is freed: see whether it keeps up"},
+		}, "False/Full", "Only what every sink holds is freed: see which one lags"},
 		{"no primary", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0"}
 			o.partitions[1].Status = api.GridPartitionStatus{}
@@ -89,7 +89,7 @@ func TestAcceptingOrders(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := healthy()
-			o.room, o.roomAsked = roomOf([]*nodestatus.Memory{memoryOf("rtd-s0-0", 100, nil)}), true
+			o.room, o.roomAsked = roomOf([]*nodestatus.Memory{memoryOf("rtd-s0-0", 100, nil)}, 1), true
 			test.change(o)
 			j := judgeAccepting(o)
 			if got := string(j.status) + "/" + j.reason; got != test.want || !strings.Contains(j.message, test.text) {

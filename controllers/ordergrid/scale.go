@@ -115,23 +115,6 @@ func (s *scale) drainTo(grid *api.OrderGrid, open int32, notServing func(shard i
 	return s.wanted
 }
 
-// keptInMemory says why the orders of a shard would be lost with it, "" if they need not be. The API server refuses most
-// of it already, when spec.shards falls.
-func keptInMemory(grid *api.OrderGrid) string {
-	file := fileSink(grid)
-	switch {
-	case grid.Spec.ScaleIn.Policy == api.ScaleInDiscardOrders:
-		return ""
-	case grid.Spec.WriteBehind.Sink != api.SinkFile:
-		return "spec.writeBehind.sink is Hold, which has its orders in memory only"
-	case file.Volume != api.SinkVolumeClaim:
-		return "spec.writeBehind.file.volume is EmptyDir, which goes with its pods"
-	case file.WhenDeleted == api.ClaimDelete:
-		return "spec.writeBehind.file.whenDeleted is Delete, which takes the files of a shard with it"
-	}
-	return ""
-}
-
 // notServing says why a shard cannot take orders yet. One that never did has to have all its copies.
 func notServing(grid *api.OrderGrid, shard int32, records []*api.GridPartition, pods []corev1.Pod) string {
 	if len(records) < len(partitionNames(grid, shard)) {

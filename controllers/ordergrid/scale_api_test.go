@@ -24,7 +24,7 @@ type scaling struct {
 
 func newScaling(t *testing.T, shards int32) *scaling {
 	s := &scaling{bench: newBench(t)}
-	s.grid = s.create("rtd", api.OrderGridSpec{Shards: shards, WriteBehind: api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}})
+	s.grid = s.create("rtd", api.OrderGridSpec{Shards: shards, Sinks: []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}})
 	s.run(s.grid)
 	s.play(s.grid)
 	s.run(s.grid)

@@ -49,7 +49,7 @@ func world(shards string, layout api.GridLayout) (records []api.GridPartition, p
 
 func kept() *api.OrderGrid {
 	g := pairGrid()
-	g.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}
+	g.Spec.Sinks = []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}
 	g.Spec.ScaleIn = api.ScaleInSpec{Policy: api.ScaleInWhenDownstream, KeepDrained: metav1.Duration{Duration: 30 * time.Second}}
 	return g
 }
@@ -59,7 +59,7 @@ func TestPlanScale(t *testing.T) {
 	l := func(revision int64, shards, open, removed int32) api.GridLayout {
 		return api.GridLayout{Revision: revision, Shards: shards, Open: open, Removed: removed}
 	}
-	hold := func(g *api.OrderGrid) { g.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.SinkHold} }
+	hold := func(g *api.OrderGrid) { g.Spec.Sinks = nil }
 	for _, test := range []struct {
 		name    string
 		wanted  int32
@@ -219,10 +219,10 @@ func TestJudgeDrain(t *testing.T) {
 // TestScaleMessages: what a person reads.
 func TestScaleMessages(t *testing.T) {
 	grid := kept()
-	grid.Spec.Shards, grid.Spec.WriteBehind = 2, api.WriteBehindSpec{Sink: api.SinkHold}
+	grid.Spec.Shards, grid.Spec.Sinks = 2, nil
 	records, pods := world("a+ b+ c+", api.GridLayout{Revision: 2, Shards: 3, Open: 3})
 	s := planScale(grid, records, pods, time.Now())
-	if want := "shard 2 cannot be removed, because spec.writeBehind.sink is Hold, which has its orders in memory only. Set spec.shards back to 3, or give the orders up with spec.scaleIn.policy DiscardOrders"; s.refused != want {
+	if want := "shard 2 cannot be removed, because spec.sinks has none, and its orders are in memory only. Set spec.shards back to 3, or give the orders up with spec.scaleIn.policy DiscardOrders"; s.refused != want {
 		t.Errorf("refused %q, want %q", s.refused, want)
 	}
 	s = planScale(kept(), records, pods, time.Now()) // one shard wanted of three

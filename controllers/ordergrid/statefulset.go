@@ -25,32 +25,6 @@ func statefulSet(grid *api.OrderGrid, shard, pods int32, template corev1.PodTemp
 			Template:             template,
 		},
 	}
-	if file := fileSink(grid); grid.Spec.WriteBehind.Sink == api.SinkFile && file.Volume == api.SinkVolumeClaim {
-		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim(grid, shard, file)}
-		set.Spec.PersistentVolumeClaimRetentionPolicy = retention(file.WhenDeleted)
-	}
+	claimSinks(grid, shard, set)
 	return set
-}
-
-func claim(grid *api.OrderGrid, shard int32, file api.FileSinkSpec) corev1.PersistentVolumeClaim {
-	return corev1.PersistentVolumeClaim{
-		// A claim template is immutable: it carries the selector's labels, which never change, and no others.
-		ObjectMeta: metav1.ObjectMeta{Name: sinkVolume, Labels: shardSelector(grid, shard)},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: file.StorageClassName,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: file.Size}},
-		},
-	}
-}
-
-func retention(whenDeleted api.ClaimPolicy) *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
-	policy := &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
-		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
-	}
-	if whenDeleted == api.ClaimDelete {
-		policy.WhenDeleted = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	}
-	return policy
 }

@@ -4,7 +4,7 @@ const (
 	noGrid     = "no grid node is scraped"
 	noOrders   = "no orders"
 	noOperator = "the operator is not scraped"
-	noSink     = "nothing is written: sink hold"
+	noSink     = "nothing is written: no sink"
 
 	// partition identifies a partition among all grids.
 	partition = "namespace, grid, partition"
@@ -57,9 +57,9 @@ func overview() (board, error) {
 			lines(5, 6, "Time until full", "Until orders are refused, at the rate of the last half minute; what may be freed does not count. No line: nothing grows, or it takes more than a day.").
 				ask("{{pod}}", aggregate("min", "pod", node("memory_full_in_seconds"))+" < 86400").
 				unit("s").fromZero().empty("no grid is full within a day").docs("Runbook: grid full", "runbooks/GridFull.md"),
-			lines(5, 6, "Age of what is not downstream", "Age of the oldest committed order that the write-behind sink does not hold yet, of the pods that write. With the sink hold nothing goes downstream.").
-				ask("{{pod}}", maxBy("pod", node("write_behind_age_seconds"))).
-				unit("s").fromZero().empty(noSink).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+			lines(5, 6, "Age of what is not downstream", "Age of the oldest committed order that a sink does not hold yet, by sink, of the pods that write. Without sinks nothing goes downstream.").
+				ask("{{sink}} {{pod}}", maxBy("sink, pod", node("sink_age_seconds"))).
+				unit("s").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
 			lines(4, 6, "Times a loop was held up", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
 				ask("{{pod}} {{loop}}", sumBy("pod, loop", increase(node("loop_stalls_total")))).
 				fromZero().empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike"),

@@ -106,20 +106,20 @@ func failover() []*panel {
 
 func downstream() []*panel {
 	return []*panel{
-		lines(6, 7, "Not downstream yet", "Committed entries that the write-behind sink does not hold. With the sink hold all of them.").
-			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_depth_entries"))).
-			decimals(0).fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
-		lines(6, 7, "How old it is", "Age of the oldest committed entry that the sink does not hold, on the pods that write.").
-			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("write_behind_age_seconds"))).
-			unit("s").fromZero().empty(noSink).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
-		lines(6, 7, "Writing a batch, 99 %", "Time to write one batch to the sink, and the part of it that is the fsync.").
-			ask("write", quantile(0.99, node("write_behind_write_seconds"), "")).
-			ask("fsync", quantile(0.99, node("write_behind_fsync_seconds"), "")).
-			unit("s").logarithmic().empty("nothing is written: sink hold, or no orders").docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
-		lines(6, 7, "Written and failed", "Entries that the sink holds durably, and writes that failed and are tried again.").
-			ask("entries", sumBy("", rate(node("write_behind_entries_total")))).
-			ask("failed writes", sumBy("", rate(node("write_behind_errors_total")))).
-			unit("ops").fromZero().empty(noGrid).docs("Memory and write-behind", "metrics.md#memory-and-write-behind"),
+		lines(6, 7, "Not downstream yet", "Committed entries that a sink does not hold, by sink, as its primaries know it.").
+			ask("{{sink}} {{partition}} {{pod}}", maxBy("sink, partition, pod", node("sink_depth_entries"))).
+			decimals(0).fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
+		lines(6, 7, "How old it is", "Age of the oldest committed entry that a sink does not hold, by sink, on the pods that write.").
+			ask("{{sink}} {{partition}} {{pod}}", maxBy("sink, partition, pod", node("sink_age_seconds"))).
+			unit("s").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
+		lines(6, 7, "Writing a batch, 99 %", "Time to write one batch to a sink, and the part of it that is the fsync.").
+			ask("{{sink}} write", quantile(0.99, node("sink_write_seconds"), "sink")).
+			ask("{{sink}} fsync", quantile(0.99, node("sink_fsync_seconds"), "sink")).
+			unit("s").logarithmic().empty("nothing is written: no sink, or no orders").docs("Memory and sinks", "metrics.md#memory-and-sinks"),
+		lines(6, 7, "Written and failed", "Entries that a sink holds durably, and writes that failed and are tried again.").
+			ask("{{sink}} entries", sumBy("sink", rate(node("sink_entries_total")))).
+			ask("{{sink}} failed writes", sumBy("sink", rate(node("sink_errors_total")))).
+			unit("ops").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
 	}
 }
 

@@ -93,7 +93,7 @@ func cases() []oneCase {
 				return errors.Join(err, w.grid.signal(1, syscall.SIGKILL))
 			},
 			undo: func(_ context.Context, w *world) error { return writeRules(w.dir, devRules) }},
-		{alerts: []alert{named("WriteBehindFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
+		{alerts: []alert{named("SinkFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
 			undo: func(_ context.Context, w *world) error {

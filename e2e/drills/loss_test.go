@@ -95,8 +95,8 @@ func oneCopy(ctx context.Context, f *field) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	_, sink, _ := strings.Cut(string(manifest), "  writeBehind:\n")
-	f.grow(ctx, "replicas: 2", "replicas: 1", "  writeBehind:\n"+sink, "")
+	_, sink, _ := strings.Cut(string(manifest), "  sinks:\n")
+	f.grow(ctx, "replicas: 2", "replicas: 1", "  sinks:\n"+sink, "")
 	d := &api.FailoverDrill{}
 	d.Name = "one-copy"
 	d.Spec.Safety.LastCopy, d.Spec.Safety.WhenNotRedundant = api.LastCopyTake, api.NotRedundantAllow

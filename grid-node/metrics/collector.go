@@ -57,22 +57,21 @@ var (
 	configChanges  = desc("configuration_changes_total", "Configurations adopted.", "partition")
 	alarms         = desc("alarms_total", "Alarms raised, by kind.", "alarm")
 
-	role        = desc("partition_role", "1 for the role this node has in the partition.", "partition", "role")
-	suspended   = desc("partition_suspended", "1 while the primary does not acknowledge because a change of the configuration is under way.", "partition")
-	epoch       = desc("partition_epoch", "Epoch of the configuration this node follows.", "partition")
-	lineage     = desc("partition_lineage", "Lineage of the configuration: rises when the loss of data was accepted.", "partition")
-	inSync      = desc("in_sync_members", "Members that hold every acknowledged order.", "partition")
-	replicas    = desc("replicas", "Copies of each partition that the grid is to have, the primary's included.")
-	lastSeq     = desc("last_sequence", "Sequence number of the last entry stored.", "partition")
-	commitSeq   = desc("committed_sequence", "Sequence number up to which every copy is known to hold the log.", "partition")
-	lag         = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
-	lagSeconds  = desc("replication_lag_seconds", "Age of the oldest entry stored and not yet known to be committed; 0 without one.", "partition")
-	sessions    = desc("sessions", "Client sessions open.", "partition")
-	ordersHeld  = desc("orders_held", "Orders in memory.", "partition")
-	freedSeq    = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
-	behindSink  = desc("write_behind_info", "1; where write-behind writes to: hold (nowhere: the log in memory is the queue), file.", "sink")
-	behindDepth = desc("write_behind_depth_entries", "Committed entries that the write-behind sink does not hold yet.", "partition")
-	behindAge   = desc("write_behind_age_seconds", "Age of the oldest committed entry that the write-behind sink does not hold yet, 0 if it holds all orders; absent on a node that does not write: a backup, or with the sink hold.", "partition")
+	role       = desc("partition_role", "1 for the role this node has in the partition.", "partition", "role")
+	suspended  = desc("partition_suspended", "1 while the primary does not acknowledge because a change of the configuration is under way.", "partition")
+	epoch      = desc("partition_epoch", "Epoch of the configuration this node follows.", "partition")
+	lineage    = desc("partition_lineage", "Lineage of the configuration: rises when the loss of data was accepted.", "partition")
+	inSync     = desc("in_sync_members", "Members that hold every acknowledged order.", "partition")
+	replicas   = desc("replicas", "Copies of each partition that the grid is to have, the primary's included.")
+	lastSeq    = desc("last_sequence", "Sequence number of the last entry stored.", "partition")
+	commitSeq  = desc("committed_sequence", "Sequence number up to which every copy is known to hold the log.", "partition")
+	lag        = desc("replication_lag_entries", "Entries stored and not yet known to be committed.", "partition")
+	lagSeconds = desc("replication_lag_seconds", "Age of the oldest entry stored and not yet known to be committed; 0 without one.", "partition")
+	sessions   = desc("sessions", "Client sessions open.", "partition")
+	ordersHeld = desc("orders_held", "Orders in memory.", "partition")
+	freedSeq   = desc("freed_sequence", "Last log entry that is not in memory any more; 0 when nothing was freed.", "partition")
+	sinkDepth  = desc("sink_depth_entries", "Committed entries that the sink does not hold yet.", "partition", "sink")
+	sinkAge    = desc("sink_age_seconds", "Age of the oldest committed entry that the sink does not hold yet, 0 if it holds all orders; absent on a node that does not write, a backup.", "partition", "sink")
 
 	inspected = desc("log_inspected_sequence", "The last committed entry that was read again and checked: that it is whole, and follows the one before.", "partition")
 	broken    = desc("log_broken_total", "Committed entries in memory that could not be right when they were read again.", "partition")
@@ -81,7 +80,7 @@ var (
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
 
 	memoryRefuse   = desc("memory_refuse_bytes", "Use of that memory from which orders are refused; the rest is for what the grid itself logs.")
-	memoryFreeable = desc("memory_freeable_bytes", "Memory of orders that may be freed, because the write-behind sink holds them; 0 if retention keeps all.")
+	memoryFreeable = desc("memory_freeable_bytes", "Memory of orders that may be freed, because every sink holds them; 0 if retention keeps all.")
 	memoryFullIn   = desc("memory_full_in_seconds", "Time until orders are refused, at the rate of the last half minute and without what may be freed; +Inf while nothing grows, 0 while orders are refused.")
 	memoryFull     = desc("memory_full", "1 while orders are refused for want of memory, here or on a copy.")
 
@@ -141,7 +140,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, behindSink, behindDepth, behindAge, inspected, broken, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -242,9 +241,12 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
 	e.gauge(inspected, float64(p.Inspected), p.Name)
-	e.gauge(behindDepth, float64(s.CommitSeq-min(p.SinkSeq, s.CommitSeq)), p.Name)
-	if p.Writes {
-		e.gauge(behindAge, float64(p.OldestNs)*1e-9, p.Name)
+	for i := range p.Sinks {
+		o := &p.Sinks[i]
+		e.gauge(sinkDepth, float64(s.CommitSeq-min(o.Seq, s.CommitSeq)), p.Name, o.Name)
+		if o.Writes {
+			e.gauge(sinkAge, float64(o.OldestNs)*1e-9, p.Name, o.Name)
+		}
 	}
 }
 
@@ -257,7 +259,6 @@ func (e emitter) node(s *Snapshot) {
 	e.gauge(memoryLimit, float64(s.MemoryLimit))
 	e.memory(&s.Memory)
 	e.gauge(replicas, float64(s.Replicas))
-	e.gauge(behindSink, 1, s.Sink)
 	if f := &s.Fabric; f.Address != "" {
 		e.gauge(fabric, 1, f.Network, f.Interface, f.Address, f.Link, f.Transport)
 	}

@@ -21,6 +21,7 @@ func everything() *Registry {
 		s.Threads[i].Usage.Known = true
 	}
 	r := registry(s, nil)
+	r.Sink("file")
 	r.host.usage = func() (processUsage, bool) { return processUsage{1, 2, 3, 4}, true }
 	r.host.group = func() *cgroup.Group { return &cgroup.Group{} }
 	r.host.read = func(*cgroup.Group) cgroup.Stats {

@@ -21,7 +21,7 @@ func full() *Snapshot {
 	s.Access = &Access{}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
-	p := Partition{Name: "s0p0", Orders: 7, SinkSeq: 5, LagNs: 3e6, Writes: true, OldestNs: 2e9}
+	p := Partition{Name: "s0p0", Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
 	p.Status = replica.Status{Role: replica.RolePrimary, Config: &replica.Config{Epoch: 4, Lineage: 1, InSync: make([]replica.Member, 2)}, LastSeq: 12, CommitSeq: 10}
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
@@ -62,12 +62,13 @@ ordergrid_node_replication_lag_seconds{partition="s0p0"} 0.003
 # HELP ordergrid_node_fabric_info 1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).
 # TYPE ordergrid_node_fabric_info gauge
 ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",network="trading/ib",transport="tls"} 1
-# HELP ordergrid_node_write_behind_depth_entries Committed entries that the write-behind sink does not hold yet.
-# TYPE ordergrid_node_write_behind_depth_entries gauge
-ordergrid_node_write_behind_depth_entries{partition="s0p0"} 5
-# HELP ordergrid_node_write_behind_age_seconds Age of the oldest committed entry that the write-behind sink does not hold yet, 0 if it holds all orders; absent on a node that does not write: a backup, or with the sink hold.
-# TYPE ordergrid_node_write_behind_age_seconds gauge
-ordergrid_node_write_behind_age_seconds{partition="s0p0"} 2
+# HELP ordergrid_node_sink_depth_entries Committed entries that the sink does not hold yet.
+# TYPE ordergrid_node_sink_depth_entries gauge
+ordergrid_node_sink_depth_entries{partition="s0p0",sink="audit"} 5
+ordergrid_node_sink_depth_entries{partition="s0p0",sink="file"} 2
+# HELP ordergrid_node_sink_age_seconds Age of the oldest committed entry that the sink does not hold yet, 0 if it holds all orders; absent on a node that does not write, a backup.
+# TYPE ordergrid_node_sink_age_seconds gauge
+ordergrid_node_sink_age_seconds{partition="s0p0",sink="audit"} 2
 # HELP ordergrid_node_peer_rtt_seconds Smoothed round trip on the connection to another node, as the kernel measures it.
 # TYPE ordergrid_node_peer_rtt_seconds gauge
 ordergrid_node_peer_rtt_seconds{peer="g-s0-1"} 0.004
@@ -81,7 +82,7 @@ ordergrid_node_arbiter_contact_age_seconds 5
 # TYPE ordergrid_node_alarms_total counter
 ordergrid_node_alarms_total{alarm="replication_gap"} 1
 `
-	names := []string{"orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "write_behind_depth_entries", "write_behind_age_seconds", "alarms_total", "peer_rtt_seconds", "peer_retransmits_total", "arbiter_contact_age_seconds"}
+	names := []string{"orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "sink_depth_entries", "sink_age_seconds", "alarms_total", "peer_rtt_seconds", "peer_retransmits_total", "arbiter_contact_age_seconds"}
 	for i := range names {
 		names[i] = prefix + names[i]
 	}

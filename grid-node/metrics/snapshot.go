@@ -81,12 +81,18 @@ type Partition struct {
 	Status    replica.Status
 	Counters  replica.Counters
 	Orders    uint64 // orders in the store
-	SinkSeq   uint64 // the write-behind sink holds everything up to here
+	Sinks     []Sink // in the order of their names
 	Inspected uint64 // the last entry that was read again and checked
 	Broken    uint64 // entries that could not be right, since the process began
 	LagNs     int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
-	Writes    bool   // this node writes the sink: it is the primary, and there is a sink
-	OldestNs  int64  // age of the oldest committed entry the sink does not hold, ns; 0 if it holds all orders
+}
+
+// Sink is how far a sink holds a partition's log.
+type Sink struct {
+	Name     string
+	Seq      uint64 // it holds everything up to here
+	Writes   bool   // this node writes it: it is the primary
+	OldestNs int64  // age of the oldest committed entry it does not hold, ns; 0 if it holds all orders
 }
 
 // Liveness is what the liveness thread counts.
@@ -129,7 +135,6 @@ type Snapshot struct {
 	Memory      nodestatus.Memory // the same, and what follows from it
 	Fabric      Fabric
 	Replicas    int       // copies of each partition that the grid is to have
-	Sink        string    // where write-behind writes to: hold, file
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 	Access      *Access   // nil: nobody is asked who he is
 }

@@ -311,6 +311,7 @@ func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
 		"learner":    {func(c *Config) { c.LearnerRate = 1 }, []string{"--learner-rate", "value 1,", "1Mi to 16Gi"}},
 		"per client": {func(c *Config) { c.MaxConns, c.MaxClientConns = 100, 101 }, []string{"--max-connections-per-client", "value 101,", "0 (any number) to 100"}},
 		"sink":       {func(c *Config) { c.Sink = "tape" }, []string{"--sink", `"tape"`, "hold, file"}},
+		"file-sink":  {func(c *Config) { c.FileSinks = map[string]string{"file": "/d"} }, []string{"--file-sink", `"file"`, "--sink=file with --sink-dir"}},
 		"sink-dir":   {func(c *Config) { c.Sink = SinkFile }, []string{"--sink-dir", "a directory"}},
 		"arbiter":    {func(c *Config) { c.Arbiter = nil }, []string{"--arbiter", "kube"}},
 		"peer key":   {func(c *Config) { c.InsecurePeers = false }, []string{`--peer-key-file: value ""`, "head -c 32 /dev/urandom", "--tls-cert", "--insecure-peers"}},

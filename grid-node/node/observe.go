@@ -125,7 +125,7 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 	if h.listener != nil {
 		s.HTTPConns, s.HTTPEnded = h.listener.Stats()
 	}
-	s.Fabric, s.Sink = h.fabric, d.cfg.Sink
+	s.Fabric = h.fabric
 	if d.cfg.TLS != nil {
 		s.TLSExpires = d.cfg.TLS.Expires() // looks at files: not on the loop
 	}
@@ -143,12 +143,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 	if e := p.store.Get(m.Status.CommitSeq + 1); e != nil {
 		m.LagNs = max(0, wall-order.Received(e))
 	}
-	m.SinkSeq = p.sinkPosition()
 	m.Inspected, m.Broken = p.inc.inspector.Seq(), p.broken+p.inc.inspector.Broken()
-	m.Writes = len(p.inc.outlets) > 0 && m.Status.Role == replica.RolePrimary
-	// What follows the last entry that is more than the sink's own position waits for nobody.
-	if e := p.store.Read(m.SinkSeq + 1); m.Writes && m.SinkSeq < m.Status.DataSeq && e != nil {
-		m.OldestNs = max(0, wall-order.Received(e))
-	}
+	m.Sinks = p.sinks(&m.Status, wall)
 	return m
 }

@@ -125,6 +125,7 @@ func (r *room) memory() nodestatus.Memory {
 	}
 	m := nodestatus.Memory{Grid: r.cfg.Grid, Pod: r.cfg.Pod, BootID: wire.FormatBootID(r.boot), UsedBytes: budget.Used(), LimitBytes: budget.Limit(),
 		RefuseBytes: budget.RefuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: r.growth(noise), Full: r.full, Refused: r.refused}
+	m.Sinks, m.Readers = r.parts.sinksWaited()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays
@@ -144,9 +145,9 @@ func (r *room) memory() nodestatus.Memory {
 func (c *Config) capacityAdvice() string {
 	switch {
 	case c.Retention == RetentionFreeDownstream:
-		return "only what the write-behind sink holds is freed: see whether the sink keeps up, or raise spec.memory"
-	case c.Sink == SinkFile:
-		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, which needs the sink on a PersistentVolumeClaim, or raise spec.memory"
+		return "only what every sink holds is freed: see which one lags, or raise spec.memory"
+	case c.readable() != "":
+		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, which needs a sink on a PersistentVolumeClaim, or raise spec.memory"
 	}
-	return "spec.retention.policy KeepAll with spec.writeBehind.sink Hold frees nothing: raise spec.memory, or begin a grid whose sink is File"
+	return "spec.retention.policy KeepAll without spec.sinks frees nothing: raise spec.memory, or begin a grid with a sink"
 }

@@ -107,7 +107,7 @@ func TestFullNodeIsForetold(t *testing.T) {
 	if !m.Full || m.SecondsUntilFull == nil || *m.SecondsUntilFull != 0 || m.Refused == 0 || m.UsedShare() < 0.99 {
 		t.Errorf("full: %+v", m)
 	}
-	if !errors.Is(refused, client.ErrCapacity) || !strings.Contains(refused.Error(), "KeepAll with spec.writeBehind.sink Hold frees nothing: raise spec.memory") {
+	if !errors.Is(refused, client.ErrCapacity) || !strings.Contains(refused.Error(), "KeepAll without spec.sinks frees nothing: raise spec.memory") {
 		t.Errorf("refused with %v", refused)
 	}
 	for i := range 30 {

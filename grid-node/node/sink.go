@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,21 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/sink"
 	"github.com/ordergrid/ordergrid/grid-node/sink/file"
 )
 
+// readable is the directory of the sink whose files clients may read: that of --sink, or the
+// first by name. Empty: there is none.
+func (c *Config) readable() string { return c.sinkDir(c.readers()[0]) }
+
 // outlet is what carries the log of a partition to one sink.
 type outlet struct {
-	name   string // of the sink, "" for that of --sink
+	name   string // of the sink; that of --sink is called file
 	reader int    // place in the replica's readers
 	queue  *sink.Queue
 }
@@ -35,6 +42,8 @@ func (c *Config) checkSinks(bad func(flag string, value any, allowed string)) {
 	for _, name := range slices.Sorted(maps.Keys(c.FileSinks)) {
 		dir := c.FileSinks[name]
 		switch other := dirs[dir]; {
+		case name == SinkFile: // its position in the log is the one that has no name
+			bad("file-sink", fmt.Sprintf("%q", name), "another name: the sink called file is --sink=file with --sink-dir")
 		case !order.IsReaderName(name):
 			bad("file-sink", fmt.Sprintf("%q", name), names+", then = and a directory")
 		case dir == "":
@@ -90,14 +99,11 @@ func (p *partition) startSink(ctx context.Context, inc *incarnation, i int, name
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	log := p.log
-	if name != "" {
-		log = log.With("sink", name)
-	}
-	o := &outlet{name: name, reader: i}
+	o := &outlet{name: cmp.Or(name, SinkFile), reader: i}
+	counts := p.registry.Sink(o.name)
 	o.queue = sink.New(sink.Options{
-		Name: p.id.String(), Log: reader, Metrics: p.registry.Sink, Logger: log,
-		Sink: file.New(dir, p.cfg.Pod, p.cfg.Grid, p.id.String(), p.registry.Sink),
+		Name: p.id.String(), Log: reader, Metrics: counts, Logger: p.log.With("sink", o.name),
+		Sink: file.New(dir, p.cfg.Pod, p.cfg.Grid, p.id.String(), counts),
 		Advance: func(seq uint64) {
 			p.loop.Post(func() {
 				if p.inc == inc {
@@ -148,6 +154,41 @@ func (p *partition) tellSinks() {
 		seq, known := p.replica.Reader(o.reader)
 		o.queue.SetActive(known && p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, seq)
 	}
+}
+
+// sinks are how far each of the sinks of this node is known to be.
+func (p *partition) sinks(s *replica.Status, wall int64) (list []metrics.Sink) {
+	for _, o := range p.inc.outlets {
+		committed, _ := p.replica.Reader(o.reader)
+		m := metrics.Sink{Name: o.name, Seq: max(committed, o.queue.Durable()), Writes: s.Role == replica.RolePrimary}
+		// What follows the last entry that is more than a sink's position waits for nobody.
+		if e := p.store.Read(m.Seq + 1); m.Writes && m.Seq < s.DataSeq && e != nil {
+			m.OldestNs = max(0, wall-order.Received(e))
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// sinksWaited are the sinks that the memory of this node waits for: its own where it is the primary, and the names of those
+// that a log has.
+func (ps *partitions) sinksWaited() (sinks []nodestatus.Sink, readers []string) {
+	for _, p := range ps.list {
+		s := p.replica.Status()
+		for i, m := range p.sinks(&s, ps.loop.Clock().Wall()) {
+			if !m.Writes {
+				continue
+			}
+			o := nodestatus.Sink{Name: m.Name, Partition: p.id.String(), Seq: m.Seq, LagEntries: s.CommitSeq - min(m.Seq, s.CommitSeq), LagSeconds: float64(m.OldestNs) * 1e-9}
+			if err := p.inc.outlets[i].queue.Err(); err != nil {
+				o.Error = err.Error()
+			}
+			sinks = append(sinks, o)
+		}
+		readers = p.replica.AppendReaders(readers)
+	}
+	slices.Sort(readers)
+	return sinks, slices.Compact(readers)
 }
 
 // sinkPosition is how far every sink is known to be.

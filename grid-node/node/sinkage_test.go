@@ -30,14 +30,14 @@ func TestSinkAge(t *testing.T) {
 			g.settled()
 			_, primary := g.nodes[0].get("/metrics")
 			_, backup := g.nodes[1].get("/metrics")
-			const metric = "ordergrid_node_write_behind_age_seconds{"
+			const metric = "ordergrid_node_sink_age_seconds{"
 			if strings.Contains(backup, metric) {
 				t.Error("a copy, which writes nothing, has an age of what it has not written")
 			}
 			switch has := strings.Contains(primary, metric); {
 			case has != (sink == SinkFile):
 				t.Errorf("the primary shows the age: %v", has)
-			case has && !strings.Contains(primary, metric+`partition="s0p0"} 0`+"\n"):
+			case has && !strings.Contains(primary, metric+`partition="s0p0",sink="file"} 0`+"\n"):
 				t.Error("all orders are downstream, and the age is not 0")
 			}
 		})

@@ -46,8 +46,8 @@ func (c *clients) askSink(l *link, frame []byte) error {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
 	m := wire.Reject{RequestID: req.read.ReqID, ForType: t}
-	if c.cfg.Sink != SinkFile {
-		m.Code, m.Text = wire.CodeSinkUnreadable, fmt.Appendf(nil, "this node has no file sink (--sink=%s)", c.cfg.Sink)
+	if c.cfg.readable() == "" {
+		m.Code, m.Text = wire.CodeSinkUnreadable, []byte("this node has no file sink (--sink=hold and no --file-sink)")
 	} else {
 		req.read.Name = append([]byte(nil), req.read.Name...) // the frame is gone when this is read
 		select {
@@ -94,7 +94,7 @@ func (f *sinkFiles) run() {
 
 // answer reads files; it is the frame to send.
 func (f *sinkFiles) answer(req *sinkRequest) []byte {
-	dir, name := file.Dir(f.cfg.SinkDir, f.cfg.Pod), file.Name(f.cfg.Grid, req.part.String())
+	dir, name := file.Dir(f.cfg.readable(), f.cfg.Pod), file.Name(f.cfg.Grid, req.part.String())
 	var frame []byte
 	var err error
 	if req.typ == wire.TypeListSinks {

@@ -17,7 +17,7 @@ type Memory struct {
 	UsedBytes   int64  `json:"usedBytes"`   // by orders and their indexes
 	LimitBytes  int64  `json:"limitBytes"`  // that they may use
 	RefuseBytes int64  `json:"refuseBytes"` // from which on orders are refused: the rest is kept for what the grid itself logs
-	// FreeableBytes of what is used may be freed, because the write-behind sink holds it; 0 if retention keeps all.
+	// FreeableBytes of what is used may be freed, because every sink holds it; 0 if retention keeps all.
 	FreeableBytes int64 `json:"freeableBytes"`
 	// GrowthBytesPerSecond is how fast what cannot be freed has grown over the last half minute. Where retention frees, less
 	// than 1 % of the memory, or 4 MiB, counts as 0: what is on its way to the sink comes and goes.
@@ -26,6 +26,22 @@ type Memory struct {
 	SecondsUntilFull *float64 `json:"secondsUntilFull,omitempty"`
 	Full             bool     `json:"full"`    // orders are refused for want of memory, here or on a copy
 	Refused          uint64   `json:"refused"` // orders and sessions refused for that, since the process began
+
+	// Sinks are what memory may wait for: those of this node, of each partition that it is the primary of.
+	Sinks []Sink `json:"sinks,omitempty"`
+	// Readers are the sinks with a name that a log of this node has a position of: nothing is freed that one of them does
+	// not hold, whether this node has such a sink or not.
+	Readers []string `json:"readers,omitempty"`
+}
+
+// Sink is how far a sink holds the log of a partition.
+type Sink struct {
+	Name       string  `json:"name"`
+	Partition  string  `json:"partition"`       // "s0p1"
+	Seq        uint64  `json:"seq"`             // it holds everything up to here
+	LagEntries uint64  `json:"lagEntries"`      // committed, and not held by it
+	LagSeconds float64 `json:"lagSeconds"`      // age of the oldest of those; 0 if it holds all orders
+	Error      string  `json:"error,omitempty"` // why writing fails at present
 }
 
 // UsedShare is how much of the memory that orders may take before they are refused is in use and cannot be freed, 0 to 1.

@@ -72,6 +72,14 @@ func (r *Replica) Reader(i int) (seq uint64, known bool) {
 	return r.readers[i].committed, r.readers[i].known
 }
 
+// AppendReaders appends the names that the log has a position of.
+func (r *Replica) AppendReaders(names []string) []string {
+	for i := range r.live.Cursors.Readers {
+		names = append(names, r.live.Cursors.Readers[i].Name)
+	}
+	return names
+}
+
 // known is how many readers with a name the committed log has a position of.
 func (r *Replica) known() (n int) {
 	for i := range r.readers {

@@ -88,6 +88,7 @@ type Queue struct {
 	lineage atomic.Uint64
 	cursor  atomic.Uint64
 	durable atomic.Uint64
+	failure atomic.Pointer[error] // of the last attempt, nil if there was none
 
 	open     bool
 	pos      Position
@@ -131,6 +132,14 @@ func (q *Queue) writer() (w Writer, active bool) {
 // Any goroutine.
 func (q *Queue) Durable() uint64 { return q.durable.Load() }
 
+// Err is why writing fails at present, nil if it does not. Any goroutine.
+func (q *Queue) Err() error {
+	if err := q.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // Run works until ctx ends and closes the sink.
 func (q *Queue) Run(ctx context.Context) {
 	defer func() { _ = q.o.Sink.Close() }()
@@ -141,15 +150,18 @@ func (q *Queue) Run(ctx context.Context) {
 		switch {
 		case err != nil:
 			q.open = false
+			q.failure.Store(&err)
 			q.o.Metrics.Errors.Inc()
-			q.o.Logger.Error("write-behind sink failed, trying again", "partition", q.o.Name, "reason", err, "in", backoff.String())
+			q.o.Logger.Error("sink failed, trying again", "partition", q.o.Name, "reason", err, "in", backoff.String())
 			sleep(ctx, backoff)
 			backoff = min(2*backoff, maxBackoff)
 		case next == 0:
+			q.failure.Store(nil)
 			if backoff = minBackoff; q.batch.size < batchBytes {
 				sleep(ctx, linger)
 			}
 		default:
+			q.failure.Store(nil)
 			q.o.Log.Await(ctx, next, q.due())
 		}
 	}

@@ -89,6 +89,23 @@ func (r *Reading) Biggest(name string) (v float64) {
 	return v
 }
 
+// BiggestBy is the highest value of a gauge for each value of a label, nil if there is none.
+func (r *Reading) BiggestBy(name, label string) map[string]float64 {
+	var by map[string]float64
+	for _, m := range r.families["ordergrid_node_"+name].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() != label {
+				continue
+			}
+			if by == nil {
+				by = map[string]float64{}
+			}
+			by[l.GetValue()] = max(by[l.GetValue()], m.GetGauge().GetValue())
+		}
+	}
+	return by
+}
+
 func has(m *dto.Metric, labels []string) bool {
 	for i := 0; i < len(labels); i += 2 {
 		found := false

@@ -142,13 +142,19 @@ func present(ctx context.Context, c client.Reader, pods []corev1.Pod) ([]corev1.
 	return out, nil
 }
 
-// sinkVolume is where the grid node writes its sink's files.
+// sinkVolume is where the grid node writes the files of its sink, the first if there are several.
 func sinkVolume(pod *corev1.Pod) string {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		at := slices.Index(c.Args, "--sink-dir")
-		if c.Name == gridContainer && at >= 0 && at+1 < len(c.Args) {
+		if c.Name != gridContainer {
+			continue
+		}
+		if at := slices.Index(c.Args, "--sink-dir"); at >= 0 && at+1 < len(c.Args) {
 			return c.Args[at+1]
+		}
+		if at := slices.Index(c.Args, "--file-sink"); at >= 0 && at+1 < len(c.Args) {
+			_, dir, _ := strings.Cut(c.Args[at+1], "=")
+			return dir
 		}
 	}
 	return ""

@@ -159,7 +159,7 @@ func stressParts(f *Fault) ([]object, error) {
 func ioParts(f *Fault, s *surroundings) ([]object, error) {
 	p := f.Spec.IO
 	if s.volume == "" {
-		return nil, permanent("%s: the pods of grid %s have no volume for write-behind; set spec.writeBehind.sink: File in another grid, or leave the fault out", f.Spec.Type, f.Grid.Name)
+		return nil, permanent("%s: the pods of grid %s have no volume for a sink; name a grid with a sink of type File, or leave the fault out", f.Spec.Type, f.Grid.Name)
 	}
 	if p == nil {
 		return nil, permanent("%s: io is not given", f.Spec.Type)

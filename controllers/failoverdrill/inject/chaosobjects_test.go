@@ -140,7 +140,7 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 		"no offset":                     {fault(api.DrillFault{Type: api.FaultClockSkew, Clock: &api.ClockFault{}}, "g-s0-0"), on, "clock.offset is 0s"},
 		"no workers":                    {fault(api.DrillFault{Type: api.FaultCPUStress}, "g-s0-0"), on, "cpuWorkers"},
 		"half a per cent of a core":     {fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Percent: "0.4%"}}, "g-s0-0"), on, "1% to 100%"},
-		"no sink":                       {fault(api.DrillFault{Type: api.FaultIOError}, "g-s0-0"), &surroundings{}, "spec.writeBehind.sink: File"},
+		"no sink":                       {fault(api.DrillFault{Type: api.FaultIOError}, "g-s0-0"), &surroundings{}, "a sink of type File"},
 		"neither delay nor errno":       {fault(api.DrillFault{Type: api.FaultIODelay, IO: &api.IOFault{}}, "g-s0-0"), on, "io.delay"},
 		"an API server without address": {fault(api.DrillFault{Type: api.FaultAPIServerPartition}, "g-s0-0"), &surroundings{}, "has no address"},
 	} {

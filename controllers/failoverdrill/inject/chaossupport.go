@@ -158,8 +158,8 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	if !known {
 		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
 	}
-	if n.Kind == kindIO && scope.Grid != nil && scope.Grid.Spec.WriteBehind.Sink != api.SinkFile {
-		return Answer{No, fmt.Sprintf("%s is about the files of write-behind, and OrderGrid %s writes none (spec.writeBehind.sink is %s); leave the fault out", f.Type, scope.Grid.Name, scope.Grid.Spec.WriteBehind.Sink)}, nil
+	if n.Kind == kindIO && scope.Grid != nil && len(scope.Grid.Sinks()) == 0 {
+		return Answer{No, fmt.Sprintf("%s is about the files of a sink, and OrderGrid %s has none (spec.sinks); leave the fault out", f.Type, scope.Grid.Name)}, nil
 	}
 	_, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: chaosGroup.Group, Kind: n.Kind}, chaosGroup.Version)
 	switch {

@@ -226,7 +226,7 @@ func TestSupportsOnlyWhatCanBeBuilt(t *testing.T) {
 	all := api.DrillFault{Type: api.FaultNetworkLoss, Network: &api.NetworkFault{Loss: "1%", Direction: api.DirectionBoth}, Target: &api.DrillTarget{Peer: api.PeerEverything}}
 	sink := api.DrillFault{Type: api.FaultIODelay, IO: &api.IOFault{Delay: lasts(1e6)}}
 	got := mustSupport(t, c, b.scope(all, sink))
-	if !got[api.FaultNetworkLoss].is(No, "direction: To") || !got[api.FaultIODelay].is(No, "writeBehind.sink") {
+	if !got[api.FaultNetworkLoss].is(No, "direction: To") || !got[api.FaultIODelay].is(No, "spec.sinks") {
 		t.Errorf("%+v", got)
 	}
 }

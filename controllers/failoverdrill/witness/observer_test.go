@@ -232,16 +232,16 @@ ordergrid_node_cgroup_cpu_seconds_total 10
 process_cpu_seconds_total 9
 # TYPE ordergrid_node_cgroup_memory_anonymous_bytes gauge
 ordergrid_node_cgroup_memory_anonymous_bytes 1e8
-# TYPE ordergrid_node_write_behind_errors_total counter
-ordergrid_node_write_behind_errors_total 1
+# TYPE ordergrid_node_sink_errors_total counter
+ordergrid_node_sink_errors_total{sink="file"} 1
 `)
 	memory := w.fault(api.DrillFault{Type: api.FaultMemoryStress, Stress: &api.StressFault{Memory: "64Mi"}})
 	errors := w.fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Errno: ptr.To[int32](5)}})
 	beforeMemory, beforeErrors := w.baseline(memory), w.baseline(errors)
 	w.page("10.1.0.1", "/metrics", `# TYPE ordergrid_node_cgroup_memory_anonymous_bytes gauge
 ordergrid_node_cgroup_memory_anonymous_bytes 1.6e8
-# TYPE ordergrid_node_write_behind_errors_total counter
-ordergrid_node_write_behind_errors_total 4
+# TYPE ordergrid_node_sink_errors_total counter
+ordergrid_node_sink_errors_total{sink="file"} 4
 `)
 	w.expect(memory, beforeMemory, true, "57 MiB more")
 	w.expect(errors, beforeErrors, true, "3 writes")

@@ -35,8 +35,8 @@ func (o *Observer) seeSinks(ctx context.Context, f *inject.Fault, before *sight)
 }
 
 func lookAtSink(pod string, r *scrape.Reading) sinkSight {
-	seconds, writes := r.Mean("write_behind_write_seconds")
-	return sinkSight{Pod: pod, Errors: r.Sum("write_behind_errors_total"), Seconds: seconds, Writes: writes, Age: r.Biggest("write_behind_age_seconds")}
+	seconds, writes := r.Mean("sink_write_seconds")
+	return sinkSight{Pod: pod, Errors: r.Sum("sink_errors_total"), Seconds: seconds, Writes: writes, Age: r.Biggest("sink_age_seconds")}
 }
 
 // judgeSinks: writes fail that did not, or take longer by half of what each was to take. Only a pod that writes can show

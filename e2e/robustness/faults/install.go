@@ -202,8 +202,9 @@ spec:
   replicas: %d
   memory: %dMi
   updateStrategy: {minReady: 2s, surge: 0}
-  writeBehind:
-    sink: File
+  sinks:
+  - name: file
+    type: File
     file: {volume: PersistentVolumeClaim, size: 10Gi, storageClassName: ordergrid-robustness, whenDeleted: Delete}
   timing: {handOverDelay: %s}
 `

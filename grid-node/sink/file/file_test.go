@@ -36,7 +36,7 @@ func start(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor u
 func startWith(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor uint64, to func(*Sink) sink.Sink) *harness {
 	t.Helper()
 	h := &harness{dir: dir, advanced: make(chan struct{}, 1024)}
-	m := metrics.NewRegistry(&metrics.Collector{}).Sink
+	m := metrics.NewRegistry(&metrics.Collector{}).Sink("file")
 	h.q = sink.New(sink.Options{Name: "s0p0", Log: log.Reader(), Metrics: m, Logger: slog.New(slog.DiscardHandler),
 		Sink: to(New(dir, "pod0", "g", "s0p0", m)),
 		Advance: func(seq uint64) {
@@ -251,7 +251,7 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := New(dir, "p", "g", "s0p0", metrics.NewRegistry(&metrics.Collector{}).Sink)
+			s := New(dir, "p", "g", "s0p0", metrics.NewRegistry(&metrics.Collector{}).Sink("file"))
 			_ = os.MkdirAll(filepath.Dir(s.path), 0o755)
 			if err := os.WriteFile(s.path, []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)

@@ -1,0 +1,177 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// SinkSpec is one place that committed orders go to.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && oldSelf.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.file) && has(oldSelf.file) && self.file == oldSelf.file",message="changed; the PersistentVolumeClaims of a running grid's pods stay as they were made; keep it as it was, or create a second OrderGrid and move the traffic"
+type SinkSpec struct {
+	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
+	// beginning with a letter, at most 32. The sink called file goes on where spec.writeBehind stopped.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a sink; use lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen, such as audit or archive-2'.format([self])"
+	Name string `json:"name"`
+
+	// type is File: appended to files of the primary's pod, fsync per batch.
+	// +required
+	// +unionDiscriminator
+	Type SinkType `json:"type"`
+
+	// file configures a sink of type File. Left out it is an EmptyDir of 1Gi.
+	// +optional
+	File *FileSinkSpec `json:"file,omitempty"`
+}
+
+// SinkType says what kind of place a sink is.
+//
+// +kubebuilder:validation:Enum=File
+type SinkType string
+
+// SinkFile appends one line per log entry to a file.
+const SinkFile SinkType = "File"
+
+// SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name: it was there before sinks had names.
+const SinkNameFile = "file"
+
+// MaxSinks is how many sinks a grid has at most.
+const MaxSinks = 8
+
+// Sinks are the sinks of the grid in effect, by name, all with their defaults: those of spec.sinks, or that of
+// spec.writeBehind. None: orders are held in memory.
+func (g *OrderGrid) Sinks() []SinkSpec {
+	sinks := slices.Clone(g.Spec.Sinks)
+	if w := &g.Spec.WriteBehind; len(sinks) == 0 && w.Sink == WriteBehindFile {
+		sinks = []SinkSpec{{Name: SinkNameFile, Type: SinkFile, File: w.File}}
+	}
+	for i := range sinks {
+		if sinks[i].Type == SinkFile {
+			sinks[i].File = sinks[i].File.withDefaults()
+		}
+	}
+	slices.SortFunc(sinks, func(a, b SinkSpec) int { return cmp.Compare(a.Name, b.Name) })
+	return sinks
+}
+
+// ReadableSink is the sink whose files the nodes give to those who compare them with the log: file, or the first by name.
+// Nil: there is none.
+func (g *OrderGrid) ReadableSink() *SinkSpec {
+	sinks := g.Sinks()
+	for i := range sinks {
+		if sinks[i].Name == SinkNameFile {
+			return &sinks[i]
+		}
+	}
+	if len(sinks) > 0 {
+		return &sinks[0]
+	}
+	return nil
+}
+
+// OutlivesPods reports whether what the sink holds is there when the pods of the grid are gone.
+func (s *SinkSpec) OutlivesPods() bool {
+	return s.Type == SinkFile && s.File.Volume == SinkVolumeClaim
+}
+
+// OutlivesShard reports whether what the sink holds is there when a shard's objects are gone.
+func (s *SinkSpec) OutlivesShard() bool { return s.OutlivesPods() && s.File.WhenDeleted != ClaimDelete }
+
+// FileSinkSpec is the volume that a file sink writes to, one per pod.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".storageClassName",rule="self.volume == 'PersistentVolumeClaim' || !has(self.storageClassName)",messageExpression="'%s has no effect on volume %s; set volume to PersistentVolumeClaim, or remove storageClassName'.format([self.storageClassName, self.volume])"
+// +kubebuilder:validation:XValidation:fieldPath=".whenDeleted",rule="self.volume == 'PersistentVolumeClaim' || !has(self.whenDeleted)",messageExpression="'%s has no effect on volume %s, which always goes with its pod; set volume to PersistentVolumeClaim, or remove whenDeleted'.format([self.whenDeleted, self.volume])"
+type FileSinkSpec struct {
+	// volume is EmptyDir (the default, lost with the pod) or PersistentVolumeClaim.
+	// +optional
+	// +default="EmptyDir"
+	// +kubebuilder:default=EmptyDir
+	Volume SinkVolume `json:"volume,omitempty"`
+
+	// size of the volume; of an EmptyDir it is the limit at which the kubelet evicts the pod. At least 16Mi,
+	// default 1Gi.
+	// +optional
+	// +kubebuilder:default="1Gi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 16777216 : !isQuantity(self) || quantity(self).compareTo(quantity('16Mi')) >= 0",messageExpression="'%s is too little; give at least 16Mi'.format([self])"
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
+
+	// storageClassName of the claim. Default: the cluster's default class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// whenDeleted says what happens to the claims when the OrderGrid is deleted: Retain (default) or Delete.
+	// +optional
+	WhenDeleted ClaimPolicy `json:"whenDeleted,omitempty"`
+}
+
+// withDefaults fills in what the API server fills in only where file is written out.
+func (f *FileSinkSpec) withDefaults() *FileSinkSpec {
+	full := FileSinkSpec{}
+	if f != nil {
+		full = *f.DeepCopy()
+	}
+	full.Volume = cmp.Or(full.Volume, SinkVolumeEmptyDir)
+	if full.Size.IsZero() {
+		full.Size = resource.MustParse("1Gi")
+	}
+	return &full
+}
+
+// SinkVolume is a kind of volume for a file sink.
+//
+// +kubebuilder:validation:Enum=EmptyDir;PersistentVolumeClaim
+type SinkVolume string
+
+const (
+	// SinkVolumeEmptyDir is a directory that goes with its pod.
+	SinkVolumeEmptyDir SinkVolume = "EmptyDir"
+	// SinkVolumeClaim is a PersistentVolumeClaim per pod.
+	SinkVolumeClaim SinkVolume = "PersistentVolumeClaim"
+)
+
+// ClaimPolicy says whether a claim outlives its grid.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type ClaimPolicy string
+
+const (
+	// ClaimRetain keeps the claims.
+	ClaimRetain ClaimPolicy = "Retain"
+	// ClaimDelete deletes the claims with the grid.
+	ClaimDelete ClaimPolicy = "Delete"
+)
+
+// WriteBehindSpec is the one sink of grids that were made before spec.sinks.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'the file sink is configured although spec.writeBehind.sink is %s; set sink to File, or remove file'.format([self.sink])"
+type WriteBehindSpec struct {
+	// sink is Hold (orders stay in memory only) or File (spec.sinks has it as {name: file, type: File}). Default Hold.
+	// +optional
+	// +default="Hold"
+	// +kubebuilder:default=Hold
+	Sink WriteBehindSink `json:"sink,omitempty"`
+
+	// file configures the sink File.
+	// +optional
+	File *FileSinkSpec `json:"file,omitempty"`
+}
+
+// WriteBehindSink names the sink of spec.writeBehind.
+//
+// +kubebuilder:validation:Enum=Hold;File
+type WriteBehindSink string
+
+const (
+	// WriteBehindHold is no sink.
+	WriteBehindHold WriteBehindSink = "Hold"
+	// WriteBehindFile is the sink called file.
+	WriteBehindFile WriteBehindSink = "File"
+)

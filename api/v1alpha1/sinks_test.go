@@ -1,0 +1,179 @@
+package v1alpha1_test
+
+import (
+	"slices"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// fileSink is a sink of type File; volume "" leaves file out.
+func fileSink(name string, volume api.SinkVolume) api.SinkSpec {
+	s := api.SinkSpec{Name: name, Type: api.SinkFile}
+	if volume != "" {
+		s.File = &api.FileSinkSpec{Volume: volume}
+	}
+	return s
+}
+
+func onClaim(name string, change func(*api.FileSinkSpec)) api.SinkSpec {
+	s := fileSink(name, api.SinkVolumeClaim)
+	if change != nil {
+		change(s.File)
+	}
+	return s
+}
+
+func createGrid(t *testing.T, cl client.Client, spec api.OrderGridSpec) *api.OrderGrid {
+	t.Helper()
+	spec.Security.Insecure = api.InsecureAccept
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "sinks-", Namespace: "default"}, Spec: spec}
+	if err := cl.Create(t.Context(), grid); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cl.Delete(t.Context(), grid) })
+	return grid
+}
+
+// TestSinksInEffect: one list, wherever the manifest has the sinks.
+func TestSinksInEffect(t *testing.T) {
+	file := api.FileSinkSpec{Volume: api.SinkVolumeEmptyDir, Size: resource.MustParse("1Gi")}
+	claim := api.FileSinkSpec{Volume: api.SinkVolumeClaim, Size: resource.MustParse("20Gi")}
+	for name, test := range map[string]struct {
+		spec api.OrderGridSpec
+		want []api.SinkSpec
+	}{
+		"none":            {api.OrderGridSpec{}, nil},
+		"hold":            {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}, nil},
+		"write-behind":    {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile}}, []api.SinkSpec{{Name: "file", Type: api.SinkFile, File: &file}}},
+		"its claim":       {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: &claim}}, []api.SinkSpec{{Name: "file", Type: api.SinkFile, File: &claim}}},
+		"the same, named": {api.OrderGridSpec{Sinks: []api.SinkSpec{{Name: "file", Type: api.SinkFile, File: &claim}}}, []api.SinkSpec{{Name: "file", Type: api.SinkFile, File: &claim}}},
+		"sorted": {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("desk", ""), {Name: "audit", Type: api.SinkFile, File: &claim}}},
+			[]api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &claim}, {Name: "desk", Type: api.SinkFile, File: &file}}},
+	} {
+		grid := &api.OrderGrid{Spec: test.spec}
+		got := grid.Sinks()
+		if !slices.EqualFunc(got, test.want, func(a, b api.SinkSpec) bool {
+			return a.Name == b.Name && a.Type == b.Type && a.File.Volume == b.File.Volume && a.File.Size.Equal(b.File.Size)
+		}) {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
+// TestSinkUpdates: what a running grid can do with its sinks, and what is refused, with the reason.
+func TestSinkUpdates(t *testing.T) {
+	cl := newClient(t)
+	const (
+		added   = "spec.sinks: Invalid value: a sink with a PersistentVolumeClaim is added to a running grid, whose pods were made without; use file.volume EmptyDir, or create a second OrderGrid with the sink and move the traffic"
+		taken   = "spec.sinks: Invalid value: a sink with a PersistentVolumeClaim is taken from a running grid, whose pods were made with it; put it back, or create a second OrderGrid without it and move the traffic"
+		changed = ".file: Invalid value: changed; the PersistentVolumeClaims of a running grid's pods stay as they were made; keep it as it was, or create a second OrderGrid and move the traffic"
+		named   = "spec.sinks: Invalid value: a sink called file is added to a running grid; that name is for the sink that spec.writeBehind had, or that the grid began with; use another name"
+		gone    = "spec.sinks: Invalid value: spec.writeBehind is gone, and no sink takes its place; have it in spec.sinks as {name: file, type: File} with the same file, whose PersistentVolumeClaims belong to the running pods"
+		legacy  = "spec.writeBehind: Invalid value: changed; the sink and its volume belong to the running pods and cannot be exchanged; keep it as it was, or use spec.sinks, which can be given sinks while the grid runs"
+	)
+	sinks := func(list ...api.SinkSpec) api.OrderGridSpec { return api.OrderGridSpec{Sinks: list} }
+	behind := func(f *api.FileSinkSpec) api.OrderGridSpec {
+		return api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: f}}
+	}
+	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
+	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
+	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
+	for _, test := range []struct {
+		name     string
+		from, to api.OrderGridSpec
+		refuse   string
+	}{
+		{"a directory is added", sinks(), sinks(fileSink("audit", "")), ""},
+		{"beside a claim", sinks(onClaim("file", nil)), sinks(onClaim("file", nil), fileSink("audit", "")), ""},
+		{"a directory is taken", sinks(fileSink("audit", ""), fileSink("desk", "")), sinks(fileSink("desk", "")), ""},
+		{"a larger directory", sinks(fileSink("audit", api.SinkVolumeEmptyDir)), sinks(api.SinkSpec{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Size: resource.MustParse("2Gi")}}), ""},
+		{"a claim is added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), onClaim("desk", nil)), added},
+		{"a claim is added to a grid without sinks", hold, sinks(onClaim("desk", nil)), added},
+		{"a claim is taken", sinks(onClaim("desk", nil), fileSink("audit", "")), sinks(fileSink("audit", "")), taken},
+		{"the last claim is taken", sinks(onClaim("desk", nil)), sinks(), taken},
+		{"a claim is changed", sinks(onClaim("desk", nil)), sinks(onClaim("desk", large)), changed},
+		{"a directory becomes a claim", sinks(fileSink("desk", api.SinkVolumeEmptyDir)), sinks(onClaim("desk", nil)), changed},
+		{"a default becomes a claim", sinks(fileSink("desk", "")), sinks(onClaim("desk", nil)), changed},
+		{"a claim becomes a directory", sinks(onClaim("desk", nil)), sinks(fileSink("desk", "")), changed},
+		{"file is added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), fileSink("file", "")), named},
+		{"file is added to a grid without sinks", hold, sinks(fileSink("file", "")), named},
+		{"file is taken", sinks(fileSink("audit", ""), fileSink("file", "")), sinks(fileSink("audit", "")), ""},
+
+		{"Hold is left out", hold, sinks(), ""},
+		{"Hold is said", sinks(), hold, ""},
+		{"conversion of a claim", behind(claim), sinks(onClaim("file", nil)), ""},
+		{"with another sink", behind(claim), sinks(onClaim("file", nil), fileSink("audit", "")), ""},
+		{"and back", sinks(onClaim("file", nil)), behind(claim), ""},
+		{"conversion of a claim under another name", behind(claim), sinks(onClaim("desk", nil)), added},
+		{"conversion of another claim", behind(claim), sinks(onClaim("file", large)), gone},
+		{"conversion of a claim to a directory", behind(claim), sinks(fileSink("file", "")), gone},
+		{"a claim of write-behind is left out", behind(claim), sinks(), gone},
+		{"conversion of a directory", behind(&api.FileSinkSpec{}), sinks(fileSink("file", "")), ""},
+		{"conversion of a default", behind(nil), sinks(fileSink("file", api.SinkVolumeEmptyDir)), ""},
+		{"conversion of a directory to a claim", behind(nil), sinks(onClaim("file", nil)), gone},
+		{"a directory of write-behind is left out", behind(nil), sinks(), ""},
+		{"write-behind is added", sinks(), behind(nil), legacy},
+		{"Hold becomes File", hold, behind(nil), legacy},
+		{"another claim of write-behind", behind(claim), behind(&api.FileSinkSpec{Volume: api.SinkVolumeClaim, Size: resource.MustParse("2Gi")}), legacy},
+		{"back to another claim", sinks(onClaim("file", nil)), behind(&api.FileSinkSpec{Volume: api.SinkVolumeClaim, Size: resource.MustParse("2Gi")}), legacy},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			grid := createGrid(t, cl, test.from)
+			grid.Spec.Sinks, grid.Spec.WriteBehind = test.to.Sinks, test.to.WriteBehind
+			checkRefusal(t, cl.Update(t.Context(), grid), test.refuse)
+		})
+	}
+}
+
+// TestNamesOfRemovedSinks: a pod that lets go of a sink does not meet one that has it.
+func TestNamesOfRemovedSinks(t *testing.T) {
+	cl := newClient(t)
+	grid := createGrid(t, cl, api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("desk", "")}})
+	setRemoved := func(names ...string) {
+		t.Helper()
+		grid.Status.RemovedSinks = names
+		if err := cl.Status().Update(t.Context(), grid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(sinks ...api.SinkSpec) error {
+		grid.Spec.Sinks = sinks
+		return cl.Update(t.Context(), grid)
+	}
+	setRemoved("audit", "desk") // desk is back already: its status is older
+	checkRefusal(t, set(fileSink("audit", ""), fileSink("desk", "")), "spec.sinks: Invalid value: the grid had a sink of one of these names, [\"audit\", \"desk\"], whose place in the logs its nodes let go of (status.removedSinks); use another name")
+	checkRefusal(t, set(fileSink("archive", ""), fileSink("desk", "")), "")
+	setRemoved("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n")
+	checkRefusal(t, set(fileSink("archive", ""), fileSink("desk", ""), fileSink("more", "")), "spec.sinks: Invalid value: 3 sinks, and the nodes have not let go of 14 that were removed; together they may be 16: wait until status.removedSinks is shorter")
+	checkRefusal(t, set(fileSink("archive", "")), "")
+}
+
+// TestShardsFall: a shard may go where its orders are kept by files that outlive it, also through the scale subresource.
+func TestShardsFall(t *testing.T) {
+	cl := newClient(t)
+	const lost = "2 is fewer than 3, and what the removed shards hold would be lost: "
+	deleted := func(f *api.FileSinkSpec) { f.WhenDeleted = api.ClaimDelete }
+	for name, test := range map[string]struct {
+		spec   api.OrderGridSpec
+		refuse string
+	}{
+		"files that outlive it":          {api.OrderGridSpec{Sinks: []api.SinkSpec{onClaim("desk", nil)}}, ""},
+		"one of two":                     {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", nil)}}, ""},
+		"files that go with its pods":    {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", "")}}, lost + "the files of every sink are on an EmptyDir, which goes with the pods; keep 3"},
+		"files that go with its objects": {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", deleted)}}, lost + "file.whenDeleted Delete takes the files of a shard with it, and no other sink outlives it; keep 3"},
+		"write-behind":                   {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}, ""},
+		"write-behind on a directory":    {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile}}, lost + "the files of every sink are on an EmptyDir, which goes with the pods; keep 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.spec.Shards = 3
+			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+			checkRefusal(t, cl.SubResource("scale").Update(t.Context(), createGrid(t, cl, test.spec), client.WithSubResourceBody(scale)), test.refuse)
+		})
+	}
+}

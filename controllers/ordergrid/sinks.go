@@ -1,0 +1,220 @@
+package ordergrid
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+)
+
+// keepRemoved is how many names of removed sinks stay on the pods' command lines although no log has them any more: taking
+// one away would replace every pod.
+const keepRemoved = 8
+
+// sinkVolume is the volume of a file sink, and its claim template. That of the sink called file is the one that the pods of
+// grids with spec.writeBehind have.
+func sinkVolume(name string) string {
+	if name == api.SinkNameFile {
+		return "sink"
+	}
+	return "sink-" + name
+}
+
+// sinkDir is where it is mounted.
+func sinkDir(name string) string {
+	if name == api.SinkNameFile {
+		return "/var/lib/ordergrid/sink"
+	}
+	return "/var/lib/ordergrid/sinks/" + name
+}
+
+// sinkArgs tell a grid node its sinks, and those that the grid had.
+func sinkArgs(grid *api.OrderGrid) []string {
+	args := []string{"--sink", "hold"}
+	sinks := grid.Sinks()
+	if slices.ContainsFunc(sinks, func(s api.SinkSpec) bool { return s.Name == api.SinkNameFile }) {
+		args = []string{"--sink", "file", "--sink-dir", sinkDir(api.SinkNameFile)}
+	}
+	for i := range sinks {
+		if name := sinks[i].Name; name != api.SinkNameFile {
+			args = append(args, "--file-sink", name+"="+sinkDir(name))
+		}
+	}
+	if removed := removedSinks(grid); len(removed) > 0 {
+		args = append(args, "--removed-sink", strings.Join(removed, ","))
+	}
+	return args
+}
+
+// removedSinks are the names of sinks that the grid had, the latest last. The sink called file is none of them: a node
+// without it does not ask where it was.
+func removedSinks(grid *api.OrderGrid) (names []string) {
+	sinks := grid.Sinks()
+	add := func(name string) {
+		has := func(s api.SinkSpec) bool { return s.Name == name }
+		if name != api.SinkNameFile && !slices.Contains(names, name) && !slices.ContainsFunc(sinks, has) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range grid.Status.RemovedSinks {
+		add(name)
+	}
+	for i := range grid.Status.Sinks {
+		add(grid.Status.Sinks[i].Name)
+	}
+	return names
+}
+
+// forgetSinks leaves out the oldest names of removed sinks, beyond those that are kept: those that no log has any more, by
+// what every node said.
+func forgetSinks(names []string, inLogs []string, everyNodeSaid bool) []string {
+	for i := 0; i < len(names) && len(names) > keepRemoved && everyNodeSaid; {
+		if slices.Contains(inLogs, names[i]) {
+			i++
+		} else {
+			names = slices.Delete(names, i, i+1)
+		}
+	}
+	return names
+}
+
+// sinkStatus says which sinks the pods are made for, which they had, and how far each is.
+func (o *observation) sinkStatus(status *api.OrderGridStatus) {
+	status.RemovedSinks = forgetSinks(removedSinks(o.grid), o.room.readers, o.roomAsked && o.room.all)
+	known := status.Sinks // this operator may have just started
+	if o.roomAsked {
+		known = o.room.sinks
+	}
+	sinks := o.grid.Sinks()
+	var list []api.SinkStatus
+	for i := range sinks {
+		said := api.SinkStatus{Name: sinks[i].Name}
+		if at := slices.IndexFunc(known, func(s api.SinkStatus) bool { return s.Name == said.Name }); at >= 0 {
+			said = known[at]
+		}
+		list = append(list, said)
+	}
+	status.Sinks = list
+}
+
+// sinkMounts of the grid node's container.
+func sinkMounts(grid *api.OrderGrid) (list []corev1.VolumeMount) {
+	for _, s := range grid.Sinks() {
+		list = append(list, corev1.VolumeMount{Name: sinkVolume(s.Name), MountPath: sinkDir(s.Name)})
+	}
+	return list
+}
+
+// sinkVolumes of the pod; a PersistentVolumeClaim comes from the StatefulSet's claim templates instead.
+func sinkVolumes(grid *api.OrderGrid) (list []corev1.Volume) {
+	for _, s := range grid.Sinks() {
+		if !s.OutlivesPods() {
+			list = append(list, corev1.Volume{Name: sinkVolume(s.Name), VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &s.File.Size},
+			}})
+		}
+	}
+	return list
+}
+
+// claimSinks adds the claims of the sinks to a shard's StatefulSet.
+func claimSinks(grid *api.OrderGrid, shard int32, set *appsv1.StatefulSet) {
+	for _, s := range grid.Sinks() {
+		if s.OutlivesPods() {
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim(grid, shard, &s))
+			set.Spec.PersistentVolumeClaimRetentionPolicy = retention(s.File.WhenDeleted) // of all claims: the API server sees to it
+		}
+	}
+}
+
+func claim(grid *api.OrderGrid, shard int32, s *api.SinkSpec) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		// A claim template is immutable: it carries the selector's labels, which never change, and no others.
+		ObjectMeta: metav1.ObjectMeta{Name: sinkVolume(s.Name), Labels: shardSelector(grid, shard)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: s.File.StorageClassName,
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: s.File.Size}},
+		},
+	}
+}
+
+func retention(whenDeleted api.ClaimPolicy) *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+	policy := &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+	if whenDeleted == api.ClaimDelete {
+		policy.WhenDeleted = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	return policy
+}
+
+// keptInMemory says why the orders of a shard would be lost with it, "" if they need not be. The API server refuses most
+// of it already, when spec.shards falls.
+func keptInMemory(grid *api.OrderGrid) string {
+	sinks := grid.Sinks()
+	switch {
+	case grid.Spec.ScaleIn.Policy == api.ScaleInDiscardOrders:
+		return ""
+	case len(sinks) == 0:
+		return "spec.sinks has none, and its orders are in memory only"
+	case slices.ContainsFunc(sinks, func(s api.SinkSpec) bool { return s.OutlivesShard() }):
+		return ""
+	case slices.ContainsFunc(sinks, func(s api.SinkSpec) bool { return s.OutlivesPods() }):
+		return "file.whenDeleted of its sinks is Delete, which takes the files of a shard with it"
+	}
+	return "file.volume of every sink is EmptyDir, which goes with its pods"
+}
+
+// capacityAdvice is what a person can do about a full grid.
+func capacityAdvice(grid *api.OrderGrid) string {
+	switch {
+	case grid.Spec.Retention.Policy == api.RetentionFreeDownstream:
+		return "Only what every sink holds is freed: see which one lags (status.sinks; kubectl ordergrid top, column SINK), or raise spec.memory"
+	case slices.ContainsFunc(grid.Sinks(), func(s api.SinkSpec) bool { return s.OutlivesPods() }):
+		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
+	}
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"
+}
+
+// sinkSteps are the lags that status shows: it is written when the next one is reached, not all the time.
+var sinkSteps = []time.Duration{24 * time.Hour, 8 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 10 * time.Minute, 5 * time.Minute,
+	2 * time.Minute, time.Minute, 30 * time.Second, 10 * time.Second}
+
+// sinksOf sums up what the pods of a grid said of their sinks, by name, and which sinks a log has a position of.
+func sinksOf(answers []*nodestatus.Memory) (sinks []api.SinkStatus, readers []string) {
+	worst := map[string]nodestatus.Sink{}
+	for _, m := range answers {
+		readers = append(readers, m.Readers...)
+		for _, s := range m.Sinks {
+			if w, found := worst[s.Name]; !found || cmp.Or(cmp.Compare(min(len(s.Error), 1), min(len(w.Error), 1)), cmp.Compare(s.LagSeconds, w.LagSeconds), cmp.Compare(w.Partition, s.Partition)) > 0 {
+				worst[s.Name] = s
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(worst)) {
+		w := worst[name]
+		s := api.SinkStatus{Name: name, LastError: messages.Cut(w.Error, 512)}
+		for _, step := range sinkSteps {
+			if s.Lag == nil && w.LagSeconds >= step.Seconds() {
+				s.Lag = &metav1.Duration{Duration: step}
+			}
+		}
+		if s.Lag != nil || s.LastError != "" {
+			s.Partition = w.Partition
+		}
+		sinks = append(sinks, s)
+	}
+	slices.Sort(readers)
+	return sinks, slices.Compact(readers)
+}
