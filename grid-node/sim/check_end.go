@@ -179,13 +179,19 @@ func (w *world) checkI12() {
 	if w.stopped || len(w.placed())-1 < w.profile.minInSync {
 		return // with a member missing it refuses, as it was told to
 	}
+	w.checkUnnoticed("in a planned roll", first, refused)
+}
+
+// checkUnnoticed: since the operation first, and with so many orders refused before, a planned change had no order refused
+// and none slow.
+func (w *world) checkUnnoticed(when string, first int, refused uint64) {
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
 		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
-			w.violation("I12", "in a planned roll an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
+			w.violation("I12", "%s an order was not answered within %d ms: %v", when, rollLimit/millisecond, o.Op)
 		}
 	}
 	if w.stats.Refusals != refused {
-		w.violation("I12", "%d orders were refused in a planned roll", w.stats.Refusals-refused)
+		w.violation("I12", "%d orders were refused %s", w.stats.Refusals-refused, when)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
-	"github.com/ordergrid/ordergrid/internal/linear"
 )
 
 // The partition moves between the pods of two or three shards: the record names the pods
@@ -152,14 +151,7 @@ func (w *world) checkMoves() {
 		c.mode = clientFinishing
 	}
 	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
-	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
-			w.violation("I12", "while the partition moved an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
-		}
-	}
-	if w.stats.Refusals != refused {
-		w.violation("I12", "%d orders were refused while the partition moved", w.stats.Refusals-refused)
-	}
+	w.checkUnnoticed("while the partition moved", first, refused)
 }
 
 // drawPodsOf draws so many pods, of a shard or of all.

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
-	"github.com/ordergrid/ordergrid/internal/linear"
 )
 
 // The number of copies changes while orders flow: among all other faults, back and
@@ -94,12 +93,5 @@ func (w *world) checkResize() {
 	}
 	w.settle("after a copy was added")
 	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
-	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
-			w.violation("I12", "while the number of copies changed an order was not answered within %d ms: %v", rollLimit/millisecond, o.Op)
-		}
-	}
-	if w.stats.Refusals != refused {
-		w.violation("I12", "%d orders were refused while the number of copies changed", w.stats.Refusals-refused)
-	}
+	w.checkUnnoticed("while the number of copies changed", first, refused)
 }
