@@ -32,8 +32,14 @@ type liveness struct {
 	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
 	pulses map[string]*pulse                                          // dialled, by address
 	heard  map[*transport.Conn]*pulse                                 // accepted
-	out    replica.Outbox
+	out    replica.Outbox                                             // answers to Beacons
+	beatAt int64
 	dog    *watchdog
+
+	beats   []replica.Beat      // scratch, as those below
+	answers []wire.HeartbeatRow // to the Heartbeat that came
+	changed []wire.HeartbeatRow
+	frameIn wire.Heartbeat
 
 	threadMu sync.Mutex
 	thread   metrics.Thread // dog.stats as of the last tick
@@ -53,14 +59,18 @@ type pulse struct {
 	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
 	helloBy int64
-	usedAt  int64 // when something was last to be sent on it
-	heardAt int64 // when something last came
-	dialAt  int64 // before which it is not dialled again
+	usedAt  int64               // when something was last to be sent on it
+	heardAt int64               // when something last came
+	beats   bool                // the other end takes Heartbeats; one of the release before takes Beacons
+	rows    []wire.HeartbeatRow // to be sent now
+	out, in rowTable            // what either end said last
+	dialAt  int64               // before which it is not dialled again
 	backoff time.Duration
 }
 
 const (
 	maxLivenessConns = 512
+	maxPulseFrame    = wire.MaxHeartbeat
 	livenessHardOut  = 64 << 10
 	// A connection that brings no answer for so long is dialled anew: after a cut, the
 	// kernel's own repetition may be seconds away.
@@ -78,7 +88,7 @@ func newLiveness(id *identity) (*liveness, error) {
 		dog: newWatchdog(metrics.ThreadNames[1], &id.cfg)}
 	var err error
 	l.loop, err = transport.New(id.cfg.Transport, transport.Config{
-		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxHello, HardOut: livenessHardOut, MaxMemory: 32 << 20,
+		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxPulseFrame, HardOut: livenessHardOut, MaxMemory: 32 << 20,
 		Tick: id.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: id.cfg.Source(), TLS: id.cfg.transportTLS(nil),
 	}, l)
 	return l, err
@@ -95,32 +105,48 @@ func (l *liveness) OnTick() {
 	l.threadMu.Lock()
 	l.thread = l.dog.stats
 	l.threadMu.Unlock()
-	for i := range l.vitals {
-		if v := l.vitals[i].Load(); v != nil {
-			v.Tick(now, &l.out)
-		}
+	if now.Mono-l.beatAt > int64(l.cfg.Beacon)*3/4 { // every other tick
+		l.beatAt = now.Mono
+		l.beat(now)
 	}
-	for i := range l.out.Actions {
-		a := &l.out.Actions[i]
-		l.send(now.Mono, a.Address, l.out.Head(a))
-	}
-	l.out.Reset()
 	l.tidy(now.Mono)
 }
 
-// send writes a beacon to the node at address, or begins to connect. What cannot
-// be sent is dropped: the next one is due soon.
-func (l *liveness) send(now int64, address string, frame []byte) {
-	p := l.pulses[address]
-	if p == nil {
-		if len(l.pulses) >= maxPeers {
-			l.dropped.Add(1)
-			return
+// beat sends every node the beacons of all partitions that go to it.
+func (l *liveness) beat(now replica.Time) {
+	l.beats = l.beats[:0]
+	for i := range l.vitals {
+		if v := l.vitals[i].Load(); v != nil {
+			l.beats = v.Beats(now, l.beats)
 		}
-		p = &pulse{addr: address, backoff: minDialBackoff}
-		l.pulses[address] = p
 	}
-	p.usedAt = now
+	for i := range l.beats {
+		b := &l.beats[i]
+		p := l.pulses[b.Address]
+		if p == nil {
+			if len(l.pulses) >= maxPeers {
+				l.dropped.Add(1)
+				continue
+			}
+			p = &pulse{addr: b.Address, backoff: minDialBackoff}
+			l.pulses[b.Address] = p
+		}
+		p.rows = append(p.rows, b.HeartbeatRow)
+	}
+	for _, p := range l.pulses {
+		if len(p.rows) > 0 {
+			p.usedAt = now.Mono
+		}
+		if len(p.rows)+len(p.out.rows) > 0 {
+			l.send(now.Mono, p)
+		}
+		p.rows = p.rows[:0]
+	}
+}
+
+// send writes the rows of a connection, or begins to connect. What cannot be sent is
+// dropped: the next is due soon.
+func (l *liveness) send(now int64, p *pulse) {
 	switch {
 	case p.conn == nil:
 		l.dropped.Add(1)
@@ -130,8 +156,14 @@ func (l *liveness) send(now int64, address string, frame []byte) {
 	case now-p.heardAt > int64(livenessSilence):
 		l.dropped.Add(1)
 		p.conn.Close(errLivenessSilent)
+	case p.beats:
+		l.changed = p.out.changes(p.rows, l.changed[:0])
+		p.conn.SetOut(appendHeartbeats(p.conn.Out(), wire.TypeHeartbeat, now, l.changed))
 	default:
-		p.conn.SetOut(append(p.conn.Out(), frame...))
+		for i := range p.rows {
+			r := &p.rows[i]
+			p.conn.SetOut(wire.AppendBeacon(p.conn.Out(), r.Partition, &wire.Beacon{PeerHead: r.PeerHead, CommitSeq: r.CommitSeq, SentNs: now, Flags: r.Flags}))
+		}
 	}
 }
 
@@ -178,7 +210,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		c.Protect(p.records)
 		p.answer, p.records = nil, nil
 	}
-	c.SetOut(l.appendWelcome(c.Out(), p.version))
+	c.SetOut(l.appendWelcome(c.Out(), p.version, heartbeatFlag()))
 }
 
 // OnFrames implements transport.Handler.
@@ -188,8 +220,8 @@ func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 	for !c.Backlogged() {
 		frame, after, err := wire.Split(rest)
 		if err == nil && frame == nil {
-			if wire.Need(rest) > maxHello {
-				err = fmt.Errorf("frame of %d bytes, allowed: at most %d", wire.Need(rest), maxHello)
+			if wire.Need(rest) > maxPulseFrame {
+				err = fmt.Errorf("frame of %d bytes, allowed: at most %d", wire.Need(rest), maxPulseFrame)
 			} else {
 				break
 			}
@@ -239,9 +271,15 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 			return err
 		}
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
+		p.beats, p.out, p.in = m.Flags&heartbeatFlag() != 0, rowTable{}, rowTable{}
 		l.links[p.by].Add(1)
 		return nil
-	case wire.Row(t).From&wire.FromPulse != 0:
+	case wire.Row(t).From&wire.FromPulse == 0:
+		return fmt.Errorf("frame type %v, allowed on a liveness connection: %s", t, wire.Allowed(wire.FromPulse))
+	case t == wire.TypeHeartbeat, t == wire.TypeHeartbeatAck:
+		p.heardAt, p.backoff = now.Mono, minDialBackoff
+		return l.heartbeat(p, c, now, t, frame)
+	default:
 		p.heardAt, p.backoff = now.Mono, minDialBackoff
 		if v := l.vitalsOf(wire.FramePartition(frame)); v != nil {
 			v.Receive(now, frame, &l.out)
@@ -251,9 +289,41 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 			l.out.Reset()
 		}
 		return nil
-	default:
-		return fmt.Errorf("frame type %v, allowed on a liveness connection: %s", t, wire.Allowed(wire.FromPulse))
 	}
+}
+
+// heartbeat takes in what the other end says of all partitions. A Heartbeat comes on a
+// connection that it dialled, and is answered there.
+func (l *liveness) heartbeat(p *pulse, c *transport.Conn, now replica.Time, t wire.Type, frame []byte) error {
+	if c.Dialled() != (t == wire.TypeHeartbeatAck) {
+		return fmt.Errorf("frame type %v, allowed: Heartbeat from the end that dialled, HeartbeatAck from the other", t)
+	}
+	m := &l.frameIn
+	if err := wire.DecodeHeartbeat(frame, t, m); err != nil {
+		return err
+	}
+	if err := p.in.take(m.Rows); err != nil || m.Flags&wire.FlagMore != 0 {
+		return err
+	}
+	l.answers = l.answers[:0]
+	for i := range p.in.rows {
+		row := &p.in.rows[i]
+		v := l.vitalsOf(row.Partition)
+		switch {
+		case v == nil:
+		case t == wire.TypeHeartbeatAck:
+			v.Answered(now, m.SentNs, row)
+		default:
+			if answer, ok := v.Hear(now, m.SentNs, row); ok {
+				l.answers = append(l.answers, answer)
+			}
+		}
+	}
+	if t == wire.TypeHeartbeat {
+		l.changed = p.out.changes(l.answers, l.changed[:0])
+		c.SetOut(appendHeartbeats(c.Out(), wire.TypeHeartbeatAck, m.SentNs, l.changed))
+	}
+	return nil
 }
 
 // hold has it beat for a partition, in place of what it was given before; from the data loop.

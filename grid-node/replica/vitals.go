@@ -182,9 +182,21 @@ func (v *Vitals) receive(now Time, frame []byte, out *Outbox) error {
 
 // beacon notes the primary's sign of life and answers it.
 func (v *Vitals) beacon(now Time, m *wire.Beacon, out *Outbox) {
+	if !v.note(now, m) {
+		return
+	}
+	off := len(out.buf)
+	out.buf = wire.AppendPeerAck(out.buf, v.part, wire.TypeBeaconAck, &wire.PeerAck{
+		PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, EchoNs: m.SentNs, Flags: v.leaving,
+	})
+	out.send(v.primary.Address, off, nil, true)
+}
+
+// note notes the primary's sign of life, and reports whether it is to be answered.
+func (v *Vitals) note(now Time, m *wire.Beacon) bool {
 	if !v.present(&m.PeerHead) || v.mode != vitalFollows || m.From != v.primary.Boot || v.stuck(now) {
 		v.count.Stale++
-		return
+		return false
 	}
 	v.count.Heard++
 	if v.heardAt != 0 && now.Mono-v.heardAt > lateBeacons*int64(v.timing.Beacon) {
@@ -194,11 +206,7 @@ func (v *Vitals) beacon(now Time, m *wire.Beacon, out *Outbox) {
 	v.leased = v.leased || m.Flags&wire.FlagLeased != 0
 	v.heardFlags = m.Flags
 	v.told = max(v.told, m.CommitSeq)
-	off := len(out.buf)
-	out.buf = wire.AppendPeerAck(out.buf, v.part, wire.TypeBeaconAck, &wire.PeerAck{
-		PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, EchoNs: m.SentNs, Flags: v.leaving,
-	})
-	out.send(v.primary.Address, off, nil, true)
+	return true
 }
 
 // answer notes that a member lives and has not given up the epoch.

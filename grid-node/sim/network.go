@@ -145,7 +145,7 @@ func (n *network) arrive(from *process, l *link, frame []byte, c class) {
 		return
 	}
 	if c == classLiveness && p.vitals != nil {
-		p.hear(frame)
+		p.hear(from, frame)
 		return
 	}
 	n.w.traceFrame(from, l.to, frame, "")

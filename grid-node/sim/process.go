@@ -35,6 +35,7 @@ type process struct {
 	r     *replica.Replica
 	out   replica.Outbox
 
+	tick    int             // of that thread
 	vitals  *replica.Vitals // driven by the process's second thread; nil in worlds of one thread
 	vout    replica.Outbox
 	vqueue  []func()

@@ -110,13 +110,14 @@ type Welcome struct {
 	Window   uint32 // submits one session may have in flight
 	Grid     []byte
 	Member   []byte // "<pod>/<bootID>" of the answering node
+	Flags    uint8  // FlagHeartbeat
 }
 
 const welcomeFixed = HeaderSize + 12
 
 // AppendWelcome appends a Welcome frame.
 func AppendWelcome(dst []byte, m *Welcome) []byte {
-	dst, f := begin(dst, TypeWelcome, 0, 0, welcomeFixed+size8(m.Grid)+size8(m.Member))
+	dst, f := begin(dst, TypeWelcome, m.Flags, 0, welcomeFixed+size8(m.Grid)+size8(m.Member))
 	le.PutUint16(f[8:], m.Version)
 	f[10], f[11] = 0, 0
 	le.PutUint32(f[12:], m.MaxFrame)
@@ -130,6 +131,7 @@ func DecodeWelcome(f []byte, m *Welcome) (err error) {
 	if err = open(f, TypeWelcome, welcomeFixed, false); err != nil {
 		return err
 	}
+	m.Flags = f[5]
 	m.Version = le.Uint16(f[8:])
 	m.MaxFrame = le.Uint32(f[12:])
 	m.Window = le.Uint32(f[16:])
