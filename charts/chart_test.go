@@ -112,6 +112,7 @@ func TestDefaults(t *testing.T) {
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
 		"Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid", "ServiceAccount/og-ordergrid-test",
+		"ValidatingAdmissionPolicy/og-ordergrid-deprecations", "ValidatingAdmissionPolicyBinding/og-ordergrid-deprecations",
 	}
 	var got []string
 	for key := range objects {

@@ -42,6 +42,7 @@ func TestRelease(t *testing.T) {
 	}
 	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
 	waitForCRDs(t, cl)
+	wantDeprecations(t)
 
 	wantCheckFails(t, "lease og-system/operator.ordergrid.dev: ")
 	stop := operate(t)
