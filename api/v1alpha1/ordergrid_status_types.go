@@ -68,6 +68,11 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Sinks []SinkStatus `json:"sinks,omitempty"`
 
+	// sinkNames are the names of sinks with commas between them, for kubectl get -o wide: a column shows one value.
+	// +optional
+	// +kubebuilder:validation:MaxLength=263
+	SinkNames string `json:"sinkNames,omitempty"`
+
 	// removedSinks are the names of sinks that the grid had. Its nodes let go of what they do not hold. No sink that is
 	// added may have one of these names.
 	// +optional

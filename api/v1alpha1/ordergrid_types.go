@@ -248,7 +248,7 @@ type ReplicationSpec struct {
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=".status.endpoint"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=".spec.memory"
-// +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".status.sinks[*].name"
+// +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".status.sinkNames"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=".status.conditions[?(@.type=='Available')].message"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the pods and Services of its shards; use at most 40 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
 // +kubebuilder:validation:XValidation:fieldPath=".spec.sinks",rule="!has(self.spec.sinks) || self.spec.sinks.all(n, !(has(oldSelf.status) && has(oldSelf.status.removedSinks) && n.name in oldSelf.status.removedSinks) || has(oldSelf.spec.sinks) && oldSelf.spec.sinks.exists(o, o.name == n.name))",messageExpression="'the grid had a sink of one of these names, %s, whose place in the logs its nodes let go of (status.removedSinks); use another name'.format([oldSelf.status.removedSinks])"

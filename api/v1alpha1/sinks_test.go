@@ -1,15 +1,19 @@
 package v1alpha1_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
 // fileSink is a sink of type File; volume "" leaves file out.
@@ -175,5 +179,35 @@ func TestShardsFall(t *testing.T) {
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 			checkRefusal(t, cl.SubResource("scale").Update(t.Context(), createGrid(t, cl, test.spec), client.WithSubResourceBody(scale)), test.refuse)
 		})
+	}
+}
+
+// TestSinkColumn: kubectl get -o wide shows the names of all sinks.
+func TestSinkColumn(t *testing.T) {
+	cl := newClient(t)
+	grid := createGrid(t, cl, api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), fileSink("desk", "")}})
+	grid.Status.SinkNames = "audit,desk"
+	if err := cl.Status().Update(t.Context(), grid); err != nil {
+		t.Fatal(err)
+	}
+	http, err := rest.HTTPClientFor(envtest.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rest.RESTClientForConfigAndClient(&rest.Config{Host: envtest.Config(t).Host, ContentConfig: rest.ContentConfig{GroupVersion: &api.GroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}, APIPath: "/apis"}, http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := r.Get().Namespace("default").Resource("ordergrids").Name(grid.Name).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(body, &table); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(table.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == "Sink" })
+	if got := table.Rows[0].Cells[at]; got != "audit,desk" {
+		t.Errorf("column Sink shows %v", got)
 	}
 }

@@ -96,14 +96,15 @@ func (o *observation) sinkStatus(status *api.OrderGridStatus) {
 	}
 	sinks := o.grid.Sinks()
 	var list []api.SinkStatus
+	var names []string
 	for i := range sinks {
 		said := api.SinkStatus{Name: sinks[i].Name}
 		if at := slices.IndexFunc(known, func(s api.SinkStatus) bool { return s.Name == said.Name }); at >= 0 {
 			said = known[at]
 		}
-		list = append(list, said)
+		list, names = append(list, said), append(names, said.Name)
 	}
-	status.Sinks = list
+	status.Sinks, status.SinkNames = list, strings.Join(names, ",")
 }
 
 // sinkMounts of the grid node's container.

@@ -127,7 +127,7 @@ func TestSinksOfAGrid(t *testing.T) {
 	status := &o.grid.Status
 	status.Sinks = []api.SinkStatus{{Name: "audit"}, {Name: "desk", LastError: "of before"}}
 	o.sinkStatus(status)
-	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - s0p2 disk full", "new -"}) || !slices.Equal(status.RemovedSinks, []string{"audit"}) {
+	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - s0p2 disk full", "new -"}) || !slices.Equal(status.RemovedSinks, []string{"audit"}) || status.SinkNames != "desk,new" {
 		t.Errorf("status has %q, removed %v", got, status.RemovedSinks)
 	}
 	o.roomAsked = false // another operator
