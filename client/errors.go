@@ -28,7 +28,7 @@ var (
 	// ErrNotFound: no committed order has the id asked for.
 	ErrNotFound = errors.New("order not found")
 	// ErrFreed: the order is not held any more, or may be one of those that are not:
-	// they are where write-behind brings them. The error is a *FreedError.
+	// every sink of the grid holds them. The error is a *FreedError.
 	ErrFreed = errors.New("order freed")
 	// ErrOtherOrder: the id is that of another order now. The error is an *OtherOrderError.
 	ErrOtherOrder = errors.New("another order has the id")
@@ -138,7 +138,7 @@ func freedError(p wire.PartitionID, request *wire.Get, freed uint64) error {
 }
 
 func (e *FreedError) Error() string {
-	return fmt.Sprintf("%s: %s is not held: entries up to %d of %s are freed, the write-behind sink holds them", e.Partition, e.What, e.Freed, e.Partition)
+	return fmt.Sprintf("%s: %s is not held: entries up to %d of %s are freed, every sink of the grid holds them", e.Partition, e.What, e.Freed, e.Partition)
 }
 
 // Is matches ErrFreed.
@@ -155,7 +155,7 @@ type OtherOrderError struct {
 
 func (e *OtherOrderError) Error() string {
 	return fmt.Sprintf("client: order %s is not held: another order, %s, has the id. The partition is of lineage %d: the loss of data was accepted since, the grid was made again under its name, or its record went back in time. "+
-		"Look for the order's ClOrdID (GetByClOrdID, kubectl ordergrid get GRID CLORDID), and for its line in the files of the write-behind sink that were set aside", named(e.ID, e.Epoch, e.Hash), e.Found, e.Lineage)
+		"Look for the order's ClOrdID (GetByClOrdID, kubectl ordergrid get GRID CLORDID), and for its line in the files of a sink that were set aside", named(e.ID, e.Epoch, e.Hash), e.Found, e.Lineage)
 }
 
 // Is matches ErrOtherOrder.

@@ -209,7 +209,7 @@ func (c *Client) ageTable(shard int) {
 type removedError struct{ what string }
 
 func (e *removedError) Error() string {
-	return fmt.Sprintf("client: %s is not held: shards were removed from the grid, and the write-behind sink has what they held", e.what)
+	return fmt.Sprintf("client: %s is not held: shards were removed from the grid, and the sinks of the grid have what they held", e.what)
 }
 
 // Is matches ErrFreed.

@@ -4,8 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ScaleInSpec says when a shard that spec.shards no longer asks for is removed.
 type ScaleInSpec struct {
-	// policy is WhenDownstream (a shard is removed only once the write-behind sink holds every order it took, in files
-	// that outlive it) or DiscardOrders (what the sink does not hold is given up). Default WhenDownstream.
+	// policy is WhenDownstream (a shard is removed only once every sink holds each order it took, one of them in
+	// files that outlive it) or DiscardOrders (what the sink does not hold is given up). Default WhenDownstream.
 	// +optional
 	// +default="WhenDownstream"
 	// +kubebuilder:default=WhenDownstream

@@ -62,7 +62,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.BoolVar(&o.HostPerNode, "address-per-node", false, "node i listens on --listen + i and dials from there, so that a packet filter can cut it off; needs --listen 127.x.y.1")
 	fl.IntVar(&o.Port, "port", 7400, "data port of the first node, the others follow; 0: any free ports")
 	fl.IntVar(&o.HTTPPort, "http-port", 9400, "metrics and health port of the first node, the others follow; 0: any free ports")
-	fl.StringVar(&f.sink, "sink", "hold", "write-behind sink: hold or file")
+	fl.StringVar(&f.sink, "sink", "hold", "sink: hold (none) or file")
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")

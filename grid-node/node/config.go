@@ -263,7 +263,7 @@ func (c *Config) retention(orders int64) replica.Retention {
 	return replica.Retention{FreeDownstream: c.Retention == RetentionFreeDownstream, High: high, Low: high - orders/10, Critical: high + (orders-high)/2}
 }
 
-// Sinks of the write-behind queue.
+// Values of Sink.
 const (
 	SinkHold = "hold" // stays in memory, as the published system measured
 	SinkFile = "file" // append-only file, fsync per batch

@@ -82,7 +82,7 @@ func (c *Config) sinkDir(name string) string {
 	return ""
 }
 
-// startSinks starts a write-behind queue for each sink. With the sink "hold" there is
+// startSinks starts a queue for each sink. With the sink "hold" there is
 // none: the queue is the log, and nothing moves its position.
 func (p *partition) startSinks(ctx context.Context, inc *incarnation) error {
 	var errs []error

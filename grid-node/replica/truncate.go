@@ -8,7 +8,7 @@ import (
 // Retention says when entries that are downstream are freed. The zero value keeps
 // everything: a full grid refuses orders.
 type Retention struct {
-	// FreeDownstream lets a primary free what the write-behind sink holds.
+	// FreeDownstream lets a primary free what every sink holds.
 	FreeDownstream bool
 	// High is how much of the budget has to be used before it does, Low is how far
 	// it then frees, in bytes. Above Critical it does not wait for learners.
