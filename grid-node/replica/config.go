@@ -12,6 +12,7 @@ import (
 // for themselves, what else the spec asks for does not, so that is left out and asked
 // for again.
 func (r *Replica) eventConfig(c *Config, fresh bool) {
+	r.named = r.named || c != nil && len(c.Pods) > 0
 	if !fresh {
 		r.watchAt = r.now.Mono
 	} else if r.reading = false; c != nil && r.watchAt > r.readFrom {

@@ -56,7 +56,7 @@ func (r *Replica) surplus() *peer {
 		return nil
 	case r.placed():
 		return r.unwanted(last)
-	case r.ranksBefore(last.Pod(), r.self.Pod()):
+	case r.ranksBefore(last.Pod(), r.self.Pod()), !r.specKnown():
 		return nil
 	}
 	return last

@@ -41,7 +41,7 @@ func (r *Replica) ranksBefore(a, b string) bool {
 // a proposal would be made on: if the spec has changed since, the arbiter refuses the
 // proposal. If it is not known the record is read.
 func (r *Replica) specKnown() bool {
-	if !r.placed() || r.specVersion == r.cfg.Version || mutant(mutStalePods) {
+	if !r.named || r.specVersion == r.cfg.Version || mutant(mutStalePods) {
 		return true
 	}
 	r.readConfig()
@@ -118,7 +118,7 @@ func (r *Replica) enough() bool {
 // it was for the sake of a spec that has changed: then it is withdrawn.
 func (r *Replica) attemptAgain() {
 	switch {
-	case !r.placed() || !r.bySpec() || mutant(mutStalePods):
+	case !r.named || !r.bySpec() || mutant(mutStalePods):
 		r.attempt()
 	case !r.specKnown():
 	case !r.lapsed():

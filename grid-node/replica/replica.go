@@ -34,6 +34,7 @@ type Replica struct {
 	reading     bool   // no answer has come since readFrom
 	readFrom    int64
 	pods        []string // that the record names for its copies; none: every pod may hold one
+	named       bool     // some record has named pods: from then on it matters of which version the list is
 	specVersion string   // of the record whose spec was taken over last
 	watchAt     int64    // when the watch last told of it
 	restTill    int64    // ticks before it do nothing; 0 unless the replica is at rest

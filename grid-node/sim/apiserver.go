@@ -94,7 +94,7 @@ func (a *apiServer) get(p *process) {
 		w.after(back, func() {
 			if p.alive {
 				p.deliver(func() {
-					p.reading = false
+					p.reading, p.named = false, p.named || len(c.Pods) > 0
 					p.step(&replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &c})
 				})
 			}
@@ -241,7 +241,10 @@ func (a *apiServer) watch(p *process, later int64) {
 	w.events.push(p.watchAt, func() {
 		if p.alive && change > p.watchSeen {
 			p.watchSeen = change
-			p.deliver(func() { p.step(&replica.Event{Kind: replica.EventConfig, Config: &c}) })
+			p.deliver(func() {
+				p.named = p.named || len(c.Pods) > 0
+				p.step(&replica.Event{Kind: replica.EventConfig, Config: &c})
+			})
 		}
 	})
 }

@@ -164,9 +164,10 @@ func (w *world) drawPodsOf(n int) []string {
 // what is let go of is no copy that is wanted, leaves as many as are, and is on no pod that
 // the record names at that moment; who is handed the partition, or claims it, is on one that
 // it does; and there are never more copies than one beyond those that are wanted. A process
-// that is told to leave, or has made another state of the log, goes for that.
+// that is told to leave, or has made another state of the log, goes for that. A primary that
+// has not heard of the first list goes by numbers, as one of the release before.
 func (w *world) checkI19(before, now *replica.Config, by *process, why string) {
-	if len(before.Pods) == 0 {
+	if len(before.Pods) == 0 || !by.named {
 		return
 	}
 	named := func(pod string) bool { return slices.Contains(before.Pods, pod) }

@@ -53,6 +53,7 @@ type process struct {
 	stopping  bool         // told to stop
 	spoiled   bool         // its state is not that of its log, see checkSpoiled
 	drained   bool         // may end, by its own word
+	named     bool         // was shown a record that names pods
 	reading   bool         // a read of the record is under way
 	watchAt   int64        // no watch event is delivered before: they come in order
 	watchSeen int          // apiServer.changes of the last one delivered
