@@ -76,7 +76,8 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.IntVar(&cfg.Shard, "shard", 0, "number of this node's shard, from 0")
 	fl.IntVar(&cfg.Shards, "shards", 0, "shards of the grid; default 1. The partitions' records override it")
 	fl.IntVar(&cfg.Replicas, "replicas", 2, "copies of each partition, the primary's included, until its record in the arbiter was read, which says how many: 1..3")
-	fl.IntVar(&cfg.Partitions, "partitions", 0, "partitions of the shard: 1..16; default --replicas, so that each node is primary of one")
+	fl.Int("partitions", 0, "not used: the partitions' records say which of them a node holds. The operator says it to nodes of the release before")
+	_ = fl.MarkHidden("partitions") // there is such a flag
 	fl.IntVar(&cfg.MinInSync, "min-in-sync", 1, "refuse orders while fewer copies than this are in sync; the partition's record overrides it")
 	fl.StringVar(&cfg.Listen, "listen", ":7400", "data port: clients, peers and administration")
 	fl.StringVar(&cfg.Advertise, "advertise", defaultAdvertise(), "ip:port at which others reach the data port; default $POD_IP:7400")

@@ -173,7 +173,7 @@ func (g *grid) args(i int) []string {
 	o, p := &g.o, g.places[i]
 	args := []string{"serve", "--grid", o.Grid, "--arbiter", g.url,
 		"--shard", strconv.Itoa(p.shard), "--shards", strconv.Itoa(o.Shards),
-		"--replicas", strconv.Itoa(o.Replicas), "--partitions", strconv.Itoa(o.Partitions),
+		"--replicas", strconv.Itoa(o.Replicas),
 		"--pod", podName(o.Grid, p.shard, p.ordinal),
 		"--listen", p.data, "--advertise", p.data, "--http", p.http}
 	if g.peerKey != "" {

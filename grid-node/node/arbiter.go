@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,9 @@ type record struct {
 	retired  bool  // it says so: nothing is left to hand over to
 	unproved bool  // it says that nodes need not prove the peer key
 	closedAt int64 // Mono since when the partition takes no new orders, 0 while it does
+
+	left  bool   // by the watch: it names this pod neither for a copy nor as in sync
+	epoch uint64 // of it as the watch showed it last
 }
 
 // propose carries a configuration to the arbiter, off the loop.
@@ -89,12 +91,39 @@ func (r *record) read() {
 	})
 }
 
-// watch tells the loop what happens to the records of the grid until the node ends; on a goroutine.
-func (ps *partitions) watch() {
-	_ = ps.cfg.Arbiter.Watch(ps.ctx, ps.cfg.Grid, func(news arbiter.News, err error) {
-		ps.arbiter.heard(answered(err))
-		ps.loop.Post(func() { ps.hear(news, err) })
+// firstWord is how long the node waits for the records before it serves. Without them it
+// holds nothing, and says so.
+const firstWord = 2 * time.Second
+
+// watch follows the records of the grid until the node ends. It returns when what the first
+// list says is open and the loop, which does not run yet, has been told of it.
+func (ps *partitions) watch(ctx context.Context) error {
+	first, begun := make(chan arbiter.News), make(chan struct{})
+	ps.wg.Go(func() {
+		_ = ps.cfg.Arbiter.Watch(ps.ctx, ps.cfg.Grid, func(news arbiter.News, err error) {
+			ps.arbiter.heard(answered(err))
+			if err == nil {
+				select {
+				case first <- news:
+					<-begun // what follows comes behind it
+					return
+				case <-begun:
+				case <-ps.ctx.Done():
+				}
+			}
+			ps.loop.Post(func() { ps.hear(news, err) })
+		})
 	})
+	defer close(begun)
+	select {
+	case news := <-first:
+		ps.loop.Post(func() { ps.hear(news, nil) })
+		return ps.begin(&news)
+	case <-time.After(firstWord):
+		ps.log.Warn("the records of the grid have not come; the node serves without them meanwhile", "waited", firstWord.String())
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // hear takes over what the watch says. That a record is gone is asked of the arbiter
@@ -105,26 +134,7 @@ func (ps *partitions) hear(news arbiter.News, err error) {
 		return
 	}
 	ps.clients.directory.gridMap.hear(ps.cfg.Grid, &news)
-	said := map[*partition]bool{}
-	for _, rec := range news.Records {
-		if p := ps.of(&rec); p != nil {
-			said[p] = true
-			p.record.observed(rec, nil, false)
-		}
-	}
-	for _, p := range ps.list {
-		if news.All && !said[p] || slices.Contains(news.Gone, p.record.name) {
-			p.record.read()
-		}
-	}
-}
-
-// of is the partition that a record is of, nil if this node does not hold it.
-func (ps *partitions) of(rec *arbiter.Record) *partition {
-	if s := &rec.Spec; s.Grid == ps.cfg.Grid && s.Shard == ps.cfg.Shard && s.Index >= 0 && s.Index < len(ps.list) && ps.list[s.Index].record.name == rec.Name {
-		return ps.list[s.Index]
-	}
-	return nil
+	ps.take(&news)
 }
 
 func (ps *partitions) noWord(of string, err error) {
@@ -136,6 +146,9 @@ func (ps *partitions) noWord(of string, err error) {
 
 func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 	p := r.p
+	if p.closed {
+		return
+	}
 	var c *replica.Config
 	if err == nil {
 		c, err = configOf(rec)
@@ -146,7 +159,6 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 		return
 	}
 	r.observeRetired(&rec.Spec)
-	p.clients.directory.observe(&rec.Spec)
 	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
 		r.unproved = rec.Spec.UnprovedPeers == arbiter.UnprovedAccept
 		p.peers.letIn(p.all.unproved())

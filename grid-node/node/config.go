@@ -19,13 +19,12 @@ import (
 
 // Config of a node. The zero value of a field with a default takes it.
 type Config struct {
-	Grid       string // name of the grid
-	Pod        string // name of the pod this process runs in; unique within the shard
-	Shard      int    // 0..4095
-	Shards     int    // shards of the grid; default 1
-	Replicas   int    // copies of each partition, the primary's included, until its record was read: 1..3; default 2
-	Partitions int    // partitions of the shard: 1..16; default Replicas
-	MinInSync  int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
+	Grid      string // name of the grid
+	Pod       string // name of the pod this process runs in; unique within the shard
+	Shard     int    // 0..4095
+	Shards    int    // shards of the grid; default 1
+	Replicas  int    // copies of each partition, the primary's included, until its record was read: 1..3; default 2
+	MinInSync int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
 
 	Listen    string // data port: "host:port" or ":port"
 	Advertise string // "ip:port" at which peers and clients reach the data port
@@ -129,7 +128,6 @@ func (c *Config) fill() error {
 	}
 	setDefault(&c.Shards, 1)
 	setDefault(&c.Replicas, 2)
-	setDefault(&c.Partitions, c.Replicas)
 	setDefault(&c.MinInSync, 1)
 	setDefault(&c.MemoryLimit, 1<<30)
 	setDefault(&c.MaxConns, 4096)
@@ -165,7 +163,6 @@ func (c *Config) fill() error {
 	inRange("shards", c.Shards, 1, wire.MaxShards)
 	inRange("shard", c.Shard, 0, c.Shards-1)
 	inRange("replicas", c.Replicas, 1, maxReplicas)
-	inRange("partitions", c.Partitions, 1, wire.MaxPartitionsPerShard)
 	inRange("min-in-sync", c.MinInSync, 1, c.Replicas)
 	inRange("max-connections", c.MaxConns, 8, 1<<20)
 	if c.MemoryLimit < minMemory {

@@ -131,6 +131,9 @@ func (ps *partitions) stop(why string) {
 // stopped reports whether all are: until a drain has come to that, this node may be
 // the only one that can serve clients.
 func (ps *partitions) stopped() bool {
+	if !ps.stopping {
+		return false
+	}
 	for _, p := range ps.list {
 		if !p.stopped {
 			return false

@@ -25,9 +25,9 @@ type external struct {
 	seeds [][]byte                  // addresses of the other shards' pods, the first pod of every shard first
 }
 
-// observeExternal takes over what a record says. Only those of index 0 do.
+// observeExternal takes over what a record says. Those of this shard with index 0 do.
 func (d *directory) observeExternal(s *arbiter.Spec) {
-	if d.cfg.External == "" || s.Replicas == 0 || s.Index != 0 || slices.Equal(s.External, d.outside.said) {
+	if d.cfg.External == "" || s.Replicas == 0 || s.Shard != d.cfg.Shard || s.Index != 0 || slices.Equal(s.External, d.outside.said) {
 		return
 	}
 	d.outside = externalOf(d.cfg.Grid, d.cfg.Shard, s.External)

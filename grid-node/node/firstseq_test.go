@@ -19,7 +19,7 @@ import (
 // anew is the shard g made again after it was removed: other records, the same directory of the sinks.
 func (g *grid) anew(firstSeq uint64) *grid {
 	g.t.Helper()
-	next := newGrid(g.t, len(g.nodes), g.base.Partitions)
+	next := newGrid(g.t, len(g.nodes), g.partitions)
 	specs := map[string]arbiter.Spec{}
 	for _, r := range next.store.List() {
 		r.Spec.FirstSeq, r.Spec.Layout = firstSeq, arbiter.Layout{Revision: 5, Shards: 1, Open: 1, Removed: 1}

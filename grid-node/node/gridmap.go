@@ -41,9 +41,8 @@ func (g *gridMap) hear(grid string, news *arbiter.News) {
 // partOfRecord is a record as clients are told it; false if it is none of the grid's, or
 // cannot be told.
 func partOfRecord(grid string, rec *arbiter.Record) (wire.TablePart, bool) {
-	s := &rec.Spec
-	id, err := wire.MakePartitionID(s.Shard, s.Index)
-	if err != nil || s.Grid != grid || rec.Name != PartitionName(grid, s.Shard, s.Index) {
+	id, ok := idOf(grid, rec)
+	if !ok {
 		return wire.TablePart{}, false
 	}
 	c, err := configOf(*rec)

@@ -32,6 +32,8 @@ type grid struct {
 	// advertise is where nodes find each other, where that is another address.
 	advertise []string
 	nodes     []*running
+
+	partitions int
 }
 
 // running is a node under test.
@@ -59,8 +61,8 @@ func newGrid(t *testing.T, nodes, partitions int) *grid {
 		specs[PartitionName("g", 0, i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: nodes, MinInSync: 1,
 			PreferredPod: fmt.Sprintf("g-s0-%d", PreferredOrdinal(i, nodes))}
 	}
-	g := &grid{t: t, store: memory.NewStore(specs), addrs: freeAddrs(t, nodes), nodes: make([]*running, nodes),
-		base: Config{Grid: "g", Replicas: nodes, Partitions: partitions, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()), Log: testLog(t)}}
+	g := &grid{t: t, store: memory.NewStore(specs), addrs: freeAddrs(t, nodes), nodes: make([]*running, nodes), partitions: partitions,
+		base: Config{Grid: "g", Replicas: nodes, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()), Log: testLog(t)}}
 	g.arb = g.store
 	t.Cleanup(func() {
 		for i := range g.nodes {

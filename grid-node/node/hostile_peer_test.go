@@ -432,6 +432,7 @@ func TestAnotherKeyStaysOutside(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 10)
 	g.kill(1)
+	g.until(func() bool { return len(g.record().InSync) == 1 }, "the member that ended is not dropped")
 	keys := g.base.PeerKeys
 	g.base.PeerKeys = peerkey.Of(peerkey.New())
 	g.start(1)

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,10 +31,10 @@ type liveness struct {
 	*identity
 	loop transport.Loop
 
-	vitals [wire.MaxPartitionsPerShard]atomic.Pointer[replica.Vitals] // by partition; the data loop replaces them
-	pulses map[string]*pulse                                          // dialled, by address
-	heard  map[*transport.Conn]*pulse                                 // accepted
-	out    replica.Outbox                                             // answers to Beacons
+	vitals atomic.Pointer[[]beating]  // by partition; the data loop replaces the list
+	pulses map[string]*pulse          // dialled, by address
+	heard  map[*transport.Conn]*pulse // accepted
+	out    replica.Outbox             // answers to Beacons
 	beatAt int64
 	dog    *watchdog
 
@@ -46,6 +48,12 @@ type liveness struct {
 
 	badFrames, dropped, dials atomic.Uint64
 	links                     [len(protectionNames)]atomic.Int64 // by protection
+}
+
+// beating is a partition that beacons are sent for.
+type beating struct {
+	id wire.PartitionID
+	v  *replica.Vitals
 }
 
 // pulse is one liveness connection.
@@ -86,6 +94,7 @@ var (
 func newLiveness(id *identity) (*liveness, error) {
 	l := &liveness{identity: id, pulses: map[string]*pulse{}, heard: map[*transport.Conn]*pulse{},
 		dog: newWatchdog(metrics.ThreadNames[1], &id.cfg)}
+	l.vitals.Store(&[]beating{})
 	var err error
 	l.loop, err = transport.New(id.cfg.Transport, transport.Config{
 		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxPulseFrame, HardOut: livenessHardOut, MaxMemory: 32 << 20,
@@ -115,10 +124,8 @@ func (l *liveness) OnTick() {
 // beat sends every node the beacons of all partitions that go to it.
 func (l *liveness) beat(now replica.Time) {
 	l.beats = l.beats[:0]
-	for i := range l.vitals {
-		if v := l.vitals[i].Load(); v != nil {
-			l.beats = v.Beats(now, l.beats)
-		}
+	for _, b := range *l.vitals.Load() {
+		l.beats = b.v.Beats(now, l.beats)
 	}
 	for i := range l.beats {
 		b := &l.beats[i]
@@ -327,15 +334,32 @@ func (l *liveness) heartbeat(p *pulse, c *transport.Conn, now replica.Time, t wi
 }
 
 // hold has it beat for a partition, in place of what it was given before; from the data loop.
-func (l *liveness) hold(id wire.PartitionID, v *replica.Vitals) { l.vitals[id.Index()].Store(v) }
+func (l *liveness) hold(id wire.PartitionID, v *replica.Vitals) {
+	list := slices.Clone(*l.vitals.Load())
+	at, there := slices.BinarySearchFunc(list, id, compareBeating)
+	if !there {
+		list = slices.Insert(list, at, beating{})
+	}
+	list[at] = beating{id, v}
+	l.vitals.Store(&list)
+}
+
+// drop has it beat no more for a partition; from the data loop.
+func (l *liveness) drop(id wire.PartitionID) {
+	list := slices.DeleteFunc(slices.Clone(*l.vitals.Load()), func(b beating) bool { return b.id == id })
+	l.vitals.Store(&list)
+}
 
 // vitalsOf is nil for a partition that this node does not hold.
 func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
-	if id.Shard() != l.cfg.Shard {
-		return nil
+	list := *l.vitals.Load()
+	if at, there := slices.BinarySearchFunc(list, id, compareBeating); there {
+		return list[at].v
 	}
-	return l.vitals[id.Index()].Load()
+	return nil
 }
+
+func compareBeating(b beating, id wire.PartitionID) int { return cmp.Compare(b.id, id) }
 
 // OnClose implements transport.Handler. The end of a connection is no sign of
 // death, that is for the data connection to tell; it is dialled again with the

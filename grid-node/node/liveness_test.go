@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // stall blocks the data loop of node i until the function returned is called.
@@ -29,11 +30,11 @@ func (g *grid) stall(i int) (resume func()) {
 }
 
 func (r *running) vitals(partition int) replica.VitalsCounters {
-	return r.live.vitals[partition].Load().Counters()
+	return r.live.vitalsOf(wire.PartitionID(partition)).Counters()
 }
 
 func (g *grid) records() (recs []arbiter.Record) {
-	for i := range g.base.Partitions {
+	for i := range g.partitions {
 		rec, err := g.store.Get(g.t.Context(), PartitionName("g", 0, i))
 		if err != nil {
 			g.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -43,7 +44,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{}
 	n.identity = newIdentity(cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	plan := planMemory(cfg.MemoryLimit, cfg.Partitions)
+	plan := planMemory(cfg.MemoryLimit, 1)
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
@@ -57,11 +58,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.wire(plan)
-	for i := range cfg.Partitions {
-		if err := n.data.parts.add(i); err != nil {
-			return nil, err
-		}
-	}
 	return n, nil
 }
 
@@ -69,7 +65,8 @@ func New(cfg Config) (*Node, error) {
 func (n *Node) wire(plan memoryPlan) {
 	p, d := &n.process, &n.data
 	d.process, d.dog = p, newWatchdog(metrics.ThreadNames[0], &n.cfg)
-	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, plan: plan, budget: store.NewBudget(plan.orders)}
+	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, plan: plan, budget: store.NewBudget(plan.orders),
+		byID: map[wire.PartitionID]*partition{}, held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
 	d.listeners = listeners{process: p, parts: &d.parts, clients: &d.clients, peers: &d.peers, live: n.live}
 	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, byID: map[uint64]*link{}, connsOf: map[string]int{}}
 	d.peers = peers{process: p, listeners: &d.listeners, parts: &d.parts, live: n.live, byAddr: map[string]*peer{},
@@ -96,6 +93,9 @@ func (n *Node) Run(ctx context.Context) error {
 	if err := transport.TuneScheduler(2); err != nil {
 		return err
 	}
+	if err := n.data.parts.watch(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if !n.data.parts.awaitWarm(ctx) {
 		return nil
 	}
@@ -109,14 +109,13 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	}
 	n.log.Info("node starts", "grid", n.cfg.Grid, "shard", n.cfg.Shard, "listen", addr, "advertise", n.cfg.Advertise,
-		"partitions", n.cfg.Partitions, "memoryLimitBytes", n.cfg.MemoryLimit, "orderLimitBytes", n.data.parts.budget.Limit())
+		"partitions", len(n.data.parts.list), "memoryLimitBytes", n.cfg.MemoryLimit, "orderLimitBytes", n.data.parts.budget.Limit())
 	n.wg.Go(func() {
 		if err := n.live.loop.Run(); err != nil {
 			n.log.Error("the liveness thread ended; the node stops, others take over", "reason", err)
 			n.loop.Stop()
 		}
 	})
-	n.wg.Go(n.data.parts.watch)
 	go n.sinks.run()
 	n.watchFiles()
 	n.wg.Go(func() {

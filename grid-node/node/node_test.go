@@ -299,7 +299,6 @@ func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
 		"pod":        {func(c *Config) { c.Pod = "a b" }, []string{"--pod", `"a b"`}},
 		"shard":      {func(c *Config) { c.Shard = 3 }, []string{"--shard", "3", "0..0"}},
 		"replicas":   {func(c *Config) { c.Replicas = 4 }, []string{"--replicas", "4", "1..3"}},
-		"partitions": {func(c *Config) { c.Partitions = 17 }, []string{"--partitions", "17", "1..16"}},
 		"minInSync":  {func(c *Config) { c.MinInSync = 3 }, []string{"--min-in-sync", "3", "1..2"}},
 		"prefault":   {func(c *Config) { c.Prefault = 2 << 30 }, []string{"--prefault: value 2147483648", "what --memory-limit leaves to orders"}},
 		"memory":     {func(c *Config) { c.MemoryLimit = 1 }, []string{"--memory-limit", "at least 64Mi"}},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
@@ -37,6 +38,9 @@ type partition struct {
 	dirty     bool
 	drained   bool
 	ended     bool   // the replica takes nothing any more
+	leaving   bool   // it drains, to be closed
+	closed    bool   // the node does not hold it any more
+	first     int64  // bytes that are made present before the node serves
 	stopped   bool   // EventStop was given, to this incarnation and those after it
 	committed uint64 // last ActionCommitted
 	orderAt   int64  // Mono at which this node, as primary, last saw an order committed
@@ -81,7 +85,7 @@ func newBootID() (id uint64) {
 
 // incarnate makes an empty store and a replica that knows nothing.
 func (p *partition) incarnate(boot uint64) error {
-	cfg, plan := &p.cfg, &p.all.plan
+	cfg := &p.cfg
 	st, err := store.New(store.Options{Budget: p.all.budget, SessionBytes: replica.SessionBytes(sessionWindow)})
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
@@ -96,10 +100,7 @@ func (p *partition) incarnate(boot uint64) error {
 		Vitals: replica.NewVitals(self, p.id, timing), Rest: true, Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: cfg.Replicas, MinInSync: cfg.MinInSync,
 		Readers: cfg.readers(), Removed: cfg.RemovedSinks,
-		Retention: cfg.retention(plan.orders), CapacityAdvice: cfg.capacityAdvice(),
-		Limits: replica.Limits{Window: sessionWindow, InFlightBytes: int(min(16<<20, plan.inFlight/int64(cfg.Partitions))),
-			PendingReadBytes: min(16<<20, clientHardOut/2/cfg.Partitions),
-			LearnerBytes:     min(4<<20, learnerBytes/cfg.Partitions), LearnerRate: int(max(1, cfg.LearnerRate/int64(cfg.Partitions)))},
+		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.all.limits(),
 	}
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
@@ -115,10 +116,8 @@ func (p *partition) incarnate(boot uint64) error {
 	p.all.live.hold(p.id, opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	p.ended = false
-	first := cfg.Prefault / int64(cfg.Partitions)
-	if p.remadeAt != 0 {
-		first = 0 // the process serves already, and the memory before is about to be given back
-	}
+	first := p.first
+	p.first = 0 // later the process serves already, and the memory before is about to be given back
 	log, err := inc.feed.Reader("prefault")
 	if err != nil {
 		return err
@@ -126,13 +125,14 @@ func (p *partition) incarnate(boot uint64) error {
 	inc.wg.Go(func() {
 		prefaultFirst(ctx, st, int(first))
 		close(inc.warm)
-		prefault(ctx, log, st, int(plan.ahead))
+		prefault(ctx, log, st, &p.all.ahead)
 	})
 	return errors.Join(p.startSinks(ctx, inc), p.startInspector(ctx, inc))
 }
 
 const (
 	remakeQuiet   = 10 * time.Second // a replica that lived so long is remade at once
+	remakeRetry   = time.Second      // after a try that failed
 	maxRemakeWait = 5 * time.Second
 )
 
@@ -156,7 +156,7 @@ func (p *partition) remake(now int64) {
 	old := p.inc
 	if err := p.incarnate(newBootID()); err != nil {
 		p.log.Error("cannot make a replica, trying again", "partition", p.id.String(), "reason", err)
-		p.remakeAt = now + int64(time.Second)
+		p.remakeAt = now + int64(remakeRetry)
 		return
 	}
 	p.remakeAt, p.remadeAt = 0, now
@@ -179,14 +179,14 @@ func prefaultFirst(ctx context.Context, st *store.Store, n int) {
 // prefault keeps the memory that the store writes next present, so that the loop does
 // not take the page faults. It wakes when a quarter of what it has made present may be
 // written: at rest never.
-func prefault(ctx context.Context, log *feed.Reader, st *store.Store, ahead int) {
+func prefault(ctx context.Context, log *feed.Reader, st *store.Store, ahead *atomic.Int64) {
 	const entryBytes = 512 // a guess on the large side; the store's own count is the loop's
-	for due := uint64(1); ; due = st.Committed() + max(1, uint64(ahead)/4/entryBytes) {
+	for due := uint64(1); ; due = st.Committed() + max(1, uint64(ahead.Load())/4/entryBytes) {
 		for st.Committed() < due {
 			if log.Await(ctx, due, 0); ctx.Err() != nil {
 				return
 			}
 		}
-		st.Prefault(ahead)
+		st.Prefault(int(ahead.Load()))
 	}
 }

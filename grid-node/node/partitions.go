@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
@@ -17,8 +18,11 @@ type partitions struct {
 	arbiter *arbiterContact
 	budget  *store.Budget // of the memory for orders
 	plan    memoryPlan
+	ahead   atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
-	list     []*partition  // by index
+	byID     map[wire.PartitionID]*partition
+	list     []*partition  // the same, by id
+	held     held          // which they are to be
 	dirty    []*partition  // stepped since their last flush
 	ev       replica.Event // reused: what a step gets
 	submits  uint64        // Submit frames seen, to time every processSample-th
@@ -26,26 +30,8 @@ type partitions struct {
 	stopping bool          // a drain has begun
 }
 
-// add makes the partition of an index, which is the next one.
-func (ps *partitions) add(index int) error {
-	id, err := wire.MakePartitionID(ps.cfg.Shard, index)
-	if err != nil {
-		return err
-	}
-	p := &partition{process: ps.process, all: ps, peers: ps.peers, clients: ps.clients, id: id, sinkEnded: map[string]chan struct{}{}}
-	p.record = record{p: p, name: PartitionName(ps.cfg.Grid, ps.cfg.Shard, index)}
-	p.changes.p = p
-	ps.list = append(ps.list, p)
-	return p.incarnate(ps.boot)
-}
-
 // at is nil when this node does not hold the partition.
-func (ps *partitions) at(id wire.PartitionID) *partition {
-	if id.Shard() != ps.cfg.Shard || id.Index() >= len(ps.list) {
-		return nil
-	}
-	return ps.list[id.Index()]
-}
+func (ps *partitions) at(id wire.PartitionID) *partition { return ps.byID[id] }
 
 // step hands an event to every replica.
 func (ps *partitions) step(ev replica.Event) {
@@ -57,17 +43,22 @@ func (ps *partitions) step(ev replica.Event) {
 // flush ends a wake-up: every replica that was stepped says what it has gathered.
 func (ps *partitions) flush() {
 	for i := 0; i < len(ps.dirty); i++ { // carrying out may step further partitions
-		p := ps.dirty[i]
-		p.dirty = false
-		ps.ev = replica.Event{Kind: replica.EventFlush}
-		p.replica.Step(ps.now(), &ps.ev, &p.out)
-		p.carryOut()
-		p.inc.feed.Wake()
+		ps.dirty[i].flush()
 	}
 	ps.dirty = ps.dirty[:0]
 }
 
+func (p *partition) flush() {
+	p.dirty = false
+	p.all.ev = replica.Event{Kind: replica.EventFlush}
+	p.replica.Step(p.now(), &p.all.ev, &p.out)
+	p.carryOut()
+	p.inc.feed.Wake()
+}
+
 func (ps *partitions) tick(now int64) {
+	ps.leave()
+	ps.openDue(now)
 	for _, p := range ps.list {
 		p.remake(now)
 	}

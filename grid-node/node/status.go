@@ -1,6 +1,9 @@
 package node
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -80,6 +83,14 @@ func (ps *partitions) readiness() Readiness {
 			r.Missing = append(r.Missing, "partition "+pr.Partition+": "+why)
 		}
 		r.Partitions = append(r.Partitions, pr)
+	}
+	if !ps.held.heard {
+		r.Ready = false
+		r.Missing = append(r.Missing, "the records of the grid have not been read from the arbiter yet")
+	}
+	for _, id := range slices.Sorted(maps.Keys(ps.held.due)) {
+		r.Ready = false
+		r.Missing = append(r.Missing, "partition "+id.String()+": it is to be opened")
 	}
 	if ps.stopping {
 		r.Ready = false

@@ -15,6 +15,9 @@ const processSample = 64
 // step hands an event to the replica and carries out what it wants at once, so
 // that a connection's output is counted against its limit frame by frame.
 func (p *partition) step(ev *replica.Event) {
+	if p.closed {
+		return // what was asked for it came late
+	}
 	p.touch()
 	p.replica.Step(p.now(), ev, &p.out)
 	if len(p.out.Actions) > 0 {

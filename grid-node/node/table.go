@@ -105,9 +105,10 @@ func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 	if err != nil {
 		return d.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
-	if id.Shard() < d.shards() && id.Shard() != d.cfg.Shard {
+	part, known := d.gridMap.find(id)
+	if known || !d.parts.held.heard || id.Shard() < d.shards() && id.Shard() != d.cfg.Shard {
 		m := wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}
-		if part, ok := d.gridMap.find(id); ok && int(part.Primary) < len(part.Members) {
+		if known && int(part.Primary) < len(part.Members) {
 			m.Epoch, m.Address, m.Member = part.Epoch, part.Members[part.Primary].Address, part.Members[part.Primary].Member
 			if l.outside {
 				m.Address = d.outside.address(m.Member)
@@ -118,6 +119,6 @@ func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 		return nil
 	}
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,
-		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards, shard %d has %d partitions", id, d.shards(), d.cfg.Shard, len(d.parts.list))}))
+		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards and %d partitions", id, d.shards(), len(d.gridMap.all()))}))
 	return nil
 }

@@ -1,0 +1,268 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Which partitions this node holds is what their records say, by the watch alone: it tells
+// of them in their order, and a read from the arbiter may be older than it. A partition
+// is opened when its record names this pod, and closed when the record names it neither for
+// a copy nor as in sync, and the replica counts for nothing any more by what it knows
+// itself: an old record, restored from a backup, takes no copy away. Nor does one that was
+// deleted: what can be done without it is done as before.
+
+// held is what the records say, and what is left of partitions that were closed.
+type held struct {
+	heard bool                                // the records have been read
+	due   map[wire.PartitionID]arbiter.Record // to be opened, at dueAt or later
+	dueAt int64                               // Mono
+	ended map[wire.PartitionID]ended          // that were closed
+}
+
+// ended is what outlives a partition that was closed: its sinks may not have let go of
+// their files yet, so the next writers wait for them.
+type ended struct {
+	sinks  map[string]chan struct{}
+	broken uint64
+}
+
+const (
+	// maxHeld bounds how many partitions a node holds: as many as a grid has.
+	maxHeld = 1024
+	// openBurst bounds how many are opened in a tick: orders of the others wait meanwhile.
+	openBurst = 4
+)
+
+var errTooMany = fmt.Errorf("this node holds %d partitions, the most there may be", maxHeld)
+
+// wants reports whether a record is for this pod to hold a copy: named by it, or, where it
+// names none, of its shard.
+func (ps *partitions) wants(s *arbiter.Spec) bool {
+	if len(s.Pods) > 0 {
+		return slices.Contains(s.Pods, ps.cfg.Pod)
+	}
+	return s.Shard == ps.cfg.Shard
+}
+
+// idOf is the partition that a record is of, false if it is none of the grid's.
+func idOf(grid string, rec *arbiter.Record) (wire.PartitionID, bool) {
+	s := &rec.Spec
+	id, err := wire.MakePartitionID(s.Shard, s.Index)
+	return id, err == nil && s.Grid == grid && rec.Name == PartitionName(grid, s.Shard, s.Index)
+}
+
+// begin opens what the first list of records says, before the loop runs: their memory is
+// there when the node begins to serve.
+func (ps *partitions) begin(news *arbiter.News) error {
+	var ids []wire.PartitionID
+	for i := range news.Records {
+		if id, ok := idOf(ps.cfg.Grid, &news.Records[i]); ok && ps.wants(&news.Records[i].Spec) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids[:min(len(ids), maxHeld)] {
+		if err := ps.open(id, ps.cfg.Prefault/int64(len(ids))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take opens and closes partitions as the records say, and hands each its record.
+func (ps *partitions) take(news *arbiter.News) {
+	h := &ps.held
+	if news.All {
+		h.heard = true
+		clear(h.due)
+	}
+	said := map[*partition]bool{}
+	for i := range news.Records {
+		rec := &news.Records[i]
+		id, ok := idOf(ps.cfg.Grid, rec)
+		if !ok {
+			continue
+		}
+		ps.clients.directory.observe(&rec.Spec)
+		p, wanted := ps.byID[id], ps.wants(&rec.Spec)
+		if delete(h.due, id); wanted && (p == nil || p.leaving) {
+			h.due[id] = *rec
+		}
+		if p != nil {
+			said[p] = true
+			p.record.shown(rec, wanted)
+		}
+	}
+	if news.All || len(news.Gone) > 0 {
+		ps.miss(news, said)
+	}
+	ps.leave()
+	ps.openDue(ps.loop.Clock().Mono())
+}
+
+// miss looks after the records that the watch does not show any more. That one is gone is
+// asked of the arbiter: it may only be out of the watch's sight.
+func (ps *partitions) miss(news *arbiter.News, said map[*partition]bool) {
+	maps.DeleteFunc(ps.held.due, func(_ wire.PartitionID, rec arbiter.Record) bool { return slices.Contains(news.Gone, rec.Name) })
+	for _, p := range ps.list {
+		if news.All && !said[p] || slices.Contains(news.Gone, p.record.name) {
+			p.record.left = false
+			p.record.read()
+		}
+	}
+}
+
+// shown takes over what the watch shows of a record.
+func (r *record) shown(rec *arbiter.Record, wanted bool) {
+	r.left = !wanted && !slices.ContainsFunc(rec.InSync, func(m arbiter.Member) bool { return m.PodName == r.p.cfg.Pod })
+	r.epoch = rec.Epoch
+	r.observed(*rec, nil, false)
+}
+
+// openDue opens some of what is due. What cannot be opened is tried again.
+func (ps *partitions) openDue(now int64) {
+	h := &ps.held
+	if len(h.due) == 0 || ps.stopping || now < h.dueAt {
+		return
+	}
+	opened := 0
+	for _, id := range slices.Sorted(maps.Keys(h.due)) {
+		if ps.byID[id] != nil {
+			continue // it leaves, and is due behind that
+		}
+		if opened++; opened > openBurst {
+			return
+		}
+		if err := ps.open(id, 0); err != nil {
+			h.dueAt = now + int64(remakeRetry)
+			ps.log.Error("cannot open a partition, trying again", "partition", id.String(), "reason", err)
+			return
+		}
+		rec := h.due[id]
+		delete(h.due, id)
+		ps.byID[id].record.shown(&rec, true)
+	}
+}
+
+// open makes a partition with its first incarnation, of which so much memory is there
+// before others need it. One that was held before has another boot id: what was known of
+// that member does not go for this one.
+func (ps *partitions) open(id wire.PartitionID, first int64) error {
+	if len(ps.list) >= maxHeld {
+		return errTooMany
+	}
+	p := &partition{process: ps.process, all: ps, peers: ps.peers, clients: ps.clients, id: id, sinkEnded: map[string]chan struct{}{}, first: first}
+	p.record = record{p: p, name: PartitionName(ps.cfg.Grid, id.Shard(), id.Index())}
+	p.changes.p = p
+	boot := ps.boot
+	if before, again := ps.held.ended[id]; again {
+		p.sinkEnded, p.broken, boot = before.sinks, before.broken, newBootID()
+	}
+	at, _ := slices.BinarySearchFunc(ps.list, id, func(p *partition, id wire.PartitionID) int { return int(p.id) - int(id) })
+	ps.list = slices.Insert(ps.list, at, p)
+	ps.byID[id] = p
+	ps.share()
+	if err := p.incarnate(boot); err != nil {
+		ps.remove(p)
+		p.giveUp()
+		return err
+	}
+	ps.log.Info("partition opened", "partition", id.String(), "member", p.inc.self.ID, "partitions", len(ps.list))
+	return nil
+}
+
+// leave ends what this node has no copy of any more. A replica that is not in sync, or has
+// claimed nothing, leaves as at the end of the process: not while it may still be counted
+// on. One that is, by what it knows, stays whatever the record says.
+func (ps *partitions) leave() {
+	for i := 0; i < len(ps.list); i++ {
+		switch p := ps.list[i]; {
+		case p.leaving && p.drained, p.record.left && p.ended:
+			ps.close(p)
+			i--
+		case !p.record.left || p.leaving || ps.stopping:
+		case p.counts():
+		default:
+			p.leaving = true
+			p.step(&replica.Event{Kind: replica.EventDrain})
+		}
+	}
+}
+
+// counts reports whether the replica may be in sync, or knows of a later configuration
+// than the record that does not name it.
+func (p *partition) counts() bool {
+	s := p.replica.Status()
+	switch s.Role {
+	case replica.RoleIdle, replica.RoleClaiming, replica.RoleLearner:
+		return s.Config != nil && s.Config.Epoch > p.record.epoch
+	}
+	return true
+}
+
+// close gives back what a partition takes. Whoever asks for it is sent on from now on.
+func (ps *partitions) close(p *partition) {
+	if p.dirty {
+		p.flush() // what it was asked is answered
+	}
+	ps.remove(p)
+	ps.log.Info("partition closed: its record names this pod no more", "partition", p.id.String(), "member", p.inc.self.ID, "partitions", len(ps.list))
+	p.giveUp()
+}
+
+// remove takes a partition off the books.
+func (ps *partitions) remove(p *partition) {
+	p.closed = true
+	delete(ps.byID, p.id)
+	ps.list = slices.DeleteFunc(ps.list, func(o *partition) bool { return o == p })
+	ps.dirty = slices.DeleteFunc(ps.dirty, func(o *partition) bool { return o == p })
+	ps.live.drop(p.id)
+	ps.share()
+}
+
+// giveUp ends the incarnation of a partition that was removed.
+func (p *partition) giveUp() {
+	if p.inc == nil {
+		return
+	}
+	e := ended{sinks: p.sinkEnded, broken: p.broken}
+	if p.inc.inspector != nil {
+		e.broken += p.inc.inspector.Broken()
+	}
+	p.all.held.ended[p.id] = e
+	p.wg.Go(p.inc.close) // its readers may be in the middle of a write
+}
+
+// share divides among the partitions what the node has for all of them.
+func (ps *partitions) share() {
+	limits := ps.limits()
+	for _, p := range ps.list {
+		if p.replica != nil {
+			p.replica.SetShare(limits)
+		}
+	}
+	ps.ahead.Store(planMemory(ps.cfg.MemoryLimit, max(1, len(ps.list))).ahead)
+}
+
+// limits are those of a replica, by the number of partitions that there are. The largest
+// order fits whatever that is. Queues have their size for good: the first sixteen
+// partitions have the usual one, and further ones take less of the heap.
+func (ps *partitions) limits() replica.Limits {
+	n := max(1, len(ps.list))
+	queue := 16384
+	switch {
+	case n > 64:
+		queue = 1024
+	case n > 16:
+		queue = 4096
+	}
+	return replica.Limits{Window: sessionWindow, InFlight: queue, PendingReads: queue,
+		InFlightBytes:    int(min(16<<20, max(wire.DefaultMaxPayload, ps.plan.inFlight/int64(n)))),
+		PendingReadBytes: min(16<<20, clientHardOut/2/n),
+		LearnerBytes:     min(4<<20, learnerBytes/n), LearnerRate: int(max(1, ps.cfg.LearnerRate/int64(n)))}
+}
