@@ -40,9 +40,6 @@ const SinkFile SinkType = "File"
 // SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name: it was there before sinks had names.
 const SinkNameFile = "file"
 
-// MaxSinks is how many sinks a grid has at most.
-const MaxSinks = 8
-
 // Sinks are the sinks of the grid in effect, by name, all with their defaults: those of spec.sinks, or that of
 // spec.writeBehind. None: orders are held in memory.
 func (g *OrderGrid) Sinks() []SinkSpec {
