@@ -49,7 +49,7 @@ func (m Many) Run() Summary {
 		wg    sync.WaitGroup
 		start = time.Now()
 		told  = start
-		sum   = Summary{Profiles: map[string]uint64{}}
+		sum   = Summary{World: m.World, Profiles: map[string]uint64{}}
 	)
 	every := orDefault(m.Every, 10*time.Second)
 	for range workers {
