@@ -89,7 +89,7 @@ func (ps *partitions) take(news *arbiter.News) {
 			continue
 		}
 		ps.clients.directory.observe(&rec.Spec)
-		p, wanted := ps.byID[id], ps.wants(&rec.Spec)
+		p, wanted := ps.at(id), ps.wants(&rec.Spec)
 		if delete(h.due, id); wanted && (p == nil || p.leaving) {
 			h.due[id] = *rec
 		}
@@ -132,7 +132,7 @@ func (ps *partitions) openDue(now int64) {
 	}
 	opened := 0
 	for _, id := range slices.Sorted(maps.Keys(h.due)) {
-		if ps.byID[id] != nil {
+		if ps.at(id) != nil {
 			continue // it leaves, and is due behind that
 		}
 		if opened++; opened > openBurst {
@@ -145,7 +145,7 @@ func (ps *partitions) openDue(now int64) {
 		}
 		rec := h.due[id]
 		delete(h.due, id)
-		ps.byID[id].record.shown(&rec, true)
+		ps.at(id).record.shown(&rec, true)
 	}
 }
 
@@ -165,6 +165,7 @@ func (ps *partitions) open(id wire.PartitionID, first int64) error {
 	}
 	at, _ := slices.BinarySearchFunc(ps.list, id, func(p *partition, id wire.PartitionID) int { return int(p.id) - int(id) })
 	ps.list = slices.Insert(ps.list, at, p)
+	ps.byID = append(ps.byID, make([]*partition, max(0, int(id)+1-len(ps.byID)))...)
 	ps.byID[id] = p
 	ps.share()
 	if err := p.incarnate(boot); err != nil {
@@ -218,7 +219,7 @@ func (ps *partitions) close(p *partition) {
 // remove takes a partition off the books.
 func (ps *partitions) remove(p *partition) {
 	p.closed = true
-	delete(ps.byID, p.id)
+	ps.byID[p.id] = nil
 	ps.list = slices.DeleteFunc(ps.list, func(o *partition) bool { return o == p })
 	ps.dirty = slices.DeleteFunc(ps.dirty, func(o *partition) bool { return o == p })
 	ps.live.drop(p.id)

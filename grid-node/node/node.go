@@ -66,7 +66,7 @@ func (n *Node) wire(plan memoryPlan) {
 	p, d := &n.process, &n.data
 	d.process, d.dog = p, newWatchdog(metrics.ThreadNames[0], &n.cfg)
 	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, plan: plan, budget: store.NewBudget(plan.orders),
-		byID: map[wire.PartitionID]*partition{}, held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
+		held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
 	d.listeners = listeners{process: p, parts: &d.parts, clients: &d.clients, peers: &d.peers, live: n.live}
 	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, byID: map[uint64]*link{}, connsOf: map[string]int{}}
 	d.peers = peers{process: p, listeners: &d.listeners, parts: &d.parts, live: n.live, byAddr: map[string]*peer{},

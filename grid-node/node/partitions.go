@@ -20,7 +20,7 @@ type partitions struct {
 	plan    memoryPlan
 	ahead   atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
-	byID     map[wire.PartitionID]*partition
+	byID     []*partition  // nil where this node has none
 	list     []*partition  // the same, by id
 	held     held          // which they are to be
 	dirty    []*partition  // stepped since their last flush
@@ -31,7 +31,12 @@ type partitions struct {
 }
 
 // at is nil when this node does not hold the partition.
-func (ps *partitions) at(id wire.PartitionID) *partition { return ps.byID[id] }
+func (ps *partitions) at(id wire.PartitionID) *partition {
+	if int(id) >= len(ps.byID) {
+		return nil
+	}
+	return ps.byID[id]
+}
 
 // step hands an event to every replica.
 func (ps *partitions) step(ev replica.Event) {
