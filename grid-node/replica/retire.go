@@ -3,12 +3,15 @@ package replica
 import "fmt"
 
 // retireDraining lets members go that are about to stop, or that made another state of the
-// log. They acknowledge until
-// the arbiter has accepted the configuration without them, so nothing waits: not
-// for a reset connection, not for a lease. One that is told to stop at once lets
-// nobody go: it may be the only one left then.
+// log. They acknowledge until the arbiter has accepted the configuration without them, so
+// nothing waits: not for a reset connection, not for a lease. A primary that is told to
+// stop at once lets learners go only: it may be the only member left without the others.
 func (r *Replica) retireDraining() {
-	if r.stopping || r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
+	if r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
+		return
+	}
+	if r.stopping {
+		r.releaseLearners()
 		return
 	}
 	due := false
@@ -19,6 +22,7 @@ func (r *Replica) retireDraining() {
 		r.retireSurplus()
 		return
 	}
+	r.releaseLearners()
 	members, names, why := []Member{r.self}, "", "about to stop"
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		switch p := &r.primary.peers[i]; {
@@ -29,10 +33,6 @@ func (r *Replica) retireDraining() {
 			}
 		case p.inSync():
 			members = append(members, p.Member)
-		case p.differs: // a learner, and no admission is under way
-			r.release(p, "the state that it made of the log is another")
-		case p.draining: // a learner, and no admission is under way
-			r.release(p, "you are about to stop")
 		}
 	}
 	if names == "" {
@@ -40,6 +40,20 @@ func (r *Replica) retireDraining() {
 	}
 	r.alarm(AlarmRetired, fmt.Sprintf("%s:%s; proposing epoch %d without", why, names, r.epoch+1))
 	r.propose(purposeRetire, members)
+}
+
+// releaseLearners lets learners go that are about to stop, or that made another state of the
+// log. No admission is under way.
+func (r *Replica) releaseLearners() {
+	for i := len(r.primary.peers) - 1; i >= 0; i-- {
+		switch p := &r.primary.peers[i]; {
+		case p.inSync():
+		case p.differs:
+			r.release(p, "the state that it made of the log is another")
+		case p.draining:
+			r.release(p, "you are about to stop")
+		}
+	}
 }
 
 // leavesFirst says whether a peer is about to stop and need not outlast this
