@@ -12,6 +12,7 @@ func (r *Replica) retireDraining() {
 	}
 	if r.stopping {
 		r.releaseLearners()
+		r.releaseSurplus()
 		return
 	}
 	due := false
