@@ -77,6 +77,7 @@ const (
 	mutConnectionsKept
 	mutAttemptEqual
 	mutWithdrawnProposes
+	mutOlderLineageShown
 	mutAdoptOnWord
 	mutToldChain
 	mutDiscardOnWord

@@ -65,6 +65,7 @@ var mutantList = [mutants]Mutant{
 	mutSnapshotBare:           {"snapshot-bare", "a learner takes the sessions of a snapshot over without their replies"},
 
 	mutWithdrawnProposes:     {"withdrawn-proposes", "a learner goes on to propose a new lineage whose acceptance was taken back"},
+	mutOlderLineageShown:     {"older-lineage-shown", "a learner shows its log of an older lineage as that of the present one"},
 	mutReadOneEcho:           {"read-one-echo", "a read is confirmed when one member of the ack set has echoed, of two"},
 	mutStaleNack:             {"stale-nack", "a Nack of another epoch is taken"},
 	mutStaleAck:              {"stale-ack", "an acknowledgement of an older epoch is taken"},

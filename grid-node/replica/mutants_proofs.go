@@ -12,6 +12,7 @@ import (
 // find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
 var proofs = [mutants]string{
 	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
+	mutOlderLineageShown:     "^TestScripts$/^accept_loss_other_learner$",
 	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
 	mutHandOverUnproved:      "^TestScripts$/^handover_cut_off$",
 	mutClimbShrinks:          "^TestScripts$/^reassert_unheard$",

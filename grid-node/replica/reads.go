@@ -243,6 +243,10 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 	if err := wire.DecodeReadLog(frame, &m); err != nil {
 		return err
 	}
+	if r.ofOlderLineage() {
+		r.notPrimary(conn, wire.TypeReadLog, m.ReqID, 0)
+		return nil
+	}
 	if base, _ := r.store.Base(); m.FromSeq <= base {
 		r.reject(conn, wire.TypeReadLog, m.ReqID, 0, wire.CodeSnapshotRequired, 0, base, fmt.Sprintf("entry %d is freed, as all up to %d: read on behind it; what is freed is downstream", m.FromSeq, base))
 		return nil
@@ -259,4 +263,11 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 	wire.AddTail(r.out.buf[off:], len(entries))
 	r.out.reply(conn, off, entries)
 	return nil
+}
+
+// ofOlderLineage reports whether this is a learner with a log of a lineage before the
+// present one, not compared with the primary's yet: what it holds as committed may not
+// be in the log of this lineage.
+func (r *Replica) ofOlderLineage() bool {
+	return r.role == RoleLearner && !r.backup.accepted && r.commit > 0 && r.live.Orders.Lineage < r.cfg.Lineage && !mutant(mutOlderLineageShown)
 }
