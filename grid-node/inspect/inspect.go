@@ -21,6 +21,11 @@ const (
 	// batch is how many entries are held in the log at a time. An inspector that gets no
 	// processor keeps no more from being freed.
 	batch = 1 << 16
+	// slice is how many entries are looked at between pauses, and share the part of a
+	// processor that looking may take. A burst would cost orders their processor where
+	// none is free, and what lies in memory can wait.
+	slice = 512
+	share = 50 // one part of it
 )
 
 // Options of an Inspector.
@@ -80,7 +85,8 @@ func (i *Inspector) look() error {
 		i.next, i.known = first, false
 	}
 	last := min(i.o.Log.Committed(), i.next+batch-1)
-	for ; i.next <= last; i.next++ {
+	began := time.Now()
+	for n := 1; i.next <= last; n++ {
 		entry := i.o.Log.Read(i.next)
 		if why := i.wrong(entry); why != "" {
 			i.broken.Add(1)
@@ -89,6 +95,11 @@ func (i *Inspector) look() error {
 		}
 		i.hash, i.known = order.Hash(entry), true
 		i.seq.Store(i.next)
+		i.next++
+		if n%slice == 0 {
+			time.Sleep((share - 1) * time.Since(began))
+			began = time.Now()
+		}
 	}
 	return nil
 }
