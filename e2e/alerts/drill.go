@@ -5,23 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/dashboards/live"
-	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
-	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-const (
-	meshNamespace = "chaos-mesh"
-	meshFinalizer = "chaos-mesh/records" // by which Chaos Mesh keeps an object until its fault is taken back
-)
+const meshFinalizer = "chaos-mesh/records" // by which Chaos Mesh keeps an object until its fault is taken back
 
 // wedged is a drill whose fault Chaos Mesh took on before it went away. The operator, the API server, Chaos Mesh's kinds, the
 // recorder and the grid are real; of Chaos Mesh itself there are its pods' objects and the finalizer it puts on.
@@ -32,7 +24,7 @@ type wedged struct {
 
 // prepare runs a drill until Chaos Mesh has taken its fault on.
 func (w *wedged) prepare(ctx context.Context, r *live.Run) error {
-	if err := installMesh(ctx, r); err != nil {
+	if err := r.InstallMesh(ctx); err != nil {
 		return err
 	}
 	rate := int32(50)
@@ -40,18 +32,8 @@ func (w *wedged) prepare(ctx context.Context, r *live.Run) error {
 		Faults:  []api.DrillFault{{Name: "fail", Type: api.FaultPodFailure, Duration: &metav1.Duration{Duration: time.Minute}}},
 		Traffic: api.DrillTraffic{RatePerProbe: &rate},
 	}}
-	if err := r.StartDrill(ctx, w.drill); err != nil {
-		return err
-	}
-	if err := r.Until(ctx, "the operator has asked Chaos Mesh for the fault", func() bool {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "chaos-mesh.org", Version: "v1alpha1", Kind: "PodChaosList"})
-		if err := r.Kube().List(ctx, list, kube.InNamespace(live.Namespace)); err != nil || len(list.Items) == 0 {
-			return false
-		}
-		w.fault = &list.Items[0]
-		return true
-	}); err != nil {
+	var err error
+	if w.fault, err = r.StartFault(ctx, w.drill); err != nil {
 		return err
 	}
 	w.fault.SetFinalizers([]string{meshFinalizer})
@@ -75,35 +57,4 @@ func (w *wedged) undo(ctx context.Context, r *live.Run) error {
 	}
 	w.fault.SetFinalizers(nil)
 	return r.Kube().Update(ctx, w.fault)
-}
-
-// installMesh has Chaos Mesh's kinds served, and the pods there by which it is known to run.
-func installMesh(ctx context.Context, r *live.Run) error {
-	kinds, err := crds.Objects(ctx, envtest.Root(), "PodChaos", "NetworkChaos", "StressChaos", "TimeChaos", "IOChaos")
-	if err != nil {
-		return err
-	}
-	for _, crd := range kinds {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return err
-		}
-		if err := r.Kube().Create(ctx, &unstructured.Unstructured{Object: content}); err != nil {
-			return err
-		}
-	}
-	if err := r.Kube().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meshNamespace}}); err != nil {
-		return err
-	}
-	for _, component := range []string{"chaos-daemon", "controller-manager"} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: meshNamespace, Name: component, Labels: map[string]string{"app.kubernetes.io/component": component}},
-			Spec: corev1.PodSpec{NodeName: "this-machine", Containers: []corev1.Container{{Name: "c", Image: "chaos"}}}}
-		if err := r.Kube().Create(ctx, pod); err != nil {
-			return err
-		}
-		if err := r.Runs(ctx, pod, "127.77.4.1"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

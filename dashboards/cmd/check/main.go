@@ -17,6 +17,10 @@ import (
 	"syscall"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/dashboards/ask"
 	"github.com/ordergrid/ordergrid/dashboards/derived"
 	"github.com/ordergrid/ordergrid/dashboards/live"
@@ -126,8 +130,16 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	if err := pause(ctx, 12*time.Second); err != nil {
 		return err
 	}
+	say("FailoverDrill nightly: its fault is what comes")
+	fault, err := fault(ctx, run)
+	if err != nil {
+		return err
+	}
 	say("kill -9 the primary of one partition, start it again after 2 s")
 	if err := run.Kill(ctx, 0, 2*time.Second); err != nil {
+		return err
+	}
+	if err := run.Injected(ctx, fault, 0); err != nil {
 		return err
 	}
 	if err := run.Redundant(ctx); err != nil {
@@ -135,6 +147,18 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	}
 	say("redundant again")
 	return pause(ctx, 12*time.Second) // its partition is handed back to it, and lines show what is normal
+}
+
+// fault is what a drill asks Chaos Mesh for.
+func fault(ctx context.Context, run *live.Run) (*unstructured.Unstructured, error) {
+	if err := run.InstallMesh(ctx); err != nil {
+		return nil, err
+	}
+	rate := int32(50)
+	return run.StartFault(ctx, &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: live.Namespace}, Spec: api.FailoverDrillSpec{
+		Faults:  []api.DrillFault{{Name: "fail", Type: api.FaultPodFailure, Duration: &metav1.Duration{Duration: time.Minute}}},
+		Traffic: api.DrillTraffic{RatePerProbe: &rate},
+	}})
 }
 
 func pause(ctx context.Context, d time.Duration) error {
