@@ -41,7 +41,7 @@ promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
 export ORDERGRID_SIM_FROM=${ORDERGRID_SIM_FROM:-$((10000000 + RANDOM * 32768 + RANDOM))}
 
 step "tests with the race detector (new seeds of the simulator: ORDERGRID_SIM_FROM=$ORDERGRID_SIM_FROM)"
-go test -race -timeout 20m "${pkgs[@]}"
+go test -race -timeout 40m "${pkgs[@]}"
 
 step "bundle for the Operator Lifecycle Manager, a module of its own"
 (cd hack/olm && go vet ./... && go test ./... && go run . --verify --helm "$KUBEBUILDER_ASSETS/helm")
@@ -51,10 +51,10 @@ step "helpers of Chaos Mesh's daemon, a module of its own"
 
 # What one replica can check of its whole log costs too much for production.
 step "protocol core and simulator with the costly invariants"
-go test -count=1 -tags invariants ./grid-node/replica ./grid-node/sim
+go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/sim
 
 # The race detector allocates, so what must not allocate is asserted without it.
 step "allocation and memory bounds, and what is exhaustive, without the race detector"
-go test -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/...
+go test -timeout 40m -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/...
 
 step "passed"

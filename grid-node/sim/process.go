@@ -60,9 +60,11 @@ type process struct {
 
 	log    logView
 	leased uint64 // reads it answered on its lease
-	// A lineage ended in the middle of a wake-up: its first replies were given before.
+	// A lineage ended in the middle of a wake-up: its first replies were given before, and the
+	// first bytes of the last of those, which later ones to the same connection go on with.
 	olderLineage uint64
 	olderReplies int
+	olderBytes   int
 	status       replica.Status // as of the last step
 	writers      []sinkWriter   // of the readers of its pod
 }
@@ -154,10 +156,11 @@ func (p *process) step(ev *replica.Event) {
 	w := p.w
 	w.steps++
 	before, actions, config := p.lineage(), len(p.out.Actions), p.status.Config
+	said := p.said(actions - 1)
 	p.r.Step(p.wakeUp(), ev, &p.out)
 	w.checkStep(p)
 	if p.lineage() != before {
-		p.olderLineage, p.olderReplies = before, actions
+		p.olderLineage, p.olderReplies, p.olderBytes = before, actions, said
 	}
 	w.checkI4Lease(p, config)
 	if p.flushDue {
@@ -206,11 +209,7 @@ func (p *process) act() {
 		a := &p.out.Actions[i]
 		switch a.Kind {
 		case replica.ActionReply:
-			lineage := p.lineage()
-			if i < p.olderReplies {
-				lineage = p.olderLineage
-			}
-			w.net.reply(p, a.Conn, joined(p.out.Head(a), a.Tail), lineage)
+			p.reply(i)
 		case replica.ActionSend:
 			w.net.send(p, a.Address, joined(p.out.Head(a), a.Tail), classOf(a))
 		case replica.ActionPropose:
@@ -236,6 +235,29 @@ func (p *process) act() {
 	if restart != "" {
 		p.discard(restart)
 	}
+}
+
+// said is how many bytes action i says to a connection so far.
+func (p *process) said(i int) int {
+	if i < 0 || p.out.Actions[i].Kind != replica.ActionReply {
+		return 0
+	}
+	a := &p.out.Actions[i]
+	return len(p.out.Head(a)) + len(a.Tail)
+}
+
+// reply carries action i to its connection, with the lineage in which each frame was said.
+func (p *process) reply(i int) {
+	a := &p.out.Actions[i]
+	frames, older := joined(p.out.Head(a), a.Tail), 0
+	switch {
+	case i < p.olderReplies-1:
+		older = len(frames)
+	case i == p.olderReplies-1:
+		older = p.olderBytes
+	}
+	p.w.net.reply(p, a.Conn, frames[:older], p.olderLineage)
+	p.w.net.reply(p, a.Conn, frames[older:], p.lineage())
 }
 
 func classOf(a *replica.Action) class {
