@@ -16,6 +16,17 @@ func (r *Replica) isOwnChange(c *Config) bool {
 	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot == r.cfg.Primary.Boot && c.Lineage == r.cfg.Lineage
 }
 
+// allHeard says whether every member has acknowledged in this epoch. One that has not does
+// not hold the change after it: for that one it is not the next.
+func (r *Replica) allHeard() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync() && !p.knowsEpoch && !mutant(mutChangeUnheard) {
+			return false
+		}
+	}
+	return true
+}
+
 // hold keeps the next configuration until the primary tells of it. It returns false
 // where no primary would.
 func (r *Replica) hold(c *Config) bool {

@@ -221,7 +221,7 @@ func (r *Replica) progressLearner(p *peer) {
 	if !p.acks() && p.knowsEpoch && !mutant(mutAdmitBeforeAckSet) {
 		r.settle(p)
 	}
-	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || !r.mayAdd(p) {
+	if !r.mayAdmit(p) || r.prop.active() || r.now.Mono < r.primary.admitAt || !r.mayAdd(p) || !r.allHeard() {
 		return
 	}
 	members := []Member{r.self}

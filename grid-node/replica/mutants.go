@@ -61,6 +61,7 @@ const (
 	mutEchoUnclamped
 	mutUnknownHandOverFailed
 	mutUnknownRetireFailed
+	mutChangeUnheard
 	mutRefusedForgets
 	mutHandOverUnheard
 	mutParkedForgotten

@@ -82,6 +82,7 @@ var mutantList = [mutants]Mutant{
 	mutEchoUnclamped:         {"echo-unclamped", "an answer to a beacon may claim a send time that was never sent"},
 	mutUnknownHandOverFailed: {"unknown-hand-over-failed", "a hand-over whose outcome is unknown is taken as failed"},
 	mutUnknownRetireFailed:   {"unknown-retirement-failed", "a retirement whose outcome is unknown is taken as failed"},
+	mutChangeUnheard:         {"change-unheard", "a change is proposed although a member has not acknowledged in the epoch before it"},
 	mutRefusedForgets:        {"refused-after-unknown", "a change that is refused is forgotten although an earlier attempt may still happen"},
 	mutHandOverUnheard:       {"hand-over-unheard", "a hand-over begins although another member has not answered in this epoch"},
 	mutParkedForgotten:       {"parked-forgotten", "requests that were parked are forgotten at the end of a hand-over"},

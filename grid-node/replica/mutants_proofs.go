@@ -33,6 +33,7 @@ var proofs = [mutants]string{
 	mutEchoUnclamped:         "^TestVitalsLeaseFromWhatWasSent$",
 	mutUnknownHandOverFailed: "^TestScripts$/^handover_unknown$",
 	mutUnknownRetireFailed:   "^TestScripts$/^retire_unanswered$",
+	mutChangeUnheard:         "^TestScripts$/^move_unheard$",
 	mutRefusedForgets:        "^TestScripts$/^refused_after_unknown$",
 	mutWithdrawnForgotten:    "^TestScripts$/^move_stale$",
 	mutHandOverUnheard:       "^TestScripts$/^handover_unheard_member$",

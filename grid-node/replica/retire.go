@@ -24,6 +24,9 @@ func (r *Replica) retireDraining() {
 		return
 	}
 	r.releaseLearners()
+	if !r.allHeard() {
+		return
+	}
 	members, names, why := []Member{r.self}, "", "about to stop"
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		switch p := &r.primary.peers[i]; {
