@@ -18,14 +18,13 @@ const (
 	// Every is how long new entries gather before they are read: a log at rest is left
 	// alone, and a busy one costs a wake-up a second.
 	Every = time.Second
-	// batch is how many entries are held in the log at a time. An inspector that gets no
-	// processor keeps no more from being freed.
-	batch = 1 << 16
-	// slice is how many entries are looked at between pauses, and share the part of a
-	// processor that looking may take. A burst would cost orders their processor where
-	// none is free, and what lies in memory can wait.
-	slice = 512
-	share = 50 // one part of it
+	// slice is how many entries are held in the log and looked at between pauses, in which
+	// nothing is held. Looking takes one part in share of a processor: a burst would cost
+	// orders theirs where none is free, and what lies in memory can wait. More than that
+	// can read is read later, or freed unread.
+	slice    = 512
+	share    = 50
+	maxPause = 20 * time.Millisecond // a slice in which the process stood still took long
 )
 
 // Options of an Inspector.
@@ -67,14 +66,19 @@ func (i *Inspector) Run(ctx context.Context) {
 		case <-time.After(Every):
 		}
 		for ctx.Err() == nil && i.next <= i.o.Log.Committed() {
+			began := time.Now()
 			if err := i.look(); err != nil {
 				break // the loop is busy, or it ends: the next time
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pauseAfter(time.Since(began))):
 			}
 		}
 	}
 }
 
-// look inspects a batch. What was freed meanwhile is passed over.
+// look inspects a slice. What was freed meanwhile is passed over.
 func (i *Inspector) look() error {
 	first, err := i.o.Hold(i.next)
 	if err != nil {
@@ -84,9 +88,7 @@ func (i *Inspector) look() error {
 	if first != i.next {
 		i.next, i.known = first, false
 	}
-	last := min(i.o.Log.Committed(), i.next+batch-1)
-	began := time.Now()
-	for n := 1; i.next <= last; n++ {
+	for last := min(i.o.Log.Committed(), i.next+slice-1); i.next <= last; i.next++ {
 		entry := i.o.Log.Read(i.next)
 		if why := i.wrong(entry); why != "" {
 			i.broken.Add(1)
@@ -95,13 +97,13 @@ func (i *Inspector) look() error {
 		}
 		i.hash, i.known = order.Hash(entry), true
 		i.seq.Store(i.next)
-		i.next++
-		if n%slice == 0 {
-			time.Sleep((share - 1) * time.Since(began))
-			began = time.Now()
-		}
 	}
 	return nil
+}
+
+// pauseAfter is the pause behind a slice that took so long.
+func pauseAfter(took time.Duration) time.Duration {
+	return min((share-1)*min(took, maxPause), maxPause)
 }
 
 // wrong says why an entry cannot be the one at next, "" if it may be.

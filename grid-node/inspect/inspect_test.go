@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/feed/feedtest"
@@ -80,7 +81,7 @@ func TestBrokenEntriesAreFound(t *testing.T) {
 				t.Errorf("%d broken of %d later, want as before", i.Broken(), i.Seq())
 			}
 			if pin := l.Freeable(10); pin != 10 {
-				t.Errorf("entries up to %d may be freed, want 10: it holds nothing between batches", pin)
+				t.Errorf("entries up to %d may be freed, want 10: it holds nothing between slices", pin)
 			}
 		})
 	}
@@ -124,4 +125,36 @@ func TestRunFollowsTheLog(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// A process that stood still in the middle of a slice, or got no processor, does not pause
+// for a multiple of that.
+func TestPausesAreBounded(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: 0, 80 * time.Microsecond: 3920 * time.Microsecond, time.Millisecond: maxPause, time.Hour: maxPause,
+	} {
+		if got := pauseAfter(took); got != want {
+			t.Errorf("a slice that took %v is followed by %v, want %v", took, got, want)
+		}
+	}
+}
+
+// An inspector that is far behind keeps no more than a slice from being freed, and that
+// only while it looks: a node that frees what is downstream would refuse orders.
+func TestNoMoreThanASliceIsHeld(t *testing.T) {
+	l := &damaged{Log: feedtest.NewLog(t)}
+	l.Fill(1, 4*slice)
+	i, _ := inspector(t, l)
+	l.at = map[uint64]func([]byte) []byte{slice / 2: func(b []byte) []byte {
+		if pin := l.Freeable(slice); pin != 0 {
+			t.Errorf("entries up to %d may be freed while it looks at them, want none", pin)
+		}
+		return b
+	}}
+	if look(t, i); i.Seq() != slice {
+		t.Errorf("it looked at %d entries, want %d at a time", i.Seq(), slice)
+	}
+	if pin := l.Freeable(slice); pin != slice {
+		t.Errorf("entries up to %d may be freed, want %d: it holds nothing between slices", pin, slice)
+	}
 }
