@@ -1,6 +1,6 @@
 // Package live makes a real run for dashboards to show and for alerts to fire in: an API server, the operator, two grid nodes
-// and probes, each a process of its own, and a Prometheus that scrapes them. Only the kubelet and the StatefulSet and Job
-// controllers are played: pods are processes on loopback addresses, started with what the operator wrote into the API server.
+// and probes, each a process of its own, and a Prometheus that scrapes them. Only the kubelet, the StatefulSet and Job
+// controllers and, for drills, Chaos Mesh are played: pods are processes on loopback addresses, started with what the operator wrote into the API server.
 package live
 
 import (

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,12 +50,17 @@ func (r *Run) InstallMesh(ctx context.Context) error {
 	return nil
 }
 
-// StartFault creates a drill of PodFailure and returns the object by which the operator asks Chaos Mesh for it.
-func (r *Run) StartFault(ctx context.Context, d *api.FailoverDrill) (fault *unstructured.Unstructured, err error) {
+// StartFault creates a drill of one PodFailure and returns the object by which the operator asks Chaos Mesh for it.
+func (r *Run) StartFault(ctx context.Context, name string) (d *api.FailoverDrill, fault *unstructured.Unstructured, err error) {
+	rate := int32(50)
+	d = &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: api.FailoverDrillSpec{
+		Faults:  []api.DrillFault{{Name: "fail", Type: api.FaultPodFailure, Duration: &metav1.Duration{Duration: time.Minute}}},
+		Traffic: api.DrillTraffic{RatePerProbe: &rate},
+	}}
 	if err := r.StartDrill(ctx, d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return fault, r.Until(ctx, "the operator has asked Chaos Mesh for the fault", func() bool {
+	err = r.Until(ctx, "the operator has asked Chaos Mesh for the fault", func() bool {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "chaos-mesh.org", Version: "v1alpha1", Kind: "PodChaosList"})
 		if err := r.kube.List(ctx, list, kube.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
@@ -63,6 +69,7 @@ func (r *Run) StartFault(ctx context.Context, d *api.FailoverDrill) (fault *unst
 		fault = &list.Items[0]
 		return true
 	})
+	return d, fault, err
 }
 
 // Injected says of a fault what Chaos Mesh says once it has hit node i.

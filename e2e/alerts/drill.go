@@ -3,9 +3,7 @@ package alerts
 import (
 	"context"
 	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,13 +25,8 @@ func (w *wedged) prepare(ctx context.Context, r *live.Run) error {
 	if err := r.InstallMesh(ctx); err != nil {
 		return err
 	}
-	rate := int32(50)
-	w.drill = &api.FailoverDrill{ObjectMeta: object("wedged"), Spec: api.FailoverDrillSpec{
-		Faults:  []api.DrillFault{{Name: "fail", Type: api.FaultPodFailure, Duration: &metav1.Duration{Duration: time.Minute}}},
-		Traffic: api.DrillTraffic{RatePerProbe: &rate},
-	}}
 	var err error
-	if w.fault, err = r.StartFault(ctx, w.drill); err != nil {
+	if w.drill, w.fault, err = r.StartFault(ctx, "wedged"); err != nil {
 		return err
 	}
 	w.fault.SetFinalizers([]string{meshFinalizer})

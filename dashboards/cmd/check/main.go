@@ -17,10 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/dashboards/ask"
 	"github.com/ordergrid/ordergrid/dashboards/derived"
 	"github.com/ordergrid/ordergrid/dashboards/live"
@@ -131,7 +127,10 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 		return err
 	}
 	say("FailoverDrill nightly: its fault is what comes")
-	fault, err := fault(ctx, run)
+	if err := run.InstallMesh(ctx); err != nil {
+		return err
+	}
+	_, fault, err := run.StartFault(ctx, "nightly")
 	if err != nil {
 		return err
 	}
@@ -147,18 +146,6 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	}
 	say("redundant again")
 	return pause(ctx, 12*time.Second) // its partition is handed back to it, and lines show what is normal
-}
-
-// fault is what a drill asks Chaos Mesh for.
-func fault(ctx context.Context, run *live.Run) (*unstructured.Unstructured, error) {
-	if err := run.InstallMesh(ctx); err != nil {
-		return nil, err
-	}
-	rate := int32(50)
-	return run.StartFault(ctx, &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: live.Namespace}, Spec: api.FailoverDrillSpec{
-		Faults:  []api.DrillFault{{Name: "fail", Type: api.FaultPodFailure, Duration: &metav1.Duration{Duration: time.Minute}}},
-		Traffic: api.DrillTraffic{RatePerProbe: &rate},
-	}})
 }
 
 func pause(ctx context.Context, d time.Duration) error {
