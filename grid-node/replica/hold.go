@@ -16,7 +16,7 @@ func (r *Replica) isOwnChange(c *Config) bool {
 	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot == r.cfg.Primary.Boot && c.Lineage == r.cfg.Lineage
 }
 
-// allHeard says whether every member has acknowledged in this epoch. One that has not does
+// allHeard reports whether every member has acknowledged in this epoch. One that has not does
 // not hold the change after it: for that one it is not the next.
 func (r *Replica) allHeard() bool {
 	for i := range r.primary.peers {
