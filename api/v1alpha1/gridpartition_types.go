@@ -4,7 +4,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // GridPartitionSpec says which partition this is. The operator writes it; nobody else has to.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".admission",rule="!has(oldSelf.admission) || oldSelf.admission != 'Retired' || has(self.admission) && self.admission == 'Retired'",messageExpression="'%s after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew'.format([has(self.admission) ? self.admission : 'nothing'])"
 // +kubebuilder:validation:XValidation:fieldPath=".maxInSync",rule="!has(self.maxInSync) || self.maxInSync >= self.replicas",messageExpression="'%d is fewer than spec.replicas %d, so the partition could never have its copies; set it to at least %d, or leave it out'.format([self.maxInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".pods",rule="!has(self.pods) || size(self.pods) >= self.replicas",messageExpression="'%d pods for spec.replicas %d copies, so the partition could never have them; name at least %d, or leave pods out'.format([size(self.pods), self.replicas, self.replicas])"
 type GridPartitionSpec struct {
@@ -13,22 +12,23 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %s: a partition never changes its grid; create a new GridPartition'.format([self.name, oldSelf.name])"
 	GridRef GridReference `json:"gridRef"`
 
-	// shard is the number of the shard, from 0.
+	// partition is the number of the partition, from 0. An order belongs to the partition that its key's hash leaves when
+	// divided by spec.partitions of the OrderGrid.
 	// +required
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4095
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: a partition never changes its shard; create a new GridPartition'.format([self, oldSelf])"
+	// +kubebuilder:validation:Maximum=1023
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: ids of orders are made from it; create a new GridPartition'.format([self, oldSelf])"
+	Partition int32 `json:"partition"`
+
+	// shard is the number of the shard, from 0, whose pods are to hold the partition. Another number moves the partition,
+	// with all its orders and sessions, while orders flow; status.inSync says where its copies are.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
 	Shard int32 `json:"shard"`
 
-	// index is the number of the partition within its shard, from 0.
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=15
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: a partition never changes its index; create a new GridPartition'.format([self, oldSelf])"
-	Index int32 `json:"index"`
-
 	// firstSeq is the sequence number that the partition's log begins with. An order's id is partition and sequence
-	// number, so a partition that may take the place of a removed one begins where that one never was. It is set when the
+	// number, so a partition of a grid that is made again under its name begins where the former never was. It is set when the
 	// record is made, or never. Default 1.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%d differs from %d: ids of orders were made from it, and another number could give them again; keep it as it was'.format([self, oldSelf])"
@@ -91,24 +91,13 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
-	// admission says whether the partition takes new sessions and new orders: Open (or nothing) does; Draining does not,
-	// and lets its clients find out what became of those they sent; Retired neither, for good: its orders are
-	// downstream, or given up, and its pods are being removed.
-	// +optional
-	Admission PartitionAdmission `json:"admission,omitempty"`
-
 	// unprovedPeers says whether grid nodes replicate with a node that does not prove the grid's peer key: Accept does, while
 	// pods of a release without the key are replaced. Left out, they do not. Nodes with TLS prove themselves by certificates.
 	// +optional
 	UnprovedPeers UnprovedPeers `json:"unprovedPeers,omitempty"`
 
-	// layout is which shards of the grid take orders; grid nodes hand it to clients. admission is part of the same
-	// decision.
-	// +optional
-	Layout *GridLayout `json:"layout,omitempty"`
-
 	// externalAddresses are where clients outside the cluster reach the grid's pods, those of all shards; grid nodes hand
-	// them to such clients. In the records with index 0 only.
+	// them to such clients. In the record of partition 0 only.
 	// +optional
 	// +listType=map
 	// +listMapKey=podName
@@ -123,56 +112,6 @@ type UnprovedPeers string
 
 // UnprovedPeersAccept takes them for nodes of the grid.
 const UnprovedPeersAccept UnprovedPeers = "Accept"
-
-// PartitionAdmission says whether a partition takes new sessions and orders.
-//
-// +kubebuilder:validation:Enum=Open;Draining;Retired
-type PartitionAdmission string
-
-const (
-	// AdmissionOpen takes orders.
-	AdmissionOpen PartitionAdmission = "Open"
-	// AdmissionDraining takes none, and answers everything else.
-	AdmissionDraining PartitionAdmission = "Draining"
-	// AdmissionRetired never takes any again.
-	AdmissionRetired PartitionAdmission = "Retired"
-)
-
-// GridLayout is which shards of a grid there are, and which of them take orders.
-//
-// +kubebuilder:validation:XValidation:rule="self.open <= self.shards",messageExpression="'open is %d of %d shards; the shards that take orders are the first of those there are'.format([self.open, self.shards])"
-type GridLayout struct {
-	// revision rises with every change of the layout.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	Revision int64 `json:"revision"`
-
-	// shards is the number of shards that clients can ask, from 0.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4096
-	Shards int32 `json:"shards"`
-
-	// open is the number of shards that take new sessions and orders, from 0.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4096
-	Open int32 `json:"open"`
-
-	// removed is how many shards have been removed from the grid so far. Where it is not 0, an order that is not found may
-	// have been in one of them.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=65535
-	Removed int32 `json:"removed,omitempty"`
-
-	// nextFirstSeq is above the sequence numbers that partitions of removed shards began with, by more than they can
-	// have counted: partitions that are made from now on begin there, or higher.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=9007199254740991
-	NextFirstSeq int64 `json:"nextFirstSeq,omitempty"`
-}
 
 // GridReference names an OrderGrid in the same namespace.
 type GridReference struct {
@@ -279,6 +218,7 @@ type Member struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=gp,categories=ordergrid-all
 // +kubebuilder:printcolumn:name="Grid",type=string,JSONPath=".spec.gridRef.name"
+// +kubebuilder:printcolumn:name="Partition",type=integer,JSONPath=".spec.partition"
 // +kubebuilder:printcolumn:name="Shard",type=integer,JSONPath=".spec.shard"
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=".status.primary.podName"
 // +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=".status.epoch"

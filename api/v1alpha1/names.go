@@ -74,9 +74,9 @@ func PodName(grid string, shard, ordinal int32) string {
 	return ShardName(grid, shard) + "-" + strconv.Itoa(int(ordinal))
 }
 
-// PartitionName names the GridPartition object of partition index of a shard.
-func PartitionName(grid string, shard, index int32) string {
-	return ShardName(grid, shard) + "-p" + strconv.Itoa(int(index))
+// PartitionName names the GridPartition object of a partition.
+func PartitionName(grid string, partition int32) string {
+	return grid + "-p" + strconv.Itoa(int(partition))
 }
 
 // ClientServiceName names the Service behind which any ready grid node answers a client's first request.

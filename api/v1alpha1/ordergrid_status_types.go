@@ -20,9 +20,16 @@ type OrderGridStatus struct {
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
 
-	// openShards is the number of shards that take new orders.
+	// moves are the partitions whose copies are not all on the shard that their record names yet.
 	// +optional
-	OpenShards int32 `json:"openShards,omitempty"`
+	// +listType=map
+	// +listMapKey=partition
+	// +kubebuilder:validation:MaxItems=1024
+	Moves []PartitionMove `json:"moves,omitempty"`
+
+	// movesLeft is how many partitions move after those, until every shard has its part.
+	// +optional
+	MovesLeft int32 `json:"movesLeft,omitempty"`
 
 	// leaving are the shards that spec.shards no longer asks for, the highest last.
 	// +optional
@@ -35,11 +42,6 @@ type OrderGridStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Selector string `json:"selector,omitempty"`
-
-	// partitionsPerShard is how many partitions every shard has: as many as spec.replicas was when the grid was created.
-	// Which partition an order belongs to depends on it, so it never changes.
-	// +optional
-	PartitionsPerShard int32 `json:"partitionsPerShard,omitempty"`
 
 	// pods is the number of the grid's pods.
 	// +optional
@@ -191,9 +193,9 @@ type PartitionSummary struct {
 	// +optional
 	Lineage int64 `json:"lineage,omitempty"`
 
-	// admission is Draining or Retired while the shard of the partition is being removed; empty: it takes orders.
+	// shard whose pods are to hold the partition.
 	// +optional
-	Admission PartitionAdmission `json:"admission,omitempty"`
+	Shard int32 `json:"shard"`
 
 	// inSync is the number of complete copies.
 	// +optional

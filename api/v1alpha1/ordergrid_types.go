@@ -18,7 +18,6 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !(has(self.resources.requests) && 'cpu' in self.resources.requests || has(self.resources.limits) && 'cpu' in self.resources.limits)",message="cpu is given twice: with spec.placement.cpu.policy Exclusive the request and the limit are spec.placement.cpu.cores; remove cpu from spec.resources, or set policy to Shared"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !has(self.resources.requests) || !has(self.resources.limits) || !('memory' in self.resources.requests) || !('memory' in self.resources.limits) || quantity(string(self.resources.requests['memory'])).compareTo(quantity(string(self.resources.limits['memory']))) == 0",messageExpression="'requests.memory: %s is not limits.memory %s, but only a pod whose requests are its limits gets processors of its own (spec.placement.cpu.policy Exclusive); give both the same, or one of them'.format([self.resources.requests['memory'], self.resources.limits['memory']])"
 // +kubebuilder:validation:XValidation:fieldPath=".fabric",rule="has(self.fabric) == has(oldSelf.fabric) && (!has(self.fabric) || self.fabric.network == oldSelf.fabric.network)",message="changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"
-// +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards >= oldSelf.shards || self.?scaleIn.?policy.orValue('WhenDownstream') == 'DiscardOrders' || self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && self.writeBehind.file.?whenDeleted.orValue('Retain') == 'Retain' || has(self.sinks) && self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && s.file.?whenDeleted.orValue('Retain') == 'Retain')",messageExpression="'%d is fewer than %d, and what the removed shards hold would be lost: %s; keep %d, or give those orders up with spec.scaleIn.policy DiscardOrders'.format([self.shards, oldSelf.shards, self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' || has(self.sinks) && self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim') ? 'file.whenDeleted Delete takes the files of a shard with it, and no other sink outlives it' : self.?writeBehind.?sink.orValue('Hold') == 'File' || (has(self.sinks) ? size(self.sinks) : 0) > 0 ? 'the files of every sink are on an EmptyDir, which goes with the pods' : 'without a sink they are in memory only', oldSelf.shards])"
 // +kubebuilder:validation:XValidation:fieldPath=".writeBehind",rule="self.?writeBehind.?sink.orValue('Hold') != 'File' || (has(self.sinks) ? size(self.sinks) : 0) == 0",message="sink File beside spec.sinks, which has all the sinks there are; remove writeBehind, and have the sink in spec.sinks as {name: file, type: File} with the same file"
 // +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="self.?writeBehind.?sink.orValue('Hold') == 'File' || oldSelf.?writeBehind.?sink.orValue('Hold') == 'File' || !has(self.sinks) || self.sinks.all(n, n.name != 'file') || has(oldSelf.sinks) && oldSelf.sinks.exists(o, o.name == 'file')",message="a sink called file is added to a running grid; that name is for the sink that spec.writeBehind had, or that the grid began with; use another name"
 // +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="!has(self.sinks) || self.sinks.all(n, n.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(oldSelf.sinks) && oldSelf.sinks.exists(o, o.name == n.name) || n.name == 'file' && oldSelf.?writeBehind.?sink.orValue('Hold') == 'File')",message="a sink with a PersistentVolumeClaim is added to a running grid, whose pods were made without; use file.volume EmptyDir, or create a second OrderGrid with the sink and move the traffic"
@@ -28,20 +27,31 @@ import (
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".security",rule="self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || oldSelf.hasValue() && !oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="without spec.security.tls every program that reaches the data port may submit, read and replace orders, and no client is asked who it is; set tls: {} (the operator then keeps the certificates), or write insecure: Accept where that is meant, as on a laptop or in a lab"
 // +kubebuilder:validation:XValidation:fieldPath=".security",rule="self.?security.?tls.hasValue() || !oldSelf.?security.?tls.hasValue()",message="tls was taken from a running grid, whose pods dial each other with it; put it back, and set insecure: Accept beside it to let clients in without, or create a second OrderGrid without it and move the traffic"
 // +kubebuilder:validation:XValidation:fieldPath=".security.networkPolicy",rule="!self.?security.?tls.hasValue() || self.?security.?insecure.orValue('Refuse') == 'Accept' || self.?security.?networkPolicy.?type.hasValue() || oldSelf.?security.?tls.hasValue() && oldSelf.?security.?insecure.orValue('Refuse') != 'Accept'",message="type is missing: the default changes from None to Restricted when clients need TLS, which would cut off those outside the grid's namespace; set type to Restricted with the clients that may connect, or to None, with the same change"
+// +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards <= self.partitions",messageExpression="'%d shards for %d partitions, so some would have none; give at most %d, or create a grid with more partitions'.format([self.shards, self.partitions, self.partitions])"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.?security.?tls.hasValue()",message="needs spec.security.tls: orders and who may send them would travel outside the cluster in plain text; set tls, or remove externalAccess"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.shards <= 64",messageExpression="'%d shards are too many: the addresses of all pods stand in the record of each shard; give at most 64, or remove externalAccess'.format([self.shards])"
 type OrderGridSpec struct {
-	// shards is the number of independent groups of grid nodes; orders are spread over them. 1 to 256, default 1.
-	// It may change while the grid runs. A shard is removed only once its orders are downstream, see scaleIn.
+	// shards is the number of groups of grid nodes; the partitions are spread over them. 1 to 256, no more than partitions, default 1.
+	// It may change while the grid runs: partitions move to the shards that are added, and from those that go, with their
+	// orders, while orders flow.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
 	Shards int32 `json:"shards,omitempty"`
 
+	// partitions is the number of partitions that the orders of the grid are spread over by the hash of their key, and that
+	// the shards share. 1 to 1024, default 8. It never changes, since an order's partition depends on it; a grid that is to
+	// grow takes several for each shard it may have one day.
+	// +optional
+	// +default=8
+	// +kubebuilder:default=8
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 1024",messageExpression="'%s is out of range; allowed are 1 to 1024'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %d: the partition of every order depends on it; create a second grid with the number you want'.format([self, oldSelf])"
+	Partitions int32 `json:"partitions,omitempty"`
+
 	// replicas is the number of copies of every order, the primary's included, each on a grid node of its own.
-	// 1 to 3, default 2. It may change while orders flow; going down to 1 needs singleCopy Accept. The partitions of a
-	// shard stay as many as replicas was when the grid was created.
+	// 1 to 3, default 2. It may change while orders flow; going down to 1 needs singleCopy Accept.
 	// +optional
 	// +default=2
 	// +kubebuilder:default=2
@@ -122,11 +132,6 @@ type OrderGridSpec struct {
 	// added to a running grid, taken away, or exchanged for another network.
 	// +optional
 	Fabric *FabricSpec `json:"fabric,omitempty"`
-
-	// scaleIn says when a shard that shards no longer asks for is removed.
-	// +optional
-	// +kubebuilder:default={policy: "WhenDownstream", keepDrained: "30s"}
-	ScaleIn ScaleInSpec `json:"scaleIn,omitempty,omitzero"`
 
 	// updateStrategy says how a change that needs new pods reaches them.
 	// +optional
@@ -265,15 +270,6 @@ type OrderGrid struct {
 	// status is what the operator observes.
 	// +optional
 	Status OrderGridStatus `json:"status,omitempty,omitzero"`
-}
-
-// PartitionsPerShard is how many partitions every shard of the grid has. Before the operator has seen the grid that is
-// how many it will have.
-func (g *OrderGrid) PartitionsPerShard() int32 {
-	if n := g.Status.PartitionsPerShard; n > 0 {
-		return n
-	}
-	return g.Spec.Replicas
 }
 
 // OrderGridList is a list of OrderGrids.

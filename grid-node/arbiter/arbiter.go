@@ -26,8 +26,8 @@ type Member struct {
 // Spec says which partition a record is for. Nodes only read it.
 type Spec struct {
 	Grid      string `json:"grid"`
-	Shard     int    `json:"shard"`
-	Index     int    `json:"index"`
+	Partition int    `json:"partition"` // its number
+	Shard     int    `json:"shard"`     // whose pods are to hold it; Pods says which
 	Replicas  int    `json:"replicas"`  // copies wanted, the primary's included; 1..3
 	MinInSync int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
 	// MaxInSync is up to how many copies the primary takes pods in; with more, the pod
@@ -48,15 +48,10 @@ type Spec struct {
 	// the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
-	// Admission says whether the partition takes new sessions and orders: AdmissionOpen, AdmissionDraining,
-	// AdmissionRetired. "": open.
-	Admission string `json:"admission,omitempty"`
 	// UnprovedPeers says whether nodes are taken for nodes that do not prove the grid's
 	// peer key: UnprovedAccept while pods of a release without it are there. "": they are not.
 	UnprovedPeers string `json:"unprovedPeers,omitempty"`
-	// Layout is which shards of the grid take orders; Admission is part of the same decision.
-	Layout Layout `json:"layout,omitzero"`
-	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the records with Index 0
+	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the record of partition 0
 	// only.
 	External []ExternalAddress `json:"external,omitempty"`
 }
@@ -73,28 +68,12 @@ const MaxMembers = 4
 // MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.
 const MaxFirstSeq = 1<<53 - 1
 
-// Values of Spec.Admission. A partition that drains or is retired takes no new
-// session and no new order; one that is retired never will again.
-const (
-	AdmissionOpen     = "Open"
-	AdmissionDraining = "Draining"
-	AdmissionRetired  = "Retired"
-)
-
 // UnprovedAccept is the one value of Spec.UnprovedPeers.
 const UnprovedAccept = "Accept"
 
-// Layout is which shards of a grid there are, and which take orders.
-type Layout struct {
-	Revision uint64 `json:"revision"`          // rises with every change; 0: nothing is said
-	Shards   int    `json:"shards"`            // that clients can ask, from 0
-	Open     int    `json:"open"`              // of those, that take orders, from 0
-	Removed  int    `json:"removed,omitempty"` // how often a shard was removed
-}
-
 // Record is the configuration of a partition as the arbiter holds it.
 type Record struct {
-	Name     string    `json:"name"`             // the object's name, "<grid>-s<shard>-p<index>"
+	Name     string    `json:"name"`             // the object's name, "<grid>-p<number>"
 	Version  string    `json:"version"`          // opaque; what CompareAndSwap expects to find
 	Epoch    uint64    `json:"epoch"`            // 0: never claimed, unless it is Copied
 	Copied   bool      `json:"copied,omitempty"` // made again as a copy of another object: what was claimed there is not in it

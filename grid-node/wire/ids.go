@@ -6,54 +6,37 @@ import (
 	"strings"
 )
 
-// PartitionID names one partition of the grid: shard<<4 | index.
-// 4096 shards of at most 16 partitions.
+// PartitionID is the number of a partition of the grid, 0..MaxPartitions-1. A grid has the
+// same partitions for all its life, wherever their copies are.
 type PartitionID uint16
 
-// Limits of the two parts of a PartitionID.
-const (
-	MaxShards             = 4096
-	MaxPartitionsPerShard = 16
-)
+// MaxPartitions is how many partitions a grid may have.
+const MaxPartitions = 1024
 
-// MakePartitionID puts shard (0..4095) and index (0..15) together.
-func MakePartitionID(shard, index int) (PartitionID, error) {
-	if shard < 0 || shard >= MaxShards {
-		return 0, fmt.Errorf("partition: shard is %d, allowed: 0..%d", shard, MaxShards-1)
+// MakePartitionID checks the number of a partition.
+func MakePartitionID(n int) (PartitionID, error) {
+	if n < 0 || n >= MaxPartitions {
+		return 0, fmt.Errorf("partition is %d, allowed: 0..%d", n, MaxPartitions-1)
 	}
-	if index < 0 || index >= MaxPartitionsPerShard {
-		return 0, fmt.Errorf("partition: index is %d, allowed: 0..%d", index, MaxPartitionsPerShard-1)
-	}
-	return PartitionID(shard<<4 | index), nil
+	return PartitionID(n), nil
 }
 
-// Shard is the number of the shard, 0..4095.
-func (p PartitionID) Shard() int { return int(p >> 4) }
-
-// Index is the partition's place in its shard, 0..15.
-func (p PartitionID) Index() int { return int(p & 15) }
-
-// AppendText appends the text form, for example "s0p1".
+// AppendText appends the text form, for example "p1".
 func (p PartitionID) AppendText(dst []byte) []byte {
-	dst = append(dst, 's')
-	dst = strconv.AppendUint(dst, uint64(p>>4), 10)
-	dst = append(dst, 'p')
-	return strconv.AppendUint(dst, uint64(p&15), 10)
+	return strconv.AppendUint(append(dst, 'p'), uint64(p), 10)
 }
 
-// String is the text form, for example "s0p1".
+// String is the text form, for example "p1".
 func (p PartitionID) String() string { return string(p.AppendText(nil)) }
 
 // ParsePartitionID reads the text form.
 func ParsePartitionID(s string) (PartitionID, error) {
-	rest, ok := strings.CutPrefix(s, "s")
-	shard, index, ok2 := strings.Cut(rest, "p")
-	a, err1 := parseDigits(shard)
-	b, err2 := parseDigits(index)
-	if !ok || !ok2 || err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("partition is %.40q, allowed: s<shard>p<index>, for example s0p1", s)
+	digits, ok := strings.CutPrefix(s, "p")
+	n, err := parseDigits(digits)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("partition is %.40q, allowed: p<number>, for example p1", s)
 	}
-	return MakePartitionID(a, b)
+	return MakePartitionID(n)
 }
 
 func parseDigits(s string) (int, error) {
@@ -69,7 +52,7 @@ type OrderID struct {
 	Seq       uint64
 }
 
-// String is the text form, for example "s0p1/17".
+// String is the text form, for example "p1/17".
 func (id OrderID) String() string {
 	b := make([]byte, 0, 32)
 	b = id.Partition.AppendText(b)
@@ -81,7 +64,7 @@ func (id OrderID) String() string {
 func ParseOrderID(s string) (OrderID, error) {
 	part, seq, ok := strings.Cut(s, "/")
 	if !ok {
-		return OrderID{}, fmt.Errorf("order id is %.60q, allowed: <partition>/<seq>, for example s0p1/17", s)
+		return OrderID{}, fmt.Errorf("order id is %.60q, allowed: <partition>/<seq>, for example p1/17", s)
 	}
 	p, err := ParsePartitionID(part)
 	if err != nil {

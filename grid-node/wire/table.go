@@ -10,7 +10,7 @@ var tableFrames = []Frame{
 	{Type: TypeTableRequest, Name: "TableRequest", Since: 2, From: FromClient, codec: codecFor(TypeTableRequest, DecodeRequest, AppendRequest),
 		Example: &Request{ReqID: 9}},
 	{Type: TypeTable, Name: "Table", Since: 2, From: FromNode, codec: codecOf(DecodeTable, AppendTable),
-		Example: &Table{ReqID: 9, NShards: 2, Seeds: [][]byte{[]byte("g-s1:7400")}, Parts: []TablePart{{
+		Example: &Table{ReqID: 9, Partitions: 8, Parts: []TablePart{{
 			Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{exampleMember, exampleOther}}}}},
 }
 
@@ -21,37 +21,12 @@ const NoPrimary = 255
 // learners).
 const MaxTableMembers = 8
 
-// Table is what a client needs for routing: every partition of the grid. A node that
-// does not know those of other shards, as one of the release before, tells an address
-// per other shard to ask for them.
+// Table is what a client needs for routing: how many partitions the grid has, and where
+// they are, as far as the node knows.
 type Table struct {
-	ReqID   uint64
-	NShards uint16
-	Seeds   [][]byte // "host:port", one per other shard
-	Parts   []TablePart
-	Layout  Layout // zero: the node knows of none
-}
-
-// Layout is which shards of a grid take orders. It changes while clients are
-// connected; of two the one with the higher revision counts. The zero value says
-// nothing: then Table.NShards shards all do.
-type Layout struct {
-	Revision uint64 // rises with every change
-	Shards   uint16 // shards that can be asked, 0..Shards-1
-	Open     uint16 // those of them that take new sessions and orders, 0..Open-1
-	Removed  uint16 // how often a shard was removed so far: orders that it held are downstream, if anywhere
-}
-
-const tableLayoutSize = 14
-
-func (l *Layout) check() error {
-	switch {
-	case l.Shards == 0 || l.Shards > MaxShards:
-		return &FrameError{Type: TypeTable, Field: "layout.shards", Value: uint64(l.Shards), Allowed: "1..4096"}
-	case l.Open == 0 || l.Open > l.Shards:
-		return &FrameError{Type: TypeTable, Field: "layout.open", Value: uint64(l.Open), Allowed: "1..layout.shards"}
-	}
-	return nil
+	ReqID      uint64
+	Partitions uint16 // of the grid, 1..MaxPartitions
+	Parts      []TablePart
 }
 
 // TablePart is one partition of a Table. Members[:NInSync] are in sync; the
@@ -81,39 +56,23 @@ type TableMember struct {
 }
 
 const (
-	tableFixed     = HeaderSize + 14
+	tableFixed     = HeaderSize + 12
 	tablePartFixed = 17
 )
 
 // AppendTable appends a Table frame.
 func AppendTable(dst []byte, m *Table) []byte {
 	size := tableFixed
-	for _, s := range m.Seeds {
-		size += size8(s)
-	}
 	for i := range m.Parts {
 		size += m.Parts[i].Size()
 	}
-	if m.Layout.Revision != 0 {
-		size += tableLayoutSize
-	}
 	dst, f := begin(dst, TypeTable, 0, 0, size)
 	le.PutUint64(f[8:], m.ReqID)
-	le.PutUint16(f[16:], m.NShards)
-	le.PutUint16(f[18:], uint16(len(m.Seeds)))
-	le.PutUint16(f[20:], uint16(len(m.Parts)))
+	le.PutUint16(f[16:], m.Partitions)
+	le.PutUint16(f[18:], uint16(len(m.Parts)))
 	b := f[tableFixed:]
-	for _, s := range m.Seeds {
-		b = putString8(b, s)
-	}
 	for i := range m.Parts {
 		b = putTablePart(b, &m.Parts[i])
-	}
-	if m.Layout.Revision != 0 {
-		le.PutUint64(b, m.Layout.Revision)
-		le.PutUint16(b[8:], m.Layout.Shards)
-		le.PutUint16(b[10:], m.Layout.Open)
-		le.PutUint16(b[12:], m.Layout.Removed)
 	}
 	return dst
 }
@@ -139,19 +98,13 @@ func DecodeTable(f []byte, m *Table) error {
 		return err
 	}
 	m.ReqID = le.Uint64(f[8:])
-	m.NShards = le.Uint16(f[16:])
-	nSeeds, nParts := int(le.Uint16(f[18:])), int(le.Uint16(f[20:]))
-	b := f[tableFixed:]
-	if nSeeds+nParts*tablePartFixed > len(b) {
-		return &FrameError{Type: TypeTable, Field: "nParts", Value: uint64(nParts), Allowed: "no more than fit the frame"}
+	m.Partitions = le.Uint16(f[16:])
+	if m.Partitions == 0 || m.Partitions > MaxPartitions {
+		return &FrameError{Type: TypeTable, Field: "partitions", Value: uint64(m.Partitions), Allowed: "1..1024"}
 	}
-	m.Seeds = m.Seeds[:0]
-	for range nSeeds {
-		s, rest, err := cutString8(b, TypeTable, "seed")
-		if err != nil {
-			return err
-		}
-		m.Seeds, b = append(m.Seeds, s), rest
+	nParts, b := int(le.Uint16(f[18:])), f[tableFixed:]
+	if nParts*tablePartFixed > len(b) {
+		return &FrameError{Type: TypeTable, Field: "nParts", Value: uint64(nParts), Allowed: "no more than fit the frame"}
 	}
 	if cap(m.Parts) < nParts {
 		m.Parts = make([]TablePart, nParts)
@@ -162,23 +115,11 @@ func DecodeTable(f []byte, m *Table) error {
 		if b, err = cutTablePart(b, &m.Parts[i]); err != nil {
 			return err
 		}
-	}
-	if m.Layout, b, err = cutLayout(b); err != nil {
-		return err
+		if m.Parts[i].Partition >= PartitionID(m.Partitions) {
+			return &FrameError{Type: TypeTable, Field: "partition", Value: uint64(m.Parts[i].Partition), Allowed: "below partitions"}
+		}
 	}
 	return done(b, TypeTable)
-}
-
-// cutLayout takes what is left out while no record has said it.
-func cutLayout(b []byte) (l Layout, rest []byte, err error) {
-	if len(b) != tableLayoutSize {
-		return l, b, nil
-	}
-	l = Layout{Revision: le.Uint64(b), Shards: le.Uint16(b[8:]), Open: le.Uint16(b[10:]), Removed: le.Uint16(b[12:])}
-	if l.Revision == 0 {
-		return l, nil, &FrameError{Type: TypeTable, Field: "layout.revision", Allowed: "1 or more"}
-	}
-	return l, nil, l.check()
 }
 
 func cutTablePart(b []byte, p *TablePart) (rest []byte, err error) {

@@ -12,15 +12,12 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	r := arbiter.Record{
 		Name: gp.Name, Version: gp.ResourceVersion,
 		Epoch: nonNegative(gp.Status.Epoch), Lineage: nonNegative(gp.Status.Lineage), ChangeID: gp.Status.ChangeID,
-		Spec: arbiter.Spec{Grid: gp.Spec.GridRef.Name, Shard: int(gp.Spec.Shard), Index: int(gp.Spec.Index),
+		Spec: arbiter.Spec{Grid: gp.Spec.GridRef.Name, Partition: int(gp.Spec.Partition), Shard: int(gp.Spec.Shard),
 			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), MaxInSync: int(gp.Spec.MaxInSync), Pods: gp.Spec.Pods, PreferredPod: gp.Spec.PreferredPod, FirstSeq: nonNegative(gp.Spec.FirstSeq),
-			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, Admission: string(gp.Spec.Admission), UnprovedPeers: string(gp.Spec.UnprovedPeers)},
+			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, UnprovedPeers: string(gp.Spec.UnprovedPeers)},
 	}
 	if stamp := gp.Annotations[v1alpha1.AnnotationRecord]; stamp != "" && stamp != string(gp.UID) {
 		r.Copied = true
-	}
-	if l := gp.Spec.Layout; l != nil {
-		r.Spec.Layout = arbiter.Layout{Revision: nonNegative(l.Revision), Shards: int(l.Shards), Open: int(l.Open), Removed: int(l.Removed)}
 	}
 	for _, e := range gp.Spec.ExternalAddresses {
 		r.Spec.External = append(r.Spec.External, arbiter.ExternalAddress{Pod: e.PodName, Address: e.Address})

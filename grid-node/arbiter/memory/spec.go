@@ -40,8 +40,10 @@ func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.
 
 func checkSpec(old, next arbiter.Spec) error {
 	switch {
-	case next.Grid != old.Grid || next.Shard != old.Shard || next.Index != old.Index:
-		return arbiter.Refused("grid, shard and index say which partition this is and never change; leave them out")
+	case next.Grid != old.Grid || next.Partition != old.Partition:
+		return arbiter.Refused("grid and partition say which partition this is and never change; leave them out")
+	case next.Shard < 0:
+		return arbiter.Refused("shard: value %d, allowed: 0 or more", next.Shard)
 	case next.FirstSeq != old.FirstSeq:
 		return arbiter.Refused("firstSeq: value %d, allowed: %d; ids of orders were made from it", next.FirstSeq, old.FirstSeq)
 	case next.Replicas < 1 || next.Replicas > wire.MaxCopies:
@@ -57,7 +59,7 @@ func checkSpec(old, next arbiter.Spec) error {
 	case next.UnprovedPeers != "" && next.UnprovedPeers != arbiter.UnprovedAccept:
 		return arbiter.Refused("unprovedPeers: value %.80q, allowed: %s, or empty", next.UnprovedPeers, arbiter.UnprovedAccept)
 	}
-	return checkAdmission(old, next)
+	return nil
 }
 
 func podsAllowed(s arbiter.Spec) bool {
@@ -72,21 +74,6 @@ func podsAllowed(s arbiter.Spec) bool {
 // isPodName says whether a member id can be made of it.
 func isPodName(s string) bool {
 	return s != "" && len(s) <= 63 && !strings.ContainsAny(s, "/ \t\n\"\\")
-}
-
-func checkAdmission(old, next arbiter.Spec) error {
-	switch next.Admission {
-	case "", arbiter.AdmissionOpen, arbiter.AdmissionDraining, arbiter.AdmissionRetired:
-	default:
-		return arbiter.Refused("admission: value %.80q, allowed: %s, %s, %s", next.Admission, arbiter.AdmissionOpen, arbiter.AdmissionDraining, arbiter.AdmissionRetired)
-	}
-	if old.Admission == arbiter.AdmissionRetired && next.Admission != arbiter.AdmissionRetired {
-		return arbiter.Refused("admission: value %q after %s, allowed: %s; its orders are about to leave memory", next.Admission, arbiter.AdmissionRetired, arbiter.AdmissionRetired)
-	}
-	if l := next.Layout; l != (arbiter.Layout{}) && (l.Revision == 0 || l.Shards < 1 || l.Shards > wire.MaxShards || l.Open < 1 || l.Open > l.Shards || l.Removed < 0) {
-		return arbiter.Refused("layout: value %+v, allowed: a revision of 1 or more, 1..%d shards, of which 1 or more are open", l, wire.MaxShards)
-	}
-	return nil
 }
 
 // serveSpec takes the fields of a spec that shall change and leaves the others.
