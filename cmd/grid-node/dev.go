@@ -57,7 +57,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.StringVar(&o.Grid, "grid", "dev", "name of the grid")
 	fl.IntVar(&o.Replicas, "replicas", 2, "nodes of a shard, copies of every order: 1..3")
 	fl.IntVar(&o.Shards, "shards", 1, "shards")
-	fl.IntVar(&o.Partitions, "partitions", 0, "partitions of a shard: 1..16; default --replicas")
+	fl.IntVar(&o.Partitions, "partitions", 0, "partitions of the grid, --shards..1024; default one for each node")
 	fl.StringVar(&o.Host, "listen", "127.0.0.1", "IP address to listen on")
 	fl.BoolVar(&o.HostPerNode, "address-per-node", false, "node i listens on --listen + i and dials from there, so that a packet filter can cut it off; needs --listen 127.x.y.1")
 	fl.IntVar(&o.Port, "port", 7400, "data port of the first node, the others follow; 0: any free ports")

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
+	"github.com/ordergrid/ordergrid/grid-node/placement"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
@@ -27,7 +28,7 @@ type Options struct {
 	Grid        string // default "dev"
 	Replicas    int    // nodes of a shard; default 2
 	Shards      int    // default 1
-	Partitions  int    // of a shard; default Replicas
+	Partitions  int    // of the grid; default one for each node
 	Host        string // address to listen on; default 127.0.0.1
 	HostPerNode bool   // node i listens on Host + i and dials from there
 	Port        int    // data port of the first node, the others follow; 0 = any free ports
@@ -70,7 +71,7 @@ func (o *Options) Fill() error {
 		o.Shards = 1
 	}
 	if o.Partitions == 0 {
-		o.Partitions = o.Replicas
+		o.Partitions = o.Replicas * o.Shards
 	}
 	if o.Host == "" {
 		o.Host = "127.0.0.1"
@@ -81,8 +82,8 @@ func (o *Options) Fill() error {
 		return fmt.Errorf("--replicas: value %d, allowed: 1..%d", o.Replicas, wire.MaxCopies)
 	case o.Shards < 1 || o.Shards > 64:
 		return fmt.Errorf("--shards: value %d, allowed: 1..64 on one machine", o.Shards)
-	case o.Partitions < 1 || o.Partitions > wire.MaxPartitionsPerShard:
-		return fmt.Errorf("--partitions: value %d, allowed: 1..%d", o.Partitions, wire.MaxPartitionsPerShard)
+	case o.Partitions < o.Shards || o.Partitions > wire.MaxPartitions:
+		return fmt.Errorf("--partitions: value %d, allowed: %d (one for each shard)..%d", o.Partitions, o.Shards, wire.MaxPartitions)
 	case net.ParseIP(o.Host) == nil:
 		return fmt.Errorf("--listen: value %q, allowed: an IP address of this machine", o.Host)
 	case o.HostPerNode && !loopbackRoom(o.Host):
@@ -160,11 +161,10 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 func (g *grid) serveArbiter() (url string, stop func(), err error) {
 	o := g.o
 	specs := map[string]arbiter.Spec{}
-	for shard := range o.Shards {
-		for index := range o.Partitions {
-			specs[node.PartitionName(o.Grid, shard, index)] = arbiter.Spec{Grid: o.Grid, Shard: shard, Index: index,
-				Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, node.PreferredOrdinal(index, o.Replicas))}
-		}
+	for n := range o.Partitions {
+		shard := placement.Home(n, o.Shards)
+		specs[node.PartitionName(o.Grid, n)] = arbiter.Spec{Grid: o.Grid, Partition: n, Shard: shard,
+			Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, n/o.Shards%o.Replicas)}
 	}
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {

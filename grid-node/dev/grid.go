@@ -172,7 +172,7 @@ func (g *grid) take(first, n int) ([]string, error) {
 func (g *grid) args(i int) []string {
 	o, p := &g.o, g.places[i]
 	args := []string{"serve", "--grid", o.Grid, "--arbiter", g.url,
-		"--shard", strconv.Itoa(p.shard), "--shards", strconv.Itoa(o.Shards),
+		"--shard", strconv.Itoa(p.shard), "--partitions", strconv.Itoa(o.Partitions),
 		"--replicas", strconv.Itoa(o.Replicas),
 		"--pod", podName(o.Grid, p.shard, p.ordinal),
 		"--listen", p.data, "--advertise", p.data, "--http", p.http}
@@ -182,14 +182,9 @@ func (g *grid) args(i int) []string {
 	if t := g.nodeTLS; t != nil {
 		args = append(args, "--tls-cert", t.Cert, "--tls-key", t.Key, "--tls-ca", t.CA)
 	}
-	seeded := map[int]bool{}
 	for _, other := range g.places {
-		switch {
-		case other.shard == p.shard:
+		if other.shard == p.shard {
 			args = append(args, "--peers", other.data)
-		case !seeded[other.shard]:
-			seeded[other.shard] = true
-			args = append(args, "--seeds", other.data)
 		}
 	}
 	return append(args, o.Args...)

@@ -20,14 +20,13 @@ const arbiterTimeout = 2 * time.Second
 type record struct {
 	p        *partition
 	name     string
-	reading  bool  // a read of it is under way
-	gone     bool  // the arbiter said so last
-	retired  bool  // it says so: nothing is left to hand over to
-	unproved bool  // it says that nodes need not prove the peer key
-	closedAt int64 // Mono since when the partition takes no new orders, 0 while it does
+	reading  bool // a read of it is under way
+	gone     bool // the arbiter said so last
+	unproved bool // it says that nodes need not prove the peer key
 
-	left  bool   // by the watch: it names this pod neither for a copy nor as in sync
-	epoch uint64 // of it as the watch showed it last
+	copies int    // wanted
+	left   bool   // by the watch: it names this pod neither for a copy nor as in sync
+	epoch  uint64 // of it as the watch showed it last
 }
 
 // propose carries a configuration to the arbiter, off the loop.
@@ -158,30 +157,12 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 		p.all.noWord(r.name, err)
 		return
 	}
-	r.observeRetired(&rec.Spec)
 	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
+		r.copies = rec.Spec.Replicas
 		r.unproved = rec.Spec.UnprovedPeers == arbiter.UnprovedAccept
 		p.peers.letIn(p.all.unproved())
 	}
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
-	switch closed := p.replica.Status().Closed; {
-	case !closed:
-		r.closedAt = 0
-	case r.closedAt == 0:
-		r.closedAt = p.loop.Clock().Mono()
-	}
-}
-
-// observeRetired takes over that nothing is left to be handed over.
-func (r *record) observeRetired(s *arbiter.Spec) {
-	if s.Admission != arbiter.AdmissionRetired || r.retired {
-		return
-	}
-	r.retired = true
-	r.p.log.Info("the partition is retired: its orders are downstream, its pods may go", "partition", r.p.id.String())
-	if r.p.all.stopping {
-		r.p.stop("it is retired")
-	}
 }
 
 // seen is told with every word of the arbiter. Without a record nobody can
@@ -215,8 +196,7 @@ func arbiterMember(m replica.Member) arbiter.Member {
 func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Copied: rec.Copied, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
 		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, Pods: rec.Spec.Pods, PreferredPod: rec.Spec.PreferredPod, FirstSeq: rec.Spec.FirstSeq,
-		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID,
-		Admission: admissionOf(&rec.Spec), AdmissionRevision: rec.Spec.Layout.Revision}
+		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID}
 	if rec.Lineage > math.MaxUint32 {
 		return nil, errors.New("record: lineage is over 4294967295")
 	}

@@ -48,7 +48,7 @@ func (a *arbiterContact) ask(ctx context.Context, id *identity) nodestatus.Arbit
 		begun := since()
 		ctx, cancel := context.WithTimeout(ctx, arbiterTimeout)
 		defer cancel()
-		_, err := id.cfg.Arbiter.Get(ctx, PartitionName(id.cfg.Grid, id.cfg.Shard, 0))
+		_, err := id.cfg.Arbiter.Get(ctx, PartitionName(id.cfg.Grid, 0))
 		a.heard(answered(err))
 		a.last = nodestatus.Arbiter{Pod: id.cfg.Pod, BootID: wire.FormatBootID(id.boot), Reachable: answered(err)}
 		if err != nil {

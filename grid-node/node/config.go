@@ -19,12 +19,13 @@ import (
 
 // Config of a node. The zero value of a field with a default takes it.
 type Config struct {
-	Grid      string // name of the grid
-	Pod       string // name of the pod this process runs in; unique within the shard
-	Shard     int    // 0..4095
-	Shards    int    // shards of the grid; default 1
-	Replicas  int    // copies of each partition, the primary's included, until its record was read: 1..3; default 2
-	MinInSync int    // fewer in-sync copies refuse orders: 1..Replicas; default 1
+	Grid  string // name of the grid
+	Pod   string // name of the pod this process runs in; unique within the shard
+	Shard int    // number of this pod's shard, 0..255
+	// Partitions is how many the grid has, 1..1024: what clients route by. It never changes.
+	Partitions int
+	Replicas   int // copies of each partition, the primary's included, until its record was read: 1..3; default 2
+	MinInSync  int // fewer in-sync copies refuse orders: 1..Replicas; default 1
 
 	Listen    string // data port: "host:port" or ":port"
 	Advertise string // "ip:port" at which peers and clients reach the data port
@@ -37,11 +38,6 @@ type Config struct {
 	// its own address there, and takes only nodes that come from theirs.
 	FabricOnly bool
 	Peers      []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
-	Seeds      []string // "host:port", one node or service per other shard, handed to clients
-	// SeedPattern is "host:port" with %d for a shard's number: where each of the shards
-	// that the partitions' records speak of is found. Shards is then what holds until a
-	// record has said so; default Shard+1.
-	SeedPattern string
 
 	// LeasedReads lets a primary answer leased reads at once. Its price: after a
 	// primary's death its backup has to wait the lease out (about 225 ms) before it
@@ -123,10 +119,6 @@ const (
 
 // fill sets defaults and checks every field; the error names all that is wrong.
 func (c *Config) fill() error {
-	if c.SeedPattern != "" {
-		setDefault(&c.Shards, c.Shard+1)
-	}
-	setDefault(&c.Shards, 1)
 	setDefault(&c.Replicas, 2)
 	setDefault(&c.MinInSync, 1)
 	setDefault(&c.MemoryLimit, 1<<30)
@@ -160,8 +152,8 @@ func (c *Config) fill() error {
 	}
 	name("grid", c.Grid, 200)
 	name("pod", c.Pod, 63)
-	inRange("shards", c.Shards, 1, wire.MaxShards)
-	inRange("shard", c.Shard, 0, c.Shards-1)
+	inRange("shard", c.Shard, 0, 255)
+	inRange("partitions", c.Partitions, 1, wire.MaxPartitions)
 	inRange("replicas", c.Replicas, 1, maxReplicas)
 	inRange("min-in-sync", c.MinInSync, 1, c.Replicas)
 	inRange("max-connections", c.MaxConns, 8, 1<<20)
@@ -205,7 +197,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkSeedPattern())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess())...)
 }
 
 func (c *Config) checkRetention() error {
@@ -266,11 +258,7 @@ const (
 	SinkFile = "file" // append-only file, fsync per batch
 )
 
-// PartitionName is the name of the arbiter's record of one partition.
-func PartitionName(grid string, shard, index int) string {
-	return fmt.Sprintf("%s-s%d-p%d", grid, shard, index)
+// PartitionName is the name of the arbiter's record of a partition.
+func PartitionName(grid string, partition int) string {
+	return fmt.Sprintf("%s-p%d", grid, partition)
 }
-
-// PreferredOrdinal is the node of the shard that claims a fresh partition first,
-// so that primaries are spread over the nodes.
-func PreferredOrdinal(index, replicas int) int { return index % replicas }

@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A planned stop leaves in good order: primaries are handed over, this process is
-// retired from every partition, and only then it ends; no order fails. It serves
+// A planned stop leaves in good order: primaries are handed over, this process leaves the
+// in-sync set of every partition, and only then it ends; no order fails. It serves
 // on until then: who holds the only copy waits for another to catch up. Stopping
 // (EventStop) is what is left when that cannot be: the partition's record is gone,
 // the time is nearly over, or somebody said so twice. Admission ends, what was
@@ -19,7 +19,7 @@ import (
 
 // Outcomes of a drain, per partition; metrics show them.
 const (
-	drainLeft    = "left"      // handed over and retired, or held nothing
+	drainLeft    = "left"      // handed over and let go, or held nothing
 	drainStopped = "stopped"   // without waiting for anybody
 	drainTimeout = "timed_out" // when the process ended something was left to do
 )
@@ -115,9 +115,6 @@ func (ps *partitions) drain() {
 		if p.record.gone {
 			p.record.seen(arbiter.ErrNotFound)
 		}
-		if p.record.retired {
-			p.stop("it is retired")
-		}
 	}
 }
 
@@ -163,7 +160,7 @@ func (ps *partitions) undrained() (left []string) {
 		case p.status.Role == replica.RolePrimary:
 			left = append(left, p.id.String()+": orders in flight")
 		default:
-			left = append(left, p.id.String()+": waits to be retired")
+			left = append(left, p.id.String()+": waits to be let go by its primary")
 		}
 		if p.unsunk() {
 			left = append(left, p.id.String()+": entries the sink does not hold")

@@ -1,10 +1,7 @@
 package node
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -20,34 +17,23 @@ const doorExternal = 1
 
 // external is where clients outside reach the grid's pods.
 type external struct {
-	said  []arbiter.ExternalAddress // as the record has it
-	of    map[string]string         // address by pod
-	seeds [][]byte                  // addresses of the other shards' pods, the first pod of every shard first
+	said []arbiter.ExternalAddress // as the record has it
+	of   map[string]string         // address by pod
 }
 
-// observeExternal takes over what a record says. Those of this shard with index 0 do.
+// observeExternal takes over what the record of the first partition says.
 func (d *directory) observeExternal(s *arbiter.Spec) {
-	if d.cfg.External == "" || s.Replicas == 0 || s.Shard != d.cfg.Shard || s.Index != 0 || slices.Equal(s.External, d.outside.said) {
+	if d.cfg.External == "" || s.Replicas == 0 || s.Partition != 0 || slices.Equal(s.External, d.outside.said) {
 		return
 	}
-	d.outside = externalOf(d.cfg.Grid, d.cfg.Shard, s.External)
+	d.outside = externalOf(s.External)
 	d.log.Info("addresses for clients outside", "pods", len(d.outside.of))
 }
 
-func externalOf(grid string, shard int, said []arbiter.ExternalAddress) external {
-	e := external{said: said, of: map[string]string{}}
-	own := fmt.Sprintf("%s-s%d-", grid, shard)
-	byOrdinal := map[string][][]byte{}
+func externalOf(said []arbiter.ExternalAddress) external {
+	e := external{said: said, of: make(map[string]string, len(said))}
 	for _, a := range said {
 		e.of[a.Pod] = a.Address
-		if strings.HasPrefix(a.Pod, own) {
-			continue
-		}
-		ordinal := a.Pod[strings.LastIndexByte(a.Pod, '-')+1:]
-		byOrdinal[ordinal] = append(byOrdinal[ordinal], []byte(a.Address))
-	}
-	for _, ordinal := range slices.Sorted(maps.Keys(byOrdinal)) {
-		e.seeds = append(e.seeds, byOrdinal[ordinal]...)
 	}
 	return e
 }
@@ -63,7 +49,6 @@ func (e *external) address(member []byte) []byte {
 
 // translate makes a table one for clients outside.
 func (e *external) translate(t *wire.Table) {
-	t.Seeds = e.seeds
 	for i := range t.Parts {
 		t.Parts[i].Members = slices.Clone(t.Parts[i].Members) // clients inside are told the same ones
 		for j := range t.Parts[i].Members {

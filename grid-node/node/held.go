@@ -33,8 +33,8 @@ type ended struct {
 }
 
 const (
-	// maxHeld bounds how many partitions a node holds: as many as a grid has.
-	maxHeld = 1024
+	// maxHeld bounds how many partitions a node holds.
+	maxHeld = wire.MaxPartitions
 	// openBurst bounds how many are opened in a tick: orders of the others wait meanwhile.
 	openBurst = 4
 )
@@ -53,8 +53,8 @@ func (ps *partitions) wants(s *arbiter.Spec) bool {
 // idOf is the partition that a record is of, false if it is none of the grid's.
 func idOf(grid string, rec *arbiter.Record) (wire.PartitionID, bool) {
 	s := &rec.Spec
-	id, err := wire.MakePartitionID(s.Shard, s.Index)
-	return id, err == nil && s.Grid == grid && rec.Name == PartitionName(grid, s.Shard, s.Index)
+	id, err := wire.MakePartitionID(s.Partition)
+	return id, err == nil && s.Grid == grid && rec.Name == PartitionName(grid, s.Partition)
 }
 
 // begin opens what the first list of records says, before the loop runs: their memory is
@@ -157,7 +157,7 @@ func (ps *partitions) open(id wire.PartitionID, first int64) error {
 		return errTooMany
 	}
 	p := &partition{process: ps.process, all: ps, peers: ps.peers, clients: ps.clients, id: id, sinkEnded: map[string]chan struct{}{}, first: first}
-	p.record = record{p: p, name: PartitionName(ps.cfg.Grid, id.Shard(), id.Index())}
+	p.record = record{p: p, name: PartitionName(ps.cfg.Grid, int(id))}
 	p.changes.p = p
 	boot := ps.boot
 	if before, again := ps.held.ended[id]; again {

@@ -11,7 +11,7 @@ import (
 
 // status is which processes are here and what they go by; on the data loop.
 func (d *dataLoop) status() nodestatus.Node {
-	s := nodestatus.Node{LayoutRevision: d.directory.layout.Revision, Grid: d.cfg.Grid, Pod: d.cfg.Pod, BootID: wire.FormatBootID(d.boot), Stopping: d.parts.stopping}
+	s := nodestatus.Node{Grid: d.cfg.Grid, Pod: d.cfg.Pod, BootID: wire.FormatBootID(d.boot), Stopping: d.parts.stopping}
 	if replica.Faulty {
 		dropped, every := replica.Dropped()
 		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
@@ -21,10 +21,7 @@ func (d *dataLoop) status() nodestatus.Node {
 		ps := nodestatus.Partition{
 			Record: p.record.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
 			Role: r.Role.String(), Suspended: r.Suspended, Draining: r.Draining, InSync: []string{}, LastSeq: r.LastSeq, CommitSeq: r.CommitSeq,
-			Closed: r.Closed, AdmissionRevision: r.AdmissionRevision, CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
-		}
-		if p.record.closedAt != 0 && r.Closed {
-			ps.ClosedForNs = d.loop.Clock().Mono() - p.record.closedAt
+			CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
 		}
 		if c := r.Config; c != nil {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID
@@ -67,6 +64,7 @@ func (ps *partitions) readiness() Readiness {
 			why = "its configuration has not been read from the arbiter yet"
 		case s.Config.Epoch == 0:
 			why = "nobody has claimed it yet"
+		case !s.Config.Has(p.inc.self.Boot) && len(s.Config.InSync) >= p.record.copies: // it moves here, and is missed by nobody
 		case !s.Config.Has(p.inc.self.Boot):
 			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
 		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:

@@ -10,22 +10,20 @@ import (
 )
 
 // answerTable tells a client where the partitions of the grid are: those of this node by
-// its replicas, the others by their records, in the order of their ids.
+// its replicas, the others by their records, in the order of their numbers.
 func (d *directory) answerTable(l *link, frame []byte) error {
 	var req wire.Request
 	if err := wire.DecodeRequest(frame, wire.TypeTableRequest, &req); err != nil {
 		return l.goaway(wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, NShards: uint16(d.shards()), Layout: d.layout}
+	t := wire.Table{ReqID: req.ReqID, Partitions: uint16(d.cfg.Partitions)}
 	t.Parts = slices.Clone(d.gridMap.all())
 	for _, p := range d.parts.list {
 		t.Parts = putPart(t.Parts, p.tablePart())
 	}
 	if l.outside {
 		d.outside.translate(&t)
-	} else {
-		t.Seeds = d.seeds()
 	}
 	l.conn.SetOut(wire.AppendTable(l.conn.Out(), &t))
 	return nil
@@ -76,8 +74,7 @@ func partOf(id wire.PartitionID, c *replica.Config, learners []replica.Member) w
 	return part
 }
 
-// notServed answers a request for a partition whose replica has ended: it was
-// retired, or is about to be made anew.
+// notServed answers a request for a partition whose replica has ended and is about to be made anew.
 func (d *directory) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
@@ -105,8 +102,8 @@ func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 	if err != nil {
 		return d.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
-	part, known := d.gridMap.find(id)
-	if known || !d.parts.held.heard || id.Shard() < d.shards() && id.Shard() != d.cfg.Shard {
+	if int(id) < d.cfg.Partitions {
+		part, known := d.gridMap.find(id)
 		m := wire.NotPrimary{RequestID: reqID, Slot: slot, ForType: t}
 		if known && int(part.Primary) < len(part.Members) {
 			m.Epoch, m.Address, m.Member = part.Epoch, part.Members[part.Primary].Address, part.Members[part.Primary].Member
@@ -119,6 +116,6 @@ func (d *directory) notHere(l *link, t wire.Type, frame []byte) error {
 		return nil
 	}
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), id, &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeUnsupported, ForType: t,
-		Text: fmt.Appendf(nil, "partition %s does not exist: this grid has %d shards and %d partitions", id, d.shards(), len(d.gridMap.all()))}))
+		Text: fmt.Appendf(nil, "partition %s does not exist, allowed: p0..p%d", id, d.cfg.Partitions-1)}))
 	return nil
 }

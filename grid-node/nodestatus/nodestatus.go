@@ -27,8 +27,6 @@ type Node struct {
 	BootID   string `json:"bootID"`             // of the process: 16 hex digits
 	Stopping bool   `json:"stopping,omitempty"` // it was asked to stop
 	TLS      *TLS   `json:"tls,omitempty"`      // of the data port; absent without
-	// LayoutRevision is the decision which shards take orders that the node tells clients.
-	LayoutRevision uint64 `json:"layoutRevision,omitempty"`
 	// Faulty is set in a build that can be told to lose orders: the negative control of whoever claims to see lost ones.
 	Faulty     *Faulty     `json:"faulty,omitempty"`
 	Partitions []Partition `json:"partitions"`
@@ -73,7 +71,7 @@ type PlainClient struct {
 // Partition is the node's part in one partition.
 type Partition struct {
 	Record    string `json:"record"`    // name of the GridPartition
-	Partition string `json:"partition"` // as on the wire and in receipts: "s0p1"
+	Partition string `json:"partition"` // as on the wire and in receipts: "p1"
 	// Member is "<pod>/<bootID>" of the incarnation that the node holds now. It differs from the process's boot id once
 	// the node has thrown a replica away and joined anew: what the incarnation before held is gone.
 	Member    string   `json:"member"`
@@ -88,20 +86,9 @@ type Partition struct {
 	InSync    []string `json:"inSync"`   // member ids
 	LastSeq   uint64   `json:"lastSeq"`
 	CommitSeq uint64   `json:"commitSeq"`
-	// Closed says that the partition takes no new session and no new order, by the decision AdmissionRevision. A
-	// primary that is closed, with CommitSeq at LastSeq and CursorSeq at DataSeq or beyond, has all its orders
-	// downstream, and gets no more.
-	Closed            bool   `json:"closed,omitempty"`
-	AdmissionRevision uint64 `json:"admissionRevision,omitempty"`
-	ClosedForNs       int64  `json:"closedForNs,omitempty"`
-	CursorSeq         uint64 `json:"cursorSeq"` // the write-behind position that is replicated
-	DataSeq           uint64 `json:"dataSeq"`   // last entry that is more than such a position
-	SinkSeq           uint64 `json:"sinkSeq"`   // what this node's own sink holds, or CursorSeq
-}
-
-// Drained says whether nothing is left that a sink does not hold, nor can come.
-func (p *Partition) Drained() bool {
-	return p.Closed && p.CommitSeq == p.LastSeq && p.CursorSeq >= p.DataSeq
+	CursorSeq uint64   `json:"cursorSeq"` // the write-behind position that is replicated
+	DataSeq   uint64   `json:"dataSeq"`   // last entry that is more than such a position
+	SinkSeq   uint64   `json:"sinkSeq"`   // what this node's own sink holds, or CursorSeq
 }
 
 // Find returns the node's part in the partition with that record, nil if it has none.
