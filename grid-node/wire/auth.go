@@ -7,9 +7,9 @@ const (
 )
 
 var authFrames = []Frame{
-	{Type: TypeAuthenticate, Name: "Authenticate", Since: 2, From: FromEither | FromClient, codec: codecOf(DecodeAuthenticate, AppendAuthenticate),
+	{Type: TypeAuthenticate, Name: "Authenticate", From: FromEither | FromClient, codec: codecOf(DecodeAuthenticate, AppendAuthenticate),
 		Example: &Authenticate{ReqID: 8, Token: []byte("eyJhbGciOi.eyJhdWQiOl.c2lnbmF0dX")}},
-	{Type: TypeAuthenticated, Name: "Authenticated", Since: 2, From: FromNode, codec: codecOf(DecodeAuthenticated, AppendAuthenticated),
+	{Type: TypeAuthenticated, Name: "Authenticated", From: FromNode, codec: codecOf(DecodeAuthenticated, AppendAuthenticated),
 		Example: &Authenticated{ReqID: 8, Permissions: MaySubmit | MayRead, ForS: 300, User: []byte("system:serviceaccount:trading:gateway")}},
 }
 
@@ -20,7 +20,7 @@ const MaxToken = 16 << 10
 // MaxAuthenticate is the size of the largest Authenticate frame.
 const MaxAuthenticate = authenticateFixed + MaxToken
 
-// Authenticate brings a token that says who the client is; version 2, over TLS only.
+// Authenticate brings a token that says who the client is, over TLS only.
 // The client waits for Authenticated before it sends anything else.
 type Authenticate struct {
 	ReqID uint64

@@ -11,17 +11,17 @@ const (
 )
 
 var orderFrames = []Frame{
-	{Type: TypeOpenSession, Name: "OpenSession", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeOpenSession, AppendOpenSession),
-		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2, WantHash: Version >= versionAckHash}},
-	{Type: TypeSessionOpened, Name: "SessionOpened", Since: 2, From: FromNode, codec: codecOn(DecodeSessionOpened, AppendSessionOpened),
+	{Type: TypeOpenSession, Name: "OpenSession", From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeOpenSession, AppendOpenSession),
+		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2, WantHash: true}},
+	{Type: TypeSessionOpened, Name: "SessionOpened", From: FromNode, codec: codecOn(DecodeSessionOpened, AppendSessionOpened),
 		Example: &SessionOpened{ReqID: 10, Slot: 4, Generation: 1, Window: 512, LastClientSeq: 0, Epoch: 3}},
-	{Type: TypeSubmit, Name: "Submit", Since: 2, From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeSubmit, AppendSubmit),
+	{Type: TypeSubmit, Name: "Submit", From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeSubmit, AppendSubmit),
 		Example: &Submit{Epoch: 3, Slot: 4, Generation: 1, ClientSeq: 1, Payload: []byte("8=FIX.4.4\x01")}},
-	{Type: TypeAck, Name: "Ack", Since: 2, From: FromNode, codec: codecOn(DecodeAck, AppendAck),
+	{Type: TypeAck, Name: "Ack", From: FromNode, codec: codecOn(DecodeAck, AppendAck),
 		Example: &Ack{ClientSeq: 1, Seq: 17, Epoch: 3, Slot: 4, Copies: 2, Flags: AckDup | AckHash, Hash: 0x1122334455667788, Lineage: 1}},
-	{Type: TypeReject, Name: "Reject", Since: 2, From: FromNode, codec: codecOn(DecodeReject, AppendReject),
+	{Type: TypeReject, Name: "Reject", From: FromNode, codec: codecOn(DecodeReject, AppendReject),
 		Example: &Reject{RequestID: 2, Slot: 4, Code: CodeBadFIX, ForType: TypeSubmit, Tag: 38, Text: []byte("tag 38 (OrderQty)")}},
-	{Type: TypeNotPrimary, Name: "NotPrimary", Since: 2, From: FromNode, codec: codecOn(DecodeNotPrimary, AppendNotPrimary),
+	{Type: TypeNotPrimary, Name: "NotPrimary", From: FromNode, codec: codecOn(DecodeNotPrimary, AppendNotPrimary),
 		Example: &NotPrimary{RequestID: 2, Epoch: 4, Slot: 4, ForType: TypeSubmit, Address: exampleOther.Address, Member: exampleOther.Member}},
 }
 
@@ -38,7 +38,7 @@ type OpenSession struct {
 	IDHi, IDLo uint64 // 128 random bits, chosen by the client, not both 0
 	Epoch      uint64 // the epoch the client knows, 0 for none
 	Attempt    uint64 // 1 or more; rises with every OpenSession of the id on another connection
-	WantHash   bool   // Acks of the session carry Hash and Lineage; a node of version 2 passes that over
+	WantHash   bool   // Acks of the session carry Hash and Lineage
 }
 
 // flagWantHash of OpenSession.
@@ -49,7 +49,7 @@ const openSessionSize = HeaderSize + 40
 // AppendOpenSession appends an OpenSession frame.
 func AppendOpenSession(dst []byte, p PartitionID, m *OpenSession) []byte {
 	flags := uint8(0)
-	if m.WantHash && Version >= versionAckHash {
+	if m.WantHash {
 		flags = flagWantHash
 	}
 	dst, f := begin(dst, TypeOpenSession, flags, p, openSessionSize)
@@ -71,7 +71,7 @@ func DecodeOpenSession(f []byte, m *OpenSession) error {
 	m.IDLo = le.Uint64(f[24:])
 	m.Epoch = le.Uint64(f[32:])
 	m.Attempt = le.Uint64(f[40:])
-	m.WantHash = Version >= versionAckHash && FrameFlags(f)&flagWantHash != 0
+	m.WantHash = FrameFlags(f)&flagWantHash != 0
 	if m.IDHi|m.IDLo == 0 {
 		return &FrameError{Type: TypeOpenSession, Field: "id", Value: 0, Allowed: "128 random bits, not all 0"}
 	}

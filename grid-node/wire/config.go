@@ -8,13 +8,13 @@ const (
 )
 
 var configFrames = []Frame{
-	{Type: TypeJoin, Name: "Join", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoin, AppendJoin),
+	{Type: TypeJoin, Name: "Join", From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoin, AppendJoin),
 		Example: &Join{PeerHead: exampleHead, LastSeq: 0, LastHash: 0, Member: exampleOther.Member, Address: exampleOther.Address}},
-	{Type: TypeJoinReply, Name: "JoinReply", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoinReply, AppendJoinReply),
+	{Type: TypeJoinReply, Name: "JoinReply", From: FromPeer, ToReplica: true, codec: codecOn(DecodeJoinReply, AppendJoinReply),
 		Example: &JoinReply{PeerHead: exampleHead, FromSeq: 1, Code: JoinBusy, Text: []byte("later")}},
-	{Type: TypeNewConfig, Name: "NewConfig", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeNewConfig, AppendNewConfig),
+	{Type: TypeNewConfig, Name: "NewConfig", From: FromPeer, ToReplica: true, codec: codecOn(DecodeNewConfig, AppendNewConfig),
 		Example: &NewConfig{PeerHead: exampleHead, Lineage: 1, ChangeID: []byte("c-1"), Version: []byte("4711"),
-			N: 2, Members: [MaxMembers]TableMember{exampleMember, exampleOther}, Admission: 2, AdmissionRevision: 7}},
+			N: 2, Members: [MaxMembers]TableMember{exampleMember, exampleOther}}},
 }
 
 // Join registers a learner with the primary.
@@ -101,10 +101,6 @@ type NewConfig struct {
 	Version  []byte // the arbiter's version of the record (resourceVersion)
 	N        uint8  // 1..MaxMembers
 	Members  [MaxMembers]TableMember
-	// What the sender knows of the record's admission: 0 nothing, 1 open, 2 closed, and by which decision, below 1<<48.
-	// A sender that does not know of this says 0.
-	Admission         uint8
-	AdmissionRevision uint64
 }
 
 const newConfigFixed = peerFixed + 16
@@ -119,7 +115,7 @@ func AppendNewConfig(dst []byte, p PartitionID, m *NewConfig) []byte {
 	dst, f := begin(dst, TypeNewConfig, 0, p, size)
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], m.Lineage)
-	le.PutUint64(f[40:], uint64(n)|uint64(m.Admission)<<8|min(m.AdmissionRevision, 1<<48-1)<<16)
+	le.PutUint64(f[40:], uint64(n))
 	b := putString8(putString8(f[newConfigFixed:], m.ChangeID), m.Version)
 	for i := range n {
 		b = putString8(putString8(b, m.Members[i].Address), m.Members[i].Member)
@@ -134,10 +130,7 @@ func DecodeNewConfig(f []byte, m *NewConfig) (err error) {
 	}
 	m.get(f)
 	m.Lineage = le.Uint64(f[32:])
-	m.N, m.Admission, m.AdmissionRevision = f[40], f[41], le.Uint64(f[40:])>>16
-	if m.Admission > 2 {
-		return &FrameError{Type: TypeNewConfig, Field: "admission", Value: uint64(m.Admission), Allowed: "0..2"}
-	}
+	m.N = f[40]
 	if m.N == 0 || m.N > MaxMembers {
 		return &FrameError{Type: TypeNewConfig, Field: "nMembers", Value: uint64(m.N), Allowed: "1..4"}
 	}

@@ -10,15 +10,15 @@ const (
 )
 
 var controlFrames = []Frame{
-	{Type: TypeHello, Name: "Hello", Since: 2, From: FromEither, codec: codecOf(DecodeHello, AppendHello),
+	{Type: TypeHello, Name: "Hello", From: FromEither, codec: codecOf(DecodeHello, AppendHello),
 		Example: &Hello{MinVersion: 2, MaxVersion: 3, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: exampleMember.Member, Address: exampleMember.Address}},
-	{Type: TypeWelcome, Name: "Welcome", Since: 2, From: FromEither, codec: codecOf(DecodeWelcome, AppendWelcome),
+	{Type: TypeWelcome, Name: "Welcome", From: FromEither, codec: codecOf(DecodeWelcome, AppendWelcome),
 		Example: &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
-	{Type: TypeGoaway, Name: "Goaway", Since: 2, From: FromEither | FromClient | FromPeer | FromPulse | FromNode, codec: codecOf(DecodeGoaway, AppendGoaway),
+	{Type: TypeGoaway, Name: "Goaway", From: FromEither | FromClient | FromPeer | FromPulse | FromNode, codec: codecOf(DecodeGoaway, AppendGoaway),
 		Example: &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")}},
-	{Type: TypePing, Name: "Ping", Since: 2, From: FromClient | FromPeer, codec: codecFor(TypePing, DecodeRequest, AppendRequest),
+	{Type: TypePing, Name: "Ping", From: FromClient | FromPeer, codec: codecFor(TypePing, DecodeRequest, AppendRequest),
 		Example: &Request{ReqID: 13}},
-	{Type: TypePong, Name: "Pong", Since: 2, From: FromNode | FromPeer, codec: codecFor(TypePong, DecodeRequest, AppendRequest),
+	{Type: TypePong, Name: "Pong", From: FromNode | FromPeer, codec: codecFor(TypePong, DecodeRequest, AppendRequest),
 		Example: &Request{ReqID: 13}},
 }
 

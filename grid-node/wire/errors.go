@@ -54,11 +54,12 @@ const (
 	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
 	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it.
 	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final for this copy of an order, says nothing of others.
-	CodePartitionClosed    Code = 16 // the partition takes no new session and no new order: its shard is being removed. Final here; send it to another partition.
+
+	// 16 said in versions before 4 that the partition takes no new orders. It is not used again.
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
-	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted", 16: "PartitionClosed"}
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted"}
 
 // String is the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -15,7 +15,6 @@ type Type uint8
 type Frame struct {
 	Type      Type
 	Name      string   // as in docs/protocol.md
-	Since     uint16   // the first protocol version that has it
 	From      Speakers // who may send it
 	ToReplica bool     // the replica of its partition handles it, not the node
 	Needs     uint16   // the permission that a client has to have, a May* bit; 0 for none
@@ -54,17 +53,13 @@ func (s Speakers) String() string {
 // Frames is the table, in the order of the types. It is not to be changed.
 var Frames []Frame
 
-// byType is the table by number. Frames of a version that a build for tests does not speak
-// have no speakers.
+// byType is the table by number.
 var byType [256]Frame
 
 func init() {
 	Frames = slices.Concat(controlFrames, authFrames, proofFrames, tableFrames, orderFrames, readFrames, peerFrames, heartbeatFrames, configFrames, snapshotFrames, sinkFrames)
 	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
 	for _, f := range Frames {
-		if f.Since > Version {
-			f.From = 0
-		}
 		byType[f.Type] = f
 	}
 }
@@ -118,7 +113,7 @@ type codec struct {
 	append func(dst []byte, m any) []byte
 }
 
-// Encode makes a frame of a message of the row's type: of partition s2p1, if it is about one.
+// Encode makes a frame of a message of the row's type: of partition p33, if it is about one.
 func (c *codec) Encode(m any) []byte { return c.append(nil, m) }
 
 func codecOf[T any](decode func([]byte, *T) error, encode func([]byte, *T) []byte) codec {
@@ -149,4 +144,4 @@ var (
 	exampleEntry  = []byte{0: 80, 4: 1, 8: 5, 24: 3, 79: 0} // of kind noop
 )
 
-const examplePartition = PartitionID(0x0021) // s2p1
+const examplePartition = PartitionID(33)

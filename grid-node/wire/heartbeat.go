@@ -7,9 +7,9 @@ const (
 )
 
 var heartbeatFrames = []Frame{
-	{Type: TypeHeartbeat, Name: "Heartbeat", Since: 3, From: FromPulse, codec: codecFor(TypeHeartbeat, DecodeHeartbeat, AppendHeartbeat),
+	{Type: TypeHeartbeat, Name: "Heartbeat", From: FromPulse, codec: codecFor(TypeHeartbeat, DecodeHeartbeat, AppendHeartbeat),
 		Example: &Heartbeat{SentNs: 2000000, Rows: []HeartbeatRow{{Partition: examplePartition, Flags: FlagLeased, PeerHead: exampleHead, CommitSeq: 5}}}},
-	{Type: TypeHeartbeatAck, Name: "HeartbeatAck", Since: 3, From: FromPulse, codec: codecFor(TypeHeartbeatAck, DecodeHeartbeat, AppendHeartbeat),
+	{Type: TypeHeartbeatAck, Name: "HeartbeatAck", From: FromPulse, codec: codecFor(TypeHeartbeatAck, DecodeHeartbeat, AppendHeartbeat),
 		Example: &Heartbeat{SentNs: 2000000, Flags: FlagMore, Rows: []HeartbeatRow{{Partition: examplePartition, PeerHead: PeerHead{Epoch: 3, From: 0xb2, To: 0xa1}}}}},
 }
 

@@ -11,17 +11,17 @@ const (
 )
 
 var peerFrames = []Frame{
-	{Type: TypePrepare, Name: "Prepare", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodePrepare, AppendPrepare),
+	{Type: TypePrepare, Name: "Prepare", From: FromPeer, ToReplica: true, codec: codecOn(DecodePrepare, AppendPrepare),
 		Example: &Prepare{PeerHead: exampleHead, CommitSeq: 4, Round: 100, SentNs: 1000000, Flags: FlagLearner, Entries: exampleEntry}},
-	{Type: TypePrepareAck, Name: "PrepareAck", Since: 2, From: FromPeer, ToReplica: true, codec: codecFor(TypePrepareAck, DecodePeerAck, appendPeerAck),
+	{Type: TypePrepareAck, Name: "PrepareAck", From: FromPeer, ToReplica: true, codec: codecFor(TypePrepareAck, DecodePeerAck, appendPeerAck),
 		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 100, EchoNs: 1000000}},
-	{Type: TypeNack, Name: "Nack", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
+	{Type: TypeNack, Name: "Nack", From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
 		Example: &Nack{PeerHead: exampleHead, Expected: 4}},
-	{Type: TypeBeacon, Name: "Beacon", Since: 2, From: FromPeer | FromPulse, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
+	{Type: TypeBeacon, Name: "Beacon", From: FromPeer | FromPulse, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
 		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased | FlagWantAck}},
-	{Type: TypeBeaconAck, Name: "BeaconAck", Since: 2, From: FromPeer | FromPulse, ToReplica: true, codec: codecFor(TypeBeaconAck, DecodePeerAck, appendPeerAck),
+	{Type: TypeBeaconAck, Name: "BeaconAck", From: FromPeer | FromPulse, ToReplica: true, codec: codecFor(TypeBeaconAck, DecodePeerAck, appendPeerAck),
 		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 101, EchoNs: 2000000}},
-	{Type: TypeDigest, Name: "Digest", Since: 3, From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
+	{Type: TypeDigest, Name: "Digest", From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
 		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
 }
 

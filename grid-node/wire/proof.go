@@ -8,11 +8,11 @@ const (
 )
 
 var proofFrames = []Frame{
-	{Type: TypeChallenge, Name: "Challenge", Since: VersionProof, From: FromEither, codec: codecOf(DecodeChallenge, AppendChallenge),
-		Example: &Challenge{Version: 3, Nonce: [NonceSize]byte{1, 2, 3}, Member: exampleMember.Member, Address: exampleMember.Address}},
-	{Type: TypeProof, Name: "Proof", Since: VersionProof, From: FromEither, codec: codecFor(TypeProof, DecodeProof, AppendProof),
+	{Type: TypeChallenge, Name: "Challenge", From: FromEither, codec: codecOf(DecodeChallenge, AppendChallenge),
+		Example: &Challenge{Version: Version, Nonce: [NonceSize]byte{1, 2, 3}, Member: exampleMember.Member, Address: exampleMember.Address}},
+	{Type: TypeProof, Name: "Proof", From: FromEither, codec: codecFor(TypeProof, DecodeProof, AppendProof),
 		Example: &Proof{Bytes: [ProofSize]byte{4, 5, 6}}},
-	{Type: TypeProofAnswer, Name: "ProofAnswer", Since: VersionProof, From: FromEither, codec: codecFor(TypeProofAnswer, DecodeProof, AppendProof),
+	{Type: TypeProofAnswer, Name: "ProofAnswer", From: FromEither, codec: codecFor(TypeProofAnswer, DecodeProof, AppendProof),
 		Example: &Proof{Bytes: [ProofSize]byte{7, 8, 9}}},
 }
 
@@ -23,8 +23,7 @@ const (
 	ProofSize = 48
 )
 
-// Challenge answers the Hello of a node: it has to prove that it is of the grid. Since
-// version 3.
+// Challenge answers the Hello of a node: it has to prove that it is of the grid.
 type Challenge struct {
 	Version uint16 // spoken from here on
 	Nonce   [NonceSize]byte
@@ -62,7 +61,7 @@ func DecodeChallenge(f []byte, m *Challenge) (err error) {
 }
 
 // Proof is that a node holds the grid's peer key: of the dialler, for a Challenge, or the
-// answer of the node that was dialled. Since version 3.
+// answer of the node that was dialled.
 type Proof struct{ Bytes [ProofSize]byte }
 
 // AppendProof appends a Proof or ProofAnswer frame.

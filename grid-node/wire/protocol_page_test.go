@@ -46,10 +46,10 @@ func TestProtocolPage(t *testing.T) {
 // frameTable is the overview of the page.
 func frameTable() string {
 	var b strings.Builder
-	b.WriteString("| type | frame | since version | sent by | takes |\n|---|---|---|---|---|\n")
+	b.WriteString("| type | frame | sent by | takes |\n|---|---|---|---|\n")
 	takes := map[uint16]string{0: "", MaySubmit: "Submit", MayRead: "Read", MayAdmin: "Admin"}
 	for _, f := range Frames {
-		fmt.Fprintf(&b, "| 0x%02x | %s | %d | %s | %s |\n", uint8(f.Type), f.Name, f.Since, f.From, takes[f.Needs])
+		fmt.Fprintf(&b, "| 0x%02x | %s | %s | %s |\n", uint8(f.Type), f.Name, f.From, takes[f.Needs])
 	}
 	return b.String()
 }

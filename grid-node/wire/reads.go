@@ -9,13 +9,13 @@ const (
 )
 
 var readFrames = []Frame{
-	{Type: TypeGet, Name: "Get", Since: 2, From: FromClient, ToReplica: true, Needs: MayRead, codec: codecOn(DecodeGet, AppendGet),
+	{Type: TypeGet, Name: "Get", From: FromClient, ToReplica: true, Needs: MayRead, codec: codecOn(DecodeGet, AppendGet),
 		Example: &Get{ReqID: 11, By: ByClOrdID, Mode: ModeConfirmed, Key: []byte("ORD-1")}},
-	{Type: TypeGetReply, Name: "GetReply", Since: 2, From: FromNode, codec: codecOn(DecodeGetReply, AppendGetReply),
+	{Type: TypeGetReply, Name: "GetReply", From: FromNode, codec: codecOn(DecodeGetReply, AppendGetReply),
 		Example: &GetReply{ReqID: 11, Epoch: 3, CommitSeq: 17, Status: GetFound, Entry: exampleEntry}},
-	{Type: TypeReadLog, Name: "ReadLog", Since: 2, From: FromClient, ToReplica: true, Needs: MayAdmin, codec: codecOn(DecodeReadLog, AppendReadLog),
+	{Type: TypeReadLog, Name: "ReadLog", From: FromClient, ToReplica: true, Needs: MayAdmin, codec: codecOn(DecodeReadLog, AppendReadLog),
 		Example: &ReadLog{ReqID: 12, FromSeq: 1, MaxBytes: 65536}},
-	{Type: TypeLogChunk, Name: "LogChunk", Since: 2, From: FromNode, codec: codecOn(DecodeLogChunk, AppendLogChunk),
+	{Type: TypeLogChunk, Name: "LogChunk", From: FromNode, codec: codecOn(DecodeLogChunk, AppendLogChunk),
 		Example: &LogChunk{ReqID: 12, Epoch: 3, CommitSeq: 5, LastSeq: 5, LastHash: 0x1122334455667788, FirstSeq: 5, Entries: exampleEntry}},
 }
 

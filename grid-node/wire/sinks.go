@@ -9,13 +9,13 @@ const (
 )
 
 var sinkFrames = []Frame{
-	{Type: TypeListSinks, Name: "ListSinks", Since: 2, From: FromClient, Needs: MayAdmin, codec: codecFor(TypeListSinks, DecodeRequest, appendRequestOn),
+	{Type: TypeListSinks, Name: "ListSinks", From: FromClient, Needs: MayAdmin, codec: codecFor(TypeListSinks, DecodeRequest, appendRequestOn),
 		Example: &Request{ReqID: 14}},
-	{Type: TypeSinkFiles, Name: "SinkFiles", Since: 2, From: FromNode, codec: codecOn(DecodeSinkFiles, AppendSinkFiles),
-		Example: &SinkFiles{ReqID: 14, Total: 2, Files: []SinkFile{{Size: 4096, SetAside: true, Name: []byte("g-s2p1.log.20261121T064229.852000000Z")}, {Size: 300, Name: []byte("g-s2p1.log")}}}},
-	{Type: TypeReadSink, Name: "ReadSink", Since: 2, From: FromClient, Needs: MayAdmin, codec: codecOn(DecodeReadSink, AppendReadSink),
-		Example: &ReadSink{ReqID: 15, Offset: 65536, MaxBytes: 65536, Name: []byte("g-s2p1.log")}},
-	{Type: TypeSinkChunk, Name: "SinkChunk", Since: 2, From: FromNode, codec: codecOn(DecodeSinkChunk, AppendSinkChunk),
+	{Type: TypeSinkFiles, Name: "SinkFiles", From: FromNode, codec: codecOn(DecodeSinkFiles, AppendSinkFiles),
+		Example: &SinkFiles{ReqID: 14, Total: 2, Files: []SinkFile{{Size: 4096, SetAside: true, Name: []byte("g-p33.log.20261121T064229.852000000Z")}, {Size: 300, Name: []byte("g-p33.log")}}}},
+	{Type: TypeReadSink, Name: "ReadSink", From: FromClient, Needs: MayAdmin, codec: codecOn(DecodeReadSink, AppendReadSink),
+		Example: &ReadSink{ReqID: 15, Offset: 65536, MaxBytes: 65536, Name: []byte("g-p33.log")}},
+	{Type: TypeSinkChunk, Name: "SinkChunk", From: FromNode, codec: codecOn(DecodeSinkChunk, AppendSinkChunk),
 		Example: &SinkChunk{ReqID: 15, Offset: 65536, Size: 65540, File: 77, Bytes: []byte("17\t3\t")}},
 }
 
@@ -33,7 +33,7 @@ const MaxSinkFiles = 1024
 const MaxSinkBytes = 64 << 10
 
 // ListSinks asks a node for the files of its write-behind sink of a partition.
-// It is a Request; version 2.
+// It is a Request.
 
 // SinkFiles answers a ListSinks.
 type SinkFiles struct {
@@ -102,7 +102,7 @@ func DecodeSinkFiles(f []byte, m *SinkFiles) (err error) {
 	return done(b, TypeSinkFiles)
 }
 
-// ReadSink asks a node for a piece of a file of its sink; version 2.
+// ReadSink asks a node for a piece of a file of its sink.
 type ReadSink struct {
 	ReqID    uint64
 	Offset   uint64 // of the first byte

@@ -7,9 +7,9 @@ const (
 )
 
 var snapshotFrames = []Frame{
-	{Type: TypeSnapshotRequest, Name: "SnapshotRequest", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshotRequest, AppendSnapshotRequest),
+	{Type: TypeSnapshotRequest, Name: "SnapshotRequest", From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshotRequest, AppendSnapshotRequest),
 		Example: &SnapshotRequest{PeerHead: exampleHead, Base: 1000}},
-	{Type: TypeSnapshot, Name: "Snapshot", Since: 2, From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshot, AppendSnapshot),
+	{Type: TypeSnapshot, Name: "Snapshot", From: FromPeer, ToReplica: true, codec: codecOn(DecodeSnapshot, AppendSnapshot),
 		Example: &Snapshot{PeerHead: exampleHead, Base: 1000, Hash: 0x1122334455667788, From: 0, Next: 1, Slots: 2, State: []byte("state")}},
 }
 

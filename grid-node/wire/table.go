@@ -7,9 +7,9 @@ const (
 )
 
 var tableFrames = []Frame{
-	{Type: TypeTableRequest, Name: "TableRequest", Since: 2, From: FromClient, codec: codecFor(TypeTableRequest, DecodeRequest, AppendRequest),
+	{Type: TypeTableRequest, Name: "TableRequest", From: FromClient, codec: codecFor(TypeTableRequest, DecodeRequest, AppendRequest),
 		Example: &Request{ReqID: 9}},
-	{Type: TypeTable, Name: "Table", Since: 2, From: FromNode, codec: codecOf(DecodeTable, AppendTable),
+	{Type: TypeTable, Name: "Table", From: FromNode, codec: codecOf(DecodeTable, AppendTable),
 		Example: &Table{ReqID: 9, Partitions: 8, Parts: []TablePart{{
 			Partition: 1, Epoch: 3, Lineage: 1, Primary: 0, NInSync: 2, Members: []TableMember{exampleMember, exampleOther}}}}},
 }

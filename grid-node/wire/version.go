@@ -1,11 +1,9 @@
 package wire
 
-// MinVersion is the oldest protocol version this package still speaks, Version
-// the newest (version_now.go). Two neighbouring releases always share a version.
-const MinVersion = 2
-
-// VersionProof is the first version in which nodes prove the grid's peer key.
-const VersionProof = 3
-
-// versionAckHash is the first version that knows OpenSession.WantHash.
-const versionAckHash = 3
+// MinVersion is the oldest protocol version this package speaks, Version the newest. They
+// are one until the frames change: then a release speaks its own and the one before, so
+// that neighbouring releases always share a version.
+const (
+	MinVersion = 4
+	Version    = 4
+)
