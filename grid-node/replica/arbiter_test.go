@@ -153,7 +153,6 @@ func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
 	c.FirstSeq, c.Pods = a.spec.FirstSeq, a.spec.Pods
-	c.Admission, c.AdmissionRevision = a.spec.Admission, a.spec.AdmissionRevision
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

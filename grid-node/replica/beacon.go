@@ -12,9 +12,6 @@ func (r *Replica) frameFlags() uint8 {
 // ackFlags is what every acknowledgement says about its sender.
 func (r *Replica) ackFlags() uint8 {
 	var flags uint8
-	if wire.Row(wire.TypeDigest).From != 0 {
-		flags |= wire.FlagDigest
-	}
 	if r.leaving {
 		flags |= wire.FlagDraining
 	}

@@ -8,9 +8,8 @@ import (
 )
 
 // eventConfig takes in what the arbiter says. An answer that was under way while the
-// watch spoke may be the older of the two: epochs and decisions about admission tell
-// for themselves, what else the spec asks for does not, so that is left out and asked
-// for again.
+// watch spoke may be the older of the two: an epoch tells for itself, what the spec asks
+// for does not, so that is left out and asked for again.
 func (r *Replica) eventConfig(c *Config, fresh bool) {
 	r.named = r.named || c != nil && len(c.Pods) > 0
 	if !fresh {
@@ -43,7 +42,7 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.observeKnown(c, fresh)
 		return
 	}
-	r.observeSpec(c, fresh)
+	r.observeSpec(c)
 	if !r.postpone(c) {
 		r.untold(c)
 		r.adopt(c)
@@ -58,7 +57,7 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 		r.observeOlder(c, fresh)
 		return
 	}
-	r.observeSpec(c, fresh)
+	r.observeSpec(c)
 	if !fresh {
 		return
 	}
@@ -101,7 +100,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 }
 
 // observeSpec takes over what the spec of the record asks for.
-func (r *Replica) observeSpec(c *Config, fresh bool) {
+func (r *Replica) observeSpec(c *Config) {
 	if c.Epoch == 0 {
 		r.copied = c.Copied
 	}
@@ -122,7 +121,6 @@ func (r *Replica) observeSpec(c *Config, fresh bool) {
 	if c.FirstSeq > 0 {
 		r.firstSeq = c.FirstSeq
 	}
-	r.observeAdmission(c.Admission, c.AdmissionRevision, fresh)
 	r.observeDecisions(c)
 }
 
@@ -292,9 +290,6 @@ func (r *Replica) newConfig(frame []byte) error {
 		r.readConfig()
 		return nil
 	}
-	if m.From == r.cfg.Primary.Boot {
-		r.observeAdmission(Admission(m.Admission), m.AdmissionRevision, false)
-	}
 	if m.Epoch == r.epoch {
 		// Told again: the acknowledgement was lost. A learner that was not accepted, as
 		// far as it knows, says nothing: an answer says that it knows.
@@ -337,8 +332,7 @@ func (r *Replica) hearConfig(c *Config, from uint64) {
 
 // sendConfig tells a peer the configuration.
 func (r *Replica) sendConfig(p *peer) {
-	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version),
-		Admission: uint8(r.admission()), AdmissionRevision: r.admissionRevision}
+	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version)}
 	add := func(mb *Member) {
 		m.Members[m.N] = wire.TableMember{Address: []byte(mb.Address), Member: []byte(mb.ID)}
 		m.N++

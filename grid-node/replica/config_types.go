@@ -28,18 +28,6 @@ func (m Member) Pod() string {
 	return pod
 }
 
-// Admission says whether a partition takes new sessions and new orders.
-type Admission uint8
-
-// Admissions. A closed partition does everything else: it answers reads, lets its
-// clients find out what became of their orders, replicates, fails over, writes
-// behind.
-const (
-	AdmissionUnknown Admission = iota // keeps what was known, open if nothing was
-	AdmissionOpen
-	AdmissionClosed
-)
-
 // Config is the configuration record of a partition as the arbiter holds it.
 // Values passed to and from Step are never changed afterwards by either side.
 type Config struct {
@@ -57,9 +45,6 @@ type Config struct {
 	Pods         []string // names of the pods that are to hold a copy, 1..4; MaxInSync is not looked at then. nil: every pod may
 	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
 	FirstSeq     uint64   // the number that a log made from nothing begins with; 0 keeps what was known, 1 if nothing was
-	Admission    Admission
-	// AdmissionRevision names the decision that Admission is part of.
-	AdmissionRevision uint64
 	// What a person decided about this record; see recover.go. Zero values mean no decision.
 	AcceptLossEpoch  uint64 // what only the in-sync members of this epoch held may be lost
 	ReassertChangeID string // the configuration of this change id is the true one, whatever the record shows

@@ -143,25 +143,11 @@ func (r *Replica) mayLogCursor() bool {
 func (r *Replica) logReader(name string, seq uint64) {
 	e := &order.Entry{Kind: order.KindReader}
 	payload := order.AppendReader(r.text[:0], seq, name)
-	switch {
-	case name == "":
+	if name == "" {
 		e.Kind = order.KindCursor
-	case !r.allKnowReaders():
-		return // a release that does not know the entry stops at it
 	}
 	// A full store: the position is logged when there is room; only a repeat is at stake.
 	_ = r.append(e, payload, 0, pending{})
-}
-
-// allKnowReaders reports whether every member that is connected takes entries of readers
-// that have a name.
-func (r *Replica) allKnowReaders() bool {
-	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; !p.compares && (p.acks() || p.learner()) {
-			return false
-		}
-	}
-	return true
 }
 
 // readersCommitted follows the committed prefix.

@@ -35,7 +35,7 @@ func (r *Replica) markOf(seq uint64) *mark {
 
 // tellDigest sends a peer the last digest of what it has stored.
 func (r *Replica) tellDigest(p *peer) {
-	if seq := p.stored &^ (uint64(r.opt.Limits.DigestEvery) - 1); seq > p.digested && p.compares && !throwsAway() {
+	if seq := p.stored &^ (uint64(r.opt.Limits.DigestEvery) - 1); seq > p.digested && !throwsAway() {
 		p.digested = seq
 		if m := r.markOf(seq); m.seq == seq {
 			r.sendDigest(&p.Member, m)

@@ -36,20 +36,6 @@ func TestDigestsGoWithTheLog(t *testing.T) {
 	}
 }
 
-// TestDigestsAreForWhoKnowsThem: a node of the commit before does not know the frame.
-func TestDigestsAreForWhoKnowsThem(t *testing.T) {
-	p := comparing(t)
-	p.alter = func(frame []byte) {
-		if wire.FrameType(frame) == wire.TypePrepareAck {
-			frame[5] &^= wire.FlagDigest
-		}
-	}
-	p.exchange()
-	if n := p.digests(10); n > 1 { // the first may follow an acknowledgement of before
-		t.Errorf("%d Digest frames were sent to a replica that does not say it knows them", n)
-	}
-}
-
 // TestDigestsOfAnotherForm are not compared: of a release that puts more into them.
 func TestDigestsOfAnotherForm(t *testing.T) {
 	p := comparing(t)

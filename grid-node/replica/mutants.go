@@ -41,8 +41,6 @@ const (
 	mutFreeUncommitted
 	mutSnapshotBare
 	mutSurplusMiscounted
-	mutClosedTakesOrders
-	mutLateWatchOpens
 	mutClimbTakesLearners
 	mutUntrueKept
 	mutReadOneEcho

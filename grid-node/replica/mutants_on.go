@@ -54,8 +54,6 @@ var mutantList = [mutants]Mutant{
 	mutFreeUndrained:          {"free-undrained", "entries are freed that the write-behind sink does not hold"},
 	mutFreeUncommitted:        {"free-uncommitted", "entries are freed before the entry that says so is committed"},
 	mutSurplusMiscounted:      {"surplus-miscounted", "a member is let go although there are not more copies than wanted"},
-	mutClosedTakesOrders:      {"closed-takes-orders", "a primary takes new orders although its partition is closed"},
-	mutLateWatchOpens:         {"late-watch-opens", "a replica that has heard that the partition is closed goes back to an earlier decision that comes late"},
 	mutToldChain:              {"told-chain", "a copy follows a primary that only a configuration names which the arbiter has not confirmed"},
 	mutAdoptOnWord:            {"adopt-on-word", "a replica adopts whatever later configuration a peer tells of"},
 	mutDiscardOnWord:          {"discard-on-word", "a replica throws its log away when a frame says that it is of no use, or does not continue it"},

@@ -21,8 +21,6 @@ type peer struct {
 	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
 	draining   bool   // it said that it is about to stop
 	differs    bool   // it made another state of the log, and is let go for that
-	compares   bool   // it said that it knows Digest frames, and with them entries of readers
-	takesFour  bool   // knows configurations of four members
 	digested   uint64 // entry of the last one sent to it
 	full       bool   // it said that only its reserve of memory is left
 	fullAt     int64  // when
@@ -139,7 +137,6 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	r.arbiterProved(p, m.Flags)
-	p.compares, p.takesFour = m.Flags&wire.FlagDigest != 0, m.Flags&wire.FlagFour != 0
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono
 	}

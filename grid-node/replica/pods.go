@@ -55,18 +55,7 @@ func (r *Replica) mayAdd(p *peer) bool {
 		return members < wire.MaxCopies
 	}
 	most := min(max(len(r.pods), r.opt.Replicas+1), wire.MaxMembers)
-	return r.isWanted(p.Pod()) && members < most && (members < wire.MaxCopies || r.allTakeFour(p))
-}
-
-// allTakeFour says whether all members, and the learner that is to be the fourth, know
-// configurations of four members. A release before this refuses them.
-func (r *Replica) allTakeFour(learner *peer) bool {
-	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.inSync() && !p.takesFour {
-			return false
-		}
-	}
-	return learner.takesFour
+	return r.isWanted(p.Pod()) && members < most
 }
 
 // yields says whether this primary is on a pod that the record does not name, and all the

@@ -177,7 +177,7 @@ func (r *Replica) flushAck() {
 
 func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
-	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFour}
+	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags()}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, wire.TypePrepareAck, &m)
 	r.out.send(r.cfg.Primary.Address, off, nil, false)

@@ -94,7 +94,6 @@ func (r *Replica) casResult(ev *Event) {
 		done := *p.next
 		if ev.Config != nil {
 			done.Version = ev.Config.Version
-			done.Admission, done.AdmissionRevision = ev.Config.Admission, ev.Config.AdmissionRevision // it may never have read the record itself
 		}
 		if p.purpose == purposeReassert {
 			r.reasserted(&done)

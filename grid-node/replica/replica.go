@@ -62,17 +62,14 @@ type Replica struct {
 	stopping bool // EventStop came
 	drained  bool
 
-	preferredPod      string // that should be primary, "" if unknown
-	firstSeq          uint64 // see beginLog; 0 if the record says nothing
-	closed            bool   // new sessions and new orders are refused: see AdmissionClosed
-	admissionRevision uint64
-	admissionDoubt    uint64  // the decision that the arbiter has shown an earlier one than, 0 if none: see observeAdmission
-	acceptLoss        uint64  // epoch whose loss a person accepted, 0 if none
-	reassert          string  // change id that a person declared true, "" if none
-	regressed         *Config // what the arbiter shows, when it is older than cfg
-	logged            logCheck
-	differedAt        int64  // when a copy was let go because its state differs, 0 for never
-	lossTold          uint64 // epoch for which AlarmLossSuspected was raised
+	preferredPod string  // that should be primary, "" if unknown
+	firstSeq     uint64  // see beginLog; 0 if the record says nothing
+	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
+	reassert     string  // change id that a person declared true, "" if none
+	regressed    *Config // what the arbiter shows, when it is older than cfg
+	logged       logCheck
+	differedAt   int64  // when a copy was let go because its state differs, 0 for never
+	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
 }
 
 // primaryState is used in RolePrimary only.
@@ -367,7 +364,6 @@ func (r *Replica) Status() Status {
 	base, _ := r.store.Base()
 	s := Status{
 		Role: r.role, Suspended: r.role == RolePrimary && r.primary.suspended, HandingOver: r.handingOver(), Draining: r.leaving, Config: r.cfg, Unconfirmed: r.told.known != nil, Replicas: r.opt.Replicas,
-		Closed: r.closed, AdmissionRevision: r.admissionRevision,
 		LastSeq: last, CommitSeq: r.commit, Readers: r.known(), CursorSeq: r.held(), DataSeq: r.live.Cursors.Data, FreedSeq: base, Sessions: r.live.Sessions.Open(),
 	}
 	if r.role == RolePrimary {

@@ -58,8 +58,6 @@ func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 	last, _ := r.store.Last()
 	slot, evict, ok := r.chooseSlot(client)
 	switch {
-	case r.closed:
-		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodePartitionClosed, 0, r.admissionRevision, closedText)
 	case r.stopping:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeDraining, 0, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:

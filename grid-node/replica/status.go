@@ -21,24 +21,21 @@ func (r Role) String() string {
 // Status is what the replica knows about itself and its partition.
 type Status struct {
 	Role        Role
-	Suspended   bool // a primary that waits for a change of configuration and does not acknowledge
-	HandingOver bool // a primary that takes no new order until its successor does
-	Draining    bool // it is to stop: see EventDrain
-	Closed      bool // it takes no new session and no new order: see AdmissionClosed
-	// AdmissionRevision is that of the decision which Closed follows, 0 if none was seen.
-	AdmissionRevision uint64
-	Config            *Config // last adopted, nil if none; not to be changed
-	Unconfirmed       bool    // Config is the word of its primary, which the arbiter has not shown yet
-	Replicas          int     // members wanted, by the record, or by Options until it was read
-	LastSeq           uint64
-	CommitSeq         uint64
-	Readers           int    // readers with a name that the committed log has a position of
-	CursorSeq         uint64 // committed write-behind position
-	DataSeq           uint64 // last entry that is more than a write-behind position: with CursorSeq there, all is downstream
-	FreedSeq          uint64 // entries up to here are not held any more
-	Sessions          int
-	InFlight          int
-	Learners          []Member // of a primary: those that catch up
+	Suspended   bool    // a primary that waits for a change of configuration and does not acknowledge
+	HandingOver bool    // a primary that takes no new order until its successor does
+	Draining    bool    // it is to stop: see EventDrain
+	Config      *Config // last adopted, nil if none; not to be changed
+	Unconfirmed bool    // Config is the word of its primary, which the arbiter has not shown yet
+	Replicas    int     // members wanted, by the record, or by Options until it was read
+	LastSeq     uint64
+	CommitSeq   uint64
+	Readers     int    // readers with a name that the committed log has a position of
+	CursorSeq   uint64 // committed write-behind position
+	DataSeq     uint64 // last entry that is more than a write-behind position: with CursorSeq there, all is downstream
+	FreedSeq    uint64 // entries up to here are not held any more
+	Sessions    int
+	InFlight    int
+	Learners    []Member // of a primary: those that catch up
 }
 
 // Counters count since the replica was made. They never fall.

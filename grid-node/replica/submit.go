@@ -107,8 +107,6 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	return true
 }
 
-const closedText = "the partition takes no new sessions and orders: its shard is being removed; send it to another partition"
-
 // admitLoad refuses at once what cannot be taken now.
 func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	last, _ := r.store.Last()
@@ -119,8 +117,6 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	switch {
 	case r.parking():
 		r.rejectSubmit(conn, m, wire.CodeOverloaded, uint64(len(r.parked)), "too many orders wait for the end of a hand-over; retry")
-	case r.closed && !mutant(mutClosedTakesOrders):
-		r.rejectSubmit(conn, m, wire.CodePartitionClosed, r.admissionRevision, closedText)
 	case r.stopping:
 		r.rejectSubmit(conn, m, wire.CodeDraining, 0, "the node is stopping; retry")
 	case len(r.cfg.InSync) < r.opt.MinInSync:

@@ -88,7 +88,7 @@ func (r *Replica) observeTold(c *Config, fresh bool) bool {
 		r.askConfig()
 		return true
 	}
-	r.observeSpec(c, true)
+	r.observeSpec(c)
 	r.unfollow(c)
 	return true
 }

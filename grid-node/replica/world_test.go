@@ -17,7 +17,7 @@ import (
 
 const (
 	ms        = int64(time.Millisecond)
-	partition = wire.PartitionID(1) // s0p1
+	partition = wire.PartitionID(1)
 	wallStart = int64(1195137000) * int64(time.Second)
 )
 
@@ -285,7 +285,7 @@ func (w *world) short(s string) string {
 // send puts a frame on the network, unless a fault takes it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	if w.opt.older && wire.FrameType(frame) == wire.TypePrepareAck {
-		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter | wire.FlagFour
+		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

@@ -15,7 +15,7 @@ const (
 	second      = 1000 * millisecond
 )
 
-const partition = wire.PartitionID(1) // s0p1
+const partition = wire.PartitionID(1)
 
 // world is one partition and everything around it, at one moment of true time.
 type world struct {

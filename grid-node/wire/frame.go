@@ -6,8 +6,6 @@ var le = binary.LittleEndian
 
 // Frame flags. Unknown flags are sent as zero and ignored on receipt.
 const (
-	// FlagFour on PrepareAck: the sender takes configurations of four members.
-	FlagFour uint8 = 1
 	// FlagLearner on Prepare: the receiver is catching up and is not counted.
 	FlagLearner uint8 = 1
 	// FlagLeased on Prepare and Beacon: the sender answers leased reads, so

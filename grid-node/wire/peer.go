@@ -25,11 +25,6 @@ var peerFrames = []Frame{
 		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
 }
 
-// FlagDigest on PrepareAck and BeaconAck: the sender knows Digest frames, and entries of kind
-// reader. One that does not say so is sent no such frame, and while one is connected nothing
-// logs such an entry.
-const FlagDigest uint8 = 128
-
 func appendPeerAck(dst []byte, t Type, m *PeerAck) []byte {
 	return AppendPeerAck(dst, examplePartition, t, m)
 }
@@ -112,7 +107,7 @@ type PeerAck struct {
 	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
 	Round     uint64 // echo of the last Prepare or Beacon received
 	EchoNs    int64  // echo of its SentNs
-	Flags     uint8  // FlagDraining, FlagFull, FlagDigest; in PrepareAck also FlagTellsArbiter, FlagReachesArbiter, FlagFour
+	Flags     uint8  // FlagDraining, FlagFull; in PrepareAck also FlagTellsArbiter, FlagReachesArbiter
 }
 
 // PeerAckSize is the size of a PrepareAck or BeaconAck frame.
