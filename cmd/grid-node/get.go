@@ -18,7 +18,7 @@ func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "get",
 		Short:   "Read one order by its grid order id or its ClOrdID",
-		Example: "  grid-node get --clordid first-order\n  grid-node get --id s0p1/17 --mode backup",
+		Example: "  grid-node get --clordid first-order\n  grid-node get --id p1/17 --mode backup",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := client.ParseReadMode(mode)
@@ -46,7 +46,7 @@ func getCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example s0p1/17, or s0p1/17@3-1c9f0e2a77b3d401 with its epoch and hash: no other order is answered that has the number now")
+	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example p1/17, or p1/17@3-1c9f0e2a77b3d401 with its epoch and hash: no other order is answered that has the number now")
 	cmd.Flags().StringVar(&clOrdID, "clordid", "", "ClOrdID, FIX tag 11")
 	cmd.Flags().StringVar(&mode, "mode", "confirmed", client.ReadModeHelp)
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the FIX message only, byte for byte")

@@ -189,7 +189,7 @@ func TestNodesDieWithTheirParent(t *testing.T) {
 }
 
 func TestThreeReplicasTwoShards(t *testing.T) {
-	g := startDev(t, "--replicas", "3", "--shards", "2", "--partitions", "1")
+	g := startDev(t, "--replicas", "3", "--shards", "2", "--partitions", "2")
 	if len(g.info.Endpoints) != 6 {
 		t.Fatalf("endpoints %v", g.info.Endpoints)
 	}
@@ -241,8 +241,8 @@ func TestUsageErrors(t *testing.T) {
 		"dev listen":      {[]string{"dev", "--listen", "localhost"}, `--listen: value "localhost", allowed: an IP address`},
 		"dev addresses":   {[]string{"dev", "--address-per-node"}, `--listen is "127.0.0.1", allowed: 127.x.y.1`},
 		"dev argument":    {[]string{"dev", "now"}, `argument "now"`},
-		"get both":        {[]string{"get", "--id", "s0p0/1", "--clordid", "x"}, "one of them is needed"},
-		"get mode":        {[]string{"get", "--id", "s0p0/1", "--mode", "fast"}, `--mode: value "fast", allowed: confirmed, leased, backup`},
+		"get both":        {[]string{"get", "--id", "p0/1", "--clordid", "x"}, "one of them is needed"},
+		"get mode":        {[]string{"get", "--id", "p0/1", "--mode", "fast"}, `--mode: value "fast", allowed: confirmed, leased, backup`},
 		"submit file":     {[]string{"submit", "--file", missing}, "--file: open"},
 		"verify grid":     {[]string{"verify", "--sink-dir", "."}, `--grid: value ""`},
 		"stray argument":  {[]string{"verify", "now"}, `argument "now": grid-node verify takes flags only`},

@@ -73,7 +73,7 @@ nobody serves a partition.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringSliceVar(&partitions, "partition", nil, "partitions to compare, for example s0p1; default all")
+	cmd.Flags().StringSliceVar(&partitions, "partition", nil, "partitions to compare, for example p1; default all")
 	cmd.Flags().StringVar(&sinkDir, "sink-dir", "", "directory of the file sink of all nodes; needs --grid")
 	cmd.Flags().StringVar(&sinks, "sinks", "", verify.SinksHelp)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

@@ -21,7 +21,7 @@ func answers(d *grafana.Dashboard, samples ...ask.Sample) (out []ask.Answer) {
 		for _, q := range p.Targets {
 			a := ask.Answer{Dashboard: d, Panel: p, Title: p.Title, Legend: q.LegendFormat}
 			if len(samples) > 0 {
-				a.Series = []ask.Series{{Labels: map[string]string{"pod": "rtd-s0-0", "partition": "s0p0"}, Samples: samples}}
+				a.Series = []ask.Series{{Labels: map[string]string{"pod": "rtd-s0-0", "partition": "p0"}, Samples: samples}}
 			}
 			out = append(out, a)
 		}

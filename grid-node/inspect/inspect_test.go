@@ -35,7 +35,7 @@ func inspector(t *testing.T, l *damaged) (*Inspector, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	return New(Options{Name: "s0p0", Log: r, Logger: slog.New(slog.NewTextHandler(&said, nil)), Hold: func(seq uint64) (uint64, error) {
+	return New(Options{Name: "p0", Log: r, Logger: slog.New(slog.NewTextHandler(&said, nil)), Hold: func(seq uint64) (uint64, error) {
 		seq = max(seq, l.first)
 		r.Hold(seq)
 		return seq, nil
@@ -108,7 +108,7 @@ func TestRunFollowsTheLog(t *testing.T) {
 	l := &damaged{Log: feedtest.NewLog(t)}
 	l.Fill(1, 3)
 	r := l.Reader()
-	i := New(Options{Name: "s0p0", Log: r, Logger: slog.New(slog.DiscardHandler), Hold: func(seq uint64) (uint64, error) { r.Hold(seq); return seq, nil }})
+	i := New(Options{Name: "p0", Log: r, Logger: slog.New(slog.DiscardHandler), Hold: func(seq uint64) (uint64, error) { r.Hold(seq); return seq, nil }})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { i.Run(ctx) })

@@ -21,7 +21,7 @@ func full() *Snapshot {
 	s.Access = &Access{}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
-	p := Partition{Name: "s0p0", Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
+	p := Partition{Name: "p0", Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
 	p.Status = replica.Status{Role: replica.RolePrimary, Config: &replica.Config{Epoch: 4, Lineage: 1, InSync: make([]replica.Member, 2)}, LastSeq: 12, CommitSeq: 10}
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
@@ -50,25 +50,25 @@ func TestValues(t *testing.T) {
 	want := `
 # HELP ordergrid_node_orders_total Orders answered by this node as primary, by outcome.
 # TYPE ordergrid_node_orders_total counter
-ordergrid_node_orders_total{outcome="acknowledged",partition="s0p0"} 9
-ordergrid_node_orders_total{outcome="duplicate",partition="s0p0"} 0
-ordergrid_node_orders_total{outcome="rejected",partition="s0p0"} 4
+ordergrid_node_orders_total{outcome="acknowledged",partition="p0"} 9
+ordergrid_node_orders_total{outcome="duplicate",partition="p0"} 0
+ordergrid_node_orders_total{outcome="rejected",partition="p0"} 4
 # HELP ordergrid_node_replication_lag_entries Entries stored and not yet known to be committed.
 # TYPE ordergrid_node_replication_lag_entries gauge
-ordergrid_node_replication_lag_entries{partition="s0p0"} 2
+ordergrid_node_replication_lag_entries{partition="p0"} 2
 # HELP ordergrid_node_replication_lag_seconds Age of the oldest entry stored and not yet known to be committed; 0 without one.
 # TYPE ordergrid_node_replication_lag_seconds gauge
-ordergrid_node_replication_lag_seconds{partition="s0p0"} 0.003
+ordergrid_node_replication_lag_seconds{partition="p0"} 0.003
 # HELP ordergrid_node_fabric_info 1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).
 # TYPE ordergrid_node_fabric_info gauge
 ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",network="trading/ib",transport="tls"} 1
 # HELP ordergrid_node_sink_depth_entries Committed entries that the sink does not hold yet.
 # TYPE ordergrid_node_sink_depth_entries gauge
-ordergrid_node_sink_depth_entries{partition="s0p0",sink="audit"} 5
-ordergrid_node_sink_depth_entries{partition="s0p0",sink="file"} 2
+ordergrid_node_sink_depth_entries{partition="p0",sink="audit"} 5
+ordergrid_node_sink_depth_entries{partition="p0",sink="file"} 2
 # HELP ordergrid_node_sink_age_seconds Age of the oldest committed entry that the sink does not hold yet, 0 if it holds all orders; absent on a node that does not write, a backup.
 # TYPE ordergrid_node_sink_age_seconds gauge
-ordergrid_node_sink_age_seconds{partition="s0p0",sink="audit"} 2
+ordergrid_node_sink_age_seconds{partition="p0",sink="audit"} 2
 # HELP ordergrid_node_peer_rtt_seconds Smoothed round trip on the connection to another node, as the kernel measures it.
 # TYPE ordergrid_node_peer_rtt_seconds gauge
 ordergrid_node_peer_rtt_seconds{peer="g-s0-1"} 0.004

@@ -77,7 +77,7 @@ func (u ThreadUsage) Since(e ThreadUsage) ThreadUsage {
 
 // Partition is one partition's part of a Snapshot.
 type Partition struct {
-	Name      string // "s0p1"
+	Name      string // "p1"
 	Status    replica.Status
 	Counters  replica.Counters
 	Orders    uint64 // orders in the store

@@ -22,7 +22,7 @@ func TestOutcomeOfAChange(t *testing.T) {
 		"done":             {nil, replica.OutcomeOK},
 		"conflict":         {fmt.Errorf("%w: version 4", arbiter.ErrConflict), replica.OutcomeConflict},
 		"refused":          {arbiter.Refused("epoch 4 does not follow 2"), replica.OutcomeRefused},
-		"no such record":   {fmt.Errorf("%w: s0p0", arbiter.ErrNotFound), replica.OutcomeRefused},
+		"no such record":   {fmt.Errorf("%w: p0", arbiter.ErrNotFound), replica.OutcomeRefused},
 		"timed out":        {fmt.Errorf("%w: %w", arbiter.ErrUnknown, context.DeadlineExceeded), replica.OutcomeUnknown},
 		"timed out, bare":  {context.DeadlineExceeded, replica.OutcomeUnknown},
 		"given up":         {fmt.Errorf("put: %w", context.Canceled), replica.OutcomeUnknown},
@@ -66,7 +66,7 @@ func (m *misled) Get(ctx context.Context, name string) (arbiter.Record, error) {
 // the word of the record itself, never of the watch.
 func TestDeletedRecord(t *testing.T) {
 	g := newGrid(t, 1, 2)
-	name := func(i int) string { return PartitionName("g", 0, i) }
+	name := func(i int) string { return PartitionName("g", i) }
 	m := &misled{Arbiter: g.arb, gone: name(0)}
 	g.arb = m
 	g.up()

@@ -15,6 +15,7 @@ import (
 // address 127.0.0.1 of the first.
 func withOutside(t *testing.T) *grid {
 	g := newGrid(t, 2, 2)
+	g.base.Partitions = 3 // the third is on another shard
 	g.outside = freeAddrs(t, 2)
 	g.tellOutside(g.outsideNames()...)
 	return g.up()
@@ -31,7 +32,7 @@ func (g *grid) outsideNames() (names []string) {
 // tellOutside writes addresses of the pods into the record, as the operator does, and of a second shard.
 func (g *grid) tellOutside(addresses ...string) {
 	g.t.Helper()
-	if _, err := g.store.SetSpec(PartitionName("g", 0, 0), func(s *arbiter.Spec) error {
+	if _, err := g.store.SetSpec(PartitionName("g", 0), func(s *arbiter.Spec) error {
 		s.External = nil
 		for i, a := range addresses {
 			s.External = append(s.External, arbiter.ExternalAddress{Pod: []string{"g-s0-0", "g-s0-1"}[i], Address: a})
@@ -77,21 +78,13 @@ func TestClientsOutsideAreToldAddressesThatLeadThere(t *testing.T) {
 	want := slices.Sorted(slices.Values(g.outsideNames()))
 	g.until(func() bool { return slices.Equal(addressesOf(g.table(g.outside[0])), want) }, "a client outside is told %v, want %v",
 		func() any { return addressesOf(g.table(g.outside[0])) }, want)
-	var seeds []string
-	for _, s := range g.table(g.outside[0]).Seeds {
-		seeds = append(seeds, string(s))
-	}
-	if got, want := strings.Join(seeds, " "), "s1-0.example:7400 s2-0.example:7400 s1-1.example:7400 s2-1.example:7400"; got != want {
-		t.Errorf("seeds for a client outside are %q, want %q", got, want)
-	}
-
 	inside := g.table(g.addrs[0])
-	if got, want := addressesOf(inside), slices.Sorted(slices.Values(g.addrs)); !slices.Equal(got, want) || len(inside.Seeds) > 0 {
-		t.Errorf("a client inside is told %v and seeds %q, want %v and none", got, inside.Seeds, want)
+	if got, want := addressesOf(inside), slices.Sorted(slices.Values(g.addrs)); !slices.Equal(got, want) {
+		t.Errorf("a client inside is told %v, want %v", got, want)
 	}
 
 	// Partitions of other shards, by their records: the same parts lead elsewhere for clients inside.
-	g.foreign(1, 0)
+	g.foreign(2, 1)
 	foreign := func(addr string) []string {
 		m := g.table(addr)
 		return addressesOf(&wire.Table{Parts: m.Parts[2:]})
@@ -102,7 +95,7 @@ func TestClientsOutsideAreToldAddressesThatLeadThere(t *testing.T) {
 	if got := foreign(g.addrs[0]); !slices.Equal(got, []string{"10.0.1.0:7400", "10.0.1.1:7400"}) {
 		t.Errorf("a client inside is told %v of shard 1", got)
 	}
-	if err := g.store.Delete(PartitionName("g", 1, 0)); err != nil {
+	if err := g.store.Delete(PartitionName("g", 2)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -149,7 +142,7 @@ func TestClientsOutsideAreRedirected(t *testing.T) {
 	}
 	defer c.Close()
 	for _, pod := range []string{"g-s0-0", "g-s0-1"} {
-		if _, err := g.store.SetSpec(PartitionName("g", 0, 0), func(s *arbiter.Spec) error { s.PreferredPod = pod; return nil }); err != nil {
+		if _, err := g.store.SetSpec(PartitionName("g", 0), func(s *arbiter.Spec) error { s.PreferredPod = pod; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {

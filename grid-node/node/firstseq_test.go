@@ -22,7 +22,7 @@ func (g *grid) anew(firstSeq uint64) *grid {
 	next := newGrid(g.t, len(g.nodes), g.partitions)
 	specs := map[string]arbiter.Spec{}
 	for _, r := range next.store.List() {
-		r.Spec.FirstSeq, r.Spec.Layout = firstSeq, arbiter.Layout{Revision: 5, Shards: 1, Open: 1, Removed: 1}
+		r.Spec.FirstSeq = firstSeq
 		specs[r.Name] = r.Spec
 	}
 	next.store = memory.NewStore(specs)

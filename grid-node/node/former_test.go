@@ -21,7 +21,7 @@ func formerly(t *testing.T) (*grid, []client.Receipt, arbiter.Record) {
 	}
 	g.kill(0)
 	g.kill(1)
-	rec, err := g.store.Get(t.Context(), PartitionName("g", 0, 0))
+	rec, err := g.store.Get(t.Context(), PartitionName("g", 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// foreign makes the record of a partition of another shard, claimed by its first pod with
+// foreign makes the record of partition n, on another shard, claimed by its first pod with
 // the second in sync.
-func (g *grid) foreign(shard, index int) string {
+func (g *grid) foreign(n, shard int) string {
 	g.t.Helper()
-	name := PartitionName("g", shard, index)
-	if err := g.store.Create(name, arbiter.Spec{Grid: "g", Shard: shard, Index: index, Replicas: 2, MinInSync: 1, PreferredPod: fmt.Sprintf("g-s%d-0", shard)}); err != nil {
+	name := PartitionName("g", n)
+	if err := g.store.Create(name, arbiter.Spec{Grid: "g", Partition: n, Shard: shard, Replicas: 2, MinInSync: 1, PreferredPod: fmt.Sprintf("g-s%d-0", shard)}); err != nil {
 		g.t.Fatal(err)
 	}
 	r, err := g.store.Get(g.t.Context(), name)
@@ -52,38 +52,41 @@ func idsOf(m *wire.Table) (ids []string) {
 // come, change and are deleted while it runs.
 func TestTableOfTheWholeGrid(t *testing.T) {
 	g := newGrid(t, 1, 2)
-	g.base.Shards = 3
-	g.foreign(2, 1)
+	g.base.Partitions = 5
+	g.foreign(4, 2)
 	g.up()
 	addr := g.addrs[0]
 	wantIDs := func(want ...string) {
 		t.Helper()
 		g.until(func() bool { return slices.Equal(idsOf(g.table(addr)), want) }, "the table has %v, want %v", func() any { return idsOf(g.table(addr)) }, want)
 	}
-	wantIDs("s0p0", "s0p1", "s2p1")
-	last := g.foreign(1, 0)
-	wantIDs("s0p0", "s0p1", "s1p0", "s2p1")
+	wantIDs("p0", "p1", "p4")
+	if n := g.table(addr).Partitions; n != 5 {
+		t.Errorf("the grid has %d partitions, it is said, want 5", n)
+	}
+	last := g.foreign(2, 1)
+	wantIDs("p0", "p1", "p2", "p4")
 	g.until(func() bool { return g.table(addr).Parts[2].Epoch == 2 }, "the last change is not told")
 	p := g.table(addr).Parts[2]
 	if p.Lineage != 1 || p.Primary != 0 || p.NInSync != 2 || len(p.Members) != 2 || string(p.Members[1].Address) != "10.0.1.1:7400" || string(p.Members[1].Member) != "g-s1-1/0000000000000011" {
-		t.Errorf("s1p0 is told as %+v", p)
+		t.Errorf("p2 is told as %+v", p)
 	}
 	if own := g.table(addr).Parts[1]; own.Epoch == 0 || len(own.Members) != 1 || string(own.Members[0].Address) != addr {
-		t.Errorf("s0p1 is told as %+v", own)
+		t.Errorf("p1 is told as %+v", own)
 	}
 	if err := g.store.Delete(last); err != nil {
 		t.Fatal(err)
 	}
-	wantIDs("s0p0", "s0p1", "s2p1")
+	wantIDs("p0", "p1", "p4")
 }
 
 // A request for a partition of another shard is sent to its primary.
 func TestRedirectToAnotherShard(t *testing.T) {
 	g := newGrid(t, 1, 1)
-	g.base.Shards = 2
-	g.foreign(1, 0)
+	g.base.Partitions = 2
+	g.foreign(1, 1)
 	g.up()
-	id, _ := wire.MakePartitionID(1, 0)
+	id, _ := wire.MakePartitionID(1)
 	g.until(func() bool { return len(g.table(g.addrs[0]).Parts) == 2 }, "the record is not seen")
 	r := dialRaw(t, g.addrs[0])
 	if _, err := r.Write(wire.AppendSubmit(hello(wire.RoleClient, 0, "t", ""), id, &wire.Submit{ClientSeq: 7, Slot: 3, Payload: fix("x")})); err != nil {
@@ -98,14 +101,14 @@ func TestRedirectToAnotherShard(t *testing.T) {
 
 // What is no record of the grid's is not told, and spoils nothing of the others.
 func TestOddRecords(t *testing.T) {
-	good := arbiter.Record{Name: "g-s1-p0", Epoch: 3, Lineage: 1, Spec: arbiter.Spec{Grid: "g", Shard: 1, Replicas: 2, MinInSync: 1},
+	good := arbiter.Record{Name: "g-p1", Epoch: 3, Lineage: 1, Spec: arbiter.Spec{Grid: "g", Partition: 1, Replicas: 2, MinInSync: 1},
 		Primary: arbiter.Member{ID: "g-s1-0/0000000000000010", Address: "10.0.1.0:7400"}, InSync: []arbiter.Member{{ID: "g-s1-0/0000000000000010", Address: "10.0.1.0:7400"}}}
 	for what, change := range map[string]func(*arbiter.Record){
 		"another grid's":           func(r *arbiter.Record) { r.Spec.Grid = "h" },
-		"another partition's name": func(r *arbiter.Record) { r.Name = "g-s1-p1" },
-		"no such shard":            func(r *arbiter.Record) { r.Name, r.Spec.Shard = "g-s4096-p0", 4096 },
-		"a negative shard":         func(r *arbiter.Record) { r.Name, r.Spec.Shard = "g-s-1-p0", -1 },
-		"no such index":            func(r *arbiter.Record) { r.Name, r.Spec.Index = "g-s1-p16", 16 },
+		"another partition's name": func(r *arbiter.Record) { r.Name = "g-p3" },
+		"no such partition":        func(r *arbiter.Record) { r.Name, r.Spec.Partition = "g-p1024", 1024 },
+		"a negative partition":     func(r *arbiter.Record) { r.Name, r.Spec.Partition = "g-p-1", -1 },
+		"of the layout before":     func(r *arbiter.Record) { r.Name = "g-s1-p0" },
 		"no member id":             func(r *arbiter.Record) { r.InSync = []arbiter.Member{{ID: "g-s1-0", Address: "10.0.1.0:7400"}} },
 		"a lineage too high":       func(r *arbiter.Record) { r.Lineage = 1 << 32 },
 	} {
@@ -113,15 +116,15 @@ func TestOddRecords(t *testing.T) {
 		odd := good
 		change(&odd)
 		other := good
-		other.Name, other.Spec.Index = "g-s1-p2", 2
+		other.Name, other.Spec.Partition = "g-p2", 2
 		m.hear("g", &arbiter.News{All: true, Records: []arbiter.Record{odd, other}})
-		if list := m.all(); len(list) != 1 || list[0].Partition.Index() != 2 {
+		if list := m.all(); len(list) != 1 || list[0].Partition != 2 {
 			t.Errorf("%s: told are %+v", what, list)
 		}
 		// The record was right before.
 		m.hear("g", &arbiter.News{All: true, Records: []arbiter.Record{good}})
 		odd.Name = good.Name
-		if m.hear("g", &arbiter.News{Records: []arbiter.Record{odd}}); what != "another partition's name" && len(m.all()) != 0 {
+		if m.hear("g", &arbiter.News{Records: []arbiter.Record{odd}}); what != "another partition's name" && what != "of the layout before" && len(m.all()) != 0 {
 			t.Errorf("%s: still told is %+v", what, m.all())
 		}
 	}
@@ -133,13 +136,13 @@ func TestTableFitsAFrame(t *testing.T) {
 		records, addr int
 		all           bool
 	}{
-		"1,024 partitions of 3 copies":             {1024, 21, true},
-		"4,096 partitions, addresses of 400 bytes": {4096, 400, false},
+		"1,024 partitions of 3 copies":               {1024, 21, true},
+		"1,024 partitions, addresses of 1,000 bytes": {1024, 1000, false},
 	} {
 		var m gridMap
 		news := &arbiter.News{All: true}
 		for i := range c.records {
-			r := arbiter.Record{Name: PartitionName("g", i/16, i%16), Epoch: 1, Lineage: 1, Spec: arbiter.Spec{Grid: "g", Shard: i / 16, Index: i % 16, Replicas: 3, MinInSync: 1}}
+			r := arbiter.Record{Name: PartitionName("g", i), Epoch: 1, Lineage: 1, Spec: arbiter.Spec{Grid: "g", Partition: i, Replicas: 3, MinInSync: 1}}
 			for j := range 3 {
 				r.InSync = append(r.InSync, arbiter.Member{ID: fmt.Sprintf("%s-%d/%016x", strings.Repeat("p", 60), j, j+1), Address: strings.Repeat("a", c.addr)})
 			}
@@ -147,7 +150,7 @@ func TestTableFitsAFrame(t *testing.T) {
 			news.Records = append(news.Records, r)
 		}
 		m.hear("g", news)
-		table := wire.Table{NShards: 256, Parts: m.all()}
+		table := wire.Table{Partitions: 1024, Parts: m.all()}
 		frame := wire.AppendTable(nil, &table)
 		if len(frame) > wire.MaxFrame || (len(table.Parts) == c.records) != c.all {
 			t.Errorf("%s: %d of them in %d bytes", what, len(table.Parts), len(frame))

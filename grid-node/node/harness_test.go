@@ -58,11 +58,11 @@ func newGrid(t *testing.T, nodes, partitions int) *grid {
 	t.Helper()
 	specs := map[string]arbiter.Spec{}
 	for i := range partitions {
-		specs[PartitionName("g", 0, i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: nodes, MinInSync: 1,
-			PreferredPod: fmt.Sprintf("g-s0-%d", PreferredOrdinal(i, nodes))}
+		specs[PartitionName("g", i)] = arbiter.Spec{Grid: "g", Partition: i, Replicas: nodes, MinInSync: 1,
+			PreferredPod: fmt.Sprintf("g-s0-%d", i%nodes)}
 	}
 	g := &grid{t: t, store: memory.NewStore(specs), addrs: freeAddrs(t, nodes), nodes: make([]*running, nodes), partitions: partitions,
-		base: Config{Grid: "g", Replicas: nodes, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()), Log: testLog(t)}}
+		base: Config{Grid: "g", Partitions: partitions, Replicas: nodes, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()), Log: testLog(t)}}
 	g.arb = g.store
 	t.Cleanup(func() {
 		for i := range g.nodes {

@@ -21,7 +21,7 @@ import (
 // place names the pods that are to hold a partition, as the operator does.
 func (g *grid) place(index int, preferred int, pods ...int) {
 	g.t.Helper()
-	if _, err := g.store.SetSpec(PartitionName("g", 0, index), func(s *arbiter.Spec) error {
+	if _, err := g.store.SetSpec(PartitionName("g", index), func(s *arbiter.Spec) error {
 		s.Pods = nil
 		for _, i := range pods {
 			s.Pods = append(s.Pods, fmt.Sprintf("g-s0-%d", i))
@@ -69,7 +69,7 @@ func placed(t *testing.T) *grid {
 	g := newGrid(t, 3, 2)
 	g.base.Replicas, g.base.HandOverDelay = 2, 50*time.Millisecond
 	for i := range 2 {
-		if _, err := g.store.SetSpec(PartitionName("g", 0, i), func(s *arbiter.Spec) error { s.Replicas = 2; return nil }); err != nil {
+		if _, err := g.store.SetSpec(PartitionName("g", i), func(s *arbiter.Spec) error { s.Replicas = 2; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,11 +82,11 @@ func placed(t *testing.T) *grid {
 // what it no longer has a copy of it closes, and gives its memory back.
 func TestNodesHoldWhatRecordsSay(t *testing.T) {
 	g := placed(t)
-	g.wantHeld([]string{"s0p0"}, []string{"s0p0", "s0p1"}, []string{"s0p1"})
+	g.wantHeld([]string{"p0"}, []string{"p0", "p1"}, []string{"p1"})
 	submit(t, g.client(), "before", 200)
 
 	g.place(0, 2, 1, 2)
-	g.wantHeld(nil, []string{"s0p0", "s0p1"}, []string{"s0p0", "s0p1"})
+	g.wantHeld(nil, []string{"p0", "p1"}, []string{"p0", "p1"})
 	g.ready()
 	g.until(func() (none bool) {
 		_ = g.nodes[0].onLoop(func() { none = g.nodes[0].data.parts.budget.Used() == 0 })
@@ -102,7 +102,7 @@ func TestNodesHoldWhatRecordsSay(t *testing.T) {
 	// And back: another member than the one that was there.
 	before := g.nodes[0].self
 	g.place(0, 0, 0, 1)
-	g.wantHeld([]string{"s0p0"}, []string{"s0p0", "s0p1"}, []string{"s0p1"})
+	g.wantHeld([]string{"p0"}, []string{"p0", "p1"}, []string{"p1"})
 	g.until(func() bool { return g.records()[0].Primary.PodName == "g-s0-0" }, "the partition is not back")
 	if id := g.records()[0].Primary.ID; id == before {
 		t.Errorf("member %s came back as the same", id)
@@ -224,24 +224,34 @@ func TestOldRecordTakesNoCopy(t *testing.T) {
 // A pod that is named in a thousand partitions opens them, within its memory and beside
 // those it had, and closes them all.
 func TestManyPartitions(t *testing.T) {
-	g := newGrid(t, 1, 1).up()
+	g := newGrid(t, 1, 1)
+	g.base.Partitions = wire.MaxPartitions
+	g.up()
 	c := g.client()
-	submit(t, c, "before", 20)
+	submit := func(what string) { // to the one that has a primary all the time
+		t.Helper()
+		for i := range 20 {
+			if _, err := c.SubmitTo(t.Context(), 0, fix(fmt.Sprintf("%s-%d", what, i))); err != nil {
+				t.Fatalf("%s, order %d: %v", what, i, err)
+			}
+		}
+	}
+	submit("before")
 	many := 1000
 	if race.Enabled { // a tenth of the work takes as long
 		many = 100
 	}
 	var names []string
 	for i := range many {
-		name := PartitionName("g", 1+i/16, i%16)
+		name := PartitionName("g", 1+i)
 		names = append(names, name)
 		// Nobody may claim them but a pod that never comes: they stay as they are.
-		if err := g.store.Create(name, arbiter.Spec{Grid: "g", Shard: 1 + i/16, Index: i % 16, Replicas: 1, MinInSync: 1, PreferredPod: "g-s9-9", Pods: []string{"g-s0-0"}}); err != nil {
+		if err := g.store.Create(name, arbiter.Spec{Grid: "g", Partition: 1 + i, Shard: 1, Replicas: 1, MinInSync: 1, PreferredPod: "g-s9-9", Pods: []string{"g-s0-0"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	g.until(func() bool { return len(g.holds(0)) == many+1 }, "%d are open", func() any { return len(g.holds(0)) })
-	submit(t, c, "with", 20)
+	submit("with")
 	for _, name := range names {
 		if _, err := g.store.SetSpec(name, func(s *arbiter.Spec) error { s.Pods = []string{"g-s9-9"}; return nil }); err != nil {
 			t.Fatal(err)
@@ -257,7 +267,7 @@ func TestManyPartitions(t *testing.T) {
 		}
 		return len(g.holds(0)) == claimed
 	}, "%d are still open", func() any { return len(g.holds(0)) })
-	submit(t, c, "after", 20)
+	submit("after")
 }
 
 // A partition that is named and not named in quick succession ends as the record says last,
@@ -265,7 +275,7 @@ func TestManyPartitions(t *testing.T) {
 func TestOpenedAndClosedRapidly(t *testing.T) {
 	g := newGrid(t, 3, 1)
 	g.base.Replicas, g.base.Sink, g.base.SinkDir = 2, SinkFile, t.TempDir()
-	if _, err := g.store.SetSpec(PartitionName("g", 0, 0), func(s *arbiter.Spec) error { s.Replicas = 2; return nil }); err != nil {
+	if _, err := g.store.SetSpec(PartitionName("g", 0), func(s *arbiter.Spec) error { s.Replicas = 2; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	g.place(0, 0, 0, 1)
@@ -281,7 +291,7 @@ func TestOpenedAndClosedRapidly(t *testing.T) {
 		}
 	}
 	g.place(0, 0, 0, 2)
-	g.wantHeld([]string{"s0p0"}, nil, []string{"s0p0"})
+	g.wantHeld([]string{"p0"}, nil, []string{"p0"})
 	g.until(func() bool { return len(g.records()[0].InSync) == 2 }, "the copies are not there")
 	submit(t, c, "c", 50)
 	g.verify(g.base.SinkDir)

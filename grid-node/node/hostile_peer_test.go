@@ -61,7 +61,7 @@ func (g *grid) stands(epoch uint64, orders int) {
 
 func (g *grid) record() arbiter.Record {
 	g.t.Helper()
-	rec, err := g.store.Get(g.t.Context(), PartitionName("g", 0, 0))
+	rec, err := g.store.Get(g.t.Context(), PartitionName("g", 0))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestUnprovedUntilTheUpdateIsOver(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	say := func(value string) {
 		t.Helper()
-		if _, err := g.store.SetSpec(PartitionName("g", 0, 0), func(s *arbiter.Spec) error { s.UnprovedPeers = value; return nil }); err != nil {
+		if _, err := g.store.SetSpec(PartitionName("g", 0), func(s *arbiter.Spec) error { s.UnprovedPeers = value; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for i := range g.nodes {

@@ -162,12 +162,11 @@ func TestHostileFrames(t *testing.T) {
 
 func TestRequestsForOtherPartitions(t *testing.T) {
 	g := newGrid(t, 1, 1)
-	g.base.Shards = 2
-	g.base.Seeds = []string{"other-shard:7400"}
+	g.base.Partitions = 4
 	g.up()
 	r := dialRaw(t, g.addrs[0])
-	other, _ := wire.MakePartitionID(1, 0)
-	missing, _ := wire.MakePartitionID(0, 5)
+	other, _ := wire.MakePartitionID(3)
+	missing, _ := wire.MakePartitionID(5)
 	var b []byte
 	b = append(b, hello(wire.RoleClient, 0, "t", "")...)
 	b = wire.AppendSubmit(b, other, &wire.Submit{ClientSeq: 7, Slot: 3, Payload: fix("x")})
@@ -183,16 +182,16 @@ func TestRequestsForOtherPartitions(t *testing.T) {
 	}
 	var np wire.NotPrimary
 	if err := wire.DecodeNotPrimary(r.next(), &np); err != nil || np.RequestID != 7 || np.Slot != 3 || np.ForType != wire.TypeSubmit {
-		t.Fatalf("another shard's partition: %+v, %v", np, err)
+		t.Fatalf("a partition that is not here: %+v, %v", np, err)
 	}
 	for _, id := range []uint64{8, 9} {
 		var rj wire.Reject
-		if err := wire.DecodeReject(r.next(), &rj); err != nil || rj.RequestID != id || rj.Code != wire.CodeUnsupported || !strings.Contains(string(rj.Text), "s0p5 does not exist") {
+		if err := wire.DecodeReject(r.next(), &rj); err != nil || rj.RequestID != id || rj.Code != wire.CodeUnsupported || !strings.Contains(string(rj.Text), "p5 does not exist, allowed: p0..p3") {
 			t.Fatalf("missing partition: %+v %q, %v", rj, rj.Text, err)
 		}
 	}
 	var tab wire.Table
-	if err := wire.DecodeTable(r.next(), &tab); err != nil || tab.ReqID != 10 || tab.NShards != 2 || string(tab.Seeds[0]) != "other-shard:7400" || len(tab.Parts) != 1 {
+	if err := wire.DecodeTable(r.next(), &tab); err != nil || tab.ReqID != 10 || tab.Partitions != 4 || len(tab.Parts) != 1 {
 		t.Fatalf("table %+v, %v", tab, err)
 	}
 	var pong wire.Request

@@ -19,8 +19,8 @@ func TestEveryCopyInspectsItsLog(t *testing.T) {
 			if broken := p.inc.inspector.Broken(); broken != 0 {
 				t.Errorf("node %d: %d entries of a sound log are broken", i, broken)
 			}
-			if _, page := n.get("/metrics"); !strings.Contains(page, `ordergrid_node_log_broken_total{partition="s0p0"} 0`) ||
-				strings.Contains(page, `ordergrid_node_log_inspected_sequence{partition="s0p0"} 0`) {
+			if _, page := n.get("/metrics"); !strings.Contains(page, `ordergrid_node_log_broken_total{partition="p0"} 0`) ||
+				strings.Contains(page, `ordergrid_node_log_inspected_sequence{partition="p0"} 0`) {
 				t.Errorf("node %d does not show it", i)
 			}
 		}

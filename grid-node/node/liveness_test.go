@@ -35,7 +35,7 @@ func (r *running) vitals(partition int) replica.VitalsCounters {
 
 func (g *grid) records() (recs []arbiter.Record) {
 	for i := range g.partitions {
-		rec, err := g.store.Get(g.t.Context(), PartitionName("g", 0, i))
+		rec, err := g.store.Get(g.t.Context(), PartitionName("g", i))
 		if err != nil {
 			g.t.Fatal(err)
 		}

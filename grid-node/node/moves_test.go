@@ -16,7 +16,7 @@ import (
 func TestPartitionMovesUnderOrders(t *testing.T) {
 	g := newGrid(t, 4, 1)
 	g.base.Replicas = 2
-	name := PartitionName("g", 0, 0)
+	name := PartitionName("g", 0)
 	move := func(pods ...string) {
 		if _, err := g.store.SetSpec(name, func(s *arbiter.Spec) error {
 			s.Replicas, s.Pods, s.PreferredPod = 2, pods, pods[1]

@@ -41,8 +41,8 @@ func TestReplicatesAndWritesBehind(t *testing.T) {
 	if res.Orders != 400 || res.Partitions[0].Sink.Repeats != 0 {
 		t.Fatalf("%d orders verified, want 400; sink %+v", res.Orders, res.Partitions[0].Sink)
 	}
-	if code, body := g.nodes[0].get("/metrics"); code != 200 || !strings.Contains(body, `ordergrid_node_partition_role{partition="s0p0",role="primary"} 1`) ||
-		!strings.Contains(body, `ordergrid_node_gaps_total{partition="s0p0",side="server"} 0`) {
+	if code, body := g.nodes[0].get("/metrics"); code != 200 || !strings.Contains(body, `ordergrid_node_partition_role{partition="p0",role="primary"} 1`) ||
+		!strings.Contains(body, `ordergrid_node_gaps_total{partition="p0",side="server"} 0`) {
 		t.Fatalf("metrics: %d\n%s", code, body)
 	}
 }
@@ -51,7 +51,7 @@ func TestReplicatesAndWritesBehind(t *testing.T) {
 func TestPrimariesAreSpread(t *testing.T) {
 	g := newGrid(t, 3, 3).up()
 	for _, p := range g.client().Table() {
-		if want := g.addrs[p.ID.Index()]; p.Primary.Address != want || len(p.Members) != 3 {
+		if want := g.addrs[int(p.ID)]; p.Primary.Address != want || len(p.Members) != 3 {
 			t.Errorf("partition %s: %+v, want primary %s of 3", p.ID, p, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestBackupDiesAndReturns(t *testing.T) {
 	old := g.nodes[1].self
 	g.kill(1)
 	submit(t, c, "alone", 50) // the primary goes on once it is alone by configuration
-	if rec, _ := g.store.Get(t.Context(), "g-s0-p0"); len(rec.InSync) != 1 || rec.Primary.ID != g.nodes[0].self {
+	if rec, _ := g.store.Get(t.Context(), "g-p0"); len(rec.InSync) != 1 || rec.Primary.ID != g.nodes[0].self {
 		t.Fatalf("record %+v", rec)
 	}
 	if code, _ := g.nodes[0].get("/readyz"); code != 200 {
@@ -196,22 +196,22 @@ func TestRemovedMemberJoinsAnew(t *testing.T) {
 	g := newGrid(t, 2, 2).up()
 	c := g.client()
 	submit(t, c, "before", 20)
-	rec, err := g.store.Get(t.Context(), "g-s0-p0")
+	rec, err := g.store.Get(t.Context(), "g-p0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _ := g.store.Get(t.Context(), "g-s0-p1")
+	other, _ := g.store.Get(t.Context(), "g-p1")
 	rec.Epoch, rec.ChangeID = rec.Epoch+1, "by-a-test"
 	rec.InSync = []arbiter.Member{rec.Primary}
 	if _, err := g.store.CompareAndSwap(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
 	g.until(func() bool {
-		now, _ := g.store.Get(t.Context(), "g-s0-p0")
+		now, _ := g.store.Get(t.Context(), "g-p0")
 		return len(now.InSync) == 2 && now.InSync[1].PodName == "g-s0-1" && now.InSync[1].ID != g.nodes[1].self
 	}, "the removed member did not join as another")
 	submit(t, c, "after", 20)
-	if now, _ := g.store.Get(t.Context(), "g-s0-p1"); now.Epoch != other.Epoch {
+	if now, _ := g.store.Get(t.Context(), "g-p1"); now.Epoch != other.Epoch {
 		t.Errorf("the other partition changed: %+v", now)
 	}
 	g.ready()
@@ -228,7 +228,7 @@ func TestRemovedMemberJoinsAnew(t *testing.T) {
 func TestResetConnectionIsNoDeath(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	c := g.client()
-	before, _ := g.store.Get(t.Context(), "g-s0-p0")
+	before, _ := g.store.Get(t.Context(), "g-p0")
 	for i := range 10 {
 		err := g.nodes[i%2].onLoop(func() {
 			for _, p := range g.nodes[i%2].data.peers.byAddr {
@@ -242,7 +242,7 @@ func TestResetConnectionIsNoDeath(t *testing.T) {
 		}
 		submit(t, c, fmt.Sprintf("round%d", i), 5)
 	}
-	if now, _ := g.store.Get(t.Context(), "g-s0-p0"); now.Epoch != before.Epoch {
+	if now, _ := g.store.Get(t.Context(), "g-p0"); now.Epoch != before.Epoch {
 		t.Fatalf("epoch %d, was %d", now.Epoch, before.Epoch)
 	}
 	g.verify("")

@@ -100,9 +100,9 @@ func TestTakeoversPage(t *testing.T) {
 		return found
 	}
 	to := latest(1, nodestatus.CauseTakeOver)
-	rec, err := g.store.Get(t.Context(), "g-s0-p0")
+	rec, err := g.store.Get(t.Context(), "g-p0")
 	if err != nil || to.Epoch != rec.Epoch || to.ChangeID != rec.ChangeID || to.Primary != g.nodes[1].self || to.Member != to.Primary || to.Role != "primary" ||
-		len(to.InSync) != 1 || len(to.Lost) != 1 || to.Lost[0] != old || !to.Reset || !to.Proposed || to.Attempts != 1 || to.Record != "g-s0-p0" {
+		len(to.InSync) != 1 || len(to.Lost) != 1 || to.Lost[0] != old || !to.Reset || !to.Proposed || to.Attempts != 1 || to.Record != "g-p0" {
 		t.Errorf("%+v, record %+v, %v", to, rec, err)
 	}
 	ages := []int64{to.SuspectedAgoNs, to.ProposedAgoNs, to.AcceptedAgoNs, to.ServingAgoNs, to.FirstOrderAgoNs}

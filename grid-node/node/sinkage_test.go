@@ -37,7 +37,7 @@ func TestSinkAge(t *testing.T) {
 			switch has := strings.Contains(primary, metric); {
 			case has != (sink == SinkFile):
 				t.Errorf("the primary shows the age: %v", has)
-			case has && !strings.Contains(primary, metric+`partition="s0p0",sink="file"} 0`+"\n"):
+			case has && !strings.Contains(primary, metric+`partition="p0",sink="file"} 0`+"\n"):
 				t.Error("all orders are downstream, and the age is not 0")
 			}
 		})

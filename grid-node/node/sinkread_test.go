@@ -44,13 +44,13 @@ func TestSinksAreReadThroughNodes(t *testing.T) {
 	g.start(0)
 	g.ready()
 	g.sunk()
-	aside := filepath.Join(g.base.SinkDir, "g-s0-1", "g-s0p0.log.20261121T064229.852000000Z")
+	aside := filepath.Join(g.base.SinkDir, "g-s0-1", "g-p0.log.20261121T064229.852000000Z")
 	if err := os.WriteFile(aside, []byte("# ordergrid sink v1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for i := range g.nodes {
 		files, err := c.SinkFiles(t.Context(), 0, g.addrs[i])
-		if err != nil || len(files) != 1+i || files[i].SetAside || files[i].Name != "g-s0p0.log" || files[0].SetAside != (i == 1) {
+		if err != nil || len(files) != 1+i || files[i].SetAside || files[i].Name != "g-p0.log" || files[0].SetAside != (i == 1) {
 			t.Fatalf("node %d: %+v, %v", i, files, err)
 		}
 		for _, f := range files {
@@ -128,7 +128,7 @@ func TestSinkNamesOfStrangers(t *testing.T) {
 	c := g.client()
 	submit(t, c, "x", 1)
 	g.sunk()
-	for _, name := range []string{"../g-s0-0/g-s0p0.log", "/etc/passwd", "g-s0p1.log", "g-s0p0.log.20261121T064229.852000000Z", "\x00", strings.Repeat("a", 255)} {
+	for _, name := range []string{"../g-s0-0/g-p0.log", "/etc/passwd", "g-p1.log", "g-p0.log.20261121T064229.852000000Z", "\x00", strings.Repeat("a", 255)} {
 		_, err := io.ReadAll(c.OpenSink(t.Context(), client.SinkFile{Address: g.addrs[0], Name: name}, 0))
 		if !errors.Is(err, client.ErrSinkUnreadable) || strings.Contains(err.Error(), g.base.SinkDir) {
 			t.Errorf("%q: %v", name, err)
@@ -188,7 +188,7 @@ func TestSinkReplacedMeanwhile(t *testing.T) {
 	if _, err := in.Read(b); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(g.base.SinkDir, "g-s0-0", "g-s0p0.log")
+	path := filepath.Join(g.base.SinkDir, "g-s0-0", "g-p0.log")
 	all, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

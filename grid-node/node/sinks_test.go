@@ -82,7 +82,7 @@ func TestASinkThatStandsStillHoldsTheLog(t *testing.T) {
 	second := n.data.parts.list[0].inc.outlets[1].queue
 	g.until(func() bool { return second.Durable() == n.data.parts.list[0].store.Committed() }, "the sink that stood still does not go on")
 	g.until(func() bool { return freed() > 0 }, "nothing is freed once both sinks have it")
-	b, err := os.ReadFile(filepath.Join(stuck, "g-s0-0", "g-s0p0.log"))
+	b, err := os.ReadFile(filepath.Join(stuck, "g-s0-0", "g-p0.log"))
 	if err != nil || strings.Count(string(b), "\torder\t") != sent*1000 {
 		t.Errorf("the sink that stood still has %d orders of %d, %v", strings.Count(string(b), "\torder\t"), sent*1000, err)
 	}

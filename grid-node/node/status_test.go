@@ -15,12 +15,12 @@ func TestStatusPage(t *testing.T) {
 		t.Helper()
 		var s nodestatus.Node
 		code, body := g.nodes[i].get(nodestatus.Path)
-		if err := json.Unmarshal([]byte(body), &s); code != 200 || err != nil || s.Find("g-s0-p0") == nil {
+		if err := json.Unmarshal([]byte(body), &s); code != 200 || err != nil || s.Find("g-p0") == nil {
 			t.Fatalf("status %d, %v: %s", code, err, body)
 		}
-		return s, *s.Find("g-s0-p0")
+		return s, *s.Find("g-p0")
 	}
-	rec, err := g.store.Get(t.Context(), "g-s0-p0")
+	rec, err := g.store.Get(t.Context(), "g-p0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestStatusPage(t *testing.T) {
 	if s.Grid != "g" || s.Pod != rec.Primary.PodName || s.BootID != rec.Primary.BootID || s.Stopping {
 		t.Errorf("node %+v, record %+v", s, rec.Primary)
 	}
-	if p.Partition != "s0p0" || p.Member != rec.Primary.ID || p.BootID != rec.Primary.BootID || p.Role != "primary" || p.Epoch != rec.Epoch ||
+	if p.Partition != "p0" || p.Member != rec.Primary.ID || p.BootID != rec.Primary.BootID || p.Role != "primary" || p.Epoch != rec.Epoch ||
 		p.Lineage != 1 || p.ChangeID != rec.ChangeID || p.Primary != rec.Primary.ID || len(p.InSync) != 2 || p.LastSeq < 3 || p.CommitSeq > p.LastSeq {
 		t.Errorf("partition %+v, record %+v", p, rec)
 	}

@@ -37,7 +37,7 @@ type Memory struct {
 // Sink is how far a sink holds the log of a partition.
 type Sink struct {
 	Name       string  `json:"name"`
-	Partition  string  `json:"partition"`       // "s0p1"
+	Partition  string  `json:"partition"`       // "p1"
 	Seq        uint64  `json:"seq"`             // it holds everything up to here
 	LagEntries uint64  `json:"lagEntries"`      // committed, and not held by it
 	LagSeconds float64 `json:"lagSeconds"`      // age of the oldest of those; 0 if it holds all orders

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-const good = `{"grid":"g","pod":"g-s0-0","bootID":"00000000000000aa","partitions":[{"record":"g-s0-p0","partition":"s0p0",
+const good = `{"grid":"g","pod":"g-s0-0","bootID":"00000000000000aa","partitions":[{"record":"g-p0","partition":"p0",
 	"member":"g-s0-0/00000000000000aa","bootID":"00000000000000aa","role":"primary","epoch":7,"lineage":1,"changeID":"c7"}],"later":1}`
 
 func ask(t *testing.T, h http.HandlerFunc) (*nodestatus.Node, error) {
@@ -32,8 +32,8 @@ func TestGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := n.Find("g-s0-p0")
-	if n.Pod != "g-s0-0" || p == nil || p.Epoch != 7 || p.BootID != "00000000000000aa" || p.Role != "primary" || n.Find("g-s0-p1") != nil {
+	p := n.Find("g-p0")
+	if n.Pod != "g-s0-0" || p == nil || p.Epoch != 7 || p.BootID != "00000000000000aa" || p.Role != "primary" || n.Find("g-p1") != nil {
 		t.Fatalf("%+v", n)
 	}
 }

@@ -45,7 +45,7 @@ type Takeovers struct {
 // of its loop; 0 is "did not happen, or not yet".
 type Change struct {
 	Record    string `json:"record"`    // name of the GridPartition
-	Partition string `json:"partition"` // "s0p1"
+	Partition string `json:"partition"` // "p1"
 	Member    string `json:"member"`    // "<pod>/<bootID>" of this node's incarnation in the partition
 	ChangeID  string `json:"changeID"`
 	Epoch     uint64 `json:"epoch"` // that the change leads to

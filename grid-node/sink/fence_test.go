@@ -56,7 +56,7 @@ func newFenced(t *testing.T) (*starved, *recorder, *Queue) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := New(Options{Name: "s0p0", Log: reader, Sink: sink, Metrics: metrics.NewRegistry(&metrics.Collector{}).Sink("file"),
+	q := New(Options{Name: "p0", Log: reader, Sink: sink, Metrics: metrics.NewRegistry(&metrics.Collector{}).Sink("file"),
 		Logger: slog.New(slog.DiscardHandler), Advance: func(uint64) {}})
 	return log, sink, q
 }

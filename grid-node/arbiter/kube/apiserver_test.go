@@ -356,7 +356,7 @@ func names(n arbiter.News) (list []string) {
 func TestWatchOfAGrid(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.partition(t), f.partition(t)
-	stranger := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "h-s0-p0", Labels: map[string]string{api.LabelGrid: "g"}},
+	stranger := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "h-p0", Labels: map[string]string{api.LabelGrid: "g"}},
 		Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "h"}, Replicas: 1, MinInSync: 1, PreferredPod: "h-s0-0"}}
 	if err := f.admin.Create(t.Context(), stranger); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/arbitertest"
 )
 
-const object = `{"apiVersion":"ordergrid.dev/v1alpha1","kind":"GridPartition","metadata":{"name":"g-s0-p0","namespace":"ns","uid":"u1","resourceVersion":"42"},
+const object = `{"apiVersion":"ordergrid.dev/v1alpha1","kind":"GridPartition","metadata":{"name":"g-p0","namespace":"ns","uid":"u1","resourceVersion":"42"},
 "spec":{"gridRef":{"name":"g"},"shard":0,"index":0,"replicas":2,"minInSync":1,"preferredPod":"g-s0-0"},"status":{"epoch":0}}`
 
 func status(code int, reason, message string) string {
@@ -80,7 +80,7 @@ func TestOutcomeOfAPut(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			r := arbitertest.Rec(1, 1, "c", arbitertest.A, arbitertest.A)
-			r.Name, r.Version = "g-s0-p0", "41"
+			r.Name, r.Version = "g-p0", "41"
 			now, err := a.CompareAndSwap(ctx, r)
 			switch {
 			case c.want == nil && (err != nil || now.Version != "42"):
@@ -100,7 +100,7 @@ func TestPutIsNotRetried(t *testing.T) {
 		w.Header().Set("Retry-After", "0")
 		answer(429, status(429, "TooManyRequests", "slow down"))(w, r)
 	})
-	_, _ = a.CompareAndSwap(t.Context(), arbiter.Record{Name: "g-s0-p0"})
+	_, _ = a.CompareAndSwap(t.Context(), arbiter.Record{Name: "g-p0"})
 	if n != 1 {
 		t.Fatalf("%d requests, want 1", n)
 	}
@@ -109,14 +109,14 @@ func TestPutIsNotRetried(t *testing.T) {
 func TestPutIsOnStatusWithTheVersion(t *testing.T) {
 	a := against(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.Method != http.MethodPut || r.URL.Path != "/apis/ordergrid.dev/v1alpha1/namespaces/ns/gridpartitions/g-s0-p0/status" ||
+		if r.Method != http.MethodPut || r.URL.Path != "/apis/ordergrid.dev/v1alpha1/namespaces/ns/gridpartitions/g-p0/status" ||
 			!strings.Contains(string(body), `"resourceVersion":"41"`) {
 			t.Errorf("%s %s %s", r.Method, r.URL, body)
 		}
 		answer(200, object)(w, r)
 	})
 	r := arbitertest.Rec(1, 1, "c", arbitertest.A, arbitertest.A)
-	r.Name, r.Version = "g-s0-p0", "41"
+	r.Name, r.Version = "g-p0", "41"
 	if _, err := a.CompareAndSwap(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestGetIsAQuorumRead(t *testing.T) {
 		}
 		answer(200, object)(w, r)
 	})
-	r, err := a.Get(t.Context(), "g-s0-p0")
+	r, err := a.Get(t.Context(), "g-p0")
 	if err != nil || r.Version != "42" || r.Spec.PreferredPod != "g-s0-0" || r.Epoch != 0 {
 		t.Fatalf("got %+v, %v", r, err)
 	}

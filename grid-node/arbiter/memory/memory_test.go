@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 )
 
-const name = "g-s0-p0"
+const name = "g-p0"
 
 func newStore() *memory.Store {
 	return memory.NewStore(map[string]arbiter.Spec{name: {Grid: "g", Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}})
@@ -128,18 +128,18 @@ func TestWatchSeesNowAndLater(t *testing.T) {
 		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Epoch != 1 || n.Records[0].ChangeID != "claim" {
 			t.Fatalf("second: %+v", n)
 		}
-		for other, grid := range map[string]string{"h-s0-p0": "h", "g-s0-p1": "g"} { // the other grid's is not told
+		for other, grid := range map[string]string{"h-p0": "h", "g-p1": "g"} { // the other grid's is not told
 			if err := s.Create(other, arbiter.Spec{Grid: grid, Replicas: 1, MinInSync: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Name != "g-s0-p1" {
+		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Name != "g-p1" {
 			t.Fatalf("third: %+v", n)
 		}
-		if err := s.Delete("g-s0-p1"); err != nil {
+		if err := s.Delete("g-p1"); err != nil {
 			t.Fatal(err)
 		}
-		if n := <-seen; n.All || len(n.Records) != 0 || !slices.Equal(n.Gone, []string{"g-s0-p1"}) {
+		if n := <-seen; n.All || len(n.Records) != 0 || !slices.Equal(n.Gone, []string{"g-p1"}) {
 			t.Fatalf("fourth: %+v", n)
 		}
 		cancel()
@@ -220,7 +220,7 @@ func TestWatchSurvivesAnotherStore(t *testing.T) {
 func TestWatchOfTheLargestGrid(t *testing.T) {
 	specs := map[string]arbiter.Spec{}
 	for i := range 1024 {
-		specs[fmt.Sprintf("g-s0-p%d", i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: 3, MinInSync: 2, PreferredPod: strings.Repeat("p", 63)}
+		specs[fmt.Sprintf("g-p%d", i)] = arbiter.Spec{Grid: "g", Partition: i, Replicas: 3, MinInSync: 2, PreferredPod: strings.Repeat("p", 63)}
 	}
 	srv := httptest.NewServer(memory.NewStore(specs).Handler())
 	defer srv.Close()

@@ -37,8 +37,8 @@ func startWith(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, curs
 	t.Helper()
 	h := &harness{dir: dir, advanced: make(chan struct{}, 1024)}
 	m := metrics.NewRegistry(&metrics.Collector{}).Sink("file")
-	h.q = sink.New(sink.Options{Name: "s0p0", Log: log.Reader(), Metrics: m, Logger: slog.New(slog.DiscardHandler),
-		Sink: to(New(dir, "pod0", "g", "s0p0", m)),
+	h.q = sink.New(sink.Options{Name: "p0", Log: log.Reader(), Metrics: m, Logger: slog.New(slog.DiscardHandler),
+		Sink: to(New(dir, "pod0", "g", "p0", m)),
 		Advance: func(seq uint64) {
 			h.mu.Lock()
 			h.cursors = append(h.cursors, seq)
@@ -63,7 +63,7 @@ func written(t *testing.T, log *feedtest.Log, dir string, epoch, lineage, cursor
 	return h
 }
 
-func (h *harness) path() string { return filepath.Join(h.dir, "pod0", "g-s0p0.log") }
+func (h *harness) path() string { return filepath.Join(h.dir, "pod0", "g-p0.log") }
 
 func (h *harness) await(t *testing.T, seq uint64) {
 	t.Helper()
@@ -251,7 +251,7 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := New(dir, "p", "g", "s0p0", metrics.NewRegistry(&metrics.Collector{}).Sink("file"))
+			s := New(dir, "p", "g", "p0", metrics.NewRegistry(&metrics.Collector{}).Sink("file"))
 			_ = os.MkdirAll(filepath.Dir(s.path), 0o755)
 			if err := os.WriteFile(s.path, []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)

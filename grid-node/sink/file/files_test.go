@@ -17,10 +17,10 @@ func write(t *testing.T, path, text string) {
 
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
-	name := Name("g", "s0p1")
+	name := Name("g", "p1")
 	for _, n := range []string{name, name + ".20261121T064229.852000000Z", name + ".20251121T064229.852000000Z",
 		// Not of this sink:
-		"g-s0p11.log", "g-s0p1.log.bak", "g-s0p1.log.20261121T064229.8520000x0Z", "x" + name} {
+		"g-p11.log", "g-p1.log.bak", "g-p1.log.20261121T064229.8520000x0Z", "x" + name} {
 		write(t, filepath.Join(dir, n), "some")
 	}
 	if err := os.Mkdir(filepath.Join(dir, name+".20241121T064229.852000000Z"), 0o700); err != nil {
@@ -43,7 +43,7 @@ func TestFiles(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	name := Name("g", "s0p1")
+	name := Name("g", "p1")
 	aside := name + ".20261121T064229.852000000Z"
 	write(t, filepath.Join(dir, name), "0123456789")
 	write(t, filepath.Join(dir, aside), "old")
@@ -73,7 +73,7 @@ func TestReadFile(t *testing.T) {
 // Who asks names a file: it is one of the sink's, whatever the name.
 func TestReadFileStaysInTheSink(t *testing.T) {
 	dir := t.TempDir()
-	name := Name("g", "s0p1")
+	name := Name("g", "p1")
 	aside := name + ".20261121T064229.852000000Z"
 	write(t, filepath.Join(dir, "secret"), "secret")
 	if err := os.Symlink("secret", filepath.Join(dir, aside)); err != nil {
@@ -84,7 +84,7 @@ func TestReadFileStaysInTheSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 16)
-	for _, file := range []string{"secret", "../secret", "/etc/passwd", name + "/../secret", aside, fifo, name, strings.Repeat("x", 255), "g-s0p1.log.............................", "\x00"} {
+	for _, file := range []string{"secret", "../secret", "/etc/passwd", name + "/../secret", aside, fifo, name, strings.Repeat("x", 255), "g-p1.log.............................", "\x00"} {
 		if p, err := Read(dir, name, file, 0, b); err == nil {
 			t.Errorf("%q gives %q", file, b[:p.N])
 		}

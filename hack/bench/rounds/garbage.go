@@ -109,7 +109,7 @@ const (
 	mallocs    = "go_memstats_mallocs_total"
 	automatic  = "go_gc_cycles_automatic_gc_cycles_total"
 	forced     = "go_gc_cycles_forced_gc_cycles_total"
-	ordersHeld = `ordergrid_node_orders_held{partition="s0p0"}`
+	ordersHeld = `ordergrid_node_orders_held{partition="p0"}`
 	oneMilli   = 1.0 / (1 << 10) // the bound of a bucket next to 1 ms
 )
 
