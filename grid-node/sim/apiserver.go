@@ -180,7 +180,6 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 func (a *apiServer) merged(put *apiPut) replica.Config {
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
-	next.Admission, next.AdmissionRevision = a.rec.Admission, a.rec.AdmissionRevision
 	next.Copied, next.Pods = a.rec.Copied, a.rec.Pods
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	return next

@@ -254,7 +254,6 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 			return
 		}
 		t.orders[id] = e.Seq
-		w.checkTaken(p, t, &e, id)
 		w.checkRefused(p, id, e.Seq)
 	}
 }

@@ -32,10 +32,6 @@ type client struct {
 	open     []*request // sent and not answered, by clientSeq
 	reqID    uint64
 
-	moving bool                // the partition takes no new orders: they go to another one
-	last   []answered          // of this session
-	again  map[uint64]answered // sent once more after their answer, by clientSeq
-
 	readers map[*pod]*reader
 	mode    clientMode
 }
@@ -84,7 +80,6 @@ func (c *client) newSession() {
 	c.opened, c.next, c.open = false, 1, nil
 	c.slot, c.gen, c.attempt, c.highest, c.fill, c.lateOpen = 0, 0, 0, 0, nil, false
 	c.given = map[uint64]bool{}
-	c.moving, c.last, c.again = false, nil, map[uint64]answered{}
 }
 
 // loseSession begins another in place of one that was evicted.
@@ -117,12 +112,6 @@ func (c *client) act() {
 		c.sendOpen() // those that were refused for it
 	case c.mode == clientFinishing:
 		c.repeat()
-	case c.moving && w.rng.IntN(4) == 0:
-		c.askAgain()
-	case c.moving && len(c.open) == 0 && (c.next > c.highest+8 || w.rng.IntN(8) == 0):
-		w.logf("client %d goes to another partition, another session comes", c.id)
-		c.newSession()
-		c.turnTo(w.anyPod())
 	case n < 85-w.profile.reads && c.next < c.lowest()+clientWindow:
 		c.submit()
 	case n < 85:
@@ -157,8 +146,7 @@ func (c *client) openSession() {
 	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt, WantHash: c.wantsHash()}))
 }
 
-// wantsHash says whether this client asks for receipts with hashes: one of the release
-// before does not.
+// wantsHash says whether this client asks for receipts with hashes: not every program does.
 func (c *client) wantsHash() bool { return c.id%2 == 0 }
 
 // submit sends a new order.
@@ -285,9 +273,7 @@ func (c *client) take(clientSeq uint64) *request {
 }
 
 func (c *client) acked(m *wire.Ack, lineage uint64) {
-	c.toldAgain(m, lineage)
 	if r := c.take(m.ClientSeq); r != nil {
-		c.remember(answered{r.key, m.ClientSeq, m.Seq, lineage})
 		c.highest = max(c.highest, m.ClientSeq)
 		c.w.acknowledged(c, r, m, lineage)
 	}
@@ -301,8 +287,6 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 			w.stats.Refusals++
 			c.refused(m.RequestID)
 		}
-	case wire.CodePartitionClosed:
-		c.closedReply(m, lineage)
 	case wire.CodeSequenceGap:
 		if r := c.find(m.RequestID); r != nil {
 			r.conn = nil // again, after the ones before it

@@ -46,11 +46,6 @@ const (
 	faultLossAccepted
 	faultLossWithdrawn
 	faultResize
-	faultClose
-	faultOpen
-	faultUnanswered
-	faultRetireRefused
-	faultRetire
 	faultForged
 	faultForgedWord
 	faultSurge
@@ -68,8 +63,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultClose: "partitions closed", faultOpen: "partitions opened", faultUnanswered: "operator's questions unanswered", faultRetireRefused: "retirements refused, the record had changed",
-	faultRetire: "partitions given up",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -211,7 +205,7 @@ func (w *world) makeCrash() {
 }
 
 func (w *world) restart(p *pod) {
-	if p.proc == nil && !p.absent && !w.closing.gone {
+	if p.proc == nil && !p.absent {
 		p.start()
 		w.net.processStarted(p)
 	}
@@ -379,7 +373,6 @@ func (w *world) heal() {
 	if w.profile.resizes != nil {
 		w.resize(copies{len(w.pods), len(w.pods)})
 	}
-	w.lastDecision()
 	w.lastMove()
 	for _, c := range w.clients {
 		if c.conn != nil && c.conn.stalled > w.now {

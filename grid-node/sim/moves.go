@@ -22,9 +22,6 @@ func moves(p *profile, seed uint64) {
 		return
 	}
 	p.moves, p.resizes, p.surges = rng, nil, nil
-	if p.retires {
-		p.closes, p.retires = nil, false
-	}
 	if p.pods = 6; p.replicas == 2 {
 		p.pods = 4 + rng.IntN(3)
 	}

@@ -10,14 +10,11 @@ var selectedOperator operatorMutantID
 func operatorMutant(id operatorMutantID) bool { return selectedOperator == id }
 
 var operatorMutantList = [operatorMutants]replica.Mutant{
-	mutOperatorNone:     {Name: "none", Breaks: "nothing"},
-	mutJudgeUnrevised:   {Name: "judge-unrevised", Breaks: "the operator counts a process that has heard of an earlier closing as one that has heard of this one"},
-	mutJudgeUnsunk:      {Name: "judge-unsunk", Breaks: "the operator gives a partition up whatever its write-behind position"},
-	mutRetireUncompared: {Name: "retire-uncompared", Breaks: "the operator writes Retired over whatever the record has become since it was judged"},
-	mutSinkUnfenced:     {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
-	mutClockStands:      {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
-	mutBudgetOpen:       {Name: "budget-open", Breaks: "the disruption budget of a pair lets pods go as long as one stays"},
-	mutSurgeUnclosed:    {Name: "surge-unclosed", Breaks: "the third copy of a roll is let go while the disruption budget still counts on it"},
+	mutOperatorNone:  {Name: "none", Breaks: "nothing"},
+	mutSinkUnfenced:  {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
+	mutClockStands:   {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
+	mutBudgetOpen:    {Name: "budget-open", Breaks: "the disruption budget of a pair lets pods go as long as one stays"},
+	mutSurgeUnclosed: {Name: "surge-unclosed", Breaks: "the third copy of a roll is let go while the disruption budget still counts on it"},
 }
 
 // Mutants lists the variants of the protocol, and then those of what stands around it.

@@ -22,8 +22,6 @@ type profile struct {
 	limits     replica.Limits
 	retention  replica.Retention // entries that the sink holds are freed
 	resizes    *rand.Rand        // the number of copies changes; nil: never
-	closes     *rand.Rand        // the partition is closed and opened; nil: never
-	retires    bool              // and given up in the end
 	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
 	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
 	floods     *rand.Rand        // a client opens sessions without end; nil: none
@@ -194,7 +192,6 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	if p.mayLose {
 		p.withdraws = rand.New(rand.NewPCG(seed, 0x7769746864726177))
 	}
-	closes(p, seed)
 	forges(p, seed)
 	reads(p, seed)
 	digests(p, seed)
@@ -229,7 +226,7 @@ func reads(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x72656164bae1bf))
 	if p.readers = []string{""}; rng.IntN(4) == 0 {
 		p.readers = [][]string{{"", "db"}, {"db"}, {"archive", "db"}}[rng.IntN(3)]
-		p.partial = rng.IntN(2) == 0 && p.closes == nil && p.surges == nil // which wait for every sink
+		p.partial = rng.IntN(2) == 0 && p.surges == nil // which wait for every sink
 	}
 }
 
@@ -255,8 +252,8 @@ func rests(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, closed and opened %t, given up %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.closes != nil, p.retires, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -16,8 +16,6 @@ type Stats struct {
 	Duplicates uint64 // orders refused because their ClOrdID was there
 	Refusals   uint64 // answers that refuse an order for now
 	Refused    uint64 // orders refused and given up by their client
-	Closed     uint64 // of those, because the partition was closed
-	Repeated   uint64 // acknowledged orders that were sent again to a closed partition and answered
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
@@ -37,8 +35,6 @@ func (s *Stats) add(o *Stats) {
 	s.Duplicates += o.Duplicates
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
-	s.Closed += o.Closed
-	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
 	s.Failovers += o.Failovers
@@ -92,7 +88,6 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	}
 	w.net.init(w)
 	w.api.init(w)
-	w.initClosing()
 	w.initMoves()
 	for _, p := range w.pods {
 		p.start()
@@ -121,11 +116,6 @@ func (w *world) run() {
 	w.scheduleForgery()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
-		return
-	}
-	if w.profile.retires {
-		w.giveUp()
-		w.checkHistory()
 		return
 	}
 	w.heal()

@@ -38,7 +38,6 @@ type world struct {
 
 	minInSync int // the fewest that the record asked for
 
-	closing closing
 	surge   surge
 	check   checker
 	history history
