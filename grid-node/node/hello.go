@@ -47,7 +47,7 @@ func (ls *listeners) helloOfNode(l *link, m *wire.Hello, frame []byte) (err erro
 	if err := ls.mayBeNode(l, m.Address); err != nil {
 		return ls.refuseNode(l, err)
 	}
-	if ls.trust.asks(l.conn, l.version) {
+	if ls.trust.asks(l.conn) {
 		out, h := ls.appendChallenge(l.conn.Out(), l.version, frame)
 		l.conn.SetOut(out)
 		l.handshake, l.state = h, awaitPeerProof

@@ -45,8 +45,8 @@ func (p protection) String() string { return protectionNames[p] }
 func (t *peerTrust) plainly() bool { return t.insecure || t.updating.Load() }
 
 // asks reports whether the dialler of an accepted connection has to prove the key.
-func (t *peerTrust) asks(c *transport.Conn, version uint16) bool {
-	return !c.TLS() && t.keys != nil && version >= wire.VersionProof
+func (t *peerTrust) asks(c *transport.Conn) bool {
+	return !c.TLS() && t.keys != nil
 }
 
 // unasked is what protects a connection on which no proof was asked for; an error if it
@@ -60,7 +60,7 @@ func (t *peerTrust) unasked(c *transport.Conn) (protection, error) {
 	case t.keys == nil:
 		return unproved, errors.New("this node has neither a peer key nor certificates: start it with --peer-key-file, the same file as the other nodes of the grid")
 	}
-	return unproved, errors.New("the other node proves no peer key: start it with --peer-key-file, the same file as this node; a release before protocol version 3 has no such flag")
+	return unproved, errors.New("the other node proves no peer key: start it with --peer-key-file, the same file as this node")
 }
 
 // handshake is what an end has said and heard until the key is proved.

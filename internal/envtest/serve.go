@@ -46,9 +46,9 @@ func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 		for ordinal := range grid.Spec.Replicas {
 			startPod(t, cl, grid, shard, ordinal)
 		}
-		for index := range grid.Spec.Replicas {
-			claim(t, cl, grid, shard, index)
-		}
+	}
+	for n := range grid.Spec.Partitions {
+		claim(t, cl, grid, n)
 	}
 }
 
@@ -78,16 +78,16 @@ func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.Con
 
 // claim brings a partition to the state of a healthy one: one epoch per copy. As grid nodes do it reads the record again
 // when it has changed meanwhile: the operator writes its spec.
-func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, index int32) {
+func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, n int32) {
 	t.Helper()
 	record := &api.GridPartition{}
 	var inSync []api.Member
 	for i := range grid.Spec.Replicas {
-		name := api.PodName(grid.Name, shard, (index+i)%grid.Spec.Replicas)
+		name := api.PodName(grid.Name, n%grid.Spec.Shards, (n/grid.Spec.Shards+i)%grid.Spec.Replicas)
 		const boot = "0123456789abcdef"
 		inSync = append(inSync, api.Member{ID: name + "/" + boot, PodName: name, BootID: boot, Address: "10.0.0.1:7400"})
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, shard, index)}, record); err != nil {
+			if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, n)}, record); err != nil {
 				return err
 			}
 			record.Status = api.GridPartitionStatus{
