@@ -73,7 +73,7 @@ func (r *Run) StartGuarded(ctx context.Context) (*Guarded, error) {
 	}
 	g := &Guarded{Endpoint: fmt.Sprintf("%s:%d", guardedIP, api.DataPort), CA: files.CA, kube: r.kube,
 		account: &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: guardedClient, Namespace: namespace}}}
-	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: GuardedGrid, Namespace: namespace}, Spec: api.OrderGridSpec{Replicas: 1, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: GuardedGrid, Namespace: namespace}, Spec: api.OrderGridSpec{Replicas: 1, Partitions: 1, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	for _, o := range []kube.Object{g.account, grid} {
 		if err := r.kube.Create(ctx, o); err != nil {
 			return nil, err

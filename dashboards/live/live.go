@@ -122,7 +122,7 @@ func (r *Run) startOperator(ctx context.Context) error {
 }
 
 func (r *Run) startGrid(ctx context.Context) error {
-	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: gridName, Namespace: namespace}, Spec: api.OrderGridSpec{Replicas: replicas, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: gridName, Namespace: namespace}, Spec: api.OrderGridSpec{Replicas: replicas, Partitions: replicas, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	if err := r.kube.Create(ctx, grid); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func runNode(text string) error {
 		}
 	}
 	data := fmt.Sprintf("%s:%d", s.IP, api.DataPort)
-	c := node.Config{Grid: s.Grid, Pod: s.Pod, Replicas: len(s.Peers), Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: s.Peers,
+	c := node.Config{Grid: s.Grid, Pod: s.Pod, Partitions: len(s.Peers), Replicas: len(s.Peers), Listen: data, Advertise: data, HTTP: fmt.Sprintf("%s:%d", s.IP, api.HTTPPort), Peers: s.Peers,
 		MemoryLimit: 256 << 20, Arbiter: a, HandOverDelay: 3 * time.Second, Sink: "file", SinkDir: s.Sink, PeerKeys: keys, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if s.Guard != nil {
 		if err := s.Guard.apply(&c, config); err != nil {

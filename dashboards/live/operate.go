@@ -58,7 +58,7 @@ func (r *Run) KillAll(ctx context.Context, away time.Duration) error {
 func (r *Run) records(ctx context.Context) (all []*api.GridPartition, err error) {
 	for i := range int32(replicas) {
 		p := &api.GridPartition{}
-		if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.PartitionName(gridName, 0, i)}, p); err != nil {
+		if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.PartitionName(gridName, i)}, p); err != nil {
 			return nil, err
 		}
 		all = append(all, p)

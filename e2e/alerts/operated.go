@@ -97,24 +97,24 @@ func object(name string) metav1.ObjectMeta {
 
 // nowhere is a grid that the world without nodes and networks has no place for.
 func nowhere() kube.Object {
-	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept},
+	return &api.OrderGrid{ObjectMeta: object("nowhere"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept},
 		Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "infiniband"}, Interface: "fabric0"}}}
 }
 
 // uncertified is a grid that nobody issues certificates to.
 func uncertified() kube.Object {
-	return &api.OrderGrid{ObjectMeta: object("uncertified"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"),
+	return &api.OrderGrid{ObjectMeta: object("uncertified"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"),
 		Security: api.SecuritySpec{TLS: &api.TLSSpec{Issuer: api.IssuerCertManager, CertManager: &api.CertManagerSpec{IssuerRef: api.IssuerReference{Name: "desk"}}}}}}
 }
 
 // open is a grid whose clients prove nothing.
 func open() kube.Object {
-	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 }
 
 // unproved is a grid whose nodes prove nothing to each other.
 func unproved() kube.Object {
-	grid := &api.OrderGrid{ObjectMeta: object("unproved"), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	grid := &api.OrderGrid{ObjectMeta: object("unproved"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	grid.Annotations = map[string]string{api.AnnotationInsecurePeers: string(api.UnprovedPeersAccept)}
 	return grid
 }
@@ -124,7 +124,7 @@ func taken() []kube.Object {
 	const grid = "taken"
 	return []kube.Object{
 		&corev1.Service{ObjectMeta: object(api.ClientServiceName(grid)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
-		&api.OrderGrid{ObjectMeta: object(grid), Spec: api.OrderGridSpec{Replicas: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}},
+		&api.OrderGrid{ObjectMeta: object(grid), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}},
 	}
 }
 

@@ -23,52 +23,82 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// shards grows the grid from one shard to three and takes one away again. Two loads run: the recorder's, which judges the
-// shard that stays, and one of a client that routes its orders as programs do, over all shards there are.
+// shards grows the grid from one shard to three and takes two away again. The partitions move, with their orders, while
+// two loads run: the recorder's, which judges every order, and one of a client that sends as programs do.
 func shards(t *testing.T) {
 	ctx, f := on(t)
-	f.grow(ctx, "whenDeleted: Delete", "whenDeleted: Retain", "  memory: 256Mi\n", "  memory: 256Mi\n  scaleIn: {keepDrained: 20s}\n")
+	f.grow(ctx)
 	r := f.record(ctx, "shards", 2)
 	l := f.spread(ctx, 300, nil)
 	before := f.pods(ctx)
-	r.step(ctx, drill.Step{Fault: "shards 1 to 3", Type: "ScaleOut", What: "two shards are added"}, func() string {
-		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, "--replicas=3"))
-		g := f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False/Steady")
-		if g.Status.OpenShards != 3 || len(f.replaced(ctx, before)) != 0 {
-			t.Errorf("%d shards take orders; pods %v were replaced", g.Status.OpenShards, f.replaced(ctx, before))
+	l.more(t, 2000)
+	early := l.some(20)
+	scale := func(to int32, what string) string {
+		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, fmt.Sprintf("--replicas=%d", to)))
+		f.eventually(ctx, fmt.Sprintf("%d shards, each with its part", to), patience, func(ctx context.Context) error { return f.spreadOver(ctx, to) })
+		f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False/Steady")
+		if replaced := f.replaced(ctx, before); len(replaced) != 0 {
+			t.Errorf("pods %v were replaced", replaced)
 			return ""
 		}
-		l.more(t, 1, 500)
-		l.more(t, 2, 500)
-		return "orders go to three shards, and no pod of the first was replaced"
+		l.more(t, 500)
+		if refused := l.again(ctx, t, early); refused != len(early) {
+			t.Errorf("of %d orders acknowledged before, sent again, %d were refused as duplicates", len(early), refused)
+			return ""
+		}
+		return fmt.Sprintf("%s; %d orders of before, sent again, are refused", what, len(early))
+	}
+	r.step(ctx, drill.Step{Fault: "shards 1 to 3", Type: "ScaleOut", What: "two shards are added, and partitions move there"}, func() string {
+		return scale(3, "three shards share the partitions, and no pod of the first was replaced")
 	})
 	sleep(ctx, 5*time.Second)
-	r.step(ctx, drill.Step{Fault: "shards 3 to 2", Type: "ScaleIn", What: "the last shard is drained and removed"}, func() string {
-		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, "--replicas=2"))
-		f.eventually(ctx, "the third shard to be gone", patience, func(ctx context.Context) error {
-			g, err := f.state(ctx)
-			if err != nil {
-				return err
+	r.step(ctx, drill.Step{Fault: "shards 3 to 1", Type: "ScaleIn", What: "two shards give their partitions away and are removed"}, func() string {
+		said := scale(1, "nothing of two shards is left, and no pod of the first was replaced")
+		for _, shard := range []string{"1", "2"} {
+			left := f.must(f.kube.Run(ctx, "get", "statefulsets,pods,services,roles,serviceaccounts", "-n", namespace, "-l", api.LabelShard+"="+shard, "-o", "name"))
+			if strings.TrimSpace(left) != "" {
+				t.Errorf("left of shard %s: %s", shard, left)
 			}
-			if g.Status.Shards != 2 || len(g.Status.Leaving) > 0 || g.Status.ObservedGeneration != g.Generation {
-				return fmt.Errorf("%d shards, leaving: %+v", g.Status.Shards, g.Status.Leaving)
-			}
-			return nil
-		})
-		f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False/Steady")
-		left := f.must(f.kube.Run(ctx, "get", "statefulsets,pods,services,gridpartitions,roles,serviceaccounts", "-n", namespace, "-l", api.LabelShard+"=2", "-o", "name"))
-		if strings.TrimSpace(left) != "" || len(f.replaced(ctx, before)) != 0 {
-			t.Errorf("left of shard 2: %s; replaced: %v", left, f.replaced(ctx, before))
-			return ""
 		}
-		l.more(t, 1, 500)
-		return "nothing of the third shard is left, and no pod of the first was replaced"
+		return said
 	})
 	l.judge(ctx, t)
 	r.finish(ctx)
 }
 
-// spreadLoad is orders over all shards, each sent once and remembered.
+// spreadOver reports whether so many shards share the partitions, as even as may be, each with all its copies there.
+func (f *field) spreadOver(ctx context.Context, shards int32) error {
+	g, err := f.state(ctx)
+	if err != nil {
+		return err
+	}
+	if g.Status.ObservedGeneration != g.Generation || g.Status.Shards != shards || len(g.Status.Leaving)+len(g.Status.Moves) > 0 || g.Status.MovesLeft > 0 {
+		return fmt.Errorf("%d shards, leaving: %+v, moves: %+v, %d left", g.Status.Shards, g.Status.Leaving, g.Status.Moves, g.Status.MovesLeft)
+	}
+	list := &api.GridPartitionList{}
+	if err := f.kube.Get(ctx, list, "gridpartitions", "-n", namespace); err != nil {
+		return err
+	}
+	has := make([]int32, shards)
+	for i := range list.Items {
+		p := &list.Items[i]
+		if p.Spec.Shard >= shards || int32(len(p.Status.InSync)) != p.Spec.Replicas {
+			return fmt.Errorf("%s is on shard %d with %d copies", p.Name, p.Spec.Shard, len(p.Status.InSync))
+		}
+		for _, m := range p.Status.InSync {
+			if !strings.HasPrefix(m.PodName, api.ShardName(grid, p.Spec.Shard)+"-") {
+				return fmt.Errorf("%s is of shard %d and has a copy on %s", p.Name, p.Spec.Shard, m.PodName)
+			}
+		}
+		has[p.Spec.Shard]++
+	}
+	if slices.Max(has)-slices.Min(has) > 1 {
+		return fmt.Errorf("the shards have %d partitions", has)
+	}
+	return nil
+}
+
+// spreadLoad is orders over all partitions, each sent once and remembered.
 type spreadLoad struct {
 	c    *client.Client
 	stop atomic.Bool
@@ -76,9 +106,10 @@ type spreadLoad struct {
 
 	mu       sync.Mutex
 	receipts map[string]client.Receipt
+	sent     map[string][]byte // of the first
 	failed   []error
 	took     []time.Duration
-	perShard [mostShards]atomic.Int64
+	acked    atomic.Int64
 }
 
 // spread begins with so many orders a second, without TLS if tls is nil. The cluster's pods have to be reachable from here, as those of the local
@@ -89,7 +120,7 @@ func (f *field) spread(ctx context.Context, rate int, tls client.TLS) *spreadLoa
 	if err != nil {
 		f.Fatalf("%v; this part puts orders on the grid from here, which takes a cluster whose pods are reachable from here", err)
 	}
-	l := &spreadLoad{c: c, receipts: map[string]client.Receipt{}}
+	l := &spreadLoad{c: c, receipts: map[string]client.Receipt{}, sent: map[string][]byte{}}
 	const workers = 8
 	run := fixorder.NewRun()
 	for w := range workers {
@@ -140,7 +171,10 @@ func (l *spreadLoad) run(maker *fixorder.Maker, every time.Duration) {
 			l.failed = append(l.failed, fmt.Errorf("%s: %w", id, err))
 		} else {
 			l.receipts[id] = r
-			l.perShard[r.Partition.Shard()].Add(1)
+			if len(l.sent) < 1000 {
+				l.sent[id] = slices.Clone(fix)
+			}
+			l.acked.Add(1)
 			l.took = append(l.took, time.Since(now))
 		}
 		l.mu.Unlock()
@@ -155,19 +189,45 @@ func clOrdIDOf(fix []byte) string {
 	return id
 }
 
-// more waits for n further orders of a shard.
-func (l *spreadLoad) more(t *testing.T, shard int, n int64) {
+// more waits for n further orders.
+func (l *spreadLoad) more(t *testing.T, n int64) {
 	t.Helper()
-	from := l.perShard[shard].Load()
-	for end := time.Now().Add(patience); l.perShard[shard].Load() < from+n; time.Sleep(100 * time.Millisecond) {
+	from := l.acked.Load()
+	for end := time.Now().Add(patience); l.acked.Load() < from+n; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d further orders went to shard %d in %v, want %d", l.perShard[shard].Load()-from, shard, patience, n)
+			t.Fatalf("%d further orders were acknowledged in %v, want %d", l.acked.Load()-from, patience, n)
 		}
 	}
 }
 
-// judge holds every receipt against the grid: found by its id and its ClOrdID, or, of the removed shard, said to be
-// downstream.
+// some are orders that were acknowledged.
+func (l *spreadLoad) some(n int) map[string][]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	some := map[string][]byte{}
+	for id, fix := range l.sent {
+		if len(some) < n {
+			some[id] = fix
+		}
+	}
+	return some
+}
+
+// again sends orders a second time, as new ones, and counts those that are refused for their ClOrdID.
+func (l *spreadLoad) again(ctx context.Context, t *testing.T, orders map[string][]byte) (refused int) {
+	t.Helper()
+	for id, fix := range orders {
+		switch r, err := l.c.Submit(ctx, fix); {
+		case errors.Is(err, client.ErrDuplicateClOrdID):
+			refused++
+		default:
+			t.Errorf("order %s was sent again: receipt %v, %v", id, r, err)
+		}
+	}
+	return refused
+}
+
+// judge holds receipts against the grid: found by their ids and ClOrdIDs.
 func (l *spreadLoad) judge(ctx context.Context, t *testing.T) { l.judgeBy(ctx, t, l.c) }
 
 // end ends the orders, and waits for the answers to those under way.
@@ -185,8 +245,8 @@ func (l *spreadLoad) judgeBy(ctx context.Context, t *testing.T, c *client.Client
 	}
 	slices.Sort(l.took)
 	s := l.c.Stats()
-	t.Logf("%d orders over shards %d, %d, %d; %d failed; p50 %v, p99 %v, longest %v; %d orders were sent on from a closed partition, duplicates %d, violations %d", len(l.receipts),
-		l.perShard[0].Load(), l.perShard[1].Load(), l.perShard[2].Load(), len(l.failed), l.took[len(l.took)/2], l.took[len(l.took)*99/100], l.took[len(l.took)-1], s.Moved, s.Duplicates, s.Violations)
+	t.Logf("%d orders; %d failed; p50 %v, p99 %v, longest %v; duplicates %d, violations %d", len(l.receipts), len(l.failed),
+		l.took[len(l.took)/2], l.took[len(l.took)*99/100], l.took[len(l.took)-1], s.Duplicates, s.Violations)
 	ids := make([]string, 0, len(l.receipts))
 	for id := range l.receipts {
 		ids = append(ids, id)
@@ -197,7 +257,7 @@ func (l *spreadLoad) judgeBy(ctx context.Context, t *testing.T, c *client.Client
 		id, r := ids[i], l.receipts[ids[i]]
 		o, err := c.GetByClOrdID(ctx, id)
 		_, byID := c.Get(ctx, r.ID())
-		if gone := r.Partition.Shard() >= 2; gone && (!errors.Is(err, client.ErrFreed) || !errors.Is(byID, client.ErrFreed)) || !gone && (err != nil || byID != nil || o.ID != r.ID()) {
+		if err != nil || byID != nil || o.ID != r.ID() {
 			t.Fatalf("order %s with id %s: %v, %v; %v", id, r.ID(), o.ID, err, byID)
 		}
 	}

@@ -24,18 +24,18 @@ func tlsOnAndOff(t *testing.T) {
 	f.grow(ctx, "  memory: 256Mi\n", "  memory: 1Gi\n")
 	pods := f.pods(ctx)
 	plain := f.spread(ctx, 200, nil)
-	plain.more(t, 0, 500)
+	plain.more(t, 500)
 
 	f.patch(ctx, `{"security":{"insecure":"Accept","tls":{"clients":["oms"]}}}`)
 	f.transition(ctx, string(api.TLSTransitionBoth))
 	f.updated(ctx, patience)
-	plain.more(t, 0, 500)
+	plain.more(t, 500)
 	if left := len(pods) - len(f.replaced(ctx, pods)); left != 0 {
 		t.Errorf("%d pods are those of before TLS", left)
 	}
 	files := f.clientFiles(ctx, "oms")
 	secured := f.spread(ctx, 200, files)
-	secured.more(t, 0, 500)
+	secured.more(t, 500)
 	f.eventually(ctx, "Secure names the client without TLS", patience, func(ctx context.Context) error {
 		g, err := f.state(ctx)
 		if err != nil {
@@ -52,7 +52,7 @@ func tlsOnAndOff(t *testing.T) {
 	f.patch(ctx, `{"security":{"insecure":null,"networkPolicy":{"type":"None"}}}`)
 	f.conditions(ctx, patience, api.ConditionSecure+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False")
 	f.transition(ctx, "")
-	secured.more(t, 0, 500)
+	secured.more(t, 500)
 	if c, err := f.dial(ctx, nil); !errors.Is(err, client.ErrTLS) {
 		t.Errorf("a client without TLS is answered %v (%v), want that it is refused", c, err)
 	}
@@ -61,8 +61,8 @@ func tlsOnAndOff(t *testing.T) {
 	f.transition(ctx, string(api.TLSTransitionBoth))
 	f.updated(ctx, patience)
 	late := f.spread(ctx, 200, nil)
-	late.more(t, 0, 500)
-	secured.more(t, 0, 500)
+	late.more(t, 500)
+	secured.more(t, 500)
 	late.judgeBy(ctx, t, secured.c)
 	plain.judgeBy(ctx, t, secured.c)
 	secured.judge(ctx, t)

@@ -114,7 +114,7 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, kubeconfig: envtest.Kubeconfig(t), kube: envtest.Client(t, envtest.Config(t))}
 	c.ns = envtest.Namespace(t, c.kube, "recovery-")
 	c.operate()
-	c.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: c.ns}, Spec: api.OrderGridSpec{Replicas: replicas, Memory: resource.MustParse("64Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	c.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: c.ns}, Spec: api.OrderGridSpec{Replicas: replicas, Partitions: replicas, Memory: resource.MustParse("64Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	c.must(c.kube.Create(t.Context(), c.grid))
 	c.until("the operator has made the StatefulSet", func() bool {
 		return c.kube.Get(t.Context(), kube.ObjectKey{Namespace: c.ns, Name: "rtd-s0"}, &appsv1.StatefulSet{}) == nil
@@ -305,7 +305,7 @@ func (c *cluster) is(condition string, status metav1.ConditionStatus) bool {
 func (c *cluster) partition(i int) *api.GridPartition {
 	c.t.Helper()
 	p := &api.GridPartition{}
-	c.must(c.kube.Get(c.t.Context(), kube.ObjectKey{Namespace: c.ns, Name: api.PartitionName("rtd", 0, int32(i))}, p))
+	c.must(c.kube.Get(c.t.Context(), kube.ObjectKey{Namespace: c.ns, Name: api.PartitionName("rtd", int32(i))}, p))
 	return p
 }
 

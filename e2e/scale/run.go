@@ -135,7 +135,7 @@ func (m *measurement) createGrids(ctx context.Context) error {
 			for i := range names {
 				grid := &api.OrderGrid{
 					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("grid-%04d", i), Namespace: namespace},
-					Spec:       api.OrderGridSpec{Shards: shards, Replicas: replicas, Memory: resource.MustParse("64Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}},
+					Spec:       api.OrderGridSpec{Shards: shards, Replicas: replicas, Partitions: shards * replicas, Memory: resource.MustParse("64Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}},
 				}
 				if err := m.client.Create(ctx, grid); err != nil {
 					errs <- err

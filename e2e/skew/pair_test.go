@@ -29,7 +29,6 @@ import (
 type pair struct {
 	t          *testing.T
 	arbiter    string
-	records    *memory.Store
 	peerKey    string // file
 	sinkDir    string
 	data, http [2]string
@@ -41,13 +40,12 @@ func newPair(t *testing.T) *pair {
 	t.Helper()
 	specs := map[string]arbiter.Spec{}
 	for i := range 2 {
-		specs[node.PartitionName("g", 0, i)] = arbiter.Spec{Grid: "g", Index: i, Replicas: 2, MinInSync: 1, PreferredPod: podName(i),
-			UnprovedPeers: arbiter.UnprovedAccept} // as the operator says while pods of the release before are there
+		specs[node.PartitionName("g", i)] = arbiter.Spec{Grid: "g", Partition: i, Replicas: 2, MinInSync: 1, PreferredPod: podName(i)}
 	}
 	store := memory.NewStore(specs)
-	srv := httptest.NewServer(asBefore(store))
+	srv := httptest.NewServer(store.Handler())
 	t.Cleanup(srv.Close)
-	p := &pair{t: t, arbiter: srv.URL, records: store, sinkDir: t.TempDir(), peerKey: filepath.Join(t.TempDir(), "peer.key")}
+	p := &pair{t: t, arbiter: srv.URL, sinkDir: t.TempDir(), peerKey: filepath.Join(t.TempDir(), "peer.key")}
 	if err := peerkey.WriteFile(p.peerKey, peerkey.New()); err != nil {
 		t.Fatal(err)
 	}
@@ -85,18 +83,11 @@ func freeAddresses(t *testing.T, n int) (out []string) {
 // start runs a program in a place.
 func (p *pair) start(i int, exe string) {
 	p.t.Helper()
-	var key []string // what this release's operator adds
-	switch filepath.Base(exe) {
-	case "present":
-		key = []string{"--peer-key-file", p.peerKey}
-	case "compat": // the flag stands for a release that asked nobody
-		key = []string{"--insecure-peers"}
-	}
-	cmd := exec.Command(exe, append([]string{"serve", "--grid", "g", "--arbiter", p.arbiter, "--replicas", "2", "--pod", podName(i),
+	cmd := exec.Command(exe, "serve", "--grid", "g", "--arbiter", p.arbiter, "--partitions", "2", "--replicas", "2", "--pod", podName(i), "--peer-key-file", p.peerKey,
 		"--listen", p.data[i], "--advertise", p.data[i], "--http", p.http[i], "--peers", p.data[0], "--peers", p.data[1],
 		"--memory-limit", "256Mi", "--sink", "file", "--sink-dir", p.sinkDir, "--hand-over-delay", "200ms", "--log-format", "text",
 		// A shared machine may be busy: who is only slow is not to be replaced.
-		"--beacon", "50ms", "--lease", "1s", "--grace", "2s"}, key...)...)
+		"--beacon", "50ms", "--lease", "1s", "--grace", "2s")
 	p.logs[i] = &tail.Writer{}
 	cmd.Stderr = p.logs[i]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -104,16 +95,6 @@ func (p *pair) start(i int, exe string) {
 		p.t.Fatal(err)
 	}
 	p.processes[i] = cmd
-}
-
-// unproved says whether nodes without a proof of the peer key are let in, as the operator does in the records.
-func (p *pair) unproved(value string) {
-	p.t.Helper()
-	for i := range 2 {
-		if _, err := p.records.SetSpec(node.PartitionName("g", 0, i), func(s *arbiter.Spec) error { s.UnprovedPeers = value; return nil }); err != nil {
-			p.t.Fatal(err)
-		}
-	}
 }
 
 // stop ends a node in good order, as an update does.
@@ -146,7 +127,7 @@ func (p *pair) whole(c *http.Client) {
 			if err != nil {
 				return false
 			}
-			own := s.Find(node.PartitionName("g", 0, i))
+			own := s.Find(node.PartitionName("g", i))
 			if own == nil || own.Role != "primary" || len(own.InSync) != 2 {
 				return false
 			}
@@ -212,27 +193,4 @@ func (t *traffic) stop() int64 {
 	t.cancel()
 	t.wg.Wait()
 	return t.acked.Load()
-}
-
-// asBefore serves the records in the form of the releases before, too: their nodes watch each
-// record by itself, by a GET with the version they have seen.
-func asBefore(store *memory.Store) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", store.Handler())
-	mux.HandleFunc("GET /v1/partitions/{name}", func(w http.ResponseWriter, r *http.Request) {
-		after := r.URL.Query().Get("after")
-		for range 1000 {
-			if rec, err := store.Get(r.Context(), r.PathValue("name")); err != nil || rec.Version != after {
-				store.Handler().ServeHTTP(w, r)
-				return
-			}
-			select {
-			case <-r.Context().Done():
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-		w.WriteHeader(http.StatusNotModified)
-	})
-	return mux
 }

@@ -207,7 +207,7 @@ func (s *stage) takeBack(ctx context.Context, by inject.Injector, f *inject.Faul
 // fault resolves the roles: the primary of partition 0, and the others as its peers.
 func (s *stage) fault(ctx context.Context, spec api.DrillFault) *inject.Fault {
 	s.step++
-	f := &inject.Fault{Drill: s.drill, Step: s.step, Spec: spec, Grid: s.grid, Partitions: []string{api.PartitionName(gridName, 0, 0)}}
+	f := &inject.Fault{Drill: s.drill, Step: s.step, Spec: spec, Grid: s.grid, Partitions: []string{api.PartitionName(gridName, 0)}}
 	if spec.Duration != nil {
 		f.Duration = spec.Duration.Duration
 	}

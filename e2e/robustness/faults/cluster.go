@@ -154,7 +154,7 @@ func (c *Cluster) Partitions(ctx context.Context) ([]Partition, error) {
 	var out []Partition
 	for i := range list.Items {
 		r := &list.Items[i]
-		id, err := wire.MakePartitionID(int(r.Spec.Shard), int(r.Spec.Index))
+		id, err := wire.MakePartitionID(int(r.Spec.Partition))
 		if err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ func (d *Dev) Partitions(ctx context.Context) ([]Partition, error) {
 	}
 	var out []Partition
 	for _, r := range list {
-		id, err := wire.MakePartitionID(r.Spec.Shard, r.Spec.Index)
+		id, err := wire.MakePartitionID(r.Spec.Partition)
 		if err != nil {
 			return nil, err
 		}
