@@ -166,15 +166,16 @@ type DrillTarget struct {
 	// +kubebuilder:default=Primary
 	Role DrillRole `json:"role,omitempty"`
 
-	// shard is the number of the shard. Default: drawn from the seed for each step.
+	// shard is the number of the shard, one of whose partitions is meant: which, is drawn from the seed of those that are on
+	// it when the step comes. It is not looked at where partition is given.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 255",messageExpression="'%s is out of range; allowed are 0 to 255'.format([self])"
 	Shard *int32 `json:"shard,omitempty"`
 
-	// partition is the number of the partition within its shard, whose primary and backups are meant. Default: drawn from
-	// the seed for each step.
+	// partition is the number of the partition whose primary and backups are meant, on whichever shard it is. Default: drawn
+	// from the seed for each step.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 15",messageExpression="'%s is out of range; allowed are 0 to 15'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1023",messageExpression="'%s is out of range; allowed are 0 to 1023'.format([self])"
 	Partition *int32 `json:"partition,omitempty"`
 
 	// peer is the other end of a network fault: Copies (the other pods of the shard), Primary (that of the partition),

@@ -79,7 +79,8 @@ type Applier struct {
 }
 
 // Apply makes the object as desired. owner becomes its controller; an object that another owner controls is refused
-// with a ForeignError. desired is not modified.
+// with a ForeignError. desired is not modified. If it has a resourceVersion, an object of another one is not changed: the
+// error is a conflict then.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client.Object) (Outcome, error) {
 	scheme := a.Client.Scheme()
 	want, err := toUnstructured(desired, scheme)
@@ -91,6 +92,8 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client
 		return Unchanged, err
 	}
 	want.SetOwnerReferences([]metav1.OwnerReference{ref})
+	version := want.GetResourceVersion()
+	unstructured.RemoveNestedField(want.Object, "metadata", "resourceVersion")
 	if err := setHash(want); err != nil {
 		return Unchanged, err
 	}
@@ -118,6 +121,9 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client
 		if covers(have, want.Object) {
 			return Unchanged, nil
 		}
+	}
+	if version != "" {
+		want.SetResourceVersion(version)
 	}
 	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(FieldOwner), client.ForceOwnership)
 	if err != nil {

@@ -189,6 +189,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 		d.step = c
 		return nil
 	}
+	s.Partition = target.Partition
 	s.Targets, s.Peers, s.Nodes = limited(targetsOf(target.Pods)), limited(targetsOf(target.Peers)), nil
 	if role(p) == api.RoleNode || breaksMachine(p.Fault.Type) {
 		s.Nodes = target.Nodes
@@ -249,7 +250,7 @@ func (r *Reconciler) inject(ctx context.Context, o *observation) error {
 		for _, t := range s.Targets {
 			step.Pods = append(step.Pods, t.Name)
 		}
-		step.Partitions = served(now, partitionsOn(now, s.Targets))
+		step.Partitions = served(now, now.PartitionsOf(podsOf(now, s.Targets)))
 	}
 	if _, err := c.Begin(ctx, p.Index, step); err != nil {
 		return err
@@ -285,19 +286,11 @@ func (r *Reconciler) injectedAtOnce(ctx context.Context, o *observation, in inje
 	return nil
 }
 
-// partitionsOn are the records of the shards of pods.
-func partitionsOn(now *plan.Situation, pods []api.DrillTargetPod) (list []string) {
-	shards := map[string]bool{}
+// podsOf are the targets that are there.
+func podsOf(now *plan.Situation, targets []api.DrillTargetPod) (list []corev1.Pod) {
 	for i := range now.Pods {
-		for _, t := range pods {
-			if now.Pods[i].Name == t.Name {
-				shards[now.Pods[i].Labels[api.LabelShard]] = true
-			}
-		}
-	}
-	for i := range now.Partitions {
-		if p := &now.Partitions[i]; shards[fmt.Sprint(p.Spec.Shard)] {
-			list = append(list, p.Name)
+		if slices.ContainsFunc(targets, func(t api.DrillTargetPod) bool { return t.Name == now.Pods[i].Name }) {
+			list = append(list, now.Pods[i])
 		}
 	}
 	return list

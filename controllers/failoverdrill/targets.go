@@ -68,7 +68,7 @@ func served(now *plan.Situation, records []string) (list []string) {
 	for i := range now.Partitions {
 		for _, name := range records {
 			if p := &now.Partitions[i]; p.Name == name {
-				list = append(list, fmt.Sprintf("s%dp%d", p.Spec.Shard, p.Spec.Index))
+				list = append(list, fmt.Sprintf("p%d", p.Spec.Partition))
 			}
 		}
 	}

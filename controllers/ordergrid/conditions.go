@@ -36,10 +36,10 @@ const (
 	reasonApplyRefused          = "ApplyRefused"
 	reasonRecordLost            = "PartitionRecordLost"
 	reasonStepFailed            = "StepFailed"
-	reasonAddingShards          = "AddingShards"
+	reasonMovingPartitions      = "MovingPartitions"
 	reasonRemovingShards        = "RemovingShards"
-	reasonDrainRefused          = "DrainRefused"
 	reasonScaleStuck            = "ScaleStuck"
+	reasonLayoutBefore          = "LayoutBefore"
 	reasonAccepting             = "Accepting"
 	reasonFull                  = "Full"
 	reasonNodesSilent           = "NodesSilent"
@@ -75,8 +75,8 @@ var gridConditions = []struct {
 // for orders is AcceptingOrders: reads of a full grid are answered.
 func judgeAvailable(o *observation) judgement {
 	var unclaimed, away, short []string
-	serving := o.serving()
-	for _, p := range serving {
+	for i := range o.partitions {
+		p := &o.partitions[i]
 		switch {
 		case p.Status.Primary == nil:
 			unclaimed = append(unclaimed, p.Name)
@@ -87,9 +87,9 @@ func judgeAvailable(o *observation) judgement {
 		}
 	}
 	switch {
-	case len(unclaimed) > 0 || len(serving) < o.wantPartitions():
+	case len(unclaimed) > 0 || len(o.partitions) < o.wantPartitions():
 		return judgement{metav1.ConditionFalse, reasonNotClaimed, fmt.Sprintf("%d of %d partitions have no primary yet%s%s",
-			len(unclaimed)+o.wantPartitions()-len(serving), o.wantPartitions(), some(unclaimed), messages.First(o.pods, messages.PodTrouble))}
+			len(unclaimed)+o.wantPartitions()-len(o.partitions), o.wantPartitions(), some(unclaimed), messages.First(o.pods, messages.PodTrouble))}
 	case len(away) > 0:
 		return judgement{metav1.ConditionFalse, reasonPrimaryNotReady, fmt.Sprintf("the primary of %d of %d partitions is not ready%s%s",
 			len(away), o.wantPartitions(), some(away), messages.First(o.pods, messages.PodTrouble))}
@@ -97,7 +97,7 @@ func judgeAvailable(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
 			len(short), o.wantPartitions(), some(short), messages.First(o.pods, messages.PodTrouble))}
 	}
-	return judgement{metav1.ConditionTrue, reasonServing, all(len(serving), "partition has", "partitions have") + " a primary that serves"}
+	return judgement{metav1.ConditionTrue, reasonServing, all(len(o.partitions), "partition has", "partitions have") + " a primary that serves"}
 }
 
 // judgeRedundant: every partition has all its copies.
@@ -110,17 +110,21 @@ func judgeRedundant(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonSingleCopy, fmt.Sprintf("orders exist once until the copies that spec.replicas %d asks for are in sync, see condition %s", o.grid.Spec.Replicas, api.ConditionProgressing)}
 	}
 	var missing []string
-	serving := o.serving()
-	for _, p := range serving {
-		if absent := o.absent(p); len(absent) > 0 && !o.coveredBySurge(p) {
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		switch absent := o.absent(p); {
+		case len(absent) == 0 || o.covered(p):
+		case moves(o.grid, p):
+			missing = append(missing, fmt.Sprintf("%s has %d of %d while it moves to shard %d", p.Name, o.there(p), p.Spec.Replicas, p.Spec.Shard))
+		default:
 			missing = append(missing, fmt.Sprintf("%s has %d of %d, without %s", p.Name, int(p.Spec.Replicas)-len(absent), p.Spec.Replicas, strings.Join(absent, " and ")))
 		}
 	}
-	if n := len(missing) + o.wantPartitions() - len(serving); n > 0 {
+	if n := len(missing) + o.wantPartitions() - len(o.partitions); n > 0 {
 		return judgement{metav1.ConditionFalse, reasonCopiesMissing, fmt.Sprintf("%d of %d partitions lack a copy%s%s%s",
 			n, o.wantPartitions(), some(missing), o.lost.sentence(), messages.First(o.pods, messages.PodTrouble))}
 	}
-	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(serving), "partition has", "partitions have"), fewest)}
+	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), fewest)}
 }
 
 // fewestCopies is the smallest number of copies that a partition is to have at this moment.
@@ -152,7 +156,11 @@ func judgeProgressing(o *observation) judgement {
 	if o.roll != nil && o.roll.missed != "" {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", o.roll, o.roll.missed, adviceMissed)}
 	}
-	if reason, message := o.scale.underWay(); reason != "" {
+	reason, message := o.scaling()
+	if o.scale.missed != "" {
+		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", message, o.scale.missed, adviceMovesMissed)}
+	}
+	if reason != "" {
 		return judgement{metav1.ConditionTrue, reason, message + messages.First(o.pods, messages.PodTrouble)}
 	}
 	if o.roll != nil && o.roll.outdated > 0 {
@@ -177,9 +185,6 @@ func judgeStalled(o *observation) judgement {
 	if o.stall != nil && o.stall.reason != reasonStepFailed {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
 	}
-	if o.scale.refused != "" {
-		return judgement{metav1.ConditionTrue, reasonDrainRefused, o.scale.refused}
-	}
 	if o.scale.late != "" {
 		return judgement{metav1.ConditionTrue, reasonScaleStuck, o.scale.late}
 	}
@@ -190,8 +195,11 @@ func judgeStalled(o *observation) judgement {
 	if text := o.noRoomForSurge(); text != "" {
 		return judgement{metav1.ConditionTrue, reasonNoRoomForSurge, fmt.Sprintf("%s. No pod of the shard is replaced meanwhile, so every order stays on two copies. Make room for one more pod, or set spec.updateStrategy.withoutRoom to Proceed: orders are on one copy then while a pod is replaced", text)}
 	}
-	if o.roll != nil && o.roll.late {
+	if o.roll != nil && o.roll.tooLong {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no pod was replaced, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.roll.missed, adviceMissed)}
+	}
+	if o.scale.tooLong {
+		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no partition began to move, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.scale.missed, adviceMovesMissed)}
 	}
 	if o.stall != nil { // it may be over with the next attempt, or need a person
 		return judgement{metav1.ConditionUnknown, reasonStepFailed, o.stall.message + ". The operator tries again"}
@@ -201,6 +209,9 @@ func judgeStalled(o *observation) judgement {
 
 // adviceMissed is what a person can do about orders that do not keep to the objective of an update.
 const adviceMissed = "The update goes on by itself when orders have kept to it for a window. To roll back, take the change of spec back; to go on all the same, raise or remove spec.updateStrategy.objective"
+
+// adviceMovesMissed is the same for partitions that are to move.
+const adviceMovesMissed = "Partitions go on to move when orders have kept to it for a window; to have them move all the same, raise or remove spec.updateStrategy.objective"
 
 // setConditions writes all conditions into status and says which changed their status.
 func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time) (changed []metav1.Condition) {

@@ -158,6 +158,15 @@ func orNone(s string) string {
 	return s
 }
 
+// personFirst is the problem of a partition about which a person has to decide, because its record does not say who holds
+// what; "" if there is none.
+func (o *observation) personFirst(p *api.GridPartition) string {
+	if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
+		return problem
+	}
+	return ""
+}
+
 // problem is the worst that holds for a partition, in one word.
 func (o *observation) problem(p *api.GridPartition) string {
 	f := o.findings[p.Name]
@@ -172,7 +181,7 @@ func (o *observation) problem(p *api.GridPartition) string {
 		return reasonPrimaryNotReady
 	case int32(len(p.Status.InSync)) < p.Spec.MinInSync:
 		return reasonInsufficientInSync
-	case len(o.absent(p)) > 0 && !o.coveredBySurge(p) || int32(len(p.Status.InSync)) < p.Spec.Replicas:
+	case len(o.absent(p)) > 0 && !o.covered(p) || int32(len(p.Status.InSync)) < p.Spec.Replicas:
 		return reasonCopiesMissing
 	}
 	return ""

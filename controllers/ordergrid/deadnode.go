@@ -174,14 +174,13 @@ func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *los
 	return nil
 }
 
-// needed says why a pod on a lost node must not be given up, or nothing: every partition of its shard has a record that
-// can be believed, is without the pod, and names a pod that holds all orders, is ready, and is elsewhere.
+// needed says why a pod on a lost node must not be given up, or nothing: every partition of its shard, or that it had a copy
+// of, has a record that can be believed, is without the pod, and names a pod that holds all orders, is ready, and is elsewhere.
 func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) string {
-	partitions := o.of(shard)
-	for _, p := range partitions {
-		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
-			return fmt.Sprintf("%s waits for a person, %s", p.Name, problem)
-		}
+	if problem := o.shardProblem(shard); problem != "" {
+		return "a person has to decide first, " + problem
+	}
+	for _, p := range o.at(shard) {
 		if p.Status.Epoch == 0 && p.Status.Primary == nil {
 			continue // nobody has held anything
 		}
@@ -197,8 +196,8 @@ func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) s
 			return fmt.Sprintf("no pod that is ready has all orders of %s", p.Name)
 		}
 	}
-	if len(partitions) < int(o.grid.PartitionsPerShard()) {
-		return "a partition of its shard has no record"
+	if len(o.partitions) < o.wantPartitions() {
+		return "a partition has no record, and may be on it"
 	}
 	return ""
 }

@@ -12,10 +12,9 @@ import (
 // Reasons of events that are not the reason of a condition.
 const (
 	eventShardCreated   = "ShardCreated"
-	eventShardOpened    = "ShardOpened"
-	eventShardDraining  = "ShardDraining"
-	eventShardDrained   = "ShardDrained"
 	eventShardRemoved   = "ShardRemoved"
+	eventPartitionMoves = "PartitionMoves"
+	eventPartitionMoved = "PartitionMoved"
 	eventPrimaryChanged = "PrimaryChanged"
 	eventNewLineage     = "NewLineage"
 	eventPodReplaced    = "ReplacingPod"

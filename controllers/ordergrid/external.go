@@ -18,7 +18,7 @@ import (
 )
 
 // Clients outside the cluster reach every pod by an address of its own (spec.externalAccess). The operator makes the
-// Services, finds out what address they, or the Kubernetes nodes, have, and writes it into the records with index 0, where
+// Services, finds out what address they, or the Kubernetes nodes, have, and writes it into the record of partition 0, where
 // grid nodes see it at once and hand it to those who come by the port for clients outside.
 
 const (
@@ -168,11 +168,11 @@ func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, servi
 	return node.Status.Addresses[i].Address, ""
 }
 
-// tellExternal writes the addresses into the record of a shard that has them. What it says now, nil if there is none yet,
+// tellExternal writes the addresses into the record that has them. What it says now, nil if there is none yet,
 // stays while they could not be looked for.
 func (r *run) tellExternal(record, now *api.GridPartition) {
 	switch {
-	case record.Spec.Index != 0 || r.grid.Spec.ExternalAccess == nil:
+	case record.Spec.Partition != 0 || r.grid.Spec.ExternalAccess == nil:
 	case r.external != nil:
 		record.Spec.ExternalAddresses = r.external.addresses
 	case now != nil:

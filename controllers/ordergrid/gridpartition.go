@@ -4,23 +4,18 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// partition builds the configuration record of one partition. The pod with the partition's index should be its primary, so
-// that every pod of a new shard is primary of one and backup of the others, unless a person asked for something else. With
-// fewer copies than partitions a pod is primary of several. The pods that it names are those that its shard keeps, and the
-// one that is being added, or is there while others are replaced: what they say, the numbers said before them.
-func partition(grid *api.OrderGrid, copies *shardCopies, index int32, asked wishes) *api.GridPartition {
-	if asked.preferredPod == "" {
-		asked.preferredPod = api.PodName(grid.Name, copies.shard, index%copies.wanted)
-	}
+// partition builds the configuration record of one partition. copies are those of its home. The pods that it names are those
+// that the shard keeps, and the one that is being added, or is there while others are replaced.
+func partition(grid *api.OrderGrid, copies *shardCopies, n int32, preferred string, asked wishes) *api.GridPartition {
 	p := &api.GridPartition{
-		ObjectMeta: shardMeta(grid, copies.shard, api.PartitionName(grid.Name, copies.shard, index)),
+		ObjectMeta: shardMeta(grid, copies.shard, api.PartitionName(grid.Name, n)),
 		Spec: api.GridPartitionSpec{
 			GridRef:      api.GridReference{Name: grid.Name},
+			Partition:    n,
 			Shard:        copies.shard,
-			Index:        index,
 			Replicas:     copies.wanted,
 			MinInSync:    copies.needed,
-			PreferredPod: asked.preferredPod,
+			PreferredPod: preferred,
 
 			AcceptDataLossEpoch: asked.acceptDataLossEpoch,
 			ReassertChangeID:    asked.reassertChangeID,
@@ -29,17 +24,25 @@ func partition(grid *api.OrderGrid, copies *shardCopies, index int32, asked wish
 	for ordinal := range max(copies.takesIn, copies.wanted) {
 		p.Spec.Pods = append(p.Spec.Pods, api.PodName(grid.Name, copies.shard, ordinal))
 	}
-	if copies.takesIn > copies.wanted { // for nodes of the release before, which do not know pods
+	if copies.takesIn > copies.wanted {
 		p.Spec.MaxInSync = copies.takesIn
 	}
 	return p
 }
 
-// partitionNames lists the partitions of a shard in order.
-func partitionNames(grid *api.OrderGrid, shard int32) []string {
-	names := make([]string, grid.PartitionsPerShard())
-	for index := range names {
-		names[index] = api.PartitionName(grid.Name, shard, int32(index))
+// mayBePrimary are the pods of a shard that a partition's primary is to be on.
+func mayBePrimary(grid *api.OrderGrid, copies *shardCopies) (pods []string) {
+	for ordinal := range copies.wanted {
+		pods = append(pods, api.PodName(grid.Name, copies.shard, ordinal))
+	}
+	return pods
+}
+
+// partitionNames lists the records of a grid in order.
+func partitionNames(grid *api.OrderGrid) []string {
+	names := make([]string, grid.Spec.Partitions)
+	for n := range names {
+		names[n] = api.PartitionName(grid.Name, int32(n))
 	}
 	return names
 }

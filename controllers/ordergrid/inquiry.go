@@ -40,8 +40,8 @@ type finding struct {
 	record *api.GridPartition
 	memory *recollection
 
-	asked  bool // the pods of the shard were asked, as far as they have an address
-	silent bool // a pod of the shard in which a process may run did not answer
+	asked  bool // the pods of the grid were asked, as far as they have an address
+	silent bool // one of them in which a process may run did not answer
 	loss   loss
 	lead   *lead // a configuration that is ahead of the record; nil: none is known
 	// pending is what an annotation waits for; it is part of the condition's message.
@@ -70,15 +70,16 @@ func (r *run) inquire(ctx context.Context) error {
 			continue
 		}
 		troubled = append(troubled, f)
-		for ordinal := range int32(api.MaxReplicas) { // those of a copy that is being added or given up, too
-			name := api.PodName(r.grid.Name, f.record.Spec.Shard, ordinal)
-			answers[name] = &answer{pod: podNamed(r.pods, name)}
+	}
+	if len(troubled) > 0 { // partitions move: a record that went back may name other pods than those that hold them
+		for i := range r.pods {
+			answers[r.pods[i].Name] = &answer{pod: &r.pods[i]}
 		}
 	}
 	r.ask(ctx, r.grid, answers)
 	var failed []error
 	for _, f := range troubled {
-		if err := r.judge(ctx, r.grid, f, answers); err != nil {
+		if err := r.judge(ctx, f, answers); err != nil {
 			failed = append(failed, fmt.Errorf("look after %s: %w", f.record.Name, err))
 		}
 		if f.unsettled() {
@@ -159,11 +160,10 @@ func statusAddress(pod *corev1.Pod) string {
 
 // judge draws the conclusions. What would be grave is held against the API server's own word first, read after the nodes
 // answered: the cache may be behind, and a node may have changed the record a moment ago.
-func (r *Reconciler) judge(ctx context.Context, grid *api.OrderGrid, f *finding, answers map[string]*answer) error {
+func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*answer) error {
 	f.asked = true
-	for ordinal := range int32(api.MaxReplicas) {
-		a := answers[api.PodName(grid.Name, f.record.Spec.Shard, ordinal)]
-		f.silent = f.silent || a.pod != nil && a.node == nil && mayRun(a.pod)
+	for _, a := range answers {
+		f.silent = f.silent || a.node == nil && mayRun(a.pod)
 	}
 	f.lead = f.findLead(answers)
 	if f.record.Status.Epoch > 0 && (!f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss)) {

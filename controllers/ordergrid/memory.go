@@ -23,6 +23,7 @@ type memory struct {
 type gridMemory struct {
 	partitions map[types.UID]*recollection
 	update     updateMemory       // while pods are to be replaced, of a grid that has an objective
+	scale      scaleMemory        // while partitions move
 	tls        *tlsState          // what was found of its certificates; nil: they have not been looked at
 	plainQuiet time.Time          // since when a grid that takes plain connections beside TLS had no client with one
 	trail      []api.HistoryEntry // decided, and not in status yet

@@ -21,7 +21,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--grid", grid.Name,
 		"--namespace", grid.Namespace,
 		"--shard", fmt.Sprint(shard),
-		"--partitions", fmt.Sprint(grid.PartitionsPerShard()),
+		"--partitions", fmt.Sprint(spec.Partitions),
 		"--pod", "$(POD_NAME)",
 		"--listen", fmt.Sprintf(":%d", api.DataPort),
 		"--advertise", fmt.Sprintf("$(POD_IP):%d", api.DataPort),
@@ -54,17 +54,18 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}
-	// How many shards there are stands in the records: a change needs no other pods.
-	args = append(args, "--seed-pattern", seedPattern(grid))
 	return args
 }
 
-// peers are the pods a new shard has by the names the headless Service gives them; one that is added later dials them
-// itself. They lead to the pod network: nodes on a
-// fabric find each other by the addresses in their partitions' records alone.
+// firstPods are the pods of a shard that its nodes dial ahead of need: a third one dials these. It is the same whatever
+// spec.replicas is, which a change of it must not need other pods for.
+const firstPods = 2
+
+// peers are the first pods of a shard by the names the headless Service gives them. They lead to the pod network: nodes on
+// a fabric, and those of other shards, find each other by the addresses in their partitions' records alone.
 func peers(grid *api.OrderGrid, shard int32) []string {
 	var list []string
-	for ordinal := range grid.PartitionsPerShard() {
+	for ordinal := range int32(firstPods) {
 		list = append(list, fmt.Sprintf("%s.%s.%s.svc:%d", api.PodName(grid.Name, shard, ordinal), api.ShardName(grid.Name, shard), grid.Namespace, api.DataPort))
 	}
 	return list
@@ -92,9 +93,4 @@ func prefault(grid *api.OrderGrid) *resource.Quantity {
 		return resource.NewQuantity(0, resource.BinarySI)
 	}
 	return resource.NewQuantity(min(orders, usualPrefault), resource.BinarySI)
-}
-
-// seedPattern is the address at which a shard tells its part of the partition table, for any number in place of %d.
-func seedPattern(grid *api.OrderGrid) string {
-	return fmt.Sprintf("%s-s%%d.%s.svc:%d", grid.Name, grid.Namespace, api.DataPort)
 }

@@ -25,18 +25,27 @@ type updateMemory struct {
 	since  time.Time // when that began
 }
 
-// keepToObjective lets pods be replaced that wait for it if orders keep to the objective, and puts into the plan what
-// speaks against it.
-func (r *run) keepToObjective(ctx context.Context, o *observation, plan *rollPlan) {
+// held is how a change of the grid is held by what orders meet, and what else it waits for.
+type held struct {
+	missed  string   // how orders do not keep to spec.updateStrategy.objective; empty: they do, or nobody knows
+	tooLong bool     // and have not for spec.updateStrategy.progressDeadline
+	waiting []string // what it waits for
+	again   time.Duration
+}
+
+func (h *held) lookWithin(d time.Duration) { h.again = sooner(h.again, d) }
+
+// keepToObjective reports whether what would be done now may be, because orders keep to the objective, and says what speaks
+// against it. asked is whether there is anything to do, and next names it.
+func (r *run) keepToObjective(ctx context.Context, o *observation, m *updateMemory, h *held, asked bool, next string) (open bool) {
 	objective, now := o.grid.Spec.UpdateStrategy.Objective, r.Clock.Now()
 	if objective == nil {
-		r.remembered.update = updateMemory{}
-		return
+		*m = updateMemory{}
+		return asked
 	}
-	m := &r.remembered.update
-	if len(plan.judged) == 0 {
-		m.before = nil // the next window begins when a pod could be replaced: a hand-over is not in it
-		return
+	if !asked {
+		m.before = nil // the next window begins when something could be done: a hand-over is not in it
+		return false
 	}
 	if m.missed == "" && heldBack(o.grid) { // another process of the operator found that
 		m.missed, m.since = "orders did not keep to spec.updateStrategy.objective when they were measured last", now
@@ -46,25 +55,26 @@ func (r *run) keepToObjective(ctx context.Context, o *observation, plan *rollPla
 		m.before = r.survey(ctx, o, now)
 	}
 	if left := window - now.Sub(m.before.at); left > 0 {
-		plan.lookWithin(left)
+		h.lookWithin(left)
 		if m.missed == "" {
-			plan.waiting = append(plan.waiting, fmt.Sprintf("orders are measured for %s before the next pod", window))
+			h.waiting = append(h.waiting, fmt.Sprintf("orders are measured for %s before %s", window, next))
 		}
-		m.hold(o, plan, now)
-		return
+		m.hold(o, h, now)
+		return false
 	}
 	latest := r.survey(ctx, o, now)
 	state, text := judgeOrders(objective, m.before, latest)
 	m.before = latest
-	m.conclude(plan, state, text, now)
+	open = m.conclude(h, state, text, now)
 	if m.before != nil {
-		plan.lookWithin(window)
+		h.lookWithin(window)
 	}
-	m.hold(o, plan, now)
+	m.hold(o, h, now)
+	return open
 }
 
 // conclude takes what was found about the orders of a window.
-func (m *updateMemory) conclude(plan *rollPlan, state orderState, text string, now time.Time) {
+func (m *updateMemory) conclude(h *held, state orderState, text string, now time.Time) (open bool) {
 	switch {
 	case state == ordersMiss:
 		if m.missed == "" {
@@ -72,18 +82,19 @@ func (m *updateMemory) conclude(plan *rollPlan, state orderState, text string, n
 		}
 		m.missed = text
 	case state == ordersUnknown, state == ordersFew && m.missed != "": // silence is no proof that it is well again
-		plan.waiting = append(plan.waiting, text)
+		h.waiting = append(h.waiting, text)
 	default:
 		*m = updateMemory{}
-		plan.replace = append(plan.replace, plan.judged...)
-		plan.waiting = append(plan.waiting, text)
+		h.waiting = append(h.waiting, text)
+		return true
 	}
+	return false
 }
 
-// hold puts into the plan that the update is held, and whether that has lasted too long.
-func (m *updateMemory) hold(o *observation, plan *rollPlan, now time.Time) {
-	plan.missed = m.missed
-	plan.late = m.missed != "" && now.Sub(m.since) >= o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
+// hold says that the change is held, and whether that has lasted too long.
+func (m *updateMemory) hold(o *observation, h *held, now time.Time) {
+	h.missed = m.missed
+	h.tooLong = m.missed != "" && now.Sub(m.since) >= o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
 }
 
 // heldBack says whether the update was held by its objective when status was written last: that survives the operator.

@@ -19,8 +19,7 @@ import (
 // behind is decided by another one, of what the API server says at that moment; see run.live.
 type observation struct {
 	grid         *api.OrderGrid
-	records      []api.GridPartition // all there are, also of shards that are being removed
-	partitions   []api.GridPartition // those of spec, by shard and index
+	partitions   []api.GridPartition // by number
 	statefulSets []appsv1.StatefulSet
 	pods         []corev1.Pod            // by name
 	nodes        []corev1.Node           // of Kubernetes; shared with the cache, not to be changed
@@ -28,14 +27,13 @@ type observation struct {
 	scale        scale
 	stall        *stall
 
-	saidPartitions int32               // status.partitionsPerShard as it was read
-	findings       map[string]*finding // by partition
-	notInquired    bool                // they are not whole
-	copies         []shardCopies       // nil if that was not decided
-	emptied        map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
-	drains         bool                // a drain of a pair is noticed
-	roll           *rollPlan           // nil while the operator has no pod to replace
-	lost           *lostPlan           // nil while no pod is on a lost node
+	findings    map[string]*finding // by partition
+	notInquired bool                // they are not whole
+	copies      []shardCopies       // nil if that was not decided
+	emptied     map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
+	drains      bool                // a drain of a pair is noticed
+	roll        *rollPlan           // nil while the operator has no pod to replace
+	lost        *lostPlan           // nil while no pod is on a lost node
 
 	readsNodes     bool           // the operator reads Kubernetes nodes at all
 	nodesRead      bool           // and this pass has held the pods against them
@@ -66,8 +64,7 @@ func (r *Reconciler) read(ctx context.Context, from client.Reader, o *observatio
 	if err := r.list(ctx, from, o.grid, &sets, ofGrid); err != nil {
 		return fmt.Errorf("list StatefulSets: %w", err)
 	}
-	o.records = slices.DeleteFunc(records.Items, func(p api.GridPartition) bool { return !owned(o.grid, &p) })
-	o.partitions = dropRetired(slices.Clone(o.records))
+	o.partitions = slices.DeleteFunc(records.Items, func(p api.GridPartition) bool { return !owned(o.grid, &p) })
 	o.pods = pods.Items
 	o.statefulSets = slices.DeleteFunc(sets.Items, func(s appsv1.StatefulSet) bool { return !owned(o.grid, &s) })
 	o.sort()
@@ -83,7 +80,7 @@ func (r *run) live(ctx context.Context) (*observation, error) {
 
 func (o *observation) sort() {
 	slices.SortFunc(o.partitions, func(a, b api.GridPartition) int {
-		return cmp.Or(cmp.Compare(a.Spec.Shard, b.Spec.Shard), cmp.Compare(a.Spec.Index, b.Spec.Index))
+		return cmp.Compare(a.Spec.Partition, b.Spec.Partition)
 	})
 	sortPods(o.pods)
 }
@@ -110,7 +107,7 @@ func (o *observation) setOf(shard int32) *appsv1.StatefulSet {
 	return &o.statefulSets[i]
 }
 
-// of are the partitions of a shard.
+// of are the partitions whose home a shard is.
 func (o *observation) of(shard int32) (list []*api.GridPartition) {
 	for i := range o.partitions {
 		if p := &o.partitions[i]; p.Spec.Shard == shard {
@@ -129,47 +126,12 @@ func readyIn(pods []corev1.Pod, m *api.Member) bool {
 	return pod != nil && podReady(pod)
 }
 
-// counts reports whether the service of a shard depends on it: clients were told of it, and it has not been given up. A
-// shard that is being added serves nobody yet.
-func (o *observation) counts(shard int32) bool {
-	if o.scale.layout.Revision == 0 || shard < o.scale.layout.Open {
-		return true
-	}
-	return slices.ContainsFunc(o.of(shard), func(p *api.GridPartition) bool { return p.Spec.Admission == api.AdmissionDraining })
-}
-
-// serving are the partitions that count.
-func (o *observation) serving() (list []*api.GridPartition) {
-	for i := range o.partitions {
-		if p := &o.partitions[i]; p.Spec.Admission != api.AdmissionRetired && o.counts(p.Spec.Shard) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-// wantPartitions is how many partitions should serve. Of a shard that is being given up one after another, those that are
-// left.
-func (o *observation) wantPartitions() (n int) {
-	for shard := range o.grid.Spec.Shards {
-		switch {
-		case !o.counts(shard):
-		case o.scale.layout.Revision != 0 && shard >= o.scale.layout.Open:
-			for _, p := range o.serving() {
-				if p.Spec.Shard == shard {
-					n++
-				}
-			}
-		default:
-			n += int(o.grid.PartitionsPerShard())
-		}
-	}
-	return n
-}
+// wantPartitions is how many partitions should serve.
+func (o *observation) wantPartitions() int { return int(o.grid.Spec.Partitions) }
 
 // planned reports whether the operator itself is changing the grid's pods, so that a copy that is away is no news.
 func (o *observation) planned() bool {
-	reason, _ := o.scale.underWay()
+	reason, _ := o.scaling()
 	return reason != "" || o.resizeText() != "" || o.surgeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
 }
 
@@ -243,32 +205,19 @@ func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSu
 	list := make([]api.PartitionSummary, 0, len(o.partitions))
 	there := make(map[string]bool, len(o.partitions))
 	for _, p := range o.partitions {
-		s := api.PartitionSummary{Name: p.Name, Admission: closedAdmission(&p), Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, InSync: int32(len(p.Status.InSync)), Problem: o.problem(&p)}
+		s := api.PartitionSummary{Name: p.Name, Shard: p.Spec.Shard, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, InSync: int32(len(p.Status.InSync)), Problem: o.problem(&p)}
 		if p.Status.Primary != nil {
 			s.Primary = p.Status.Primary.PodName
 		}
 		list = append(list, s)
 		there[p.Name] = true
 	}
-	for i := range o.scale.retired { // the memory of them, until they are gone
-		p := &o.scale.retired[i]
-		list = append(list, api.PartitionSummary{Name: p.Name, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage, Admission: api.AdmissionRetired})
-		there[p.Name] = true
-	}
 	for _, s := range before {
-		if s.Epoch > 0 && !there[s.Name] && s.Admission != api.AdmissionRetired {
-			list = append(list, api.PartitionSummary{Name: s.Name, Epoch: s.Epoch})
+		if s.Epoch > 0 && !there[s.Name] {
+			list = append(list, api.PartitionSummary{Name: s.Name, Shard: s.Shard, Epoch: s.Epoch})
 		}
 	}
 	return list
-}
-
-// closedAdmission is empty for a partition that takes orders.
-func closedAdmission(p *api.GridPartition) api.PartitionAdmission {
-	if p.Spec.Admission == api.AdmissionOpen {
-		return ""
-	}
-	return p.Spec.Admission
 }
 
 // owned reports whether the grid controls the object: of a grid of the same name that was deleted a moment ago there may

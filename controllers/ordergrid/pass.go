@@ -24,6 +24,7 @@ type run struct {
 	templates  []corev1.PodTemplateSpec // by shard
 	keyless    []string                 // pods of a release without the peer key
 	notAllowed error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
+	made       map[string]bool          // records that the API server has, once it was asked because some are missing
 	again      time.Duration            // when to look again without being woken; 0: not needed
 
 	succeeded map[string]bool // steps of this pass
@@ -59,6 +60,7 @@ const (
 	stepPeerKey   = "peer key"
 	stepRules     = "authorization"
 	stepGuard     = "network policy"
+	stepMoves     = "moves"
 	stepPartition = "records"
 	stepShards    = "shards"
 )
@@ -69,7 +71,7 @@ const (
 //   - What a pod needs comes before the pod, shard by shard: its record, its rights, its Service, what it mounts.
 //   - No pod is replaced by an update while anything is not as it should be that decides whether one may go: copies,
 //     records, disruption budgets, places. A pod on a lost node is judged by what the API server says alone.
-//   - A shard is drained and removed by what its records and nodes say, read when that is decided.
+//   - A partition is sent to another shard, and a shard is removed, by what the records say, read when that is decided.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
@@ -84,10 +86,10 @@ func (r *run) plan() []step {
 		{"certificates", r.keepCertificates, []string{stepTemplate}},
 		{stepRules, r.applyAuthorization, []string{stepTemplate}},
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
+		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
 		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
-		{"draining", r.drainShards, nil},
-		{"removal", r.removeShards, nil},
+		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},
 		{"update", r.rollPods, []string{stepPlaces, stepPartition, stepShards}},
 	}

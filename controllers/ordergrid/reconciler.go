@@ -149,12 +149,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 
-	o := &observation{grid: grid, saidPartitions: grid.Status.PartitionsPerShard, readsNodes: r.KubeNodes != nil}
+	o := &observation{grid: grid, readsNodes: r.KubeNodes != nil}
 	if err := r.read(ctx, r.Client, o); err != nil {
 		return ctrl.Result{}, err // nothing is known that status could say
 	}
-	grid.Status.PartitionsPerShard = o.partitionsPerShard()
-	o.scale = *planScale(grid, o.records, o.pods, r.Clock.Now())
+	if record := o.layoutBefore(); record != "" {
+		return ctrl.Result{}, r.refuseLayout(ctx, grid, record)
+	}
+	o.scale = *planScale(grid, o.partitions)
 	o.grid = o.scale.working(grid)
 	run := &run{Reconciler: r, observation: o, remembered: r.memory.of(req.NamespacedName), applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 	failed, held := run.pass(ctx, run.plan())
@@ -166,7 +168,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var again retry
 	o.stall, again = classify(failed, held)
 	stepErr := errors.Join(failed...)
-	run.lookWithin(o.scale.judgeLate(o.grid, r.Clock.Now()))
+	run.lookWithin(o.judgeLate(&run.remembered.scale, r.Clock.Now()))
 	run.remembered.again = run.again
 	o.networkMissing = r.checkNetwork(ctx, o)
 	r.followRoom(o)
@@ -204,17 +206,24 @@ func reference(namespace, partition string) *api.GridPartition {
 	}
 }
 
+// setReference is the StatefulSet of a shard for an event about it.
+func setReference(grid *api.OrderGrid, shard int32) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: grid.Namespace, Name: api.ShardName(grid.Name, shard)},
+	}
+}
+
 // writeStatus rebuilds status from what was observed and writes it if that changed anything.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	before := o.grid.DeepCopy()
-	before.Status.PartitionsPerShard = o.saidPartitions
 	status := &o.grid.Status
 	changed := setConditions(o, status, metav1.NewTime(r.Clock.Now()))
 	status.ObservedGeneration = o.grid.Generation
 	status.Shards = int32(len(o.statefulSets))
 	status.ReadyShards = o.readyShards()
-	status.OpenShards = o.scale.layout.Open
-	status.Leaving = o.scale.leaving()
+	status.Moves, status.MovesLeft = o.moving(), int32(o.scale.queued)
+	status.Leaving = o.leaving()
 	status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: gridSelector(o.grid)})
 	status.Pods = int32(len(o.pods))
 	status.UpdatedPods = status.Pods - int32(len(o.outdatedPods()))
@@ -245,7 +254,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	writesTotal.WithLabelValues("OrderGrid", "status").Inc()
 	remembered.trail = remembered.trail[len(decided):]
 	wrote(ctx, "status", "OrderGrid", o.grid.Name, "conditions", described(changed))
-	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed, o.planned()), partitionEvents(before.Status.Partitions, status.Partitions)) {
+	for _, e := range slices.Concat(conditionEvents(before.Status.Conditions, changed, o.planned()), partitionEvents(before.Status.Partitions, status.Partitions),
+		moveEvents(o.grid.Name, before.Status.Moves, status.Moves, status.Partitions)) {
 		var related runtime.Object
 		if e.partition != "" {
 			related = reference(o.grid.Namespace, e.partition)

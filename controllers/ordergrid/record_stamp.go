@@ -55,7 +55,7 @@ func madeAgain(p *api.GridPartition) bool {
 // reached is the epoch that the grid's status remembers of a partition's record, 0 if it was never claimed.
 func (r *run) reached(name string) int64 {
 	for _, p := range r.grid.Status.Partitions {
-		if p.Name == name && p.Admission != api.AdmissionRetired { // one that was retired may go
+		if p.Name == name {
 			return p.Epoch
 		}
 	}

@@ -178,9 +178,9 @@ func (c *shardCopies) shrink(o *observation, want int32) {
 	if c.most > want {
 		return // the records have to say so first
 	}
-	for _, p := range o.of(c.shard) {
+	for _, p := range o.at(c.shard) {
 		for _, m := range p.Status.InSync {
-			if !o.stays(c.shard, m.PodName, want) {
+			if shard, _ := shardOf(o.grid, m.PodName); shard == c.shard && !o.stays(c.shard, m.PodName, want) {
 				c.waiting = fmt.Sprintf("%s is still in sync in %s", m.PodName, p.Name)
 				return
 			}
@@ -217,21 +217,23 @@ func (o *observation) notInSync(shard, n int32, ready bool) (list []string) {
 	return list
 }
 
-// inSyncEverywhere reports whether the pod holds all orders of every partition of its shard.
+// inSyncEverywhere reports whether the pod holds all orders of every partition whose home its shard is. Without all records
+// nobody knows which those are.
 func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
-	count := int32(0)
 	for _, p := range o.of(shard) {
-		if slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
-			count++
+		if !slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
+			return false
 		}
 	}
-	return count >= o.grid.PartitionsPerShard()
+	return len(o.partitions) >= o.wantPartitions()
 }
 
-// shardProblem is what a person has to decide about a partition of the shard.
+// shardProblem is what a person has to decide first about a partition of the shard, or about one whose record went back: who
+// holds that is not known.
 func (o *observation) shardProblem(shard int32) string {
-	for _, p := range o.of(shard) {
-		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if problem := o.personFirst(p); problem == api.ConditionConfigurationRegressed || problem != "" && (p.Spec.Shard == shard || holds(o.grid, shard, p)) {
 			return p.Name + ": " + problem
 		}
 	}
@@ -290,7 +292,7 @@ func (o *observation) resizeText() string {
 
 // tellWanted reports that the records of a shard want another number of copies than before.
 func (r *run) tellWanted(c *shardCopies) {
-	related := reference(r.grid.Namespace, api.PartitionName(r.grid.Name, c.shard, 0))
+	related := setReference(r.grid, c.shard)
 	switch {
 	case c.wanted > c.fewest:
 		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyAdded, "Resize", "every order of shard %d has %d copies now, %s included", c.shard, c.wanted, api.PodName(r.grid.Name, c.shard, c.wanted-1))

@@ -6,10 +6,11 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// role lets the pods of one shard follow the configuration records of the grid, change those of the shard, by name, and
-// report events. Kubernetes cannot limit list and watch to a label, so they are of all records in the namespace.
+// role lets the pods of one shard follow the configuration records of the grid, change them, by name, and report events: any
+// partition may come to the shard. Kubernetes cannot limit list and watch to a label, so they are of all records in the
+// namespace.
 func role(grid *api.OrderGrid, shard int32) *rbacv1.Role {
-	names := partitionNames(grid, shard)
+	names := partitionNames(grid)
 	return &rbacv1.Role{
 		ObjectMeta: shardMeta(grid, shard, api.ShardName(grid.Name, shard)),
 		Rules: []rbacv1.PolicyRule{

@@ -34,7 +34,9 @@ func (r *run) rollPods(ctx context.Context) error {
 		return err
 	}
 	plan := planRoll(live, r.Clock.Now())
-	r.keepToObjective(ctx, live, plan)
+	if r.keepToObjective(ctx, live, &r.remembered.update, &plan.held, len(plan.judged) > 0, "the next pod") {
+		plan.replace = append(plan.replace, plan.judged...)
+	}
 	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
 		plan.waiting, plan.replace = append(plan.waiting, "the present template fits too few Kubernetes nodes, see condition Schedulable"), nil
 	}
@@ -89,15 +91,12 @@ func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64, because 
 
 // rollPlan is what is to be done about pods of an older template, and why not more.
 type rollPlan struct {
+	held
 	pods, outdated int
 	replace        []*corev1.Pod
 	judged         []*corev1.Pod // to be replaced while orders keep to spec.updateStrategy.objective
-	missed         string        // how they do not; empty: they do, or nobody knows
-	late           bool          // and have not for spec.updateStrategy.progressDeadline
-	waiting        []string      // what it waits for
 	oneCopy        []*corev1.Pod // those whose going leaves orders on one copy, as spec.updateStrategy.withoutRoom allows
 	stuck          []string      // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
-	again          time.Duration
 }
 
 // planRoll decides, from what the API server says at one moment.
@@ -118,7 +117,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 	busy := int32(0)
 	for _, s := range shards {
 		s.judge(o, plan, now)
-		if !s.settled {
+		if !s.settled && !o.scale.leaves(s.number) {
 			busy++
 		}
 	}
@@ -129,7 +128,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 	for _, s := range shards {
 		switch {
 		case len(s.outdated) == 0:
-		case !s.settled || s.surgeMissing:
+		case !s.settled || s.surgeMissing || o.scale.leaves(s.number): // the pods of one that leaves go with it
 			if pod := s.useless(o); pod != nil {
 				plan.replace = append(plan.replace, pod)
 			}
@@ -153,7 +152,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 type rollShard struct {
 	number     int32
 	set        *appsv1.StatefulSet
-	partitions []*api.GridPartition
+	partitions []*api.GridPartition // its own, and those that its pods have a copy of
 	outdated   []*corev1.Pod
 	record     bool // the records say who holds what
 	settled    bool // every copy is there, and has been for spec.updateStrategy.minReady
@@ -163,7 +162,7 @@ type rollShard struct {
 
 func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard) {
 	for number := range o.grid.Spec.Shards {
-		s := &rollShard{number: number, set: o.setOf(number), partitions: o.of(number)}
+		s := &rollShard{number: number, set: o.setOf(number), partitions: o.at(number)}
 		for ordinal := range int32(api.MaxReplicas) {
 			if name := api.PodName(o.grid.Name, number, ordinal); outdated[name] {
 				s.outdated = append(s.outdated, podNamed(o.pods, name))
@@ -176,25 +175,30 @@ func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard)
 
 // judge says whether the shard may lose a pod, and puts into the plan what speaks against it.
 func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
-	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(s.partitions) < int(o.grid.PartitionsPerShard()) {
+	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(o.partitions) < o.wantPartitions() {
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: its objects are not complete yet", s.number))
 		return
 	}
-	away, trouble := map[string]bool{}, false
+	away, trouble, moving := map[string]bool{}, false, false
 	if len(o.updatedPods(s.number)) > 0 && o.surgeAsked() {
 		s.surgeMissing = o.surgeMissing(s, plan, now)
 	}
+	if problem := o.shardProblem(s.number); problem != "" { // the records do not say who holds what
+		trouble = true
+		plan.waiting = append(plan.waiting, problem)
+	}
 	for _, p := range s.partitions {
-		if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
-			trouble = true // the record does not say who holds what, and a person has to decide first
-			plan.waiting = append(plan.waiting, p.Name+": "+problem)
+		if moves(o.grid, p) { // it has copies here and elsewhere, and what goes may be one too many
+			moving = true
+			plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: p%d moves first", s.number, p.Spec.Partition))
+			continue
 		}
 		for _, name := range o.absent(p) {
 			away[name] = true
 		}
 	}
 	strategy := &o.grid.Spec.UpdateStrategy
-	s.settled = len(away) == 0 && !trouble
+	s.settled = len(away) == 0 && !trouble && !moving
 	if o.resizing(s.number) != nil {
 		s.settled = false
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: the number of its copies changes first", s.number))
@@ -234,8 +238,6 @@ func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Tim
 	}
 	p.stuck = append(p.stuck, fmt.Sprintf("pod %s, made from the present template, is not in sync after %v%s", pod.Name, allowed, because(pod)))
 }
-
-func (p *rollPlan) lookWithin(d time.Duration) { p.again = sooner(p.again, d) }
 
 // next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice. A
 // third copy that is of an older template is given up in the end, not replaced.

@@ -96,7 +96,7 @@ func (w *rooms) forget(grid types.NamespacedName) {
 // takingOrders are the pods that take orders, by name, with their addresses.
 func (o *observation) takingOrders() map[string]string {
 	pods := map[string]string{}
-	for shard := range o.scale.layout.Open {
+	for shard := range o.grid.Spec.Shards {
 		for ordinal := range int32(api.MaxReplicas) {
 			if pod := podNamed(o.pods, api.PodName(o.grid.Name, shard, ordinal)); pod != nil && podReady(pod) && pod.Status.PodIP != "" {
 				pods[pod.Name] = statusAddress(pod)

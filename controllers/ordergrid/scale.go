@@ -4,158 +4,53 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/grid-node/placement"
 )
 
-// Shards come and go while a grid runs. What clients go by is the layout in the records of the partitions, which grid
-// nodes hand on: shards 0..open-1 take orders, and shards 0..shards-1 can be asked. A shard that is added is told of once
-// it serves. One that is to go stops taking orders first (Draining, which can be taken back), then, once all that it took
-// is downstream, is given up for good (Retired), and only then its objects are deleted. All of that stands in the
-// records, so whoever goes on, this operator or the next, goes on from there.
+// Shards come and go while a grid runs, and the partitions stay as they are: they move. A record names the shard that is
+// to hold its partition (its home), and the grid nodes find the way there. So a shard that is added is given partitions
+// once its pods are ready, one that is to go gives its own away, and it is removed when no record names it any more. All of
+// that stands in the records: this operator or the next goes on from there. Which partition moves when is in moves.go.
 
 // scale is where a grid stands on its way to the number of shards that spec.shards asks for.
 type scale struct {
-	now      time.Time      // of this pass
-	wanted   int32          // spec.shards
-	shards   int32          // that this pass works on: those there are or should be, without those being removed
-	before   api.GridLayout // what the records say,
-	layout   api.GridLayout // and what they are to say
-	removing []int32        // shards all of whose partitions are retired, the highest first
-	retired  []api.GridPartition
-	refused  string   // why shards that should drain do not; a person has to act
-	late     string   // what has been under way for longer than spec.updateStrategy.progressDeadline
-	waiting  []string // what shards that should open, or drain, wait for
-
-	left     map[int32]int64  // per shard that drains: entries that the sink does not hold
-	waitsFor map[int32]string // per shard that leaves
+	held              // moves that may begin are held, or wait
+	wanted   int32    // spec.shards
+	shards   int32    // that this pass works on: those, and the ones above that have a partition, or are to have one
+	homes    []int32  // by partition: the shard that its record is to name
+	begun    []int32  // partitions that this pass sends elsewhere
+	queued   int      // moves that come after those under way
+	removing []int32  // shards above those, of which something is left, the highest first
+	waitsFor []string // by shard: what its removal waits for
+	late     string   // what has made no progress for longer than spec.updateStrategy.progressDeadline
 }
 
-// planScale decides, from the records and pods of all shards.
-func planScale(grid *api.OrderGrid, records []api.GridPartition, pods []corev1.Pod, now time.Time) *scale {
-	s := &scale{now: now, wanted: grid.Spec.Shards, left: map[int32]int64{}, waitsFor: map[int32]string{}}
-	shards := map[int32][]*api.GridPartition{}
+// planScale decides which shards there are, from the records. A partition without one begins where it would in a new grid.
+func planScale(grid *api.OrderGrid, records []api.GridPartition) *scale {
+	s := &scale{wanted: grid.Spec.Shards, shards: grid.Spec.Shards, homes: make([]int32, grid.Spec.Partitions), waitsFor: make([]string, maxShards)}
+	for n := range s.homes {
+		s.homes[n] = int32(placement.Home(n, int(grid.Spec.Shards)))
+	}
 	for i := range records {
-		r := &records[i]
-		shards[r.Spec.Shard] = append(shards[r.Spec.Shard], r)
-		if l := r.Spec.Layout; l != nil && (l.Revision > s.before.Revision || l.Revision == s.before.Revision && l.NextFirstSeq < s.before.NextFirstSeq) {
-			s.before = *l // one that is given up has noted more: where it ended
+		p := &records[i]
+		if int(p.Spec.Partition) < len(s.homes) {
+			s.homes[p.Spec.Partition] = p.Spec.Shard
+		}
+		for _, shard := range append(heldBy(grid, p), p.Spec.Shard) {
+			s.shards = max(s.shards, shard+1)
 		}
 	}
-	present := int32(0)
-	for shard, list := range shards {
-		if allRetired(list) {
-			s.removing = append(s.removing, shard)
-			for _, r := range list {
-				s.retired = append(s.retired, *r)
-			}
-		} else {
-			present = max(present, shard+1)
-		}
-	}
-	slices.SortFunc(s.removing, func(a, b int32) int { return cmp.Compare(b, a) })
-	s.shards = max(s.wanted, present)
-	if n := len(s.removing); n > 0 { // one that is made anew has to wait until the former is gone
-		s.shards = max(present, min(s.wanted, s.removing[n-1]))
-	}
-	s.plan(grid, present, func(shard int32) string { return notServing(grid, shard, shards[shard], pods) })
 	return s
 }
 
-// plan finds the layout; notServing says why a shard cannot take orders, "" if it can.
-func (s *scale) plan(grid *api.OrderGrid, present int32, notServing func(shard int32) string) {
-	next := s.before
-	if next.Revision == 0 { // a new grid is told of as a whole; one that was made before there were layouts, as it is
-		next.Shards = cmp.Or(present, s.shards)
-		next.Open = next.Shards
-	}
-	for next.Shards > 1 && slices.Contains(s.removing, next.Shards-1) {
-		next.Shards--
-		next.Removed++
-		next.NextFirstSeq = max(next.NextFirstSeq, s.nextFirstSeq(next.Shards))
-	}
-	next.Open = min(next.Open, next.Shards)
-	if s.wanted < next.Open {
-		next.Open = s.drainTo(grid, next.Open, notServing)
-	}
-	for next.Open < min(s.wanted, s.shards) {
-		if why := notServing(next.Open); why != "" {
-			s.waiting = append(s.waiting, why)
-			break
-		}
-		next.Open++
-	}
-	next.Shards = max(next.Shards, next.Open)
-	if next != s.before {
-		next.Revision++
-	}
-	s.layout = next
-}
-
-// drainTo is how many shards stay open. Those that stay have to serve: they get the orders of the others.
-func (s *scale) drainTo(grid *api.OrderGrid, open int32, notServing func(shard int32) string) int32 {
-	if why := keptInMemory(grid); why != "" {
-		s.refused = fmt.Sprintf("%s cannot be removed, because %s. Set spec.shards back to %d, or give the orders up with spec.scaleIn.policy DiscardOrders",
-			shardNames(s.wanted, open), why, open)
-		return open
-	}
-	for shard := range s.wanted {
-		if why := notServing(shard); why != "" {
-			s.waiting = append(s.waiting, fmt.Sprintf("%s begins to drain once the shards that stay serve: %s", shardNames(s.wanted, open), why))
-			return open
-		}
-	}
-	return s.wanted
-}
-
-// notServing says why a shard cannot take orders yet. One that never did has to have all its copies.
-func notServing(grid *api.OrderGrid, shard int32, records []*api.GridPartition, pods []corev1.Pod) string {
-	if len(records) < len(partitionNames(grid, shard)) {
-		return fmt.Sprintf("shard %d is being made", shard)
-	}
-	for _, r := range records {
-		switch {
-		case r.Spec.Admission == api.AdmissionRetired:
-			return fmt.Sprintf("shard %d is being removed and has to be gone before it is made anew", shard)
-		case r.Status.Primary == nil:
-			return fmt.Sprintf("%s has no primary yet", r.Name)
-		case !readyIn(pods, r.Status.Primary):
-			return fmt.Sprintf("the primary of %s, %s, is not ready", r.Name, r.Status.Primary.PodName)
-		case r.Spec.Layout == nil || r.Spec.Layout.Shards <= shard: // nobody was told of it
-			if have := int32(len(r.Status.InSync)); have < r.Spec.Replicas {
-				return fmt.Sprintf("%s has %d of %d copies", r.Name, have, r.Spec.Replicas)
-			}
-		}
-	}
-	return ""
-}
-
-func allRetired(records []*api.GridPartition) bool {
-	for _, r := range records {
-		if r.Spec.Admission != api.AdmissionRetired {
-			return false
-		}
-	}
-	return len(records) > 0
-}
-
-// dropRetired leaves out the records of shards that are being removed: whatever is missing of them is not missed.
-func dropRetired(records []api.GridPartition) []api.GridPartition {
-	stays := map[int32]bool{}
-	for i := range records {
-		if records[i].Spec.Admission != api.AdmissionRetired {
-			stays[records[i].Spec.Shard] = true
-		}
-	}
-	return slices.DeleteFunc(records, func(p api.GridPartition) bool { return !stays[p.Spec.Shard] })
-}
+// maxShards is what the API server lets pass.
+const maxShards = 256
 
 // working is the grid as this pass makes it: with the shards there are, whatever spec asks for in the end.
 func (s *scale) working(grid *api.OrderGrid) *api.OrderGrid {
@@ -166,95 +61,89 @@ func (s *scale) working(grid *api.OrderGrid) *api.OrderGrid {
 	return grid
 }
 
-// leaves says whether a shard is on its way out.
-func (s *scale) leaves(shard int32) bool { return shard >= s.wanted && shard >= s.layout.Open }
+// leaves reports whether a shard is on its way out.
+func (s *scale) leaves(shard int32) bool { return shard >= s.wanted }
 
-// tell writes the layout, and what it means for the partition, into its record. record is as it is now, nil if it is new.
-func (s *scale) tell(desired, record *api.GridPartition) {
-	layout := s.layout
-	desired.Spec.Layout = &layout
-	switch {
-	case record != nil && record.Spec.Admission == api.AdmissionRetired:
-		desired.Spec.Admission = api.AdmissionRetired
-	case desired.Spec.Shard < s.layout.Open:
-		desired.Spec.Admission = api.AdmissionOpen
-	case s.leaves(desired.Spec.Shard), record != nil && record.Spec.Admission == api.AdmissionDraining:
-		desired.Spec.Admission = api.AdmissionDraining
-	default: // new: nobody knows of it, and it is open when they do
-		desired.Spec.Admission = api.AdmissionOpen
-	}
+// shardOf is the shard that a pod of the grid is of, by its name.
+func shardOf(grid *api.OrderGrid, pod string) (int32, bool) {
+	rest, ok := strings.CutPrefix(pod, grid.Name+"-s")
+	number, _, ok2 := strings.Cut(rest, "-")
+	n, err := strconv.ParseUint(number, 10, 8)
+	return int32(n), ok && ok2 && err == nil
 }
 
-// underWay says what is on its way, "" if nothing is.
-func (s *scale) underWay() (reason, message string) {
-	var parts []string
-	for _, l := range s.leaving() {
-		reason = reasonRemovingShards
-		text := fmt.Sprintf("shard %d: %s", l.Shard, strings.ToLower(string(l.Stage)))
-		if l.OrdersLeft != nil && *l.OrdersLeft > 0 {
-			text += fmt.Sprintf(", %d entries are not downstream", *l.OrdersLeft)
+// heldBy are the shards with a pod that is in sync in the partition, in rising order.
+func heldBy(grid *api.OrderGrid, p *api.GridPartition) (shards []int32) {
+	for i := range p.Status.InSync {
+		if shard, ok := shardOf(grid, p.Status.InSync[i].PodName); ok {
+			shards = append(shards, shard)
 		}
-		if l.WaitsFor != "" {
-			text += ", waits: " + l.WaitsFor
-		}
-		parts = append(parts, text)
 	}
-	if s.layout.Open < s.wanted {
-		reason = cmp.Or(reason, reasonAddingShards)
-	}
-	if len(s.waiting) > 0 {
-		reason = cmp.Or(reason, reasonRemovingShards)
-	}
-	if reason == "" {
-		return "", ""
-	}
-	parts = append(parts, s.waiting...)
-	text := fmt.Sprintf("%d of %d shards take orders", s.layout.Open, s.wanted)
-	if len(parts) > 0 {
-		text += "; " + strings.Join(parts[:min(len(parts), 4)], "; ")
-	}
-	return reason, text
+	slices.Sort(shards)
+	return slices.Compact(shards)
 }
 
-// judgeLate finds out whether a change of the number of shards takes too long, or else when it will. Since when is in
-// condition Progressing, which survives the operator.
-func (s *scale) judgeLate(grid *api.OrderGrid, now time.Time) (again time.Duration) {
-	reason, text := s.underWay()
-	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
-	if reason == "" || c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason {
-		return 0
-	}
-	allowed := grid.Spec.UpdateStrategy.ProgressDeadline.Duration
-	left := allowed - now.Sub(c.LastTransitionTime.Time)
-	if left <= 0 && allowed > 0 {
-		s.late = fmt.Sprintf("the number of shards has been changing for longer than spec.updateStrategy.progressDeadline, %v: %s. See what it waits for%s", allowed, text, s.wayBack())
-	}
-	return max(left, 0)
+// holds reports whether a pod of the shard is in sync in the partition.
+func holds(grid *api.OrderGrid, shard int32, p *api.GridPartition) bool {
+	return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool {
+		of, ok := shardOf(grid, m.PodName)
+		return ok && of == shard
+	})
 }
 
-// wayBack is how a person takes a change of the number of shards back; "" where there is none: of a grid that has no shard yet,
-// and of shards that have been given up.
-func (s *scale) wayBack() string {
-	to := s.layout.Open
-	for _, l := range s.leaving() {
-		if l.Stage == api.LeavingDraining {
-			to = max(to, l.Shard+1)
+// moves reports whether a partition is on its way: a pod that is not of its home has a copy.
+func moves(grid *api.OrderGrid, p *api.GridPartition) bool {
+	return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool {
+		of, ok := shardOf(grid, m.PodName)
+		return ok && of != p.Spec.Shard
+	})
+}
+
+// at are the partitions that the pods of a shard have to do with: it is their home, or one of its pods holds a copy.
+func (o *observation) at(shard int32) (list []*api.GridPartition) {
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.Spec.Shard == shard || holds(o.grid, shard, p) {
+			list = append(list, p)
 		}
 	}
-	if to < 1 || to == s.wanted {
-		return ""
+	return list
+}
+
+// moving lists the partitions on their way for status.
+func (o *observation) moving() (list []api.PartitionMove) {
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if !moves(o.grid, p) {
+			continue
+		}
+		from := slices.DeleteFunc(heldBy(o.grid, p), func(shard int32) bool { return shard == p.Spec.Shard })
+		m := api.PartitionMove{Partition: p.Spec.Partition, From: from, To: p.Spec.Shard}
+		if o.setOf(m.To) == nil {
+			m.WaitsFor = fmt.Sprintf("shard %d to be made", m.To)
+		} else if name := o.notReady(m.To); name != "" {
+			m.WaitsFor = name + " to be ready" + because(podNamed(o.pods, name))
+		}
+		m.WaitsFor = messages.Cut(m.WaitsFor, 512)
+		list = append(list, m)
 	}
-	return fmt.Sprintf(", or set spec.shards back to %d", to)
+	return list
+}
+
+// notReady names the first pod of a shard that counts and is not ready; "" for none.
+func (o *observation) notReady(shard int32) string {
+	for ordinal := range o.copiesWanted(shard) {
+		if name := api.PodName(o.grid.Name, shard, ordinal); !o.ready(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // leaving lists the shards on their way out for status.
-func (s *scale) leaving() (list []api.LeavingShard) {
-	for shard := max(s.wanted, s.layout.Open); shard < s.shards; shard++ {
-		l := api.LeavingShard{Shard: shard, Stage: api.LeavingDraining, WaitsFor: messages.Cut(s.waitsFor[shard], 1024)}
-		if left, known := s.left[shard]; known {
-			l.OrdersLeft = &left
-		}
-		list = append(list, l)
+func (o *observation) leaving() (list []api.LeavingShard) {
+	s := &o.scale
+	for shard := s.wanted; shard < s.shards; shard++ {
+		list = append(list, api.LeavingShard{Shard: shard, Stage: api.LeavingMoving, Partitions: int32(len(o.at(shard))), WaitsFor: messages.Cut(s.waitsFor[shard], 1024)})
 	}
 	for i := len(s.removing) - 1; i >= 0; i-- {
 		shard := s.removing[i]
@@ -263,10 +152,82 @@ func (s *scale) leaving() (list []api.LeavingShard) {
 	return list
 }
 
-// shardNames is the subject of a sentence about shards from..to-1.
-func shardNames(from, to int32) string {
-	if to == from+1 {
-		return fmt.Sprintf("shard %d", from)
+// scaling says what is on its way, "" if nothing is.
+func (o *observation) scaling() (reason, message string) {
+	var parts []string
+	moving := o.moving()
+	if n := len(moving) + o.scale.queued; n > 0 {
+		reason = reasonMovingPartitions
+		parts = append(parts, fmt.Sprintf("%s to move, %d of them under way", count(n, "partition has", "partitions have"), len(moving)))
 	}
-	return fmt.Sprintf("each of shards %d to %d", from, to-1)
+	for _, m := range moving[:min(len(moving), 2)] {
+		parts = append(parts, moveText(m))
+	}
+	for _, l := range o.leaving() {
+		reason = reasonRemovingShards
+		text := fmt.Sprintf("shard %d is being removed", l.Shard)
+		if l.Stage == api.LeavingMoving {
+			text = fmt.Sprintf("shard %d has %s", l.Shard, count(int(l.Partitions), "partition left", "partitions left"))
+		}
+		if l.WaitsFor != "" {
+			text += ", waits: " + l.WaitsFor
+		}
+		parts = append(parts, text)
+	}
+	if len(o.scale.waiting) > 0 {
+		reason = cmp.Or(reason, reasonMovingPartitions)
+		parts = append(parts, o.scale.waiting[:min(len(o.scale.waiting), 3)]...)
+	}
+	return reason, strings.Join(parts, "; ")
+}
+
+func moveText(m api.PartitionMove) string {
+	text := fmt.Sprintf("p%d moves from %s to shard %d", m.Partition, shardList(m.From), m.To)
+	if m.WaitsFor != "" {
+		text += ", waits: " + m.WaitsFor
+	}
+	return text
+}
+
+func shardList(shards []int32) string {
+	var names []string
+	for _, shard := range shards {
+		names = append(names, fmt.Sprintf("shard %d", shard))
+	}
+	return strings.Join(names, " and ")
+}
+
+// scaleMemory is what is remembered of partitions that move. Losing it costs a later word about one that is stuck.
+type scaleMemory struct {
+	objective updateMemory
+	progress  string    // how far everything was,
+	since     time.Time // and since when
+}
+
+// judgeLate finds out whether what is on its way has made no progress for too long, or else when that will be so.
+func (o *observation) judgeLate(m *scaleMemory, now time.Time) (again time.Duration) {
+	reason, text := o.scaling()
+	if progress := o.progress(); reason == "" || progress != m.progress {
+		m.progress, m.since = progress, now
+	}
+	allowed := o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
+	if reason == "" || allowed <= 0 {
+		return 0
+	}
+	left := allowed - now.Sub(m.since)
+	if left <= 0 {
+		o.scale.late = fmt.Sprintf("partitions have moved no further for longer than spec.updateStrategy.progressDeadline, %v: %s. See what they wait for, or take the change of spec.shards back", allowed, text)
+	}
+	return max(left, 0)
+}
+
+// progress is another text when anything went on.
+func (o *observation) progress() string {
+	var b strings.Builder
+	fmt.Fprint(&b, o.scale.wanted, o.scale.shards, o.scale.removing, len(o.statefulSets), len(o.pods), len(o.outdatedPods()))
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		fmt.Fprint(&b, " ", p.Spec.Partition, p.Spec.Shard, p.Status.Epoch)
+	}
+	return b.String()
 }

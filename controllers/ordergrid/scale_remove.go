@@ -3,6 +3,8 @@ package ordergrid
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,29 +17,61 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// removeShards deletes what belongs to retired shards: the pods, then what they needed, and last the records, which say
-// that the shard is being removed.
+// removeShards deletes what belongs to shards that no partition needs any more: the pods, then what they needed, and last
+// the Service, by which an operator that starts finds that something is left.
 func (r *run) removeShards(ctx context.Context) error {
-	for _, shard := range r.scale.removing {
+	left, err := r.leftBehind(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shard := range left {
 		r.lookWithin(leavingRetry)
 		waits, err := r.remove(ctx, shard)
 		if err != nil {
 			return err
 		}
-		if r.scale.waitsFor[shard] = waits; waits == "" {
-			r.Recorder.Eventf(r.grid, reference(r.grid.Namespace, api.PartitionName(r.grid.Name, shard, 0)), corev1.EventTypeNormal, eventShardRemoved, "Scale", "removed shard %d", shard)
+		if waits == "" {
+			r.Recorder.Eventf(r.grid, setReference(r.grid, shard), corev1.EventTypeNormal, eventShardRemoved, "Scale", "removed shard %d", shard)
+			continue
 		}
+		r.scale.removing, r.scale.waitsFor[shard] = append(r.scale.removing, shard), waits
 	}
 	return nil
 }
 
+// leftBehind lists the shards above those of this pass of which an object is there, the highest first.
+func (r *run) leftBehind(ctx context.Context) (shards []int32, err error) {
+	var services corev1.ServiceList
+	if err := r.list(ctx, r.Client, r.grid, &services, client.MatchingLabels{api.LabelGrid: r.grid.Name}); err != nil {
+		return nil, fmt.Errorf("list Services: %w", err)
+	}
+	found := func(o metav1.Object) {
+		n, err := strconv.ParseUint(o.GetLabels()[api.LabelShard], 10, 8)
+		if shard := int32(n); err == nil && shard >= r.scale.shards && !slices.Contains(shards, shard) {
+			shards = append(shards, shard)
+		}
+	}
+	for i := range services.Items {
+		if s := &services.Items[i]; owned(r.grid, s) && s.Labels[api.LabelExternalPod] == "" {
+			found(s)
+		}
+	}
+	for i := range r.statefulSets {
+		found(&r.statefulSets[i])
+	}
+	slices.Sort(shards)
+	slices.Reverse(shards)
+	return shards, nil
+}
+
 // remove says what it waits for, "" once nothing of the shard is left.
 func (r *run) remove(ctx context.Context, shard int32) (waits string, err error) {
-	if !r.allTold() {
-		return "clients to be told", nil
+	live, err := r.live(ctx)
+	if err != nil {
+		return "", err
 	}
-	if !r.mirrored(shard) {
-		return "the operator's status to be written", nil
+	if waits := r.needs(ctx, live, shard); waits != "" {
+		return waits, nil
 	}
 	name := api.ShardName(r.grid.Name, shard)
 	if there, err := r.delete(ctx, &appsv1.StatefulSet{}, name); err != nil || there {
@@ -48,48 +82,55 @@ func (r *run) remove(ctx context.Context, shard int32) (waits string, err error)
 		return "", fmt.Errorf("list Pods: %w", err)
 	}
 	if n := len(pods.Items); n > 0 {
-		return fmt.Sprintf("%d pods to end", n), nil
+		return fmt.Sprintf("%s to end", count(n, "pod", "pods")), nil
 	}
 	for _, object := range []client.Object{
-		&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{},
+		&policyv1.PodDisruptionBudget{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}, &corev1.Service{},
 	} {
 		if _, err := r.delete(ctx, object, name); err != nil {
 			return "", err
 		}
 	}
-	for i := range r.scale.retired {
-		if p := &r.scale.retired[i]; p.Spec.Shard == shard {
-			if _, err := r.delete(ctx, &api.GridPartition{}, p.Name); err != nil {
-				return "", err
-			}
-		}
-	}
 	return "", nil
 }
 
-// allTold says whether every record that stays has the present layout: clients learn from it that the shard is gone.
-func (r *run) allTold() bool {
-	for _, f := range r.findings {
-		if l := f.record.Spec.Layout; l == nil || l.Revision != r.scale.layout.Revision {
-			return false
+// needs says why the pods of a shard have to stay, "" if they may go: every record can be believed, and none names the shard
+// or one of its pods. What the pods themselves say is asked last, since a record may have gone back a moment ago.
+func (r *run) needs(ctx context.Context, live *observation, shard int32) string {
+	if have := len(live.partitions); have < live.wantPartitions() {
+		return fmt.Sprintf("%d of %d records are there", have, live.wantPartitions())
+	}
+	for i := range live.partitions {
+		p := &live.partitions[i]
+		named := slices.ContainsFunc(p.Spec.Pods, func(pod string) bool { of, ok := shardOf(r.grid, pod); return ok && of == shard })
+		switch problem := live.personFirst(p); {
+		case problem != "":
+			return p.Name + ": " + problem
+		case p.Spec.Shard == shard || named:
+			return fmt.Sprintf("p%d is to be on it", p.Spec.Partition)
+		case holds(r.grid, shard, p):
+			return fmt.Sprintf("p%d has a copy on it", p.Spec.Partition)
 		}
 	}
-	return true
-}
-
-// mirrored says whether status says of every record of the shard that it is retired. Status is the memory of records that
-// are gone: those would be missed otherwise.
-func (r *run) mirrored(shard int32) bool {
-	said := map[string]bool{}
-	for _, s := range r.grid.Status.Partitions {
-		said[s.Name] = s.Admission == api.AdmissionRetired
-	}
-	for i := range r.scale.retired {
-		if p := &r.scale.retired[i]; p.Spec.Shard == shard && !said[p.Name] {
-			return false
+	answers := map[string]*answer{}
+	for i := range live.pods {
+		if pod := &live.pods[i]; pod.Labels[api.LabelShard] == fmt.Sprint(shard) {
+			answers[pod.Name] = &answer{pod: pod}
 		}
 	}
-	return true
+	r.ask(ctx, r.grid, answers)
+	for i := range live.partitions {
+		p := &live.partitions[i]
+		for _, a := range answers {
+			if a.node == nil {
+				continue
+			}
+			if n := a.node.Find(p.Name); n != nil && holderOf(n).ahead(configurationOf(p)) {
+				return fmt.Sprintf("%s goes by a later configuration of p%d than its record", a.pod.Name, p.Spec.Partition)
+			}
+		}
+	}
+	return ""
 }
 
 // delete deletes an object that the grid controls, and says whether it is still there.

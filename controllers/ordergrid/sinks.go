@@ -160,23 +160,6 @@ func retention(whenDeleted api.ClaimPolicy) *appsv1.StatefulSetPersistentVolumeC
 	return policy
 }
 
-// keptInMemory says why the orders of a shard would be lost with it, "" if they need not be. The API server refuses most
-// of it already, when spec.shards falls.
-func keptInMemory(grid *api.OrderGrid) string {
-	sinks := grid.Sinks()
-	switch {
-	case grid.Spec.ScaleIn.Policy == api.ScaleInDiscardOrders:
-		return ""
-	case len(sinks) == 0:
-		return "spec.sinks has none, and its orders are in memory only"
-	case slices.ContainsFunc(sinks, func(s api.SinkSpec) bool { return s.OutlivesShard() }):
-		return ""
-	case slices.ContainsFunc(sinks, func(s api.SinkSpec) bool { return s.OutlivesPods() }):
-		return "file.whenDeleted of its sinks is Delete, which takes the files of a shard with it"
-	}
-	return "file.volume of every sink is EmptyDir, which goes with its pods"
-}
-
 // capacityAdvice is what a person can do about a full grid.
 func capacityAdvice(grid *api.OrderGrid) string {
 	switch {

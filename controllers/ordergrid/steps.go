@@ -39,48 +39,57 @@ func (r *run) applyClientService(ctx context.Context) error {
 }
 
 func (r *run) applyPartitions(ctx context.Context) error {
-	err := r.eachShard(func(shard int32) error {
+	return r.eachShard(func(shard int32) error {
 		copies := &r.copies[shard]
-		for index := range r.grid.PartitionsPerShard() {
-			if err := r.applyPartition(ctx, copies, index); err != nil {
+		var numbers []int32
+		for n, home := range r.scale.homes {
+			if home == shard {
+				numbers = append(numbers, int32(n))
+			}
+		}
+		asked, pods, before := make([]wishes, len(numbers)), make([]string, len(numbers)), make([]string, len(numbers))
+		for i, n := range numbers {
+			var err error
+			f := r.findings[api.PartitionName(r.grid.Name, n)]
+			if asked[i], err = r.wishes(ctx, f, copies); err != nil {
+				return err
+			}
+			if pods[i] = asked[i].preferredPod; f != nil {
+				before[i] = f.record.Spec.PreferredPod
+			}
+		}
+		preferred := primaries(mayBePrimary(r.grid, copies), pods, before)
+		for i, n := range numbers {
+			if err := r.applyPartition(ctx, copies, n, preferred[i], asked[i]); err != nil {
 				return err
 			}
 		}
 		r.tellWanted(copies)
 		return nil
 	})
-	if err == nil {
-		r.tellScale()
-	}
-	return err
 }
 
-func (r *run) applyPartition(ctx context.Context, copies *shardCopies, index int32) error {
-	f := r.findings[api.PartitionName(r.grid.Name, copies.shard, index)]
-	asked, err := r.wishes(ctx, f, copies)
-	if err != nil {
-		return err
-	}
-	record := partition(r.grid, copies, index, asked)
+func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, preferred string, asked wishes) error {
+	record := partition(r.grid, copies, n, preferred, asked)
+	f := r.findings[record.Name]
 	var now *api.GridPartition
 	if f != nil {
 		now = f.record
+		record.Spec.FirstSeq = now.Spec.FirstSeq
+		record.ResourceVersion = now.ResourceVersion // what is decided by a record that has changed would send it back
 	}
-	r.scale.tell(record, now)
 	r.tellExternal(record, now)
 	record.Spec.UnprovedPeers = r.unprovedPeers(copies.shard)
-	if err := r.keepFirstSeq(ctx, record, now); err != nil {
-		return err
-	}
 	if err := r.refuseToForget(ctx, record, now); err != nil {
 		return err
 	}
 	if _, err := r.applier.Apply(ctx, r.grid, record); err != nil {
-		if apierrors.IsInvalid(err) && (asked.acceptDataLossEpoch != 0 || r.scale.leaves(copies.shard)) {
-			return &movedError{err} // the epoch has moved, or the partition was retired, since it was read
+		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) && asked.acceptDataLossEpoch != 0 {
+			return &movedError{err} // the record, or its epoch, has moved since it was read
 		}
 		return err
 	}
+	r.tellMove(record, now)
 	if err := r.stampRecord(ctx, record.Name, now); err != nil {
 		return err
 	}
@@ -101,17 +110,29 @@ func (e *recordLostError) Error() string {
 }
 
 // refuseToForget guards the one object that must not simply be created again when it is missing. The mirror in status
-// serves as the memory, and the API server is asked before the grid is stalled: the cache (now) may be behind.
+// serves as the memory, and the API server is asked before one is made or the grid is stalled: the cache (now) may be behind,
+// and a record that is there knows better where its partition is.
 func (r *run) refuseToForget(ctx context.Context, record, now *api.GridPartition) error {
-	seen := r.reached(record.Name)
-	if seen == 0 || now != nil {
+	if now != nil {
 		return nil
 	}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(record), &api.GridPartition{})
-	if apierrors.IsNotFound(err) {
+	if r.made == nil {
+		live, err := r.live(ctx)
+		if err != nil {
+			return err
+		}
+		r.made = make(map[string]bool, len(live.partitions))
+		for i := range live.partitions {
+			r.made[live.partitions[i].Name] = true
+		}
+	}
+	if r.made[record.Name] {
+		return &movedError{fmt.Errorf("GridPartition %s is not in the cache yet", record.Name)}
+	}
+	if seen := r.reached(record.Name); seen > 0 {
 		return &recordLostError{record.Name, seen}
 	}
-	return err
+	return nil
 }
 
 // applyShards makes the pods of every shard, after what they need.

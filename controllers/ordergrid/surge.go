@@ -53,7 +53,7 @@ func (o *observation) leavingPods(shard int32) (names []string) {
 
 // updatedPods are those that the operator is to replace.
 func (o *observation) updatedPods(shard int32) (names []string) {
-	if o.grid.Spec.UpdateStrategy.Type != api.UpdateRolling {
+	if o.grid.Spec.UpdateStrategy.Type != api.UpdateRolling || o.scale.leaves(shard) { // the pods of a shard that leaves go anyway
 		return nil
 	}
 	for _, name := range o.outdatedPods() {
@@ -237,16 +237,20 @@ func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) 
 	return true
 }
 
-// coveredBySurge reports whether the partition has as many copies as it wants although one of its own pods is away: the
-// third is there in its place.
-func (o *observation) coveredBySurge(p *api.GridPartition) bool {
-	there := int32(0)
+// covered reports whether the partition has as many copies as it wants although one of its own pods has none: the third
+// is there in its place, or it moves, and those of the shard that it comes from are.
+func (o *observation) covered(p *api.GridPartition) bool {
+	return (p.Spec.MaxInSync > p.Spec.Replicas || moves(o.grid, p)) && o.there(p) >= p.Spec.Replicas
+}
+
+// there is how many complete copies of a partition are on pods that are ready.
+func (o *observation) there(p *api.GridPartition) (n int32) {
 	for i := range p.Status.InSync {
 		if o.ready(p.Status.InSync[i].PodName) {
-			there++
+			n++
 		}
 	}
-	return p.Spec.MaxInSync > p.Spec.Replicas && there >= p.Spec.Replicas
+	return n
 }
 
 // keeps is how many ready pods of a shard an eviction has to leave: two, unless no two hold everything, or a person allows
@@ -260,10 +264,15 @@ func (o *observation) keeps(c *shardCopies) int32 {
 	switch {
 	case c.proceeds || len(o.whole(c.shard)) < 2:
 		return 1
-	case o.drains && !c.surge && third != nil && podReady(third):
+	case third != nil && podReady(third) && (o.drains && !c.surge || o.givesAway(c.shard)):
 		return 3
 	}
 	return 2
+}
+
+// givesAway reports whether a pod of the shard has a copy of a partition whose home is elsewhere. A third pod has none.
+func (o *observation) givesAway(shard int32) bool {
+	return slices.ContainsFunc(o.at(shard), func(p *api.GridPartition) bool { return p.Spec.Shard != shard })
 }
 
 // whole are the pods of a shard that hold all of its orders and are ready.

@@ -24,7 +24,7 @@ import (
 var grave = []string{eventAcceptingLoss, eventAcceptRefused, eventAcceptanceOver, eventNewLineage, eventReasserting, eventReasserted, eventRecordKept, eventReassertRefused}
 
 // routine are the other decisions that stay in the history.
-var routine = []string{eventShardCreated, eventShardOpened, eventShardDraining, eventShardDrained, eventShardRemoved, eventAddingCopy, eventCopyAdded,
+var routine = []string{eventShardCreated, eventShardRemoved, eventAddingCopy, eventCopyAdded,
 	eventGivingCopyUp, eventCopyGivenUp, eventPodLost, eventPreferredPodRefused}
 
 // byOperator is who decided where no person asked.
@@ -145,7 +145,7 @@ func (o *observation) waits() string {
 	if text := o.resizeText(); text != "" {
 		list = append(list, text)
 	}
-	if _, text := o.scale.underWay(); text != "" {
+	if _, text := o.scaling(); text != "" {
 		list = append(list, text)
 	}
 	if o.roll != nil && o.roll.outdated > 0 {

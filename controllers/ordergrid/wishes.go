@@ -3,6 +3,7 @@ package ordergrid
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,19 +41,16 @@ func (r *run) wishes(ctx context.Context, f *finding, copies *shardCopies) (w wi
 	return w, err
 }
 
-// preferredPod is the pod that a person wants as primary, empty for the default.
+// preferredPod is the pod that a person wants as primary, empty for the default. It has to be one of the shard that the
+// partition is to be on: one that moves away takes no wish along.
 func (r *run) preferredPod(ctx context.Context, f *finding, copies *shardCopies) (string, error) {
 	pod, there := f.record.Annotations[api.AnnotationPreferredPod]
 	if !there {
 		return "", nil
 	}
-	var allowed []string
-	for ordinal := range copies.wanted {
-		name := api.PodName(r.grid.Name, f.record.Spec.Shard, ordinal)
-		if name == pod {
-			return pod, nil
-		}
-		allowed = append(allowed, name)
+	allowed := mayBePrimary(r.grid, copies)
+	if slices.Contains(allowed, pod) {
+		return pod, nil
 	}
 	return "", r.refuse(ctx, f, api.AnnotationPreferredPod, eventPreferredPodRefused,
 		fmt.Sprintf("%q is not a pod that keeps a copy of the partition; allowed are %v", pod, allowed))
@@ -100,7 +98,7 @@ func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 	given := p.Spec.ReassertChangeID
 	switch {
 	case f.silent || !f.asked: // it may go by a later one, and hold orders that nobody else has
-		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the shard does not answer; delete one that is gone for good", value)
+		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the grid does not answer; delete one that is gone for good", value)
 		return given, nil
 	case f.lead != nil && f.lead.shows(value):
 		return value, nil
@@ -162,9 +160,11 @@ func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation strin
 	before := f.record.DeepCopy()
 	delete(f.record.Annotations, annotation)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, f.record.DeepCopy(), patch, client.FieldOwner(apply.FieldOwner))
+	after := f.record.DeepCopy()
+	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(apply.FieldOwner))
 	switch {
 	case err == nil:
+		f.record.ResourceVersion = after.ResourceVersion // this pass goes on to write it
 		countWrite("GridPartition", apply.Updated)
 		wrote(ctx, "updated", "GridPartition", f.record.Name, "removed", annotation)
 		return nil

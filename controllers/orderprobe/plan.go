@@ -77,10 +77,6 @@ func mismatch(plan scenario.Plan, grid *api.OrderGrid) (reason, message string) 
 		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid with at least %d shards and exactly %d replicas; %s has %d and %d; name another one, or create it",
 			plan.Scenario, plan.Shards, plan.Replicas, grid.Name, grid.Spec.Shards, grid.Spec.Replicas)
 	}
-	if have := grid.PartitionsPerShard(); int(have) != plan.Replicas {
-		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid whose shards have %d partitions, one a replica; those of %s have %d, since it was created with that many replicas; name another one, or create it",
-			plan.Scenario, plan.Replicas, grid.Name, have)
-	}
 	// Every node holds a copy of each of its shard's partitions.
 	need := plan.OrdersPerPartition() * int64(plan.Replicas) * orderBytes
 	if have := grid.Spec.Memory.Value(); need > have {

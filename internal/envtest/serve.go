@@ -3,6 +3,7 @@ package envtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func Eventually(t testing.TB, what string, try func(context.Context) error) {
 }
 
 // Serve does what kubelets and grid nodes do for a grid whose StatefulSets and GridPartitions are there: every pod runs
-// and is ready, claims the partitions that prefer it, and joins the others. The pods have no address. They are made here
+// and is ready, claims the partitions that prefer it, and joins the others of its shard. The pods have no address. They are made here
 // unless a StatefulSet controller has made them.
 func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
@@ -76,18 +77,22 @@ func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.Con
 	}
 }
 
-// claim brings a partition to the state of a healthy one: one epoch per copy. As grid nodes do it reads the record again
-// when it has changed meanwhile: the operator writes its spec.
+// claim brings a partition to the state of a healthy one: one epoch per copy, on the pods that its record names. As grid nodes
+// do it reads the record again when it has changed meanwhile: the operator writes its spec.
 func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, n int32) {
 	t.Helper()
 	record := &api.GridPartition{}
+	key := client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, n)}
+	if err := cl.Get(t.Context(), key, record); err != nil {
+		t.Fatal(err)
+	}
+	pods := slices.DeleteFunc(slices.Clone(record.Spec.Pods), func(pod string) bool { return pod == record.Spec.PreferredPod })
 	var inSync []api.Member
-	for i := range grid.Spec.Replicas {
-		name := api.PodName(grid.Name, n%grid.Spec.Shards, (n/grid.Spec.Shards+i)%grid.Spec.Replicas)
+	for i, name := range append([]string{record.Spec.PreferredPod}, pods...) {
 		const boot = "0123456789abcdef"
 		inSync = append(inSync, api.Member{ID: name + "/" + boot, PodName: name, BootID: boot, Address: "10.0.0.1:7400"})
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			if err := cl.Get(t.Context(), client.ObjectKey{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, n)}, record); err != nil {
+			if err := cl.Get(t.Context(), key, record); err != nil {
 				return err
 			}
 			record.Status = api.GridPartitionStatus{

@@ -13,12 +13,12 @@ import (
 // Shape is what a plan has to know of a grid.
 type Shape struct {
 	Shards, Replicas int32
-	Partitions       int32 // of every shard
+	Partitions       int32 // of the grid
 }
 
 // ShapeOf a grid.
 func ShapeOf(g *api.OrderGrid) Shape {
-	return Shape{Shards: g.Spec.Shards, Replicas: g.Spec.Replicas, Partitions: g.PartitionsPerShard()}
+	return Shape{Shards: g.Spec.Shards, Replicas: g.Spec.Replicas, Partitions: g.Spec.Partitions}
 }
 
 // Step is one injection of one fault. Steps are carried out one after the other; one that starts Held is carried out
@@ -28,7 +28,8 @@ type Step struct {
 	Repetition int // from 1
 	// Fault with all defaults filled in.
 	Fault api.DrillFault
-	// Shard and Partition the step is about; -1 where it is the whole grid.
+	// Partition the step is about; -1 where it is the whole grid. With a Shard, -1 for none, it is one of those that are
+	// there when the step comes: partitions move, so Resolve finds out which.
 	Shard, Partition int32
 	// Pick chooses among several pods that have the role.
 	Pick uint64
@@ -37,12 +38,12 @@ type Step struct {
 	Start           api.DrillStart
 }
 
-// PartitionName names the GridPartition the step is about; "" where it is the whole grid.
+// PartitionName names the GridPartition the step is about; "" where it is the whole grid, or one of a shard.
 func (s *Step) PartitionName(grid string) string {
-	if s.Shard < 0 {
+	if s.Partition < 0 || s.Shard >= 0 {
 		return ""
 	}
-	return api.PartitionName(grid, s.Shard, s.Partition)
+	return api.PartitionName(grid, s.Partition)
 }
 
 // stream separates what a plan draws from what others draw with the same seed.
@@ -99,7 +100,7 @@ func group(faults []api.DrillFault) [][]api.DrillFault {
 // step draws whatever may be drawn, needed or not, so that naming a shard in one fault changes no other step.
 func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 	s := Step{
-		Fault: *f.DeepCopy(), Start: f.Start, Shard: draw.Int32N(shape.Shards), Partition: draw.Int32N(shape.Partitions), Pick: draw.Uint64(),
+		Fault: *f.DeepCopy(), Start: f.Start, Shard: -1, Partition: draw.Int32N(shape.Partitions), Pick: draw.Uint64(),
 	}
 	if f.Duration != nil {
 		s.Duration = f.Duration.Duration
@@ -108,28 +109,22 @@ func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 		s.After = f.After.Duration
 	}
 	if f.Type.GridWide() {
-		s.Shard, s.Partition = -1, -1
+		s.Partition = -1
 		return s
 	}
-	if f.Target.Shard != nil {
-		s.Shard = *f.Target.Shard
-	}
-	if f.Target.Partition != nil {
-		s.Partition = *f.Target.Partition
+	switch t := f.Target; {
+	case t.Partition != nil:
+		s.Partition = *t.Partition
+	case t.Shard != nil:
+		s.Shard = *t.Shard
 	}
 	return s
 }
 
 // follow lets a step concern what the step before it concerns, unless it names something else.
 func follow(s, before *Step) {
-	if s.Shard < 0 || before.Shard < 0 {
-		return
-	}
-	if s.Fault.Target.Shard == nil {
-		s.Shard = before.Shard
-	}
-	if s.Fault.Target.Partition == nil {
-		s.Partition = before.Partition
+	if s.Partition >= 0 && before.Partition >= 0 && s.Fault.Target.Shard == nil && s.Fault.Target.Partition == nil {
+		s.Shard, s.Partition = before.Shard, before.Partition
 	}
 }
 
@@ -164,7 +159,7 @@ func checkTarget(t *api.DrillTarget, shape Shape) error {
 	case t.Shard != nil && *t.Shard >= shape.Shards:
 		return fmt.Errorf("shard: the grid has no shard %d; allowed are 0 to %d", *t.Shard, shape.Shards-1)
 	case t.Partition != nil && *t.Partition >= shape.Partitions:
-		return fmt.Errorf("partition: a shard of the grid has no partition %d; allowed are 0 to %d", *t.Partition, shape.Partitions-1)
+		return fmt.Errorf("partition: the grid has no partition %d; allowed are 0 to %d", *t.Partition, shape.Partitions-1)
 	case shape.Replicas == 1 && (t.Role == api.RoleBackup || t.Role == api.RoleBackups):
 		return fmt.Errorf("role: %s needs a second copy, and the grid has replicas: 1; set role: Primary, or choose a grid with replicas: 2", t.Role)
 	case shape.Replicas == 1 && t.Peer == api.PeerCopies:

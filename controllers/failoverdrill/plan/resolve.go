@@ -31,6 +31,8 @@ type Target struct {
 	Nodes []string
 	// Partitions whose primary or whose copies are concerned, by name: those of the shards of Pods.
 	Partitions []string
+	// Partition is the one that the step is about, by name; "" where it is the whole grid.
+	Partition string
 }
 
 // RefusedError says that safety forbids the step now.
@@ -63,15 +65,10 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 		}
 	}
 	shards := shardsOf(t.Pods)
-	for i := range now.Partitions {
-		if p := &now.Partitions[i]; slices.Contains(shards, p.Spec.Shard) {
-			t.Partitions = append(t.Partitions, p.Name)
-		}
-	}
+	t.Partitions = now.PartitionsOf(t.Pods)
 	if s.Fault.Type == api.FaultHandOver {
-		t.Partitions = []string{s.PartitionName(now.Grid.Name)}
+		t.Partitions = []string{t.Partition}
 	}
-	slices.Sort(t.Partitions)
 	if err := t.findPeers(s, now); err != nil {
 		return nil, err
 	}
@@ -82,9 +79,51 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 	return t, keepLastCopy(s, t, now)
 }
 
+// PartitionsOf are the partitions that the shards of pods are, or are to be, on, by name: one that moves is on two.
+func (now *Situation) PartitionsOf(pods []corev1.Pod) (list []string) {
+	shards := shardsOf(pods)
+	mates := map[string]bool{}
+	for i := range now.Pods {
+		if shard, ok := shardOf(&now.Pods[i]); ok && slices.Contains(shards, shard) {
+			mates[now.Pods[i].Name] = true
+		}
+	}
+	for i := range now.Partitions {
+		p := &now.Partitions[i]
+		if slices.Contains(shards, p.Spec.Shard) || slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return mates[m.PodName] }) {
+			list = append(list, p.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// choose finds the partition that the step is about.
+func (t *Target) choose(s *Step, now *Situation) error {
+	if s.Shard < 0 {
+		t.Partition = s.PartitionName(now.Grid.Name)
+		return nil
+	}
+	var there []int32
+	for i := range now.Partitions {
+		if p := &now.Partitions[i]; p.Spec.Shard == s.Shard {
+			there = append(there, p.Spec.Partition)
+		}
+	}
+	if len(there) == 0 {
+		return &NotYetError{fmt.Sprintf("shard %d has no partition", s.Shard)}
+	}
+	slices.Sort(there)
+	t.Partition = api.PartitionName(now.Grid.Name, there[int(s.Partition)%len(there)])
+	return nil
+}
+
 // find resolves the role.
 func (t *Target) find(s *Step, now *Situation) error {
-	name := s.PartitionName(now.Grid.Name)
+	if err := t.choose(s, now); err != nil {
+		return err
+	}
+	name := t.Partition
 	at := slices.IndexFunc(now.Partitions, func(p api.GridPartition) bool { return p.Name == name })
 	if at < 0 || now.Partitions[at].Status.Primary == nil {
 		return &NotYetError{fmt.Sprintf("partition %s has no primary", name)}
@@ -105,7 +144,7 @@ func (t *Target) find(s *Step, now *Situation) error {
 		}
 	case api.RoleShard:
 		for _, pod := range now.Pods {
-			if shard, ok := shardOf(&pod); ok && shard == s.Shard {
+			if shard, ok := shardOf(&pod); ok && shard == p.Spec.Shard {
 				want = append(want, pod.Name)
 			}
 		}
@@ -120,7 +159,7 @@ func (t *Target) find(s *Step, now *Situation) error {
 		t.Pods = append(t.Pods, now.Pods[pod])
 	}
 	if len(t.Pods) == 0 {
-		return &NotYetError{fmt.Sprintf("shard %d has no pods", s.Shard)}
+		return &NotYetError{fmt.Sprintf("shard %d has no pods", p.Spec.Shard)}
 	}
 	if s.Fault.Target.Role == api.RoleNode {
 		node := t.Pods[0].Spec.NodeName
@@ -164,9 +203,8 @@ func (t *Target) findPeers(s *Step, now *Situation) error {
 		}
 		t.Peers = []corev1.Pod{*now.Recorder}
 	case api.PeerPrimary:
-		name := s.PartitionName(now.Grid.Name)
 		for i := range now.Partitions {
-			if p := &now.Partitions[i]; p.Name == name && p.Status.Primary != nil {
+			if p := &now.Partitions[i]; p.Name == t.Partition && p.Status.Primary != nil {
 				t.Peers = podsNamed(now.Pods, p.Status.Primary.PodName)
 			}
 		}
@@ -191,16 +229,15 @@ func (t *Target) findPeers(s *Step, now *Situation) error {
 
 // findSuccessor picks the backup that becomes primary.
 func (t *Target) findSuccessor(s *Step, now *Situation) error {
-	name := s.PartitionName(now.Grid.Name)
 	for i := range now.Partitions {
-		if p := &now.Partitions[i]; p.Name == name {
+		if p := &now.Partitions[i]; p.Name == t.Partition {
 			if b := backups(p); len(b) > 0 {
 				t.Peers = podsNamed(now.Pods, b[s.Pick%uint64(len(b))])
 			}
 		}
 	}
 	if len(t.Peers) == 0 {
-		return &NotYetError{fmt.Sprintf("partition %s has no backup in sync to hand over to", name)}
+		return &NotYetError{fmt.Sprintf("partition %s has no backup in sync to hand over to", t.Partition)}
 	}
 	return nil
 }

@@ -1,0 +1,150 @@
+package ordergrid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/placement"
+)
+
+// movesAtOnce is how many partitions of a grid are on their way at a time.
+const movesAtOnce = 2
+
+// turnBackAfter is how long a pod may be not ready before partitions are not sent to it any more that are on their way. It
+// may be so for a moment when it is given one.
+const turnBackAfter = 10 * time.Second
+
+// planMoves decides which partitions get another home, by what the API server says: by a cache that is behind, one would
+// be sent to two places.
+func (r *run) planMoves(ctx context.Context) error {
+	s := &r.scale
+	now := r.Clock.Now()
+	plan := nextMoves(r.observation, now)
+	if len(plan.Begin) > 0 {
+		live, err := r.live(ctx)
+		if err != nil {
+			return err
+		}
+		plan = nextMoves(live, now)
+	}
+	s.queued, s.waiting = len(plan.Queued), plan.Waiting
+	if !r.mayMove(ctx, len(plan.Begin) > 0) {
+		s.queued += len(plan.Begin)
+		return nil
+	}
+	for _, m := range plan.Begin {
+		s.homes[m.Partition] = int32(m.To)
+		s.begun = append(s.begun, int32(m.Partition))
+	}
+	return nil
+}
+
+// mayMove holds orders against spec.updateStrategy.objective before partitions move.
+func (r *run) mayMove(ctx context.Context, asked bool) bool {
+	open := r.keepToObjective(ctx, r.observation, &r.remembered.scale.objective, &r.scale.held, asked, "the next partition moves")
+	r.lookWithin(r.scale.again)
+	return open || r.grid.Spec.UpdateStrategy.Objective == nil
+}
+
+// nextMoves plans, from what is observed at one moment.
+func nextMoves(o *observation, now time.Time) placement.Plan {
+	if len(o.partitions) < o.wantPartitions() {
+		return placement.Plan{} // they are being made, or one is lost
+	}
+	paused, partitions := "", make([]placement.Partition, 0, len(o.partitions))
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if problem := o.personFirst(p); problem != "" && paused == "" {
+			paused = fmt.Sprintf("%s: %s, and no partition begins to move before a person has decided", p.Name, problem)
+		}
+		held := heldBy(o.grid, p)
+		q := placement.Partition{ID: int(p.Spec.Partition), Home: int(p.Spec.Shard), Moving: moves(o.grid, p), Stays: o.whyStays(p)}
+		for _, shard := range held {
+			q.Held = append(q.Held, int(shard))
+		}
+		partitions = append(partitions, q)
+	}
+	shards := make([]placement.Shard, o.grid.Spec.Shards)
+	for i := range shards {
+		shards[i] = placement.Shard{ID: i, Leaves: o.scale.leaves(int32(i)), Closed: o.closed(int32(i), now)}
+	}
+	plan := placement.Next(shards, partitions, placement.Limits{Concurrent: movesAtOnce})
+	if paused != "" && len(plan.Begin)+len(plan.Queued)+len(plan.Waiting) > 0 {
+		return placement.Plan{Queued: append(plan.Begin, plan.Queued...), Waiting: []string{paused}}
+	}
+	return plan
+}
+
+// whyStays says why a partition may not be sent elsewhere now, "" if it may.
+func (o *observation) whyStays(p *api.GridPartition) string {
+	switch {
+	case o.resizing(p.Spec.Shard) != nil:
+		return "the number of its copies changes first"
+	case len(o.updatedPods(p.Spec.Shard)) > 0:
+		return "its pods are replaced first"
+	}
+	return o.problem(p)
+}
+
+// closed says why no partition may be sent to a shard now, "" if one may.
+func (o *observation) closed(shard int32, now time.Time) string {
+	switch emptied := o.emptiedPods(shard); {
+	case o.setOf(shard) == nil:
+		return "it is being made"
+	case o.resizing(shard) != nil:
+		return "the number of its copies changes first"
+	case len(o.updatedPods(shard)) > 0, o.surging(shard):
+		return "its pods are being replaced"
+	case len(emptied) > 0:
+		return fmt.Sprintf("%s is on %s, which is being emptied", emptied[0], o.emptied[emptied[0]])
+	}
+	name := o.notReady(shard)
+	if name == "" {
+		return ""
+	}
+	pod := podNamed(o.pods, name)
+	if pod == nil {
+		return name + " is not there yet"
+	}
+	comes := slices.ContainsFunc(o.of(shard), func(p *api.GridPartition) bool { return moves(o.grid, p) })
+	if comes && pod.DeletionTimestamp == nil && now.Sub(readyChanged(pod)) < turnBackAfter {
+		return ""
+	}
+	return name + " is not ready" + because(pod)
+}
+
+// surging reports whether a shard has a third copy, or gets one, while its pods are replaced.
+func (o *observation) surging(shard int32) bool {
+	return slices.ContainsFunc(o.copies, func(c shardCopies) bool { return c.shard == shard && c.surge })
+}
+
+// tellMove reports that a record names another home than before.
+func (r *run) tellMove(record, now *api.GridPartition) {
+	if now != nil && now.Spec.Shard != record.Spec.Shard {
+		r.Recorder.Eventf(r.grid, reference(r.grid.Namespace, record.Name), corev1.EventTypeNormal, eventPartitionMoves, "Scale",
+			"p%d moves from shard %d to shard %d", record.Spec.Partition, now.Spec.Shard, record.Spec.Shard)
+	}
+}
+
+// moveEvents tells of every partition that has come to where it was to go.
+func moveEvents(grid string, before, after []api.PartitionMove, partitions []api.PartitionSummary) (events []event) {
+	for _, m := range before {
+		if slices.ContainsFunc(after, func(n api.PartitionMove) bool { return n.Partition == m.Partition }) {
+			continue
+		}
+		i := slices.IndexFunc(partitions, func(p api.PartitionSummary) bool {
+			return p.Name == api.PartitionName(grid, m.Partition) && p.InSync > 0
+		})
+		if i < 0 {
+			continue
+		}
+		events = append(events, event{kind: corev1.EventTypeNormal, reason: eventPartitionMoved, action: "Scale", partition: partitions[i].Name,
+			note: fmt.Sprintf("p%d is on shard %d, %s", m.Partition, partitions[i].Shard, count(int(partitions[i].InSync), "copy", "copies"))})
+	}
+	return events
+}

@@ -1,0 +1,42 @@
+package ordergrid
+
+// primaries says which of the pods of a shard should be primary of each of its partitions, so that no pod has more than its
+// part. asked and before are by partition as in partitions: what a person wants, and what the record says; "" for nothing.
+// A partition keeps its pod unless the pod is not among them or has too many.
+func primaries(pods []string, asked, before []string) []string {
+	chosen := make([]string, len(before))
+	if len(pods) == 0 {
+		return chosen
+	}
+	has, most := make(map[string]int, len(pods)), (len(before)+len(pods)-1)/len(pods)
+	for _, pod := range pods {
+		has[pod] = 0
+	}
+	give := func(i int, pod string) {
+		chosen[i] = pod
+		has[pod]++
+	}
+	for i, pod := range asked {
+		if _, there := has[pod]; there {
+			give(i, pod)
+		}
+	}
+	for i, pod := range before {
+		if n, there := has[pod]; there && n < most && chosen[i] == "" {
+			give(i, pod)
+		}
+	}
+	for i := range chosen {
+		if chosen[i] != "" {
+			continue
+		}
+		fewest := pods[0]
+		for _, pod := range pods {
+			if has[pod] < has[fewest] {
+				fewest = pod
+			}
+		}
+		give(i, fewest)
+	}
+	return chosen
+}
