@@ -44,15 +44,6 @@ func (s *Session) Push() {
 }
 
 func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) error {
-	return s.enqueueBy(fix, done, push, 0)
-}
-
-// enqueueUntil is SubmitAsync with a deadline of its own.
-func (s *Session) enqueueUntil(fix []byte, done func(Receipt, error), deadline int64) error {
-	return s.enqueueBy(fix, done, true, deadline)
-}
-
-func (s *Session) enqueueBy(fix []byte, done func(Receipt, error), push bool, deadline int64) error {
 	if done == nil {
 		return errors.New("client: SubmitAsync: done is nil, allowed: a function; use Submit to wait for the outcome")
 	}
@@ -64,10 +55,7 @@ func (s *Session) enqueueBy(fix []byte, done func(Receipt, error), push bool, de
 	}
 	o := s.win.take()
 	o.buf = append(o.buf[:0], fix...)
-	o.payload, o.callback, o.submitted = o.buf, done, now
-	if o.deadline = deadline; deadline == 0 {
-		o.deadline = now + int64(s.client.cfg.RequestTimeout)
-	}
+	o.payload, o.callback, o.submitted, o.deadline = o.buf, done, now, now+int64(s.client.cfg.RequestTimeout)
 	s.async++
 	s.send(o)
 	if c := s.p.conn; push || c != nil && len(c.out) >= enqueueLimit {

@@ -20,7 +20,7 @@ type Client struct {
 	cfg    Config
 	table  atomic.Pointer[table]
 	gates  gates
-	aged   chan int        // shards of which the table is known to be old
+	aged   chan sighting   // what the table is known to lack
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
@@ -29,14 +29,14 @@ type Client struct {
 	// it without a lock.
 	shared atomic.Pointer[map[sharedKey]*Session]
 
-	mu       sync.Mutex
-	closed   bool
-	flights  map[int]*flight // by shard
-	callers  map[string]*caller
-	opening  uint64 // the latest layout for whose added shards sessions were opened ahead, or are being
-	sessions map[*Session]struct{}
-	past     Stats // of sessions that were closed
-	outages  outageLog
+	mu        sync.Mutex
+	closed    bool
+	flights   map[wire.PartitionID]*flight
+	questions map[string]*question // by the node's address
+	callers   map[string]*caller
+	sessions  map[*Session]struct{}
+	past      Stats // of sessions that were closed
+	outages   outageLog
 }
 
 // sharedKey names a session that many callers use.
@@ -45,15 +45,16 @@ type sharedKey struct {
 	reads     readerKind
 }
 
-// Dial learns the partition table from the first endpoint that answers. It
-// fails if a shard is unknown after Config.DialTimeout; partitions may be
-// without a primary. The client keeps the table current by itself.
+// Dial learns from the first endpoint that answers how many partitions the grid has, which
+// never changes, and where they are. It fails if no endpoint knows of any within
+// Config.DialTimeout; one that the endpoints do not know of, or that has no primary, is
+// looked for when it is used. The client keeps the table current by itself.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}, aged: make(chan int, 16)}
+	c := &Client{cfg: cfg, flights: map[wire.PartitionID]*flight{}, questions: map[string]*question{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}, aged: make(chan sighting, 64)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.Store(&table{})
 	c.shared.Store(&map[sharedKey]*Session{})
@@ -61,13 +62,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	defer cancel()
 	var back backoff
 	for back.wait(ctx.Done(), cfg.RetryMax) {
-		targets := appendNew(slices.Clone(cfg.Endpoints), c.table.Load().seeds)
-		now := c.ask(ctx, targets, len(targets), func(*wire.Table) verdict {
-			if c.incomplete() == nil {
-				return enough
-			}
-			return useless
-		})
+		now := c.ask(ctx, "the grid's partitions", cfg.Endpoints, len(cfg.Endpoints), 0, c.judgeWhole)
 		if now == nil {
 			go c.keepTable()
 			return c, nil
@@ -105,19 +100,10 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Table is the routing table as the client knows it now.
+// Table is the routing table as the client knows it now: all partitions of the grid in the
+// order of their numbers, also those of which no node has told yet.
 func (c *Client) Table() []PartitionInfo {
 	return slices.Clone(c.table.Load().parts)
-}
-
-// Refresh asks the grid for the table of every shard now.
-func (c *Client) Refresh(ctx context.Context) error {
-	for shard := range c.table.Load().shards {
-		if err := c.refreshNow(ctx, shard); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Session opens a session of its own on a partition, connected and ready, within
@@ -156,15 +142,10 @@ func (c *Client) newSession(partition wire.PartitionID, reads readerKind) (*Sess
 }
 
 func (c *Client) checkPartition(p wire.PartitionID) error {
-	t := c.table.Load()
-	if _, ok := t.find(p); ok {
-		return nil
+	if n := len(c.table.Load().parts); int(p) >= n {
+		return fmt.Errorf("client: partition is %s, allowed: p0..p%d, the grid's %d partitions", p, n-1, n)
 	}
-	names := make([]string, 0, len(t.parts))
-	for i := range t.parts[:min(len(t.parts), 8)] {
-		names = append(names, t.parts[i].ID.String())
-	}
-	return fmt.Errorf("client: partition is %s, allowed: one of the grid's %d partitions (%v …)", p, len(t.parts), names)
+	return nil
 }
 
 // forget takes a closed session off the books.
@@ -177,7 +158,7 @@ func (c *Client) forget(s *Session) {
 	}
 	delete(c.sessions, s)
 	c.past.add(&past)
-	if key := s.key; (*c.shared.Load())[key] == s {
+	if key := (sharedKey{s.partition, s.reads}); (*c.shared.Load())[key] == s {
 		c.replaceShared(key, nil)
 	}
 }
@@ -214,7 +195,6 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 		return s, nil
 	}
 	s := newSession(c, p, IONet, reads)
-	s.shared = true
 	c.sessions[s] = struct{}{}
 	c.replaceShared(key, s)
 	return s, nil
@@ -224,12 +204,15 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 // belongs to and waits until it is committed. See FateOf for errors and
 // Session.Submit for timeouts.
 func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	return c.submitRouted(ctx, fix)
+	p, err := c.Route(fix)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return c.SubmitTo(ctx, p, fix)
 }
 
 // SubmitTo is Submit to a given partition. Whoever chooses partitions himself
-// also takes care of duplicate ClOrdIDs, each partition knows its own only; and of
-// ErrPartitionClosed: the shard is to be removed, another partition takes the order.
+// also takes care of duplicate ClOrdIDs: each partition knows its own only.
 func (c *Client) SubmitTo(ctx context.Context, partition wire.PartitionID, fix []byte) (Receipt, error) {
 	s, err := c.sharedSession(partition, 0)
 	if err != nil {

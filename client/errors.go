@@ -58,7 +58,6 @@ var (
 	ErrSessionMoved       = errors.New("session is open on another connection")
 	ErrSinkUnreadable     = errors.New("sink cannot be read")
 	ErrNotPermitted       = errors.New("not permitted")
-	ErrPartitionClosed    = errors.New("partition takes no new orders")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -67,8 +66,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
-	wire.CodeNotPermitted:    ErrNotPermitted,
-	wire.CodePartitionClosed: ErrPartitionClosed,
+	wire.CodeNotPermitted: ErrNotPermitted,
 }
 
 // RejectError is a refusal. Returned by a Submit method it says that the order was

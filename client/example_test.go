@@ -46,8 +46,8 @@ func ExampleDial() {
 		fmt.Println(p.ID, "copies:", len(p.Members), "primary known:", p.Primary.Address != "")
 	}
 	// Output:
-	// s0p0 copies: 2 primary known: true
-	// s0p1 copies: 2 primary known: true
+	// p0 copies: 2 primary known: true
+	// p1 copies: 2 primary known: true
 }
 
 func ExampleClient_Submit() {
@@ -166,7 +166,7 @@ func ExampleClient_ReadLog() {
 }
 
 // Whoever is paged by orders that wait wants to know why they did. What is
-// printed for a hand-over: "s0p1: no answers for 2.6ms (moved), from primary … of
+// printed for a hand-over: "p1: no answers for 2.6ms (moved), from primary … of
 // epoch 7 to … of epoch 8, 1 attempts: …".
 func ExampleClient_Outages() {
 	ctx := context.Background()

@@ -212,8 +212,7 @@ func handOver(t *testing.T, c *client.Client, g *devgrid.Grid, part wire.Partiti
 		if n.Address == before.Primary.Address {
 			continue
 		}
-		name := fmt.Sprintf("dev-s%d-p%d", part.Shard(), part.Index())
-		if err := g.SetSpec(name, fmt.Sprintf(`{"preferredPod":%q}`, n.Pod)); err != nil {
+		if err := g.SetSpec("dev-"+part.String(), fmt.Sprintf(`{"preferredPod":%q}`, n.Pod)); err != nil {
 			t.Fatal(err)
 		}
 	}

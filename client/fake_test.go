@@ -32,8 +32,8 @@ type fakeGrid struct {
 	window   uint32
 	tables   int              // TableRequests answered
 	part     wire.PartitionID // the one it has
-	layout   wire.Layout
-	beside   *fakeGrid // another shard of the grid, from the first's layout on that has it
+	parts    uint16           // partitions that it says the grid has; 0: this one
+	beside   *fakeGrid        // another partition of the grid, on nodes of its own that know of itself only
 }
 
 type fakeSession struct {
@@ -278,11 +278,11 @@ func (g *fakeGrid) table(reqID uint64) *wire.Table {
 			p.Primary = uint8(i)
 		}
 	}
-	t := &wire.Table{ReqID: reqID, NShards: 1, Parts: []wire.TablePart{p}, Layout: g.layout}
-	if g.layout.Shards > 1 {
+	t := &wire.Table{ReqID: reqID, Partitions: max(g.parts, 1), Parts: []wire.TablePart{p}}
+	if g.beside != nil {
 		g.beside.mu.Lock()
 		defer g.beside.mu.Unlock()
-		t.NShards, t.Parts = g.layout.Shards, append(t.Parts, g.beside.table(0).Parts...)
+		t.Parts = append(t.Parts, g.beside.table(0).Parts...)
 	}
 	return t
 }

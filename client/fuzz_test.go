@@ -43,10 +43,10 @@ func FuzzSessionBytes(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &Client{cfg: cfg, flights: map[int]*flight{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}}
+		c := &Client{cfg: cfg, flights: map[wire.PartitionID]*flight{}, questions: map[string]*question{}, callers: map[string]*caller{}, sessions: map[*Session]struct{}{}}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		defer c.cancel()
-		c.table.Store(&table{shards: 1, parts: []PartitionInfo{{Epoch: 1}}})
+		c.table.Store(&table{parts: []PartitionInfo{{Epoch: 1}}})
 		s := newSession(c, 0, IONet, 0)
 		s.recovering = true // no reconnect: the bytes are all there is
 		k := newConn(&memStream{data: data, step: max(1, step)}, "fuzz")
@@ -87,7 +87,7 @@ func FuzzSessionBytes(f *testing.F) {
 func FuzzHandshake(f *testing.F) {
 	welcome := wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: 1 << 20, Window: 8, Grid: []byte("g"), Member: []byte("m/1")})
 	f.Add(append(append([]byte(nil), welcome...), wire.AppendSessionOpened(nil, 0, &wire.SessionOpened{ReqID: 1, Slot: 1, Window: 8})...))
-	f.Add(append(append([]byte(nil), welcome...), wire.AppendTable(nil, &wire.Table{ReqID: 1, NShards: 1})...))
+	f.Add(append(append([]byte(nil), welcome...), wire.AppendTable(nil, &wire.Table{ReqID: 1, Partitions: 8})...))
 	f.Add([]byte("SSH-2.0-OpenSSH_9.2\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, _ := Config{Endpoints: []string{"127.0.0.1:1"}, Grid: "g"}.withDefaults()
@@ -108,7 +108,7 @@ func FuzzHandshake(f *testing.F) {
 			newSession(c, 0, IONet, 0).checkOpened(k, frame, &m) //nolint:errcheck // it must not panic
 			var tab wire.Table
 			if wire.DecodeTable(frame, &tab) == nil {
-				if next, err := (&table{}).merge(&tab); err == nil && len(next.parts) > 1<<16 {
+				if next, err := (&table{}).merge(&tab); err == nil && len(next.parts) > wire.MaxPartitions {
 					t.Fatalf("%d partitions", len(next.parts))
 				}
 			}

@@ -107,7 +107,7 @@ func (o *Order) Name() string { return named(o.ID, o.Epoch, o.Hash()) }
 // Get reads the order at a place in a partition's log. ErrNotFound: no order is
 // committed there; ErrFreed: it was, and is downstream now. Failed attempts are repeated until ctx or RequestTimeout ends.
 func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
-	if err := c.checkRead(id); err != nil {
+	if err := c.checkPartition(id.Partition); err != nil {
 		return Order{}, err
 	}
 	if id.Seq == 0 {
@@ -126,80 +126,27 @@ func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (
 
 // GetByClOrdID reads the order with this ClOrdID: from the partition it belongs
 // to, and if that has none from all others (an order may have been sent with
-// SubmitTo, or before shards were added or removed). ErrFreed: none is held, and it
-// may have been: a partition has freed entries, or a shard was removed.
+// SubmitTo). ErrFreed: none is held, and it may have been: a partition has freed entries.
 func (c *Client) GetByClOrdID(ctx context.Context, clOrdID string, opts ...ReadOption) (Order, error) {
 	if clOrdID == "" || len(clOrdID) > wire.MaxKey {
 		return Order{}, badClOrdID(len(clOrdID))
 	}
 	request := wire.Get{By: wire.ByClOrdID, Key: []byte(clOrdID)}
-	asked := make(map[wire.PartitionID]bool, 8)
-	freed := error(nil)
-	for {
-		t := c.table.Load()
-		for _, p := range t.searchOrder(c.RouteClOrdID(request.Key)) {
-			if asked[p] {
-				continue
-			}
-			asked[p] = true
-			o, err := c.get(ctx, p, &request, opts)
-			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
-				return o, err
-			}
-			if freed == nil || !errors.Is(freed, ErrFreed) {
-				freed = err
-			}
+	n := len(c.table.Load().parts)
+	first, freed := int(c.RouteClOrdID(request.Key)), error(nil)
+	for i := range n {
+		o, err := c.get(ctx, wire.PartitionID((first+i)%n), &request, opts)
+		if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
+			return o, err
 		}
-		if !c.learnLayout(ctx, t) {
-			break
+		if freed == nil && errors.Is(err, ErrFreed) {
+			freed = err
 		}
 	}
-	switch t := c.table.Load(); {
-	case errors.Is(freed, ErrFreed):
+	if freed != nil {
 		return Order{}, freed
-	case t.removed():
-		return Order{}, &removedError{what: fmt.Sprintf("ClOrdID %.80q", clOrdID)}
 	}
-	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, len(asked), ErrNotFound)
-}
-
-// searchOrder is all partitions, beginning with first.
-func (t *table) searchOrder(first wire.PartitionID) []wire.PartitionID {
-	list := []wire.PartitionID{first}
-	for i := range t.parts {
-		if t.parts[i].ID != first {
-			list = append(list, t.parts[i].ID)
-		}
-	}
-	return list
-}
-
-// learnLayout asks whether the grid has other shards than t says: somebody who knew
-// sooner may have placed there what was not found. Grids of which no node tells a
-// layout have none to learn.
-func (c *Client) learnLayout(ctx context.Context, t *table) bool {
-	if t.layout.Revision == 0 {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout(time.Second))
-	defer cancel()
-	targets, own := t.targets(0, "", c.cfg.Endpoints)
-	_ = c.ask(ctx, targets, own, func(*wire.Table) verdict { // without an answer the one that is there stands
-		if c.incomplete() == nil {
-			return enough
-		}
-		return useless
-	})
-	return c.table.Load().layout.Revision != t.layout.Revision
-}
-
-// checkRead is checkPartition, and says so if the partition is gone.
-func (c *Client) checkRead(id wire.OrderID) error {
-	t := c.table.Load()
-	if _, ok := t.find(id.Partition); !ok && t.removed() && id.Partition.Shard() >= t.shards {
-		return &removedError{what: "order " + id.String()}
-	}
-	return c.checkPartition(id.Partition)
+	return Order{}, fmt.Errorf("client: ClOrdID %.80q in %d partitions: %w", clOrdID, n, ErrNotFound)
 }
 
 func badOrderID(id wire.OrderID) error {
@@ -280,7 +227,7 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 			continue
 		}
 		refresh, cancel := context.WithTimeout(ctx, c.attemptTimeout(0))
-		c.refresh(refresh, p.Shard(), addr) //nolint:errcheck // the next attempt shows it
+		c.refresh(refresh, p, addr) //nolint:errcheck // the next attempt shows it
 		cancel()
 	}
 	return "", fmt.Errorf("client: %s: %w: %w", p, ErrUnavailable, join(ctx.Err(), last))
@@ -313,8 +260,8 @@ func (c *Client) replica(p wire.PartitionID, backup bool, attempt int) string {
 	return copies[(attempt-1)%len(copies)]
 }
 
-// ParseOrder reads an order's id as people write it: s0p1/17, s0p1/17@3 with the epoch of
-// its receipt, or s0p1/17@3-1c9f0e2a77b3d401 with the hash too (Receipt.Name). of goes to Get.
+// ParseOrder reads an order's id as people write it: p1/17, p1/17@3 with the epoch of
+// its receipt, or p1/17@3-1c9f0e2a77b3d401 with the hash too (Receipt.Name). of goes to Get.
 func ParseOrder(text string) (id wire.OrderID, of []ReadOption, err error) {
 	name, rest, ok := strings.Cut(text, "@")
 	if id, err = wire.ParseOrderID(name); err != nil || !ok {

@@ -239,8 +239,7 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 	})
 }
 
-// TestGridSeveralShards: one endpoint of one shard is enough, its seeds lead to
-// the others.
+// TestGridSeveralShards: one endpoint of one shard is enough, it knows the whole grid.
 func TestGridSeveralShards(t *testing.T) {
 	g := devgrid.Run(t, "--shards", "3")
 	c := dial(t, g, func(c *client.Config) { c.Endpoints = c.Endpoints[:1] })

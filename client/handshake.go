@@ -139,7 +139,7 @@ func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt u
 		k, member, err := s.client.dialNode(ctx, s.io, addr, nil)
 		return k, member, m, err
 	}
-	request := wire.AppendOpenSession(nil, s.at(), &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt, WantHash: true})
+	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt, WantHash: true})
 	k, member, err := s.client.dialNode(ctx, s.io, addr, request)
 	if err != nil {
 		return nil, "", m, err
@@ -170,13 +170,13 @@ func (s *Session) checkOpened(k *conn, frame []byte, m *wire.SessionOpened) erro
 		if err := wire.DecodeNotPrimary(frame, &n); err != nil {
 			return &ProtocolError{Address: k.addr, What: "not-primary", Cause: err}
 		}
-		return &notPrimaryError{partition: s.at(), address: k.addr, epoch: n.Epoch, hint: string(n.Address)}
+		return &notPrimaryError{partition: s.partition, address: k.addr, epoch: n.Epoch, hint: string(n.Address)}
 	case wire.TypeReject:
 		var r wire.Reject
 		if err := wire.DecodeReject(frame, &r); err != nil {
 			return &ProtocolError{Address: k.addr, What: "reject", Cause: err}
 		}
-		return &RejectError{Partition: s.at(), Code: r.Code, Detail: r.Detail, Limit: r.Limit, Text: printable(r.Text), from: k.addr}
+		return &RejectError{Partition: s.partition, Code: r.Code, Detail: r.Detail, Limit: r.Limit, Text: printable(r.Text), from: k.addr}
 	default:
 		return &ProtocolError{Address: k.addr, What: fmt.Sprintf("answer to OpenSession is a %s, allowed: SessionOpened, NotPrimary, Reject, Goaway", t)}
 	}

@@ -52,20 +52,21 @@ func TestDialHostileServer(t *testing.T) {
 		reply func(*fakeConn, []byte) []byte
 		want  string
 	}{
-		"garbage":          {raw("\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7"), "frame: length is 4244504319"},
-		"web server":       {raw("HTTP/1.1 400 Bad Request\r\n\r\n"), "frame: length is"},
-		"length 0":         {raw("\x00\x00\x00\x00\x02\x00\x00\x00"), "length is 0"},
-		"length 4 GiB":     {raw("\xff\xff\xff\xff\x02\x00\x00\x00"), "length is 4294967295, allowed: 8..1048576"},
-		"closes":           {func(*fakeConn, []byte) []byte { return nil }, "EOF"},
-		"empty welcome":    {raw("\x08\x00\x00\x00\x02\x00\x00\x00"), "Welcome: length is 8"},
-		"version 99":       {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), fmt.Sprintf("version is 99, allowed: %d..%d", wire.MinVersion, wire.Version)},
-		"another grid":     {welcome(wire.Welcome{Version: wire.Version, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
-		"goaway":           {raw(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayLimit, Text: []byte("too many connections")}))), "too many connections"},
-		"a peer's frame":   {raw("\x08\x00\x00\x00\x40\x00\x00\x00"), "Welcome"},
-		"table, no shards": {table(wire.Table{}), "nShards is 0, allowed: 1..4096"},
-		"table, no parts":  {table(wire.Table{NShards: 2}), "no node of shard 0 is known (2 of 2 shards missing)"},
-		"table, bad seeds": {table(wire.Table{NShards: 2, Seeds: [][]byte{[]byte("no port"), {}}}), "shards missing"},
-		"silence":          {func(*fakeConn, []byte) []byte { return []byte{} }, "deadline exceeded"},
+		"garbage":         {raw("\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7"), "frame: length is 4244504319"},
+		"web server":      {raw("HTTP/1.1 400 Bad Request\r\n\r\n"), "frame: length is"},
+		"length 0":        {raw("\x00\x00\x00\x00\x02\x00\x00\x00"), "length is 0"},
+		"length 4 GiB":    {raw("\xff\xff\xff\xff\x02\x00\x00\x00"), "length is 4294967295, allowed: 8..1048576"},
+		"closes":          {func(*fakeConn, []byte) []byte { return nil }, "EOF"},
+		"empty welcome":   {raw("\x08\x00\x00\x00\x02\x00\x00\x00"), "Welcome: length is 8"},
+		"version 99":      {welcome(wire.Welcome{Version: 99, Grid: []byte("fake")}), fmt.Sprintf("version is 99, allowed: %d..%d", wire.MinVersion, wire.Version)},
+		"another grid":    {welcome(wire.Welcome{Version: wire.Version, Grid: []byte("prod\x1b[2J")}), `grid "prod?[2J", wanted: "fake"`},
+		"goaway":          {raw(string(wire.AppendGoaway(nil, &wire.Goaway{Code: wire.GoawayLimit, Text: []byte("too many connections")}))), "too many connections"},
+		"a peer's frame":  {raw("\x08\x00\x00\x00\x40\x00\x00\x00"), "Welcome"},
+		"table of none":   {table(wire.Table{}), "partitions is 0, allowed: 1..1024"},
+		"table, too many": {table(wire.Table{Partitions: 1025}), "partitions is 1025, allowed: 1..1024"},
+		"table, no parts": {table(wire.Table{Partitions: 2}), "knows 0 of the grid's 2 partitions"},
+		"table, no such":  {table(wire.Table{Partitions: 2, Parts: []wire.TablePart{{Partition: 2, Primary: wire.NoPrimary}}}), "partition is 2, allowed: below partitions"},
+		"silence":         {func(*fakeConn, []byte) []byte { return []byte{} }, "deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := hostileServer(t, tc.reply)

@@ -131,7 +131,7 @@ func (s *Session) encodeLookup(c *conn, id uint64) {
 	l := s.lookups.at(id)
 	l.state = lookupSent
 	m := l.request(id)
-	c.out = wire.AppendGet(c.out, s.at(), &m)
+	c.out = wire.AppendGet(c.out, s.partition, &m)
 }
 
 // askAgain sends what was refused for the moment, when its time has come.
@@ -190,8 +190,8 @@ func (s *Session) onGetReply(c *conn, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if p := wire.FramePartition(frame); p != s.at() {
-		return s.violation(c, fmt.Sprintf("GetReply.partition is %s, allowed: %s", p, s.at()), nil)
+	if p := wire.FramePartition(frame); p != s.partition {
+		return s.violation(c, fmt.Sprintf("GetReply.partition is %s, allowed: %s", p, s.partition), nil)
 	}
 	request := l.request(m.ReqID)
 	if err := checkReply(&request, &m); err != nil {
@@ -199,7 +199,7 @@ func (s *Session) onGetReply(c *conn, frame []byte) error {
 	}
 	if m.Epoch > s.epoch {
 		s.epoch = m.Epoch
-		s.client.sawEpoch(s.at(), m.Epoch)
+		s.client.sawEpoch(s.partition, m.Epoch)
 	}
 	s.good()
 	if s.lookups.back.attempts != 0 {
@@ -210,7 +210,7 @@ func (s *Session) onGetReply(c *conn, frame []byte) error {
 	case wire.GetNotFound:
 		f = found{err: ErrNotFound}
 	case wire.GetFreed:
-		f = found{err: freedError(s.at(), &request, m.Freed)}
+		f = found{err: freedError(s.partition, &request, m.Freed)}
 	}
 	s.answerLookup(l, f)
 	s.lookups.settle(m.ReqID)
@@ -266,7 +266,7 @@ func (s *Session) giveUpLookup(id uint64, cause error) {
 	if l.done == nil {
 		return
 	}
-	s.answerLookup(l, found{err: fmt.Errorf("client: read of %s: %w after %s: %w", s.at(), ErrUnavailable,
+	s.answerLookup(l, found{err: fmt.Errorf("client: read of %s: %w after %s: %w", s.partition, ErrUnavailable,
 		time.Duration(nanotime()-l.submitted).Round(time.Microsecond), cause)})
 	if l.state == lookupWaits {
 		s.lookups.settle(id)
@@ -303,7 +303,7 @@ func (s *Session) runFound(list []found) {
 		if f.err != nil {
 			f.done(nil, f.err)
 		} else {
-			v.partition, v.entry, v.commit, v.from, v.decoded = s.at(), f.entry, f.commit, f.from, false
+			v.partition, v.entry, v.commit, v.from, v.decoded = s.partition, f.entry, f.commit, f.from, false
 			f.done(v, nil)
 			v.entry = nil
 		}

@@ -26,7 +26,7 @@ func TestAnIdOfAnOrderThatWasLost(t *testing.T) {
 	g.mu.Unlock()
 	_, err = c.Get(t.Context(), r.ID(), OfEpoch(r.Epoch), WithMode(Leased))
 	var other *OtherOrderError
-	if !errors.Is(err, ErrOtherOrder) || !errors.As(err, &other) || !strings.HasPrefix(other.Found, "s0p0/2@5-") || other.Epoch != r.Epoch || !strings.Contains(err.Error(), "GetByClOrdID") {
+	if !errors.Is(err, ErrOtherOrder) || !errors.As(err, &other) || !strings.HasPrefix(other.Found, "p0/2@5-") || other.Epoch != r.Epoch || !strings.Contains(err.Error(), "GetByClOrdID") {
 		t.Fatalf("error %v, want that another order of epoch 5 has the id", err)
 	}
 	if o, err := c.Get(t.Context(), r.ID()); err != nil || o.ClOrdID != "T000002" || o.Epoch != 5 {
@@ -74,15 +74,15 @@ func TestAnIdOfAFormerGrid(t *testing.T) {
 
 func TestParseOrder(t *testing.T) {
 	id := wire.OrderID{Partition: 1, Seq: 17}
-	for text, want := range map[string]entryOf{"s0p1/17": {}, "s0p1/17@3": {epoch: 3}, "s0p1/17@3-00000000000000ff": {3, 255}} {
+	for text, want := range map[string]entryOf{"p1/17": {}, "p1/17@3": {epoch: 3}, "p1/17@3-00000000000000ff": {3, 255}} {
 		if got, of, err := ParseOrder(text); err != nil || got != id || meant(of) != want {
 			t.Errorf("%s: %v of %v, error %v, want %v and %v", text, got, meant(of), err, id, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"": "", "s0p1": "", "ORD@3": "",
-		"s0p1/17@": "1 or more", "s0p1/17@0": "1 or more", "s0p1/17@x": "1 or more", "s0p1/17@3@4": "1 or more",
-		"s0p1/17@3-": "16 hex digits", "s0p1/17@3-ff": "16 hex digits", "s0p1/17@3-000000000000000g": "16 hex digits", "s0p1/17@3-0000000000000000": "16 hex digits",
+		"": "", "p1": "", "ORD@3": "",
+		"p1/17@": "1 or more", "p1/17@0": "1 or more", "p1/17@x": "1 or more", "p1/17@3@4": "1 or more",
+		"p1/17@3-": "16 hex digits", "p1/17@3-ff": "16 hex digits", "p1/17@3-000000000000000g": "16 hex digits", "p1/17@3-0000000000000000": "16 hex digits",
 	} {
 		if _, _, err := ParseOrder(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one that says %q", text, err, want)

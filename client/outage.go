@@ -81,7 +81,7 @@ func causeOf(err error) OutageCause {
 	switch {
 	case errors.Is(err, ErrProtocol):
 		return OutageProtocol
-	case errors.As(err, &not), errors.Is(err, errMoving):
+	case errors.As(err, &not):
 		return OutageMoved
 	case errors.As(err, &goaway):
 		if goaway.Code == wire.GoawayDraining {
@@ -89,7 +89,7 @@ func causeOf(err error) OutageCause {
 		}
 		return OutageRefused
 	case errors.As(err, &reject):
-		if reject.Code == wire.CodeDraining || reject.Code == wire.CodePartitionClosed || reject.Code == wire.CodeSessionMoved {
+		if reject.Code == wire.CodeDraining || reject.Code == wire.CodeSessionMoved {
 			return OutageMoved
 		}
 		return OutageRefused
@@ -147,7 +147,7 @@ func (s *Session) recovered() {
 		return
 	}
 	o := Outage{
-		Partition: s.at(), From: timeOf(t.outage), To: timeOf(s.lastOK), Cause: causeOf(t.first), Err: t.first,
+		Partition: s.partition, From: timeOf(t.outage), To: timeOf(s.lastOK), Cause: causeOf(t.first), Err: t.first,
 		OldEpoch: t.epoch, NewEpoch: s.epoch, OldPrimary: t.member, NewPrimary: s.member, Attempts: t.back.attempts,
 	}
 	if t.lastAnswer != 0 {

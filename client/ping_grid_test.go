@@ -34,7 +34,7 @@ func TestGridPing(t *testing.T) {
 				t.Error("a closed Pinger pings")
 			}
 		}
-		none, err := wire.MakePartitionID(7, 0)
+		none, err := wire.MakePartitionID(7)
 		if err != nil {
 			t.Fatal(err)
 		}

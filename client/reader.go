@@ -60,7 +60,7 @@ func (c *Client) Reader(partition wire.PartitionID, opts ...ReadOption) (*Reader
 }
 
 // Partition that is read.
-func (r *Reader) Partition() wire.PartitionID { return r.s.at() }
+func (r *Reader) Partition() wire.PartitionID { return r.s.partition }
 
 // GetAsync reads the order at a place in the partition's log and returns; done
 // runs once with the outcome. An error of GetAsync itself (ErrWindowFull:
@@ -78,7 +78,7 @@ func (r *Reader) Enqueue(seq uint64, done func(*OrderView, error)) error {
 
 func (r *Reader) get(seq uint64, done func(*OrderView, error), push bool) error {
 	if seq == 0 {
-		return badOrderID(wire.OrderID{Partition: r.s.at()})
+		return badOrderID(wire.OrderID{Partition: r.s.partition})
 	}
 	return r.s.look(nil, seq, r.mode, done, push)
 }
@@ -127,7 +127,7 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 	if id.Seq == 0 {
 		return badOrderID(id)
 	}
-	if err := c.checkRead(id); err != nil {
+	if err := c.checkPartition(id.Partition); err != nil {
 		return err
 	}
 	if meant(opts) != (entryOf{}) {
@@ -137,36 +137,13 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 }
 
 // GetByClOrdIDAsync is Reader.GetByClOrdIDAsync over a connection that all
-// callers share. It asks the partition that the ClOrdID belongs to, and the others
-// if the grid's shards have changed and that one has it not. For an order that was
+// callers share. It asks the partition that the ClOrdID belongs to. For an order that was
 // sent elsewhere with SubmitTo there is GetByClOrdID.
 func (c *Client) GetByClOrdIDAsync(clOrdID []byte, done func(*OrderView, error), opts ...ReadOption) error {
 	if len(clOrdID) == 0 || len(clOrdID) > wire.MaxKey {
 		return badClOrdID(len(clOrdID))
 	}
-	if done != nil && c.table.Load().layout.Revision > 1 {
-		done = c.lookEverywhere(string(clOrdID), done, opts)
-	}
 	return c.look(c.RouteClOrdID(clOrdID), clOrdID, 0, done, opts)
-}
-
-// lookEverywhere is done, after the other partitions were asked for what one has
-// not, on a goroutine of its own.
-func (c *Client) lookEverywhere(clOrdID string, done func(*OrderView, error), opts []ReadOption) func(*OrderView, error) {
-	return func(v *OrderView, err error) {
-		if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrFreed) {
-			done(v, err)
-			return
-		}
-		go func() {
-			o, err := c.GetByClOrdID(c.ctx, clOrdID, opts...)
-			if err != nil {
-				done(nil, err)
-				return
-			}
-			done(&OrderView{partition: o.ID.Partition, entry: o.Entry, commit: o.CommitSeq, from: o.From}, nil)
-		}()
-	}
 }
 
 func (c *Client) look(p wire.PartitionID, key []byte, seq uint64, done func(*OrderView, error), opts []ReadOption) error {
@@ -183,7 +160,7 @@ func (c *Client) look(p wire.PartitionID, key []byte, seq uint64, done func(*Ord
 
 // installReader makes c the connection of a Reader and asks again.
 func (s *Session) installReader(c *conn, member string) {
-	s.opened, s.epoch = true, max(s.epoch, s.client.epochOf(s.at()))
+	s.opened, s.epoch = true, max(s.epoch, s.client.epochOf(s.partition))
 	if s.trouble.since == 0 {
 		s.trouble = trouble{}
 	}
@@ -193,7 +170,7 @@ func (s *Session) installReader(c *conn, member string) {
 	s.p.conn = c
 	s.lastOK = nanotime()
 	s.resendLookups(c)
-	s.client.cfg.Logger.Info("reader connected", "partition", s.at().String(), "peer", c.addr, "member", member)
+	s.client.cfg.Logger.Info("reader connected", "partition", s.partition.String(), "peer", c.addr, "member", member)
 	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
@@ -207,21 +184,21 @@ func (s *Session) copyToRead(failed string) (string, error) {
 	defer cancel()
 	var err error
 	if failed != "" {
-		err = s.client.refresh(ctx, s.at().Shard(), failed)
+		err = s.client.refresh(ctx, s.partition, failed)
 	}
 	s.p.mu.Lock()
 	if s.turn == 0 {
-		p, _ := s.client.partition(s.at())
+		p, _ := s.client.partition(s.partition)
 		s.turn = rand.IntN(max(len(p.Members)-1, 1))
 	}
 	s.turn++
 	turn := s.turn
 	s.p.mu.Unlock()
-	if addr := s.client.replica(s.at(), true, turn); addr != "" {
+	if addr := s.client.replica(s.partition, true, turn); addr != "" {
 		return addr, nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%s has no copy in sync at epoch %d", s.at(), s.client.epochOf(s.at()))
+		err = fmt.Errorf("%s has no copy in sync at epoch %d", s.partition, s.client.epochOf(s.partition))
 	}
 	return "", err
 }

@@ -101,12 +101,12 @@ func TestReaderRefusesAtOnce(t *testing.T) {
 		t.Errorf("the ninth of 8 reads: %v, want ErrWindowFull", err)
 	}
 	for want, err := range map[string]error{
-		"done is nil, allowed: a function":                r.GetAsync(1, nil),
-		"order id is s0p0/0, allowed: a seq of 1 or more": r.GetAsync(0, done),
-		"ClOrdID has 0 bytes, allowed: 1..255":            r.GetByClOrdIDAsync(nil, done),
-		"ClOrdID has 256 bytes, allowed: 1..255":          c.GetByClOrdIDAsync(make([]byte, 256), done),
-		"read mode is 9, allowed":                         c.GetByClOrdIDAsync([]byte("A"), done, WithMode(9)),
-		"partition is s7p0, allowed: one of":              c.GetAsync(wire.OrderID{Partition: 7 << 4, Seq: 1}, done),
+		"done is nil, allowed: a function":              r.GetAsync(1, nil),
+		"order id is p0/0, allowed: a seq of 1 or more": r.GetAsync(0, done),
+		"ClOrdID has 0 bytes, allowed: 1..255":          r.GetByClOrdIDAsync(nil, done),
+		"ClOrdID has 256 bytes, allowed: 1..255":        c.GetByClOrdIDAsync(make([]byte, 256), done),
+		"read mode is 9, allowed":                       c.GetByClOrdIDAsync([]byte("A"), done, WithMode(9)),
+		"partition is p7, allowed: p0..p0":              c.GetAsync(wire.OrderID{Partition: 7, Seq: 1}, done),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
@@ -270,7 +270,7 @@ func TestReaderHostileServer(t *testing.T) {
 		"cut short":        {func(wire.Get) []byte { return []byte("\x09\x00\x00\x00\x31\x00\x00\x00\x00") }, "GetReply: length is 9"},
 		"other partition": {func(q wire.Get) []byte {
 			return wire.AppendGetReply(nil, 5, &wire.GetReply{ReqID: q.ReqID, Status: wire.GetNotFound})
-		}, "GetReply.partition is s0p5, allowed: s0p0"},
+		}, "GetReply.partition is p5, allowed: p0"},
 		"ack": {func(wire.Get) []byte { return wire.AppendAck(nil, testPartition, &wire.Ack{ClientSeq: 1, Seq: 1}) }, "ack is for order 1"},
 		"reject of a submit": {func(q wire.Get) []byte {
 			return wire.AppendReject(nil, testPartition, &wire.Reject{RequestID: q.ReqID, Code: wire.CodeBadFIX, ForType: wire.TypeSubmit})

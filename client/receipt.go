@@ -29,10 +29,10 @@ type Receipt struct {
 func (r Receipt) ID() wire.OrderID { return wire.OrderID{Partition: r.Partition, Seq: r.Seq} }
 
 // Name is the id with all that tells it from the ids of other orders, as ParseOrder
-// reads it: "s0p1/17@2-1c9f0e2a77b3d401", or "s0p1/17@2" without a hash.
+// reads it: "p1/17@2-1c9f0e2a77b3d401", or "p1/17@2" without a hash.
 func (r Receipt) Name() string { return named(r.ID(), r.Epoch, r.Hash) }
 
-// String is for logs, for example "s0p1/17@2-1c9f0e2a77b3d401 lineage 1 copies 2".
+// String is for logs, for example "p1/17@2-1c9f0e2a77b3d401 lineage 1 copies 2".
 func (r Receipt) String() string {
 	s := r.Name()
 	if r.Lineage != 0 {

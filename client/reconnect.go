@@ -77,10 +77,6 @@ func (s *Session) recover(h hint, failed string) {
 		if h, open = s.nextTurn(h); !open {
 			return
 		}
-		before := s.at()
-		if s.relocate(); s.at() != before {
-			h, failed = hint{}, ""
-		}
 		addr, err := s.primary(h.address, failed, first)
 		var c *conn
 		var member string
@@ -109,9 +105,6 @@ func (s *Session) recover(h hint, failed string) {
 		var reject *RejectError
 		if errors.As(err, &reject) && reject.Code == wire.CodeSessionMoved {
 			s.attempt = max(s.attempt, reject.Detail)
-		}
-		if reject != nil && reject.Code == wire.CodePartitionClosed {
-			s.notTakenIn(reject)
 		}
 		if h, failed = hintOf(err), addr; h.address == addr {
 			h = hint{}
@@ -142,7 +135,7 @@ func (s *Session) nextTurn(h hint) (hint, bool) {
 	}
 	news := func() (bool, <-chan struct{}) {
 		t := s.client.table.Load()
-		p, ok := t.find(s.at())
+		p, ok := t.find(s.partition)
 		if ok && p.Epoch > known && p.Primary.Address != "" {
 			h = hint{p.Primary.Address, p.Epoch}
 			return true, nil
@@ -192,20 +185,20 @@ func (s *Session) nextAttempt() (epoch, attempt uint64) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	s.attempt++
-	return max(s.epoch, s.client.epochOf(s.at())), s.attempt
+	return max(s.epoch, s.client.epochOf(s.partition)), s.attempt
 }
 
 // lookElsewhere ends an attempt that hangs (the node is gone, and its address
 // with it) as soon as the grid names another primary.
 func (s *Session) lookElsewhere(ctx context.Context, cancel context.CancelFunc, addr string) {
 	for back := (backoff{longest: 10 * time.Millisecond, attempts: 1}); back.wait(ctx.Done(), s.client.cfg.RetryMax); {
-		if err := s.client.refresh(ctx, s.at().Shard(), addr); err != nil {
+		if err := s.client.refresh(ctx, s.partition, addr); err != nil {
 			continue
 		}
 		s.p.mu.Lock()
 		known := max(s.epoch, s.followed)
 		s.p.mu.Unlock()
-		if p, ok := s.client.partition(s.at()); ok && p.Epoch > known && p.Primary.Address != "" && p.Primary.Address != addr {
+		if p, ok := s.client.partition(s.partition); ok && p.Epoch > known && p.Primary.Address != "" && p.Primary.Address != addr {
 			cancel()
 			return
 		}
@@ -222,16 +215,16 @@ func (s *Session) primary(hint, failed string, first bool) (string, error) {
 		return hint, nil
 	}
 	var err error
-	if failed != "" || !first || s.client.addressOf(s.at()) == "" {
+	if failed != "" || !first || s.client.addressOf(s.partition) == "" {
 		ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
-		err = s.client.refresh(ctx, s.at().Shard(), failed)
+		err = s.client.refresh(ctx, s.partition, failed)
 		cancel()
 	}
-	if addr := s.client.addressOf(s.at()); addr != "" {
+	if addr := s.client.addressOf(s.partition); addr != "" && !errors.Is(err, ErrProtocol) { // else it may be another grid's by now
 		return addr, nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%s has no primary at epoch %d", s.at(), s.client.epochOf(s.at()))
+		err = fmt.Errorf("%s has no primary at epoch %d", s.partition, s.client.epochOf(s.partition))
 	}
 	return "", err
 }
@@ -270,7 +263,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	forgotten := s.opened && (m.Slot != s.slot || m.Generation != s.gen || m.LastClientSeq < s.lastAck)
 	if forgotten {
 		s.stats.Evictions++
-		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.at().String(), "peer", c.addr, "unanswered", s.win.inFlight())
+		s.client.cfg.Logger.Info("session was evicted by the grid", "partition", s.partition.String(), "peer", c.addr, "unanswered", s.win.inFlight())
 	}
 	s.empties = empties{}
 	first := s.win.head
@@ -286,7 +279,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		first = s.win.head
 	}
 	s.slot, s.gen, s.epoch, s.opened, s.evicting = m.Slot, m.Generation, m.Epoch, true, false
-	s.client.sawEpoch(s.at(), m.Epoch)
+	s.client.sawEpoch(s.partition, m.Epoch)
 	s.win.limit = uint64(min(s.client.cfg.MaxInFlight, int(min(m.Window, maxWindow))))
 	if s.trouble.since == 0 {
 		s.trouble = trouble{} // nothing had been wrong: the attempt just made is not to slow a later one
@@ -302,7 +295,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 		s.encode(c, seq)
 	}
 	s.resendLookups(c)
-	s.client.cfg.Logger.Info("session connected", "partition", s.at().String(), "peer", c.addr, "member", member, "epoch", m.Epoch, "resent", s.win.inFlight())
+	s.client.cfg.Logger.Info("session connected", "partition", s.partition.String(), "peer", c.addr, "member", member, "epoch", m.Epoch, "resent", s.win.inFlight())
 	s.p.flush(c, false)
 	s.p.wakeAll()
 	s.wakeReader()
@@ -326,7 +319,7 @@ func (s *Session) firstNumber(m *wire.SessionOpened) uint64 {
 
 // startOver is for a session with an even longer gap: a fresh id begins at 1.
 func (s *Session) startOver(c *conn, m *wire.SessionOpened) {
-	s.client.cfg.Logger.Info("session starts over under a new id", "partition", s.at().String(), "peer", c.addr,
+	s.client.cfg.Logger.Info("session starts over under a new id", "partition", s.partition.String(), "peer", c.addr,
 		"applied", m.LastClientSeq, "next", s.win.head, "window", m.Window)
 	c.st.Close() //nolint:errcheck // not used for anything yet
 	s.id, s.opened = randomID(), false

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -10,63 +9,73 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// flight is a refresh in progress, shared by concurrent callers.
+// flight is a refresh of one partition in progress, shared by concurrent callers.
 type flight struct {
-	done chan struct{} // closed with the answer
-	gone chan struct{} // closed when the next caller begins another
-	err  error
-	all  bool // the answer was of the whole grid
+	began int64         // monotonic
+	done  chan struct{} // closed with the answer
+	err   error
 }
 
-// refresh asks for the table of a shard; avoid is an address that is most likely
-// not the primary any more. Concurrent calls for one shard are one question to
-// the grid, however many sessions lost their primary, and so are calls within
-// flightGap: a grid without a primary is not to be kept busy by those who wait.
-func (c *Client) refresh(ctx context.Context, shard int, avoid string) error {
-	f, _ := c.fly(shard, avoid)
-	return f.wait(ctx)
+// question is a TableRequest to one node. All that want to know something of the node
+// share it, whatever partitions they are about: one node knows the whole grid.
+type question struct {
+	asked int64         // monotonic
+	done  chan struct{} // closed with the answer
+	m     *wire.Table
+	err   error
 }
 
-// refreshNow is refresh whose question is asked after the call: the answer of one that
-// was under way may be older.
-func (c *Client) refreshNow(ctx context.Context, shard int) error {
-	f, began := c.fly(shard, "")
-	if !began {
-		select {
-		case <-f.gone:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		f, _ = c.fly(shard, "")
+// shareGap is for how long an answer is shared after it came: a grid without a primary is
+// not to be kept busy by those who wait.
+const shareGap = 2 * time.Millisecond
+
+// refresh asks where a partition is; avoid is an address that is most likely not the
+// primary any more. Concurrent calls for one partition are one search, however many
+// sessions lost their primary, and so are calls within shareGap. Searches for several
+// partitions share the questions to a node, and each judges the answers for its own.
+func (c *Client) refresh(ctx context.Context, p wire.PartitionID, avoid string) error {
+	return c.fly(p, avoid, 0).wait(ctx)
+}
+
+// Refresh asks the grid where its partitions are now.
+func (c *Client) Refresh(ctx context.Context) error {
+	now := nanotime() // an answer to an earlier question may be older
+	flights := make([]*flight, len(c.table.Load().parts))
+	for p := range flights {
+		flights[p] = c.fly(wire.PartitionID(p), "", now)
 	}
-	return f.wait(ctx)
+	for _, f := range flights {
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fly returns the refresh of a shard that is under way, or begins one and reports so.
-func (c *Client) fly(shard int, avoid string) (f *flight, began bool) {
+// fly returns the refresh of a partition that is under way, or begins one: always if
+// that one began before since.
+func (c *Client) fly(p wire.PartitionID, avoid string, since int64) *flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.flights[shard]; f != nil {
-		return f, false
+	if f := c.flights[p]; f != nil && f.began >= since {
+		return f
 	}
-	f = &flight{done: make(chan struct{}), gone: make(chan struct{})}
-	c.flights[shard] = f
+	f := &flight{began: nanotime(), done: make(chan struct{})}
+	c.flights[p] = f
 	go func() {
-		defer close(f.gone)
 		ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
 		defer cancel()
-		targets, own := c.table.Load().targets(shard, avoid, c.cfg.Endpoints)
-		f.err = c.ask(ctx, targets, own, func(m *wire.Table) verdict {
-			f.all = f.all || wholeGrid(m)
-			return judge(m, shard, avoid)
-		})
+		targets, own := c.table.Load().targets(p, avoid, c.cfg.Endpoints)
+		f.err = c.ask(ctx, p.String(), targets, own, since, func(m *wire.Table) verdict { return judge(m, p, avoid) })
 		close(f.done)
-		sleep(flightGap, c.ctx.Done(), nil, nil)
+		sleep(shareGap, c.ctx.Done(), nil, nil)
 		c.mu.Lock()
-		delete(c.flights, shard)
-		c.mu.Unlock()
+		defer c.mu.Unlock()
+		if c.flights[p] == f {
+			delete(c.flights, p)
+		}
 	}()
-	return f, true
+	return f
 }
 
 func (f *flight) wait(ctx context.Context) error {
@@ -78,9 +87,26 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// keepTable asks for the table now and then, and soon after a session has seen an
-// epoch that the table does not have. One node knows the whole grid, one of the release
-// before its own shard. Random pauses and a random shard keep many clients apart.
+// sighting is an epoch that a session saw, and the table does not have.
+type sighting struct {
+	partition wire.PartitionID
+	epoch     uint64
+}
+
+// sawEpoch is told the epoch that a session is served in.
+func (c *Client) sawEpoch(p wire.PartitionID, epoch uint64) {
+	if epoch <= c.epochOf(p) {
+		return
+	}
+	select {
+	case c.aged <- sighting{p, epoch}:
+	default: // enough is waiting
+	}
+}
+
+// keepTable asks one node for the table of the whole grid now and then, and soon after a
+// session has seen an epoch that the table does not have. Random pauses and a random node
+// keep many clients apart.
 func (c *Client) keepTable() {
 	every := c.cfg.TableEvery
 	timer := time.NewTimer(every/2 + rand.N(every))
@@ -89,71 +115,59 @@ func (c *Client) keepTable() {
 		select {
 		case <-c.ctx.Done():
 			return
-		case shard := <-c.aged:
+		case saw := <-c.aged:
 			if !sleep(rand.N(min(time.Second, every)), c.ctx.Done(), nil, nil) {
 				return
 			}
-			c.refresh(c.ctx, shard, "") //nolint:errcheck // whoever needs the table asks again
+			c.catchUp(saw)
 		case <-timer.C:
 			timer.Reset(every/2 + rand.N(every))
-			c.refreshAll()
+			c.askOne()
 		}
 	}
 }
 
-// refreshAll asks for the table of every shard, until an answer is of the whole grid.
-func (c *Client) refreshAll() {
-	shards := c.table.Load().shards
-	first := rand.IntN(shards)
-	for i := range shards {
-		f, _ := c.fly((first+i)%shards, "")
-		if f.wait(c.ctx) == nil && f.all { // else whoever needs the table asks again
+// catchUp asks for what sessions saw, up to now: most often one answer has all of it.
+func (c *Client) catchUp(saw sighting) {
+	for {
+		if saw.epoch > c.epochOf(saw.partition) {
+			c.refresh(c.ctx, saw.partition, "") //nolint:errcheck // whoever needs the table asks again
+		}
+		select {
+		case saw = <-c.aged:
+		default:
 			return
 		}
 	}
 }
 
-// wholeGrid reports whether a table has partitions of every shard.
-func wholeGrid(m *wire.Table) bool {
-	shards := int(m.NShards)
-	if m.Layout.Revision != 0 {
-		shards = int(m.Layout.Shards)
-	}
-	known := make(map[int]bool, shards)
-	for i := range m.Parts {
-		if shard := m.Parts[i].Partition.Shard(); shard < shards {
-			known[shard] = true
-		}
-	}
-	return len(known) == shards
+// askOne asks a node for the table, and others only if that one fails or does not know the
+// whole grid.
+func (c *Client) askOne() {
+	ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
+	defer cancel()
+	targets := c.table.Load().addresses(c.cfg.Endpoints)
+	rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
+	targets = targets[:min(len(targets), maxTargets)]
+	c.ask(ctx, "the grid's partitions", targets, len(targets), 0, c.judgeWhole) //nolint:errcheck // whoever needs the table asks again
 }
-
-// sawEpoch is told the epoch that a session is served in.
-func (c *Client) sawEpoch(p wire.PartitionID, epoch uint64) {
-	if epoch <= c.epochOf(p) {
-		return
-	}
-	c.ageTable(p.Shard())
-}
-
-const flightGap = 2 * time.Millisecond
 
 // verdict is what a node's table is worth to whoever asked.
 type verdict uint8
 
 const (
 	useless verdict = iota
-	stale           // better than nothing: the other members of the shard are asked as well
+	stale           // better than nothing: the other members of the partition are asked as well
 	enough
 )
 
 // judge: a member that still takes avoid for a primary, or knows none, may not
 // have heard yet.
-func judge(m *wire.Table, shard int, avoid string) verdict {
+func judge(m *wire.Table, id wire.PartitionID, avoid string) verdict {
 	v := useless
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.Partition.Shard() != shard {
+		if p.Partition != id {
 			continue
 		}
 		if int(p.Primary) >= len(p.Members) || string(p.Members[p.Primary].Address) == avoid {
@@ -164,14 +178,25 @@ func judge(m *wire.Table, shard int, avoid string) verdict {
 	return v
 }
 
+// judgeWhole is for a question about all partitions; what a node does not know, others
+// may have said.
+func (c *Client) judgeWhole(m *wire.Table) verdict {
+	switch {
+	case c.table.Load().whole():
+		return enough
+	case len(m.Parts) > 0:
+		return stale
+	}
+	return useless
+}
+
 // hedge is how long one node may take to say its table before the next is asked
 // as well.
 const hedge = 50 * time.Millisecond
 
-// ask fetches tables from targets, the next one when one fails or is slow, and
-// merges what it gets until a table is enough, or the first own targets were
-// asked and one that is stale is all there is. Seeds it learns are asked too.
-func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(*wire.Table) verdict) error {
+// ask gets tables from targets, the next one when one fails or is slow, until a table is
+// enough, or the first own targets were asked and one that is stale is all there is.
+func (c *Client) ask(ctx context.Context, what string, targets []string, own int, since int64, judge func(*wire.Table) verdict) error {
 	type answer struct {
 		m    *wire.Table
 		addr string
@@ -185,7 +210,7 @@ func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(
 		addr := targets[asked]
 		asked, open = asked+1, open+1
 		go func() {
-			m, err := c.fetchTable(ctx, addr)
+			m, err := c.tableOf(ctx, addr, since)
 			select {
 			case answers <- answer{m, addr, err}:
 			case <-ctx.Done():
@@ -200,16 +225,13 @@ func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(
 				return nil
 			}
 			if asked == len(targets) {
-				return fmt.Errorf("no node gave the partition table: %w", join(append(errs, c.incomplete())...))
+				return fmt.Errorf("no node tells where to find %s: %w", what, join(errs...))
 			}
 			start()
 		}
 		select {
 		case a := <-answers:
 			open--
-			if a.err == nil {
-				a.err = c.learn(a.m)
-			}
 			if a.err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", a.addr, a.err))
 				continue
@@ -220,8 +242,8 @@ func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(
 			case stale:
 				answered = true
 			case useless:
+				errs = append(errs, fmt.Errorf("%s knows %d of the grid's %d partitions; the records of others may not be made yet", a.addr, len(a.m.Parts), a.m.Partitions))
 			}
-			targets = appendNew(targets, c.table.Load().seeds)
 		case <-timer.C:
 			if answered && asked >= own {
 				return nil
@@ -230,59 +252,58 @@ func (c *Client) ask(ctx context.Context, targets []string, own int, judge func(
 				start()
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("no node gave the partition table in time: %w", join(append(errs, c.incomplete(), ctx.Err())...))
+			return fmt.Errorf("no node told in time where to find %s: %w", what, join(append(errs, ctx.Err())...))
 		}
 	}
 }
 
-func appendNew(list, more []string) []string {
-next:
-	for _, m := range more {
-		for _, l := range list {
-			if l == m {
-				continue next
-			}
-		}
-		list = append(list, m)
+// tableOf is what the node at addr says, asked at since or later.
+func (c *Client) tableOf(ctx context.Context, addr string, since int64) (*wire.Table, error) {
+	c.mu.Lock()
+	q := c.questions[addr]
+	if q == nil || q.asked < since {
+		q = &question{asked: nanotime(), done: make(chan struct{})}
+		c.questions[addr] = q
+		go c.put(q, addr)
 	}
-	return list
+	c.mu.Unlock()
+	select {
+	case <-q.done:
+		return q.m, q.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// put asks a node, and merges what it says into the client's table.
+func (c *Client) put(q *question, addr string) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
+	defer cancel()
+	if q.m, q.err = c.fetchTable(ctx, addr); q.err == nil {
+		q.err = c.learn(addr, q.m)
+	}
+	close(q.done)
+	sleep(shareGap, c.ctx.Done(), nil, nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.questions[addr] == q {
+		delete(c.questions, addr)
+	}
 }
 
 // learn merges a node's table into the client's.
-func (c *Client) learn(m *wire.Table) error {
+func (c *Client) learn(addr string, m *wire.Table) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.table.Load()
-	next, err := c.merged(old, m)
+	next, err := old.merge(m)
 	if err != nil {
-		return err
+		c.cfg.Logger.Error("protocol violation", "peer", addr, "what", err)
+		return &ProtocolError{Address: addr, What: err.Error()}
 	}
-	for !c.table.CompareAndSwap(old, next) { // sawClosed holds no lock
-		old = c.table.Load()
-		if next, err = c.merged(old, m); err != nil {
-			return err
-		}
-	}
-	if next.layout.Revision > old.layout.Revision && old.shards != 0 {
-		c.cfg.Logger.Info("shards of the grid changed", "shards", next.shards, "takeOrders", next.layout.Open, "revision", next.layout.Revision)
-		for _, shard := range next.missing {
-			c.ageTable(shard)
-		}
-	}
+	c.table.Store(next)
 	if next.changed != old.changed && old.changed != nil {
 		close(old.changed)
-	}
-	return nil
-}
-
-// incomplete says what the table lacks, nil if nothing.
-func (c *Client) incomplete() error {
-	t := c.table.Load()
-	if t.shards == 0 {
-		return errors.New("no table yet")
-	}
-	if len(t.missing) > 0 {
-		return fmt.Errorf("no node of shard %d is known (%d of %d shards missing): give an endpoint of it; a node that cannot list the grid's records knows its own shard only", t.missing[0], len(t.missing), t.shards)
 	}
 	return nil
 }

@@ -8,9 +8,8 @@ import (
 )
 
 // Route is the partition that a FIX message belongs to: the hash of its ClOrdID
-// modulo the number of partitions that take orders, counted in the order of their
-// ids. It changes when shards are added or removed. The message is not validated;
-// the node does that.
+// modulo the number of the grid's partitions, and so the same one for all of the
+// grid's life. The message is not validated; the node does that.
 func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
 	id := clOrdID(fix)
 	if len(id) == 0 {
@@ -21,11 +20,7 @@ func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
 
 // RouteClOrdID is the partition an order with this ClOrdID belongs to.
 func (c *Client) RouteClOrdID(id []byte) wire.PartitionID {
-	t := c.table.Load()
-	if n := uint64(len(t.placing)); n > 0 {
-		return t.placing[order.HashClOrdID(id)%n]
-	}
-	return t.parts[order.HashClOrdID(id)%uint64(len(t.parts))].ID // all have refused: one of them will say so
+	return wire.PartitionID(order.HashClOrdID(id) % uint64(len(c.table.Load().parts)))
 }
 
 var clOrdIDTag = []byte("\x0111=")

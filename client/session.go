@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -17,14 +16,12 @@ import (
 // A goroutine that is the only user of a session writes and reads the socket
 // itself. Give each latency-critical thread a Session of its own.
 type Session struct {
-	client *Client
-	key    sharedKey     // with which it was made; it stays
-	where  atomic.Uint32 // the partition: it moves when its shard is to be removed
-	shared bool          // of Client.Submit: its orders are routed anew one by one, the session stays
-	id     [2]uint64
-	io     IO
-	reads  readerKind // what a Reader's is for; 0: orders
-	turn   int        // of readsOfBackup: which copy comes next
+	client    *Client
+	partition wire.PartitionID
+	id        [2]uint64
+	io        IO
+	reads     readerKind // what a Reader's is for; 0: orders
+	turn      int        // of readsOfBackup: which copy comes next
 
 	p pump // p.mu guards all fields below
 
@@ -36,7 +33,6 @@ type Session struct {
 	attempt    uint64 // of opening the session; rises with every connection
 	opened     bool   // slot and gen are valid
 	evicting   bool   // the grid forgot the session; answers still come in
-	moving     bool   // its partition takes no new orders; answers still come in
 	closed     bool
 	recovering bool
 	suspecting bool
@@ -74,22 +70,18 @@ func newSession(c *Client, partition wire.PartitionID, auto IO, reads readerKind
 		auto = c.cfg.IO
 	}
 	s := &Session{
-		client: c, key: sharedKey{partition, reads}, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
+		client: c, partition: partition, id: randomID(), io: auto, win: newWindow(c.cfg.MaxInFlight),
 		stop: make(chan struct{}), wake: make(chan struct{}, 1), reads: reads,
 	}
 	if reads != 0 {
 		s.lookups = newLookups(c.cfg.MaxInFlight)
 	}
-	s.where.Store(uint32(partition))
 	s.p.owner = s
 	return s
 }
 
-// Partition the session sends to. It is another one after the session has moved:
-// see move.go.
-func (s *Session) Partition() wire.PartitionID { return s.at() }
-
-func (s *Session) at() wire.PartitionID { return wire.PartitionID(s.where.Load()) }
+// Partition the session sends to.
+func (s *Session) Partition() wire.PartitionID { return s.partition }
 
 // Submit sends one FIX message (35=D, F or G) and waits until it is committed on every
 // in-sync copy. See FateOf for what an error means. fix is not kept. Without a
@@ -106,7 +98,7 @@ func (s *Session) TrySubmit(ctx context.Context, fix []byte) (Receipt, error) {
 
 func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
-		return Receipt{}, &NotSentError{Partition: s.at(), Cause: err}
+		return Receipt{}, &NotSentError{Partition: s.partition, Cause: err}
 	}
 	now := nanotime()
 	deadline := s.client.deadline(ctx, now)
@@ -122,7 +114,7 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 	for !o.done {
 		s.p.wait(ctx, &o.w, o.deadline)
 		if err := ctx.Err(); err != nil && !o.done {
-			s.giveUp(o.clientSeq, err)
+			s.giveUp(o.clientSeq, join(err, s.trouble.last))
 		}
 	}
 	s.p.leave(&o.w)
@@ -134,7 +126,7 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 // admit waits for room in the window and checks what needs no node to check.
 func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wait bool) error {
 	if len(fix) == 0 || len(fix) > wire.MaxPayload {
-		return tooLarge(s.at(), len(fix))
+		return tooLarge(s.partition, len(fix))
 	}
 	if s.win.full() && !s.closed {
 		if !wait {
@@ -151,11 +143,11 @@ func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wa
 		s.p.leave(w)
 		waiters.Put(w)
 		if s.win.full() && !s.closed {
-			return &NotSentError{Partition: s.at(), Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
+			return &NotSentError{Partition: s.partition, Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
 		}
 	}
 	if s.closed {
-		return &NotSentError{Partition: s.at(), Cause: ErrClosed}
+		return &NotSentError{Partition: s.partition, Cause: ErrClosed}
 	}
 	return nil
 }
@@ -201,7 +193,7 @@ func (s *Session) open(ctx context.Context) error {
 	case s.closed:
 		return ErrClosed
 	}
-	return fmt.Errorf("client: open a session of %s: %w: %w", s.at(), ErrUnavailable, s.why(ctx, deadline-now))
+	return fmt.Errorf("client: open a session of %s: %w: %w", s.partition, ErrUnavailable, s.why(ctx, deadline-now))
 }
 
 func tooLarge(p wire.PartitionID, n int) error {
@@ -216,7 +208,7 @@ func tooLarge(p wire.PartitionID, n int) error {
 func (s *Session) send(o *pending) {
 	s.stats.Submitted++
 	s.win.add(o)
-	if c := s.p.conn; c != nil && !s.evicting && !s.moving {
+	if c := s.p.conn; c != nil && !s.evicting {
 		s.encode(c, o.clientSeq)
 		return
 	}
@@ -245,13 +237,13 @@ func (s *Session) encode(c *conn, seq uint64) {
 		s.stats.Resent++
 	}
 	cell.sent = true
-	c.out = wire.AppendSubmit(c.out, s.at(), &m)
+	c.out = wire.AppendSubmit(c.out, s.partition, &m)
 }
 
 // encodeEmpty uses a number up that nobody waits for.
 func (s *Session) encodeEmpty(c *conn, seq uint64) {
 	s.empties.sent(seq)
-	c.out = wire.AppendSubmit(c.out, s.at(), &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
+	c.out = wire.AppendSubmit(c.out, s.partition, &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
 }
 
 func (s *Session) push() {
@@ -302,10 +294,10 @@ func (s *Session) giveUp(seq uint64, cause error) {
 	waited := time.Duration(nanotime() - o.submitted)
 	if cell.sent {
 		s.stats.Unknown++
-		s.finish(o, Receipt{}, &UnknownOutcomeError{Partition: s.at(), ClientSeq: seq, Waited: waited, Cause: cause})
+		s.finish(o, Receipt{}, &UnknownOutcomeError{Partition: s.partition, ClientSeq: seq, Waited: waited, Cause: cause})
 	} else {
 		s.stats.NotSent++
-		s.finish(o, Receipt{}, &NotSentError{Partition: s.at(), Waited: waited, Cause: cause})
+		s.finish(o, Receipt{}, &NotSentError{Partition: s.partition, Waited: waited, Cause: cause})
 	}
 	// Numbers at the end that no node has seen can be given again.
 	for s.win.next > s.win.head {

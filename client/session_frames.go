@@ -29,7 +29,7 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 			return s.violation(c, "not-primary", err)
 		}
 		s.stats.Redirects++
-		return &notPrimaryError{partition: s.at(), address: c.addr, epoch: m.Epoch, hint: string(m.Address)}
+		return &notPrimaryError{partition: s.partition, address: c.addr, epoch: m.Epoch, hint: string(m.Address)}
 	case wire.TypeGoaway:
 		var m wire.Goaway
 		if err := wire.DecodeGoaway(frame, &m); err != nil {
@@ -62,7 +62,7 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 			return nil // the stored reply
 		}
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
-	case m.ClientSeq != s.win.head && !cell.resent && !s.moving:
+	case m.ClientSeq != s.win.head && !cell.resent:
 		s.stats.Gaps++
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: %d, the oldest without an answer: a gap", m.ClientSeq, s.win.head), nil)
 	case m.Seq <= s.lastSeq && !cell.resent || m.Seq == 0:
@@ -71,7 +71,7 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	s.lastAck, s.lastSeq = max(s.lastAck, m.ClientSeq), max(s.lastSeq, m.Seq)
 	if m.Epoch > s.epoch {
 		s.epoch = m.Epoch
-		s.client.sawEpoch(s.at(), m.Epoch)
+		s.client.sawEpoch(s.partition, m.Epoch)
 	}
 	s.good()
 	o := cell.ord
@@ -86,13 +86,13 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	if dup {
 		s.stats.Duplicates++
 	}
-	s.finish(o, Receipt{Partition: s.at(), Seq: m.Seq, Epoch: m.Epoch, Copies: m.Copies, Duplicate: dup, Hash: m.Hash, Lineage: m.Lineage}, nil)
+	s.finish(o, Receipt{Partition: s.partition, Seq: m.Seq, Epoch: m.Epoch, Copies: m.Copies, Duplicate: dup, Hash: m.Hash, Lineage: m.Lineage}, nil)
 	return nil
 }
 
 func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if s.reads != 0 {
-		return s.onRefusedLookup(c, m, &RejectError{Partition: s.at(), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
+		return s.onRefusedLookup(c, m, &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
 	}
 	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
@@ -103,7 +103,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 		}
 		return s.violation(c, fmt.Sprintf("reject is for order %d, allowed: one without an answer (%d..%d)", m.RequestID, s.win.head, s.win.next-1), nil)
 	}
-	reject := &RejectError{Partition: s.at(), Code: m.Code, Tag: m.Tag, Detail: m.Detail, Limit: m.Limit, Text: printable(m.Text), from: c.addr}
+	reject := &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Limit: m.Limit, Text: printable(m.Text), from: c.addr}
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
 	case wire.CodeSessionMoved:
@@ -119,8 +119,6 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 		s.stats.Gaps++
 		s.expected = m.Detail
 		return s.violation(c, fmt.Sprintf("the node expected order %d of the session and got %d", m.Detail, m.RequestID), reject)
-	case wire.CodePartitionClosed:
-		return s.onClosed(m.RequestID, cell, reject)
 	case wire.CodeSessionUnknown:
 		return s.onSessionUnknown(m.RequestID, cell)
 	}
@@ -137,7 +135,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	case !decided:
 		s.stats.Unknown++
 		s.finish(o, Receipt{}, &UnknownOutcomeError{
-			Partition: s.at(), ClientSeq: m.RequestID, Waited: time.Duration(nanotime() - submitted), Cause: reject})
+			Partition: s.partition, ClientSeq: m.RequestID, Waited: time.Duration(nanotime() - submitted), Cause: reject})
 	default:
 		s.stats.Refused++
 		s.finish(o, Receipt{}, reject)
@@ -189,8 +187,8 @@ func (s *Session) onSessionUnknown(seq uint64, cell *cell) error {
 
 func (s *Session) violation(c *conn, what string, cause error) error {
 	s.stats.Violations++
-	err := &ProtocolError{Address: c.addr, What: s.at().String() + ": " + what, Cause: cause}
-	s.client.cfg.Logger.Error("protocol violation", "partition", s.at().String(), "peer", c.addr, "what", what, "cause", cause)
+	err := &ProtocolError{Address: c.addr, What: s.partition.String() + ": " + what, Cause: cause}
+	s.client.cfg.Logger.Error("protocol violation", "partition", s.partition.String(), "peer", c.addr, "what", what, "cause", cause)
 	return err
 }
 
@@ -214,7 +212,7 @@ func (s *Session) onBroken(c *conn, cause error) {
 		s.trouble.triedAt = nanotime() // again, and no good answer in between
 	}
 	s.troubled(nanotime(), waiting, cause)
-	s.client.cfg.Logger.Info("connection lost", "partition", s.at().String(), "peer", c.addr, "cause", cause, "unanswered", s.win.inFlight())
+	s.client.cfg.Logger.Info("connection lost", "partition", s.partition.String(), "peer", c.addr, "cause", cause, "unanswered", s.win.inFlight())
 	s.reconnect(hintOf(cause), c.addr)
 }
 
@@ -228,9 +226,6 @@ func (s *Session) onPause(c *conn, now int64) {
 	}
 	if s.p.conn == c {
 		s.askAgain(c, now)
-	}
-	if s.p.conn == c && s.mayMove() {
-		s.p.fail(c, errMoving)
 	}
 	s.runCallbacks(now)
 }

@@ -25,8 +25,6 @@ type Stats struct {
 	Connects   uint64 // connections made with the session opened on them
 	Redirects  uint64 // answers that named another node as primary, or none
 	Resent     uint64 // Submit frames sent again after a reconnect
-	Moves      uint64 // times a session of its own went to another partition, because its own takes no more orders
-	Moved      uint64 // orders that such a partition refused, and that went to another
 	Evictions  uint64 // times the grid had forgotten the session
 	Gaps       uint64 // acks that skipped an order, and SequenceGap answers of the node
 	Violations uint64 // all breaches of the protocol by the peer, Gaps included
@@ -79,8 +77,6 @@ func (s *Stats) add(t *Stats) {
 	s.Connects += t.Connects
 	s.Redirects += t.Redirects
 	s.Resent += t.Resent
-	s.Moves += t.Moves
-	s.Moved += t.Moved
 	s.Evictions += t.Evictions
 	s.Gaps += t.Gaps
 	s.Violations += t.Violations

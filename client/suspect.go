@@ -61,7 +61,7 @@ const (
 
 func (s *Session) askOthers(c *conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.client.attemptTimeout(0))
-	err := s.client.refresh(ctx, s.at().Shard(), c.addr)
+	err := s.client.refresh(ctx, s.partition, c.addr)
 	cancel()
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Session) askOthers(c *conn) {
 	if err != nil || s.p.conn != c {
 		return
 	}
-	if info, ok := s.client.partition(s.at()); ok && info.Epoch > s.epoch && info.Primary.ID != "" && info.Primary.ID != s.member {
+	if info, ok := s.client.partition(s.partition); ok && info.Epoch > s.epoch && info.Primary.ID != "" && info.Primary.ID != s.member {
 		s.p.fail(c, &silentError{c.addr, time.Duration(nanotime() - s.lastOK), fmt.Sprintf("and %s is the primary since epoch %d", info.Primary.Address, info.Epoch)})
 	}
 }

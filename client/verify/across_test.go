@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A ClOrdID that two partitions accepted is found: a shard was added, and it was sent
-// again to the partition that it belongs to now.
+// A ClOrdID that two partitions accepted is found: it was sent to one that it does
+// not belong to.
 func TestAClOrdIDInTwoPartitions(t *testing.T) {
 	g := &fakeGrid{logs: [][][]byte{goodLog(10)}, beside: [][][]byte{goodLog(3), logOf(0, 0)}}
 	r, err := Run(t.Context(), g, Options{})
@@ -22,7 +22,7 @@ func TestAClOrdIDInTwoPartitions(t *testing.T) {
 	}
 	var text bytes.Buffer
 	r.WriteText(&text)
-	if r.ExitCode() != ExitDifferent || r.TwiceCount != 3 || !strings.Contains(text.String(), "PROBLEM  orders s0p0/") || !strings.Contains(text.String(), "DIFFERENT: 3 problems") {
+	if r.ExitCode() != ExitDifferent || r.TwiceCount != 3 || !strings.Contains(text.String(), "PROBLEM  orders p0/") || !strings.Contains(text.String(), "DIFFERENT: 3 problems") {
 		t.Fatalf("exit %d, %d twice, want %d and 3:\n%s", r.ExitCode(), r.TwiceCount, ExitDifferent, &text)
 	}
 }
@@ -79,7 +79,7 @@ func writeSinks(t *testing.T, files map[string][]string) string {
 		if err := os.MkdirAll(filepath.Join(dir, pod), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, pod, "g-s0p0.log"), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, pod, "g-p0.log"), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

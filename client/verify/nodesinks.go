@@ -28,20 +28,29 @@ func (g clientGrid) ReadSinkFile(ctx context.Context, f client.SinkFile) io.Read
 	return g.OpenSink(ctx, f, 0)
 }
 
-// openNodeSinks asks every node of the partition's shard for its files: each may
-// have been its primary. Those that were set aside belong to another history than
-// the log and are only listed.
+// openNodeSinks asks the nodes of the grid for their files of the partition: its members, and
+// the others, which may have been its primary before it moved. Files that were set aside
+// belong to another history than the log and are only listed. A pod that was removed
+// cannot be asked: what only its file has is said to be missing.
 func openNodeSinks(ctx context.Context, g NodeSinks, table []client.PartitionInfo, id wire.PartitionID, p *Partition) *sinkFiles {
 	s := newSink(p)
-	pods, partitions := shardPods(table, id.Shard())
+	s.partly = true
+	members := map[string]bool{}
+	for _, r := range p.Replicas {
+		members[podOf(r.Member)] = true
+	}
 	without := 0
+	pods := podsOf(table)
 	for _, pod := range slices.Sorted(maps.Keys(pods)) {
 		files, err := g.SinkFiles(ctx, id, pods[pod])
-		if err != nil {
+		switch {
+		case err != nil && !members[pod]:
+			s.away = append(s.away, fmt.Sprintf("%s: %v", pod, err)) // matters if entries are missing
+		case err != nil:
 			p.Sink.Error = err.Error()
-		}
-		if errors.Is(err, client.ErrSinkUnreadable) {
-			without++
+			if errors.Is(err, client.ErrSinkUnreadable) {
+				without++
+			}
 		}
 		for _, f := range files {
 			name := pod + "/" + f.Name
@@ -54,34 +63,32 @@ func openNodeSinks(ctx context.Context, g NodeSinks, table []client.PartitionInf
 		}
 	}
 	switch {
-	case without > 0 && without == len(pods):
-		p.Sink.Error = fmt.Sprintf("no node of the shard has a file sink: %s", p.Sink.Error)
+	case without > 0 && without == len(members):
+		p.Sink.Error = fmt.Sprintf("no node of the partition has a file sink: %s", p.Sink.Error)
 	case len(p.Sink.Files) == 0 && p.Sink.Error == "":
-		p.Sink.Error = "no node of the shard has a file of the partition's sink"
+		p.Sink.Error = "no node of the grid shows a file of the partition's sink" + s.askedInVain()
 	}
-	s.partly = len(pods) < partitions // a shard has as many pods as partitions
 	return s
 }
 
-// shardPods are the nodes of a shard by pod, as far as any of its partitions knows
-// them, and how many partitions it has.
-func shardPods(table []client.PartitionInfo, shard int) (pods map[string]string, partitions int) {
-	pods = map[string]string{}
+// podsOf are the addresses of the grid's nodes by pod, as far as they hold a partition.
+func podsOf(table []client.PartitionInfo) map[string]string {
+	pods := map[string]string{}
 	for i := range table {
-		if table[i].ID.Shard() != shard {
-			continue
-		}
-		partitions++
 		for _, m := range table[i].Members {
-			pod, _, _ := strings.Cut(m.ID, "/")
-			pods[pod] = m.Address
+			pods[podOf(m.ID)] = m.Address
 		}
 	}
-	return pods, partitions
+	return pods
+}
+
+func podOf(member string) string {
+	pod, _, _ := strings.Cut(member, "/")
+	return pod
 }
 
 // SinksHelp is for a command's flag --sinks.
-const SinksHelp = "also compare with the file sinks: nodes (each node of a partition shows its files), or nothing"
+const SinksHelp = "also compare with the file sinks: nodes (each node of the grid shows its files), or nothing"
 
 // ParseSinks sets what a command's flag --sinks asks for.
 func ParseSinks(v string, o *Options) error {

@@ -16,26 +16,29 @@ import (
 // never are. A file is named by the node's address.
 type fakeNodes struct {
 	fakeGrid
-	partitions int // of the shard; 0: one
-	files      map[string]string
-	listErr    map[string]error
-	readErr    error
+	files   map[string]string
+	listErr map[string]error
+	readErr error
+	aside   bool // each has one that was set aside as well
 }
 
+// Table has another partition, on m0 and on a pod that holds no copy of p0.
 func (g *fakeNodes) Table() []client.PartitionInfo {
 	table := g.fakeGrid.Table()
-	for i := 1; i < g.partitions; i++ {
-		table = append(table, client.PartitionInfo{ID: wire.PartitionID(i)})
-	}
-	return table
+	return append(table, client.PartitionInfo{ID: 1, Members: []client.Member{table[0].Members[0], {ID: "other/1", Address: otherPod}}})
 }
+
+const otherPod = "10.0.0.9:7400"
 
 func (g *fakeNodes) SinkFiles(_ context.Context, p wire.PartitionID, address string) (out []client.SinkFile, err error) {
 	if err := g.listErr[address]; err != nil {
 		return nil, err
 	}
 	if _, ok := g.files[address]; ok {
-		out = append(out, client.SinkFile{Partition: p, Address: address, Name: "g-s0p0.log.old", SetAside: true}, client.SinkFile{Partition: p, Address: address, Name: "g-s0p0.log"})
+		out = append(out, client.SinkFile{Partition: p, Address: address, Name: "g-p0.log"})
+		if g.aside {
+			out = append(out, client.SinkFile{Partition: p, Address: address, Name: "g-p0.log.old", SetAside: true})
+		}
 	}
 	return out, nil
 }
@@ -63,28 +66,45 @@ func TestNodeSinks(t *testing.T) {
 	}
 	last := len(log)
 	none := fmt.Errorf("%w: --sink=hold", client.ErrSinkUnreadable)
+	freed := log[5:] // entries 1 to 5 are
 	for name, c := range map[string]struct {
-		files      map[string]string
-		listErr    map[string]error
-		readErr    error
-		partitions int
-		code       int
-		want       string // in the text
+		log     [][]byte
+		files   map[string]string
+		listErr map[string]error
+		readErr error
+		code    int
+		want    string // in the text
 	}{
-		"all":                       {map[string]string{a: file(1, last)}, nil, nil, 2, ExitEqual, "set aside and not compared: m0/g-s0p0.log.old"},
-		"one after the other":       {map[string]string{a: file(1, 4), b: file(5, last)}, nil, nil, 2, ExitEqual, "2 files"},
-		"missing":                   {map[string]string{a: file(1, 4), b: file(6, last)}, nil, nil, 2, ExitDifferent, "entries 5..5 are in no file, later ones are"},
-		"missing, a pod is away":    {map[string]string{a: file(1, 4), b: file(6, last)}, nil, nil, 3, ExitIncomplete, "a pod that is away may have them"},
-		"missing, a node is silent": {map[string]string{b: file(6, last)}, map[string]error{a: errors.New("no answer")}, nil, 2, ExitIncomplete, "no answer"},
-		"no node has a sink":        {nil, map[string]error{a: none, b: none}, nil, 2, ExitIncomplete, "no node of the shard has a file sink"},
-		"one node has a sink":       {map[string]string{a: file(1, last)}, map[string]error{b: none}, nil, 2, ExitIncomplete, "--sink=hold"},
-		"no file yet":               {nil, nil, nil, 2, ExitIncomplete, "no node of the shard has a file of the partition's sink"},
-		"the way breaks":            {map[string]string{a: file(1, 4)}, nil, errors.New("connection lost"), 2, ExitIncomplete, "connection lost"},
-		"not a sink":                {map[string]string{a: "hello\n"}, nil, nil, 2, ExitIncomplete, "the first line is"},
-		"a line that is none":       {map[string]string{a: file(1, 4) + "5\tx\n"}, nil, nil, 2, ExitDifferent, "columns"},
+		"all, and one set aside":    {log, map[string]string{a: file(1, last)}, nil, nil, ExitEqual, "set aside and not compared: m0/g-p0.log.old"},
+		"one after the other":       {log, map[string]string{a: file(1, 4), b: file(5, last)}, nil, nil, ExitEqual, "2 files"},
+		"moved":                     {log, map[string]string{otherPod: file(1, 6), b: file(7, last)}, nil, nil, ExitEqual, "2 files, entries 1..11"},
+		"missing":                   {log, map[string]string{a: file(1, 4), b: file(6, last)}, nil, nil, ExitIncomplete, "entries 5..5 are in no file of the pods that hold a partition now, [m0/g-p0.log m1/g-p0.log]; the file of a pod that is away, or was removed, may have them"},
+		"missing in a file":         {log, map[string]string{a: file(1, 4) + strings.Join(lines[6:], "\n") + "\n"}, nil, nil, ExitDifferent, "sequence 6 follows 4"},
+		"moved, and removed":        {log, map[string]string{b: file(7, last)}, nil, nil, ExitIncomplete, "entries 1..6 are in no file"},
+		"moved, and silent":         {log, map[string]string{b: file(7, last)}, map[string]error{otherPod: errors.New("no answer")}, nil, ExitIncomplete, "may have them; not read: other: no answer"},
+		"a stranger is silent":      {log, map[string]string{a: file(1, last)}, map[string]error{otherPod: errors.New("no answer")}, nil, ExitEqual, "entries 1..11"},
+		"missing, a node is silent": {log, map[string]string{b: file(6, last)}, map[string]error{a: errors.New("no answer")}, nil, ExitIncomplete, "no answer"},
+		"no node has a sink":        {log, nil, map[string]error{a: none, b: none}, nil, ExitIncomplete, "no node of the partition has a file sink"},
+		"one node has a sink":       {log, map[string]string{a: file(1, last)}, map[string]error{b: none}, nil, ExitIncomplete, "--sink=hold"},
+		"no file yet":               {log, nil, nil, nil, ExitIncomplete, "no node of the grid shows a file of the partition's sink"},
+		"the way breaks":            {log, map[string]string{a: file(1, 4)}, nil, errors.New("connection lost"), ExitIncomplete, "connection lost"},
+		"not a sink":                {log, map[string]string{a: "hello\n"}, nil, nil, ExitIncomplete, "the first line is"},
+		"a line that is none":       {log, map[string]string{a: file(1, 4) + "5\tx\n"}, nil, nil, ExitDifferent, "columns"},
+		// Of the log only entries 6 and on are held.
+		"freed":                        {freed, map[string]string{b: file(1, last)}, nil, nil, ExitEqual, "entries 6..11"},
+		"freed, and moved":             {freed, map[string]string{otherPod: file(1, 4), b: file(4, last)}, nil, nil, ExitEqual, "2 files"},
+		"freed, and the pod removed":   {freed, map[string]string{b: file(4, last)}, nil, nil, ExitIncomplete, "entries 1..3 are freed, and in no file that was read, [m1/g-p0.log]"},
+		"freed, and nothing of it":     {freed, map[string]string{b: file(6, last)}, nil, nil, ExitIncomplete, "entries 1..5 are freed"},
+		"freed, and a hole":            {freed, map[string]string{a: file(1, 2), b: file(5, last)}, nil, nil, ExitIncomplete, "missing 2,"},
+		"freed, a hole, and set aside": {freed, map[string]string{b: file(4, last)}, nil, nil, ExitEqual, "not compared: m1/g-p0.log.old"},
+		"freed, and a file apart":      {freed, map[string]string{a: file(1, 2), b: file(3, last)}, nil, nil, ExitEqual, "missing 0"},
+		"freed, and an end before":     {freed, map[string]string{a: file(1, 4), b: file(6, last)}, nil, nil, ExitIncomplete, "entries 5..5 are freed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := &fakeNodes{fakeGrid{logs: [][][]byte{log, log}}, c.partitions, c.files, c.listErr, c.readErr}
+			g := &fakeNodes{fakeGrid{logs: [][][]byte{c.log, c.log}}, c.files, c.listErr, c.readErr, strings.HasSuffix(name, "set aside")}
+			if len(c.log) < len(log) {
+				g.first = uint64(len(log)-len(c.log)) + 1
+			}
 			r, err := Run(t.Context(), g, Options{NodeSinks: true, Partitions: []wire.PartitionID{0}})
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ type Result struct {
 	Entries    uint64      `json:"entries"`  // log entries compared
 	Problems   uint64      `json:"problems"` // differences, gaps, duplicates, broken chains
 	// Twice are ClOrdIDs that orders of different partitions have, at most MaxProblems
-	// of TwiceCount: after shards were added, say. Each is a problem.
+	// of TwiceCount. Each is a problem: a ClOrdID belongs to one partition.
 	Twice      []string `json:"twice,omitempty"`
 	TwiceCount uint64   `json:"twiceCount,omitempty"`
 	// AcrossError says why ClOrdIDs of different partitions were not compared.
@@ -87,7 +87,7 @@ type Sink struct {
 	First   uint64   `json:"first"` // 0 if there is no entry in any file
 	Last    uint64   `json:"last"`
 	Orders  uint64   `json:"orders"`  // orders of the log up to Common that are in the sink
-	Missing uint64   `json:"missing"` // entries between First and Last that are in no file
+	Missing uint64   `json:"missing"` // entries up to Last that are in no file
 	// Repeats are entries that several files have, equal, because a primary of a
 	// later epoch goes on where its own file ends: allowed.
 	Repeats uint64 `json:"repeats"`

@@ -3,6 +3,7 @@ package verify
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -26,9 +28,10 @@ import (
 type sinkFiles struct {
 	p       *Partition
 	files   []*sinkFile
-	partly  bool   // not every pod was asked
-	top     uint64 // last seq of the log compared
-	lineage uint64 // of the entries compared now
+	partly  bool     // there may be files of pods that were not asked
+	away    []string // pods that were asked in vain, and why; they hold no copy of the partition now
+	top     uint64   // last seq of the log compared
+	lineage uint64   // of the entries compared now
 	repeats []epochRepeats
 }
 
@@ -104,7 +107,9 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 	sink, found := s.p.Sink, 0
 	for _, f := range s.files {
 		for s.advance(f) && f.line.seq < e.Seq {
-			if !behind {
+			if behind {
+				f.skipped = max(f.skipped, f.line.seq)
+			} else {
 				s.goesBack(f)
 			}
 			f.have = false
@@ -145,9 +150,49 @@ func (s *sinkFiles) missing(from, to uint64) {
 	switch {
 	case s.p.Sink.Error != "":
 	case s.partly:
-		s.p.Sink.Error = fmt.Sprintf("entries %d..%d are in no file of the nodes that the grid knows, %v; a pod that is away may have them", from, to, s.p.Sink.Files)
+		s.p.Sink.Error = fmt.Sprintf("entries %d..%d are in no file of the pods that hold a partition now, %v; the file of a pod that is away, or was removed, may have them%s", from, to, s.p.Sink.Files, s.askedInVain())
 	default:
 		s.p.problem("sink: entries %d..%d are in no file, later ones are", from, to)
+	}
+}
+
+// askedInVain ends a sentence.
+func (s *sinkFiles) askedInVain() string {
+	if len(s.away) == 0 {
+		return ""
+	}
+	return "; not read: " + strings.Join(s.away, ", ")
+}
+
+// freed looks for the entries that the log does not hold any more, which the files alone
+// have: after a pod was removed with its file none has them. Files that were set aside may
+// be of this history, and are not read.
+func (s *sinkFiles) freed() {
+	if s.p.Freed == 0 || s.top == 0 || len(s.p.Sink.SetAside) > 0 {
+		return
+	}
+	files := slices.Clone(s.files)
+	slices.SortFunc(files, func(a, b *sinkFile) int { return cmp.Compare(a.first, b.first) })
+	next := uint64(1)
+	for _, f := range files {
+		if f.skipped == 0 {
+			continue
+		}
+		if f.first > next && (next > 1 || !f.origin) {
+			s.gone(next, f.first-1)
+		}
+		next = max(next, f.skipped+1)
+	}
+	if next <= s.p.Freed {
+		s.gone(next, s.p.Freed)
+	}
+}
+
+// gone: entries that neither the log nor a file has.
+func (s *sinkFiles) gone(from, to uint64) {
+	s.p.Sink.Missing += to - from + 1
+	if s.p.Sink.Error == "" {
+		s.p.Sink.Error = fmt.Sprintf("entries %d..%d are freed, and in no file that was read, %v; the file of a pod that is away, or was removed, may have them%s", from, to, s.p.Sink.Files, s.askedInVain())
 	}
 }
 
@@ -246,7 +291,7 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 			s.p.problem("sink %s line %d: %v", f.path, f.number, err)
 		}
 	case last.seq == 0:
-		f.first = now.seq
+		f.first, f.origin = now.seq, now.seq == 1 || now.epoch == 1 && now.kind == order.KindNoop.String()
 	case now.seq > last.seq+1:
 		s.p.problem("sink %s line %d: sequence %d follows %d, allowed: %d", f.path, f.number, now.seq, last.seq, last.seq+1)
 	case now.seq == last.seq+1 && (now.epoch < last.epoch || now.lineage < last.lineage):
@@ -260,6 +305,7 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 // finish looks at what a file has beyond the log compared, and how far it lags.
 func (s *sinkFiles) finish(now uint64) {
 	s.judge(now)
+	s.freed()
 	sink := s.p.Sink
 	if begin := max(s.p.First, 1); sink.First > begin { // what is freed is in the files alone: nothing to compare it with
 		s.missing(begin, sink.First-1)
@@ -271,14 +317,16 @@ func (s *sinkFiles) finish(now uint64) {
 
 // sinkFile is one file of the file sink, read line by line.
 type sinkFile struct {
-	path   string
-	f      *os.File // nil: a node reads it
-	r      *bufio.Reader
-	number int // of the line read last
-	first  uint64
-	line   sinkLine
-	have   bool // line is not used yet
-	over   bool
+	path    string
+	f       *os.File // nil: a node reads it
+	r       *bufio.Reader
+	number  int // of the line read last
+	first   uint64
+	origin  bool   // the log begins with the file's first line
+	skipped uint64 // the last line of what the log does not hold any more, 0 if none
+	line    sinkLine
+	have    bool // line is not used yet
+	over    bool
 }
 
 // sinkLine is what is compared of a line.

@@ -28,7 +28,7 @@ type fakeGrid struct {
 	later              uint64
 	lineage            uint32
 	tables             int
-	beside             [][][]byte // of s1p0 and on: one replica each
+	beside             [][][]byte // of p1 and on: one replica each
 	fresh              []bool     // at the end of its entries another process answers, which has no more than those
 }
 
@@ -52,14 +52,14 @@ func (g *fakeGrid) Table() []client.PartitionInfo {
 	list := []client.PartitionInfo{p}
 	for i := range g.beside {
 		m := client.Member{ID: "n/1", Address: "10.0.1.0:7400", InSync: true}
-		list = append(list, client.PartitionInfo{ID: wire.PartitionID((i + 1) << 4), Epoch: 3, Lineage: 1, Members: []client.Member{m}, Primary: m})
+		list = append(list, client.PartitionInfo{ID: wire.PartitionID(i + 1), Epoch: 3, Lineage: 1, Members: []client.Member{m}, Primary: m})
 	}
 	return list
 }
 
 func (g *fakeGrid) OpenLog(p wire.PartitionID, address string) Log {
 	if p != 0 {
-		log := g.beside[p.Shard()-1]
+		log := g.beside[p-1]
 		return &fakeLog{entries: log, commit: uint64(len(log))}
 	}
 	var i int
@@ -207,7 +207,7 @@ func TestFindings(t *testing.T) {
 		"breaks off":       {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, errors.New("reset")}, commit: []uint64{12, 12}}, ExitIncomplete, "from entry 7: reset"},
 		"ends early":       {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}}, ExitDifferent, "the log ends before entry 7, committed was 12"},
 		"replaced":         {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}, fresh: []bool{false, true}}, ExitIncomplete, "6 entries are committed there now, 12 were"},
-		"not a log":        {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of s0p0 at x: entry 7: seq is 9"},
+		"not a log":        {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of p0 at x: entry 7: seq is 9"},
 		"nobody reachable": {fakeGrid{logs: [][][]byte{nil}, errs: []error{errors.New("no route")}}, ExitIncomplete, "INCOMPLETE"},
 		"no member":        {fakeGrid{logs: [][][]byte{}}, ExitDifferent, "no replica is known"},
 	} {
@@ -248,7 +248,7 @@ func TestManyProblemsAreBounded(t *testing.T) {
 }
 
 func sinkLines(log [][]byte) []string {
-	lines := []string{"# ordergrid sink v1 grid=g partition=s0p0 pod=a"}
+	lines := []string{"# ordergrid sink v1 grid=g partition=p0 pod=a"}
 	for _, b := range log {
 		var e order.Entry
 		order.DecodeEntry(b, &e)
@@ -309,7 +309,7 @@ func TestSink(t *testing.T) {
 		"no epoch":           {files{"a": changed(5, "5\t1\t", "5\t0\t")}, ExitDifferent, "column 2 (epoch)"},
 		"no lineage":         {files{"a": changed(5, "5\t1\t1", "5\t1\t-")}, ExitDifferent, "column 3 (lineage)"},
 		"no header":          {files{"a": lines[1:]}, ExitIncomplete, "the first line is"},
-		"no file":            {nil, ExitIncomplete, "no file g-s0p0.log"},
+		"no file":            {nil, ExitIncomplete, "no file g-p0.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "s[i]nk*") // a name that a pattern would misread
@@ -318,7 +318,7 @@ func TestSink(t *testing.T) {
 			}
 			for pod, l := range tc.files {
 				os.MkdirAll(filepath.Join(dir, pod), 0o755)
-				if err := os.WriteFile(filepath.Join(dir, pod, "g-s0p0.log"), []byte(strings.Join(l, "\n")+"\n"), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, pod, "g-p0.log"), []byte(strings.Join(l, "\n")+"\n"), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -339,7 +339,7 @@ func TestUsage(t *testing.T) {
 	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{SinkDir: "/tmp"}); err == nil {
 		t.Error("a sink without the grid's name was taken")
 	}
-	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{Partitions: []wire.PartitionID{7}}); err == nil || !strings.Contains(err.Error(), "s0p7") {
+	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{Partitions: []wire.PartitionID{7}}); err == nil || !strings.Contains(err.Error(), "p7") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func (g *Grid) PIDOf(address string) (int, error) {
 }
 
 // SetSpec changes fields of a partition's spec, for example {"preferredPod":
-// "dev-s0-1"}. name is the record's, for example dev-s0p1.
+// "dev-s0-1"}. name is the record's, for example dev-p1.
 func (g *Grid) SetSpec(name, fields string) error {
 	return g.control(http.MethodPut, "/v1/partitions/"+name+"/spec", fields, nil)
 }
