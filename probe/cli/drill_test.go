@@ -62,7 +62,7 @@ func TestDrillAndCertify(t *testing.T) {
 	c := api.NewClient("https://"+address, "secret", trusting(t, authority, drillUID))
 	wait(t, c, func(s *api.State) bool { return s.Phase == api.Running && s.Counts.Acknowledged > 100 && s.Redundant })
 	seen := api.Note{Witness: api.Witness{State: api.Seen, Message: "the primary moved"}}
-	step := api.Step{Type: "HandOver", What: "nothing, really", Partitions: []string{"s0p0"}}
+	step := api.Step{Type: "HandOver", What: "nothing, really", Partitions: []string{"p0"}}
 	if _, err := c.Begin(t.Context(), 0, step); err != nil {
 		t.Fatal(err)
 	}

@@ -107,15 +107,13 @@ func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 			return wrong
 		case <-time.After(100 * time.Millisecond):
 		}
-		if err := g.c.Refresh(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
+		_ = g.c.Refresh(ctx) // of a partition that no node knows yet it is an error
 	}
 }
 
 // mismatch says what is wrong, and whether it is of no use to wait.
 func (g *Grid) mismatch(plan scenario.Plan) (final bool, err error) {
-	need := fmt.Sprintf("scenario %s needs a grid with %d shard(s) and replicas %d", plan.Scenario, plan.Shards, plan.Replicas)
+	need := fmt.Sprintf("scenario %s needs a grid with %d shard(s), %d partitions or more and replicas %d", plan.Scenario, plan.Shards, plan.Servers(), plan.Replicas)
 	for probe := range plan.Probes {
 		id, err := Partition(plan, probe)
 		if err != nil {

@@ -27,7 +27,7 @@ func fixture(t testing.TB, name string, o scenario.Options) *report.Result {
 		}},
 	}
 	for i := range plan.Probes {
-		p := report.Probe{Name: string(rune('A' + i)), Index: i, Partition: "s0p" + string(rune('0'+i)), Copies: []string{"10.0.0.1:7400", "10.0.0.2:7400"}[:plan.Replicas]}
+		p := report.Probe{Name: string(rune('A' + i)), Index: i, Partition: "p" + string(rune('0'+i)), Copies: []string{"10.0.0.1:7400", "10.0.0.2:7400"}[:plan.Replicas]}
 		for _, s := range plan.Steps {
 			if i < s.Probes {
 				p.Steps = append(p.Steps, step(plan, s, i))

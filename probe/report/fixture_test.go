@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -34,8 +35,7 @@ func fixture(t testing.TB, name string, o scenario.Options) *Result {
 		}},
 	}
 	for i := range plan.Probes {
-		shard, index := plan.Partition(i)
-		p := Probe{Name: string(rune('A' + i)), Index: i, Partition: partitionText(shard, index), Copies: []string{"a", "b"}[:plan.Replicas]}
+		p := Probe{Name: string(rune('A' + i)), Index: i, Partition: fmt.Sprintf("p%d", plan.Partition(i)), Copies: []string{"a", "b"}[:plan.Replicas]}
 		for _, s := range plan.Steps {
 			if i < s.Probes {
 				p.Steps = append(p.Steps, cleanStep(plan, s, i))
@@ -62,10 +62,6 @@ func fixture(t testing.TB, name string, o scenario.Options) *Result {
 		}
 	}
 	return r
-}
-
-func partitionText(shard, index int) string {
-	return "s" + string(rune('0'+shard)) + "p" + string(rune('0'+index))
 }
 
 func cleanStep(plan scenario.Plan, s scenario.Step, probe int) ProbeStep {

@@ -35,7 +35,7 @@ type Result struct {
 type Probe struct {
 	Name      string      `json:"name"` // A, B, C ...
 	Index     int         `json:"index"`
-	Partition string      `json:"partition"` // such as s0p1
+	Partition string      `json:"partition"` // such as p1
 	Copies    []string    `json:"copies"`    // addresses of the logs that were read back
 	Steps     []ProbeStep `json:"steps"`
 }

@@ -122,14 +122,18 @@ func (p Plan) WarmupTime() time.Duration { return time.Duration(p.Warmup) * time
 // MeasureTime is the second part of a step.
 func (p Plan) MeasureTime() time.Duration { return time.Duration(p.Measure) * time.Millisecond }
 
-// Partition is where the probe with the given index sends its orders: every
-// pair of probes has a shard of its own and each of the two another partition
-// of it, as in the active/active tests. With more probes than partitions
-// several share one.
-func (p Plan) Partition(probe int) (shard, index int) {
-	n := probe % (p.Shards * p.Replicas)
-	return n / p.Replicas, n % p.Replicas
+// Partition is the number of the partition that the probe with the given index sends its
+// orders to: every pair of probes has a shard of its own and each of the two another
+// primary there, as in the active/active tests. A new grid has partition n on shard
+// n modulo its shards, and those of a shard take turns with its pods. With more probes
+// than servers several share a partition.
+func (p Plan) Partition(probe int) int {
+	n := probe % p.Servers()
+	return n%p.Replicas*p.Shards + n/p.Replicas
 }
+
+// Servers is how many servers the grid has, and so the partitions it needs.
+func (p Plan) Servers() int { return p.Shards * p.Replicas }
 
 // New makes the plan of a scenario.
 func New(d *published.Data, name string, o Options) (Plan, error) {
@@ -339,11 +343,10 @@ func (p Plan) OrdersPerPartition() (most int64) {
 		// Up by doubling, a bisection below the top, the confirmations, and one disturbed run or two.
 		return 12 * p.MostOrders()
 	}
-	count := map[[3]int]int64{} // steps with another number of copies are on another grid
+	count := map[[2]int]int64{} // steps with another number of copies are on another grid
 	for _, s := range p.Steps {
 		for probe := range s.Probes {
-			shard, index := p.Partition(probe)
-			at := [3]int{s.Replicas, shard, index}
+			at := [2]int{s.Replicas, p.Partition(probe)}
 			count[at] += p.Orders(s)
 			most = max(most, count[at])
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/placement"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -67,9 +68,10 @@ func TestScaleInterleavesPairs(t *testing.T) {
 	if got := strings.Join(order, " "); got != "1x100 2x100 3x100 2x250 3x250 1x250 3x500 1x500 2x500" {
 		t.Errorf("order is %s", got)
 	}
-	for probe, want := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}} {
-		if s, i := p.Partition(probe); s != want[0] || i != want[1] {
-			t.Errorf("probe %d goes to s%dp%d", probe, s, i)
+	for probe, want := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}} { // shard, and pod of the primary
+		n := p.Partition(probe)
+		if shard, pod := placement.Home(n, p.Shards), n/p.Shards; shard != want[0] || pod != want[1] {
+			t.Errorf("probe %d goes to p%d, of shard %d and pod %d, want %v", probe, n, shard, pod, want)
 		}
 	}
 }

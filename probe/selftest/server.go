@@ -158,7 +158,7 @@ func (s *Server) answer(out, frame []byte) ([]byte, error) {
 }
 
 func (s *Server) table(reqID uint64) *wire.Table {
-	return &wire.Table{ReqID: reqID, NShards: 1, Parts: []wire.TablePart{{
+	return &wire.Table{ReqID: reqID, Partitions: 1, Parts: []wire.TablePart{{
 		Epoch: epoch, Lineage: 1, NInSync: 1, Members: []wire.TableMember{{Address: []byte(s.Address()), Member: []byte(memberName)}},
 	}}}
 }

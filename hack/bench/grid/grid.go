@@ -190,8 +190,8 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, err error) {
 	specs := map[string]arbiter.Spec{}
 	for i := range t.Partitions {
-		specs[node.PartitionName(gridName, 0, i)] = arbiter.Spec{Grid: gridName, Index: i, Replicas: t.Copies, MinInSync: t.Copies,
-			PreferredPod: podName(node.PreferredOrdinal(i, t.Copies))}
+		specs[node.PartitionName(gridName, i)] = arbiter.Spec{Grid: gridName, Partition: i, Replicas: t.Copies, MinInSync: t.Copies,
+			PreferredPod: podName(i % t.Copies)}
 	}
 	ln, err := at.Listen()
 	if err != nil {

@@ -48,7 +48,7 @@ type State struct {
 	Error      string    `json:"error,omitempty"` // why Failed, or what is wrong while Running
 	Now        time.Time `json:"now"`
 	Started    time.Time `json:"started,omitzero"` // when the first order was created
-	Partitions []string  `json:"partitions"`       // names: s0p1
+	Partitions []string  `json:"partitions"`       // names: p1
 	Counts     Counts    `json:"counts"`
 
 	// Redundant: every partition has a primary and all its copies in sync, as the
@@ -96,7 +96,7 @@ type Step struct {
 	Fault      string `json:"fault"`      // its name in the drill
 	Type       string `json:"type"`       // a DrillFaultType such as PodKill
 	Provider   string `json:"provider"`   // who injects it
-	What       string `json:"what"`       // for people: "PodKill trades-s0-1 (primary of s0p0)"
+	What       string `json:"what"`       // for people: "PodKill trades-s0-1 (primary of p0)"
 	// Pods are the targets. Of a fault that ends their processes (see EndsProcess)
 	// the grid is redundant again only without the members these were; no pods
 	// stands for all pods of the grid.

@@ -78,7 +78,7 @@ func cascade(h *history.History, from int) {
 	}
 	h.Sinks[0].Entries = h.Sinks[0].Entries[:from]
 	d := h.Drill
-	d.NoHolder = map[string]string{"s0p0": "the grid says DataLossSuspected"}
+	d.NoHolder = map[string]string{"p0": "the grid says DataLossSuspected"}
 	second := h.Reps[0]
 	second.Ready, second.From, second.To, second.Healed, second.Served, second.Redundant, second.Failed = 800*ms1, 900*ms1, 900*ms1, 900*ms1, 0, 0, "no service within 1m"
 	h.Reps = append(h.Reps, second)
@@ -103,7 +103,7 @@ func TestVerdict(t *testing.T) {
 		// What stands in a file that cannot be read is not known: nothing is proved, and nothing is lost either.
 		"a sink is not read": {func(h *history.History) {
 			h.Sinks[0].Entries = h.Sinks[0].Entries[:990]
-			h.Sinks = append(h.Sinks, history.Log{Partition: h.Sinks[0].Partition, Where: "of s0p0 at pods that are not there", Error: "1 of 2 pods can be asked"})
+			h.Sinks = append(h.Sinks, history.Log{Partition: h.Sinks[0].Partition, Where: "of p0 at pods that are not there", Error: "1 of 2 pods can be asked"})
 		}, Invalid, "not everything could be read"},
 		"no witness": {func(h *history.History) {
 			h.Drill.Faults[0].Witness = api.Witness{State: api.NotSeen, Message: "same uid"}
@@ -273,8 +273,8 @@ func TestTimeline(t *testing.T) {
 	outage(h, 400, 480)
 	h.Reps[0].Served, h.Reps[0].Redundant = 481*ms1, 700*ms1
 	h.Drill.Faults[0].Changes = []history.Change{
-		{Partition: "s0p0", Epoch: 2, Cause: "take-over", By: "b/1", InSync: 1, Reset: true, Suspected: 402 * ms1, Proposed: 403 * ms1, Accepted: 410 * ms1, Serving: 411 * ms1, FirstOrder: 479 * ms1},
-		{Partition: "s0p0", Epoch: 3, Cause: "admission", By: "b/1", InSync: 2, Proposed: 690 * ms1, Accepted: 699 * ms1, Serving: 411 * ms1},
+		{Partition: "p0", Epoch: 2, Cause: "take-over", By: "b/1", InSync: 1, Reset: true, Suspected: 402 * ms1, Proposed: 403 * ms1, Accepted: 410 * ms1, Serving: 411 * ms1, FirstOrder: 479 * ms1},
+		{Partition: "p0", Epoch: 3, Cause: "admission", By: "b/1", InSync: 2, Proposed: 690 * ms1, Accepted: 699 * ms1, Serving: 411 * ms1},
 	}
 	c, err := New(h, "")
 	if err != nil {
@@ -303,7 +303,7 @@ func TestTimeline(t *testing.T) {
 func TestTimelineIsBounded(t *testing.T) {
 	h := good()
 	for i := range int64(500) {
-		h.Drill.Faults[0].Changes = append(h.Drill.Faults[0].Changes, history.Change{Partition: "s0p0", Epoch: uint64(i), Cause: "shrink", By: "b/1", Proposed: (402 + i) * ms1, Accepted: (403 + i) * ms1})
+		h.Drill.Faults[0].Changes = append(h.Drill.Faults[0].Changes, history.Change{Partition: "p0", Epoch: uint64(i), Cause: "shrink", By: "b/1", Proposed: (402 + i) * ms1, Accepted: (403 + i) * ms1})
 	}
 	c, err := New(h, "")
 	if err != nil {

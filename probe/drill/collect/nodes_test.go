@@ -35,9 +35,9 @@ func TestReadSinks(t *testing.T) {
 	first := header + line(t, "7", id.ClOrdID(3), message)
 	refused := func(context.Context) (io.ReadCloser, error) { return nil, errors.New("connection refused") }
 	sinks := &listed{
-		{"of s0p1 at 10.0.0.7:7400": refused},
+		{"of p1 at 10.0.0.7:7400": refused},
 		{"a.log": text(first)},
-		{"a.log": text(first + line(t, "8", id.ClOrdID(4), message)), "of s0p1 at 10.0.0.7:7400": refused},
+		{"a.log": text(first + line(t, "8", id.ClOrdID(4), message)), "of p1 at 10.0.0.7:7400": refused},
 	}
 	p := wire.PartitionID(1)
 	h := &history.History{Partitions: []wire.PartitionID{p}, Bases: []history.Base{{Partition: p, Seq: 7}}}

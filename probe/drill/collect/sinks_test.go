@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-const header = "# ordergrid sink v1 grid=dev partition=s0p1 pod=a columns=seq\n"
+const header = "# ordergrid sink v1 grid=dev partition=p1 pod=a columns=seq\n"
 
 var id = fixorder.ID{Run: 3, Probe: 1}
 
@@ -46,7 +46,7 @@ func TestReadSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := readSink(t.Context(), "a/x.log", file(path), streams, &history.History{})
-	if err != nil || l.Partition.String() != "s0p1" || len(l.Entries) != 4 {
+	if err != nil || l.Partition.String() != "p1" || len(l.Entries) != 4 {
 		t.Fatalf("%v, %+v", err, l)
 	}
 	want := []history.Entry{

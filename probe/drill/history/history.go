@@ -137,7 +137,7 @@ type Read struct {
 // Rep is one repetition: a fault and what followed.
 type Rep struct {
 	Number     int
-	What       string // for people: "kill -9 dev-s0-1 (primary of s0p0, s0p1)"
+	What       string // for people: "kill -9 dev-s0-1 (primary of p0, p1)"
 	Pod        string
 	Partitions []wire.PartitionID // whose service the fault is about
 	Ready      int64              // the wait before the fault began: full redundancy

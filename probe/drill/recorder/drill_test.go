@@ -64,7 +64,7 @@ func TestAskedWhilePreparing(t *testing.T) {
 		if s.Phase == api.Running {
 			break
 		}
-		if _, err := d.rec.Begin(0, api.Step{Type: "PodKill", Partitions: []string{"s0p0"}}); !errors.Is(err, errConflict) && d.rec.State().Phase != api.Running {
+		if _, err := d.rec.Begin(0, api.Step{Type: "PodKill", Partitions: []string{"p0"}}); !errors.Is(err, errConflict) && d.rec.State().Phase != api.Running {
 			t.Fatalf("a step began: %v", err)
 		}
 		if n > 0 && s.Phase != api.Preparing {
@@ -154,7 +154,7 @@ func TestBothCopiesAtOnce(t *testing.T) {
 	d.calm()
 	d.kill(0, 0, 1)
 	time.Sleep(time.Second)
-	c := d.finish(api.Finish{DataLoss: []string{"s0p0", "s0p1"}, Context: api.Context{StepsAsked: 1, Expect: api.Expect{Loss: api.LossWarned}}})
+	c := d.finish(api.Finish{DataLoss: []string{"p0", "p1"}, Context: api.Context{StepsAsked: 1, Expect: api.Expect{Loss: api.LossWarned}}})
 	if c.Verdict != certificate.Violated || c.Ledger.Lost < c.Orders.Acknowledged || c.Orders.Acknowledged == 0 || c.Ledger.LostWarned != 0 || c.Ledger.Unjudged != 0 {
 		t.Fatalf("%s: %+v of %+v", c.Verdict, c.Ledger, c.Orders)
 	}

@@ -43,23 +43,23 @@ func TestNoHolder(t *testing.T) {
 		suspected []string
 		answered  bool
 		change    func(*history.History)
-		want      string // in what is said of s0p0; "": it may be there
+		want      string // in what is said of p0; "": it may be there
 	}{
-		"the grid suspects it":                    {9 * time.Second, []string{"s0p0"}, false, nil, "DataLossSuspected"},
-		"the grid suspects it of another":         {5 * time.Second, []string{"s0p1"}, false, nil, ""},
+		"the grid suspects it":                    {9 * time.Second, []string{"p0"}, false, nil, "DataLossSuspected"},
+		"the grid suspects it of another":         {5 * time.Second, []string{"p1"}, false, nil, ""},
 		"others answer, and service had ended":    {5 * time.Second, nil, true, nil, "another process of the grid answers"},
 		"others answer, and service went on":      {10 * time.Second, nil, true, nil, ""},
 		"nobody answers":                          {5 * time.Second, nil, false, nil, ""},
-		"one copy in sync was read":               {5 * time.Second, []string{"s0p0"}, true, func(h *history.History) { h.Logs[1].Error = "" }, ""},
-		"one copy in sync was read, and is short": {5 * time.Second, []string{"s0p0"}, true, func(h *history.History) { h.Logs[1].Error, h.Logs[1].Short = "", "ends early" }, ""},
-		"no copy was named":                       {5 * time.Second, []string{"s0p0"}, true, func(h *history.History) { h.Logs = h.Logs[2:] }, ""},
+		"one copy in sync was read":               {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs[1].Error = "" }, ""},
+		"one copy in sync was read, and is short": {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs[1].Error, h.Logs[1].Short = "", "ends early" }, ""},
+		"no copy was named":                       {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs = h.Logs[2:] }, ""},
 	} {
 		h := gone(c.until)
 		if c.change != nil {
 			c.change(h)
 		}
 		got := noHolder(h, c.suspected, c.answered)
-		if said := got["s0p0"]; (said == "") != (c.want == "") || !strings.Contains(said, c.want) || got["s0p1"] != "" {
+		if said := got["p0"]; (said == "") != (c.want == "") || !strings.Contains(said, c.want) || got["p1"] != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -98,7 +98,7 @@ func TestHTTPRefuses(t *testing.T) {
 
 // Whatever the body is, the answer is one of the statuses above.
 func FuzzStep(f *testing.F) {
-	for _, seed := range []string{"", "{}", `{"type":"PodKill","pods":["a"],"partitions":["s0p0"],"expect":{"outageNanoseconds":5}}`, "null", "[]", "{\"type\":\"\\u0000\"}"} {
+	for _, seed := range []string{"", "{}", `{"type":"PodKill","pods":["a"],"partitions":["p0"],"expect":{"outageNanoseconds":5}}`, "null", "[]", "{\"type\":\"\\u0000\"}"} {
 		f.Add([]byte(seed), "0", "injected")
 	}
 	r, err := New(config())

@@ -73,7 +73,7 @@ func TestAccounts(t *testing.T) {
 			"lost 0, not in all copies 0, not downstream 0, duplicated 0, gaps 0, out of order 0, unknown found 0, absent 0, refused 0, misplaced 0, corrupt 0, receipts 0, unjudged 10"},
 		"nobody holds the log": {func(h *history.History) {
 			h.Logs[0].Error, h.Logs[1].Error = "x", "x"
-			h.Drill = &history.Drill{NoHolder: map[string]string{"s0p0": "the only process is new"}}
+			h.Drill = &history.Drill{NoHolder: map[string]string{"p0": "the only process is new"}}
 			without(&h.Sinks[1], 5)
 		}, "lost 1, not in all copies 9, not downstream 0"},
 		"a far place downstream": {func(h *history.History) { h.Sinks[1].Entries[5].Seq = 1 << 60 }, "misplaced 1"},
