@@ -56,7 +56,7 @@ func TestRelease(t *testing.T) {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "rtd-s0"}, &appsv1.StatefulSet{})
 	})
 	serve(t, cl, grid)
-	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: api.PartitionName(grid.Name, 0, 0)}}
+	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: api.PartitionName(grid.Name, 0)}}
 	if err := cl.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"ordergrid.dev/preferred-pod":"nobody"}}}`))); err != nil {
 		t.Fatal(err)
 	}

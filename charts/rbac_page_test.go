@@ -139,9 +139,9 @@ func wantMadeRolesOnPage(t *testing.T, cl client.Client) {
 	t.Helper()
 	page := pageRights(t)
 	words := map[*regexp.Regexp]string{
-		regexp.MustCompile(`^rtd-s0-p[0-9]+$`): "the shard's own",
-		regexp.MustCompile(`^pair-[0-9]+$`):    "the probe's channels",
-		regexp.MustCompile(`^pair-run$`):       "the probe's start",
+		regexp.MustCompile(`^rtd-p[0-9]+$`): "the grid's own",
+		regexp.MustCompile(`^pair-[0-9]+$`): "the probe's channels",
+		regexp.MustCompile(`^pair-run$`):    "the probe's start",
 	}
 	for section, name := range map[string]string{"SHARD": "rtd-s0", "PROBE": "pair"} {
 		role := &rbacv1.Role{}

@@ -50,7 +50,7 @@ func newPartition(t *testing.T, cl client.Client) *api.GridPartition {
 	t.Helper()
 	namespace := envtest.Namespace(t, cl, "transition-")
 	gp := &api.GridPartition{
-		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-p0", Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: "rtd-p0", Namespace: namespace},
 		Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
 		// The API server must drop this: only the status subresource writes status.
 		Status: config(7, 3, &b, b),
@@ -231,15 +231,18 @@ func TestSpecWritesKeepStatus(t *testing.T) {
 		t.Errorf("after a write of spec: minInSync %d, status %+v", gp.Spec.MinInSync, gp.Status)
 	}
 	for name, change := range map[string]func(*api.GridPartitionSpec){
-		"spec.gridRef": func(s *api.GridPartitionSpec) { s.GridRef.Name = "other" },
-		"spec.shard":   func(s *api.GridPartitionSpec) { s.Shard = 1 },
-		"spec.index":   func(s *api.GridPartitionSpec) { s.Index = 1 },
+		"spec.gridRef":   func(s *api.GridPartitionSpec) { s.GridRef.Name = "other" },
+		"spec.partition": func(s *api.GridPartitionSpec) { s.Partition = 1 },
 	} {
 		changed := gp.DeepCopy()
 		change(&changed.Spec)
 		if err := cl.Update(t.Context(), changed); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), name) {
 			t.Errorf("change of %s: %v", name, err)
 		}
+	}
+	gp.Spec.Shard, gp.Spec.Pods, gp.Spec.PreferredPod = 1, []string{"rtd-s1-0", "rtd-s1-1"}, "rtd-s1-0"
+	if err := cl.Update(t.Context(), gp); err != nil || gp.Status.Epoch != 3 {
+		t.Errorf("a move to another shard: %v, epoch %d", err, gp.Status.Epoch)
 	}
 }
 

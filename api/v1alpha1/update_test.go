@@ -55,10 +55,10 @@ func TestGridUpdates(t *testing.T) {
 		{"another minInSync", func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
 		{"more memory", func(s *api.OrderGridSpec) { s.Memory = resource.MustParse("2Gi") }, ""},
 		{"another timing", func(s *api.OrderGridSpec) { s.Timing.Grace.Duration = time.Second }, ""},
-		{"fewer shards with nothing downstream", func(s *api.OrderGridSpec) { s.Shards = 2 }, "spec.shards: Invalid value: 2 is fewer than 3, and what the removed shards hold would be lost: without a sink they are in memory only; keep 3, or give those orders up with spec.scaleIn.policy DiscardOrders"},
-		{"fewer shards whose orders are given up", func(s *api.OrderGridSpec) { s.Shards, s.ScaleIn.Policy = 2, api.ScaleInDiscardOrders }, ""},
+		{"fewer shards", func(s *api.OrderGridSpec) { s.Shards = 2 }, ""},
+		{"more shards than partitions", func(s *api.OrderGridSpec) { s.Shards = 9 }, "spec.shards: Invalid value: 9 shards for 8 partitions, so some would have none; give at most 8, or create a grid with more partitions"},
+		{"another number of partitions", func(s *api.OrderGridSpec) { s.Partitions = 16 }, "spec.partitions: Invalid value: 16 differs from 8: the partition of every order depends on it; create a second grid with the number you want"},
 		{"no shards", func(s *api.OrderGridSpec) { s.Shards = -1 }, "-1 is out of range; allowed are 1 to 256"},
-		{"a short look at the drained", func(s *api.OrderGridSpec) { s.ScaleIn.KeepDrained.Duration = time.Millisecond }, "1ms is not a duration from 1s to 24h; write it as 30s or 5m"},
 		{"more replicas", func(s *api.OrderGridSpec) { s.Replicas = 3 }, ""},
 		{"more replicas, all of them needed", func(s *api.OrderGridSpec) { s.Replicas, s.MinInSync = 3, 3 }, ""},
 		{"one copy", func(s *api.OrderGridSpec) { s.Replicas = 1 }, "spec.replicas: Invalid value: 1 would leave one copy of every order where there are 2 now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change"},
@@ -82,21 +82,29 @@ func TestGridUpdates(t *testing.T) {
 	}
 }
 
-// TestRetiredStays: a partition whose pods are being removed never takes orders again.
-func TestRetiredStays(t *testing.T) {
+// TestFewerShardsThanFreedOrdersNeed: what was freed from memory is in the files of sinks only, and those of a shard that is
+// removed have to stay.
+func TestFewerShardsThanFreedOrdersNeed(t *testing.T) {
 	cl := newClient(t)
-	gp := newPartition(t, cl)
-	set := func(a api.PartitionAdmission) error {
-		gp.Spec.Admission = a
-		return cl.Update(t.Context(), gp)
+	for name, c := range map[string]struct {
+		policy  api.RetentionPolicy
+		deleted api.ClaimPolicy
+		refuse  string
+	}{
+		"freed, and the files go":   {api.RetentionFreeDownstream, api.ClaimDelete, "spec.shards: Invalid value: 1 is fewer than 2, and with retention.policy FreeDownstream orders that were freed are in the files of sinks only, which go with the pods of the shards that are removed; keep 2"},
+		"freed, and the files stay": {api.RetentionFreeDownstream, api.ClaimRetain, ""},
+		"kept, and the files go":    {api.RetentionKeepAll, api.ClaimDelete, ""},
+	} {
+		grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{GenerateName: "fewer-", Namespace: "default"}, Spec: api.OrderGridSpec{
+			Shards: 2, Security: api.SecuritySpec{Insecure: api.InsecureAccept}, Retention: api.RetentionSpec{Policy: c.policy},
+			Sinks: []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim, WhenDeleted: c.deleted}}}}}
+		if err := cl.Create(t.Context(), grid); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		grid.Spec.Shards = 1
+		checkRefusal(t, cl.Update(t.Context(), grid), c.refuse)
+		_ = cl.Delete(t.Context(), grid)
 	}
-	for _, a := range []api.PartitionAdmission{api.AdmissionOpen, api.AdmissionDraining, api.AdmissionOpen, "", api.AdmissionDraining, api.AdmissionRetired} {
-		checkRefusal(t, set(a), "")
-	}
-	checkRefusal(t, set(api.AdmissionOpen), "Open after Retired: the pods of a retired partition are being removed; wait until it is gone and its shard is made anew")
-	checkRefusal(t, set(""), "nothing after Retired")
-	gp.Spec.Admission, gp.Spec.Layout = api.AdmissionRetired, &api.GridLayout{Revision: 1, Shards: 2, Open: 3}
-	checkRefusal(t, cl.Update(t.Context(), gp), "open is 3 of 2 shards")
 }
 
 // TestFirstSeqIsFixed: ids of orders were made from it.

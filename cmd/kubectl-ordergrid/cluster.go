@@ -89,14 +89,14 @@ func (c *cluster) partitions(ctx context.Context, grid string) ([]v1alpha1.GridP
 	return slices.DeleteFunc(all, func(p v1alpha1.GridPartition) bool { return p.Spec.GridRef.Name != grid }), err
 }
 
-// allPartitions of the namespace, by grid, shard and index.
+// allPartitions of the namespace, by grid and number.
 func (c *cluster) allPartitions(ctx context.Context) ([]v1alpha1.GridPartition, error) {
 	var list v1alpha1.GridPartitionList
 	if err := c.own.Get().Namespace(c.namespace).Resource("gridpartitions").Do(ctx).Into(&list); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.GridPartition) int {
-		return cmp.Or(cmp.Compare(a.Spec.GridRef.Name, b.Spec.GridRef.Name), cmp.Compare(a.Spec.Shard, b.Spec.Shard), cmp.Compare(a.Spec.Index, b.Spec.Index))
+		return cmp.Or(cmp.Compare(a.Spec.GridRef.Name, b.Spec.GridRef.Name), cmp.Compare(a.Spec.Partition, b.Spec.Partition))
 	})
 	return list.Items, nil
 }

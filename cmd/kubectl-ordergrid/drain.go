@@ -34,7 +34,8 @@ backups; none is deleted. "kubectl drain" needs no such preparation (a pod hands
 copies too; cordon the node first if new pods should stay away.
 
 The choice stays: it is the annotation ` + api.AnnotationPreferredPod + ` of each GridPartition. --undo removes it from
-the partitions that belong there by default, also where a handover had set it, and they come back.
+the partitions of the shards of those pods, also where a handover had set it, and the operator spreads their primaries
+again.
 
 It can be run again at any time: what is done is not done twice.
 
@@ -69,7 +70,7 @@ Exit codes: 0 no primary is left there, 1 some are after --timeout, or cannot mo
 			return d.run(cmd.Context(), f.timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&f.undo, "undo", false, "let the partitions that belong there by default come back")
+	cmd.Flags().BoolVar(&f.undo, "undo", false, "let the operator spread the primaries of their shards again")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long to wait")
 	return cmd
 }
@@ -291,16 +292,15 @@ func (d *drainer) undo(ctx context.Context) error {
 	n := 0
 	for i := range parts {
 		p := &parts[i]
-		home := api.PodName(p.Spec.GridRef.Name, p.Spec.Shard, p.Spec.Index%p.Spec.Replicas)
-		if !d.there(home) || p.Annotations[api.AnnotationPreferredPod] == "" {
+		if !slices.ContainsFunc(shardPods(p), d.there) || p.Annotations[api.AnnotationPreferredPod] == "" {
 			continue
 		}
 		if err := d.cluster.annotate(ctx, p.Name, api.AnnotationPreferredPod, ""); err != nil {
 			return err
 		}
 		n++
-		fmt.Fprintf(d.out, "%s: comes back to %s once it has been in sync for spec.timing.handOverDelay\n", p.Name, home)
+		fmt.Fprintf(d.out, "%s: its primary may be on any pod of shard %d again\n", p.Name, p.Spec.Shard)
 	}
-	fmt.Fprintf(d.out, "%s: %d partitions come back\n", d.what, n)
+	fmt.Fprintf(d.out, "%s: %d wishes removed; primaries are spread again once the pods have been in sync for spec.timing.handOverDelay\n", d.what, n)
 	return nil
 }

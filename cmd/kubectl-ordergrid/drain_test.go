@@ -43,22 +43,22 @@ func (s *stage) handsOver(name string) chan struct{} {
 func TestDrain(t *testing.T) {
 	s := newStage(t)
 	nodes := s.pods()
-	done := s.handsOver("trades-s0-p0")
+	done := s.handsOver("trades-p0")
 	out, err := s.run("drain", nodes[0])
 	<-done
-	s.want(out, err, 0, "trades-s0-p0: from trades-s0-0 to trades-s0-1, asked\n", "trades-s0-p0: primary is trades-s0-1, epoch 3\n", "no primary is left on trades-s0-0, after ")
-	if strings.Contains(out, "trades-s0-p1") {
+	s.want(out, err, 0, "trades-p0: from trades-s0-0 to trades-s0-1, asked\n", "trades-p0: primary is trades-s0-1, epoch 3\n", "no primary is left on trades-s0-0, after ")
+	if strings.Contains(out, "trades-p1") {
 		t.Errorf("the partition of the other pod was touched:\n%s", out)
 	}
 	out, err = s.run("drain", nodes[0]) // again: nothing to do
 	s.want(out, err, 0, "no primary is left")
-	if strings.Contains(out, "asked") || s.partition("trades-s0-p0").Status.Epoch != 3 {
+	if strings.Contains(out, "asked") || s.partition("trades-p0").Status.Epoch != 3 {
 		t.Errorf("done twice:\n%s", out)
 	}
 
 	out, err = s.run("drain", "trades-s0-0", "--undo")
-	s.want(out, err, 0, "trades-s0-p0: comes back to trades-s0-0", "1 partitions come back")
-	if _, there := s.partition("trades-s0-p0").Annotations[api.AnnotationPreferredPod]; there {
+	s.want(out, err, 0, "trades-p0: comes back to trades-s0-0", "1 partitions come back")
+	if _, there := s.partition("trades-p0").Annotations[api.AnnotationPreferredPod]; there {
 		t.Error("--undo left the annotation")
 	}
 }
@@ -67,7 +67,7 @@ func TestDrain(t *testing.T) {
 func TestDrainKeepsAway(t *testing.T) {
 	s := newStage(t)
 	s.pods()
-	const name = "trades-s0-p1"
+	const name = "trades-p1"
 	p := s.partition(name)
 	s.configure(name, p.Status.InSync[1], p.Status.InSync[0]) // trades-s0-0 serves, trades-s0-1 is preferred
 	done := s.handsOver(name)
@@ -83,23 +83,23 @@ func TestDrainSaysWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	s.pods()
 	out, err := s.run("drain", "trades-s0-0", "--timeout", "400ms") // the operator is away
-	s.want(out, err, 1, "trades-s0-0: 1 left after 400ms:", "  trades-s0-p0: the operator has not taken trades-s0-1 over (spec.preferredPod is trades-s0-0); is it running?")
+	s.want(out, err, 1, "trades-s0-0: 1 left after 400ms:", "  trades-p0: the operator has not taken trades-s0-1 over (spec.preferredPod is trades-s0-0); is it running?")
 
-	s.update("trades-s0-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-1" })
+	s.update("trades-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-1" })
 	out, err = s.run("drain", "trades-s0-0", "--timeout", "400ms") // the nodes do not
 	s.want(out, err, 1, "trades-s0-0 is still primary; trades-s0-1 has to be in sync for spec.timing.handOverDelay")
 
-	s.configure("trades-s0-p0", member(0, "00000000000000aa")) // nobody to hand over to
+	s.configure("trades-p0", member(0, "00000000000000aa")) // nobody to hand over to
 	out, err = s.run("drain", "trades-s0-0", "--timeout", "400ms")
 	s.want(out, err, 1, "no other pod is in sync; kubectl ordergrid status trades shows which is missing")
 
-	s.update("trades-s0-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-0" })
-	done := s.once("trades-s0-p1", api.AnnotationPreferredPod, func(string) { // the operator refuses: no use in waiting
-		s.update("trades-s0-p1", func(p *api.GridPartition) { delete(p.Annotations, api.AnnotationPreferredPod) })
+	s.update("trades-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-0" })
+	done := s.once("trades-p1", api.AnnotationPreferredPod, func(string) { // the operator refuses: no use in waiting
+		s.update("trades-p1", func(p *api.GridPartition) { delete(p.Annotations, api.AnnotationPreferredPod) })
 	})
 	out, err = s.run("drain", "trades-s0-1", "--timeout", "1m")
 	<-done
-	s.want(out, err, 1, "trades-s0-p1: the annotation ordergrid.dev/preferred-pod was changed or refused")
+	s.want(out, err, 1, "trades-p1: the annotation ordergrid.dev/preferred-pod was changed or refused")
 }
 
 func TestDrainUsage(t *testing.T) {

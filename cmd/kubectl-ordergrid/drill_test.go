@@ -202,7 +202,7 @@ func TestDrillRunFollow(t *testing.T) {
 			await(t, out, "seed 4711, 1 steps")
 			await(t, out, "drill         Starting: starting the recorder")
 			at := metav1.NowMicro()
-			step := api.DrillStep{Index: 0, Repetition: 1, Fault: "kill-primary", Type: api.FaultPodKill, Partition: "trades-s0-p1", Provider: "ChaosMesh",
+			step := api.DrillStep{Index: 0, Repetition: 1, Fault: "kill-primary", Type: api.FaultPodKill, Partition: "trades-p1", Provider: "ChaosMesh",
 				Targets: []api.DrillTargetPod{{Name: "trades-s0-1"}}, State: api.StepHolding, StateTime: &at, InjectedTime: &at, Witness: &api.DrillWitness{State: api.WitnessSeen, Message: "pod uid a is gone"}}
 			s.operate(d, func(st *api.FailoverDrillStatus) { st.Steps = []api.DrillStep{step} })
 			await(t, out, "step 1/1      has hit: pod uid a is gone")
@@ -211,7 +211,7 @@ func TestDrillRunFollow(t *testing.T) {
 			s.certify(d, verdict, 3)
 			wantCode(t, <-ended, code)
 			for _, line := range []string{
-				"step 1/1      kill-primary (PodKill, partition trades-s0-p1)", "step 1/1      injecting into trades-s0-1 by ChaosMesh",
+				"step 1/1      kill-primary (PodKill, partition trades-p1)", "step 1/1      injecting into trades-s0-1 by ChaosMesh",
 				"step 1/1      Passed: outage 46.12ms; redundant after 3.21s", "complete      StepsDone: all 1 steps are done",
 				"certificate   " + string(verdict) + ": lost 3, missing 0, duplicated 0, gaps 0, out of order 0 of 1000 acknowledged orders; outage p50 40ms, p99 61.23ms, max 61.23ms. because",
 				"LOSS CERTIFICATE",

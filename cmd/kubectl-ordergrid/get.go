@@ -28,18 +28,18 @@ func getCommand(k *kubeFlags) *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
 		Use:   "get GRID ORDER...",
-		Short: "Read orders by ClOrdID or by their id, such as s0p1/17",
+		Short: "Read orders by ClOrdID or by their id, such as p1/17",
 		Long: `Reads committed orders. ORDER is a ClOrdID (FIX tag 11), or the id in a receipt: partition and
-sequence number, such as s0p1/17, with epoch and hash if it may be old: s0p1/17@3-1c9f0e2a77b3d401.
+sequence number, such as p1/17, with epoch and hash if it may be old: p1/17@3-1c9f0e2a77b3d401.
 Then no other order is answered that has the number now, because the loss of data was accepted since
-or the grid was made again under its name. With the epoch alone, s0p1/17@3, that holds within one
+or the grid was made again under its name. With the epoch alone, p1/17@3, that holds within one
 grid. A ClOrdID that looks like an id is asked for as clordid:VALUE.
 
 ` + reachHelp + `
 
 Exit codes: 0 all there, 1 one is not there, was freed, or is another order now, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid get trades first-order -n trading
-  kubectl ordergrid get trades s0p1/17 s0p1/18@3 -o json
+  kubectl ordergrid get trades p1/17 p1/18@3 -o json
   kubectl ordergrid get dev first-order --endpoint 127.0.0.1:7400 -o fix`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {

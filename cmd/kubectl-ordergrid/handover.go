@@ -32,16 +32,17 @@ PARTITION is the name of a GridPartition; "kubectl get gp" lists them. Without -
 in-sync pod is taken that is primary of the fewest partitions.
 
 The choice stays, also after a failover: it is the annotation ` + v1alpha1.AnnotationPreferredPod + `
-of the GridPartition. --reset removes it, and primaries are spread over the pods again.
+of the GridPartition, until the partition moves to another shard. --reset removes it, and the operator
+spreads the primaries of the shard over its pods again; which partition changes then is its choice.
 
-Exit codes: 0 the pod is primary, 1 not done or not in time, 2 wrong usage, 4 failed.`,
-		Example: `  kubectl ordergrid handover trades-s0-p0 -n trading
-  kubectl ordergrid handover trades-s0-p0 --to trades-s0-1 --timeout 30s
-  kubectl ordergrid handover trades-s0-p0 --reset`,
+Exit codes: 0 the pod is primary, or --reset is done, 1 not done or not in time, 2 wrong usage, 4 failed.`,
+		Example: `  kubectl ordergrid handover trades-p0 -n trading
+  kubectl ordergrid handover trades-p0 --to trades-s0-1 --timeout 30s
+  kubectl ordergrid handover trades-p0 --reset`,
 		Args: onePartition,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.reset && f.to != "" {
-				return usageError{fmt.Errorf("--reset and --to %s exclude each other: --reset goes back to the default pod", f.to)}
+				return usageError{fmt.Errorf("--reset and --to %s exclude each other: --reset leaves the choice to the operator", f.to)}
 			}
 			cluster, err := k.connect()
 			if err != nil {
@@ -52,7 +53,7 @@ Exit codes: 0 the pod is primary, 1 not done or not in time, 2 wrong usage, 4 fa
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.to, "to", "", "pod that should be primary (default: the in-sync pod with the fewest)")
-	fl.BoolVar(&f.reset, "reset", false, "go back to the default pod of the partition")
+	fl.BoolVar(&f.reset, "reset", false, "leave the choice to the operator again")
 	fl.BoolVar(&f.wait, "wait", true, "wait until it has happened, and say how long it took")
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait")
 	return cmd
@@ -66,15 +67,19 @@ func (f *handoverFlags) run(ctx context.Context, c *cluster, name string, out io
 	if primaryPod(p) == "" {
 		return fmt.Errorf("gridpartition %s/%s has no primary that could hand over; kubectl ordergrid status %s shows why", c.namespace, name, p.Spec.GridRef.Name)
 	}
-	target, annotation := v1alpha1.PodName(p.Spec.GridRef.Name, p.Spec.Shard, p.Spec.Index%p.Spec.Replicas), ""
-	if !f.reset {
-		if target, err = f.target(ctx, c, p); err != nil {
+	if f.reset {
+		if err := c.annotate(ctx, name, v1alpha1.AnnotationPreferredPod, ""); err != nil {
 			return err
 		}
-		annotation = target
+		fmt.Fprintf(out, "%s: its primary may be on any pod of shard %d again; the operator moves it if a pod has too many\n", describe(p), p.Spec.Shard)
+		return nil
+	}
+	target, err := f.target(ctx, c, p)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(out, describe(p))
-	if err := c.annotate(ctx, name, v1alpha1.AnnotationPreferredPod, annotation); err != nil {
+	if err := c.annotate(ctx, name, v1alpha1.AnnotationPreferredPod, target); err != nil {
 		return err
 	}
 	if !slices.Contains(inSyncPods(p), target) {
@@ -83,7 +88,7 @@ func (f *handoverFlags) run(ctx context.Context, c *cluster, name string, out io
 	if !f.wait {
 		return nil
 	}
-	return f.await(ctx, c, name, target, annotation, out)
+	return f.await(ctx, c, name, target, out)
 }
 
 // target is the pod that should be primary.
@@ -114,13 +119,13 @@ func (f *handoverFlags) target(ctx context.Context, c *cluster, p *v1alpha1.Grid
 	return best, nil
 }
 
-func (f *handoverFlags) await(ctx context.Context, c *cluster, name, target, annotation string, out io.Writer) error {
+func (f *handoverFlags) await(ctx context.Context, c *cluster, name, target string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	began := time.Now()
 	refused := false
 	p, err := c.await(ctx, name, func(p *v1alpha1.GridPartition) bool {
-		refused = p.Annotations[v1alpha1.AnnotationPreferredPod] != annotation
+		refused = p.Annotations[v1alpha1.AnnotationPreferredPod] != target
 		return primaryPod(p) == target || refused
 	})
 	switch {

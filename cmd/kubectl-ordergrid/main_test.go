@@ -68,14 +68,14 @@ func TestWriteStatus(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	og := &v1alpha1.OrderGrid{}
 	og.Status.Conditions = []metav1.Condition{{Type: "Available", Status: "True", Reason: "Serving", Message: "2 of 2 partitions serve", LastTransitionTime: metav1.NewTime(now.Add(-90 * time.Second))}}
-	og.Status.Partitions = []v1alpha1.PartitionSummary{{Name: "trades-s0-p0"}, {Name: "trades-s0-p1", Problem: "NotClaimed"}}
+	og.Status.Partitions = []v1alpha1.PartitionSummary{{Name: "trades-p0"}, {Name: "trades-p1", Problem: "NotClaimed"}}
 	claimed, fresh := v1alpha1.GridPartition{}, v1alpha1.GridPartition{}
-	claimed.Name, fresh.Name = "trades-s0-p0", "trades-s0-p1"
-	claimed.Spec = v1alpha1.GridPartitionSpec{Shard: 0, Index: 0, Replicas: 2}
+	claimed.Name, fresh.Name = "trades-p0", "trades-p1"
+	claimed.Spec = v1alpha1.GridPartitionSpec{Partition: 0, Replicas: 2}
 	at := metav1.NewTime(now.Add(-time.Hour))
 	a := v1alpha1.Member{PodName: "trades-s0-0"}
 	claimed.Status = v1alpha1.GridPartitionStatus{Epoch: 4, Lineage: 1, Primary: &a, InSync: []v1alpha1.Member{a, {PodName: "trades-s0-1"}}, ObservedTime: &at}
-	fresh.Spec = v1alpha1.GridPartitionSpec{Shard: 0, Index: 1, Replicas: 2}
+	fresh.Spec = v1alpha1.GridPartitionSpec{Partition: 1, Replicas: 2}
 	var out bytes.Buffer
 	if err := writeStatus(&out, og, []v1alpha1.GridPartition{claimed, fresh}, view{now: now}); err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func TestWriteStatus(t *testing.T) {
 Available  True    90s    Serving  2 of 2 partitions serve
 
 PARTITION     PRIMARY      IN SYNC                  WANTED  EPOCH  LINEAGE  CHANGED  PROBLEM
-trades-s0-p0  trades-s0-0  trades-s0-0,trades-s0-1  2       4      1        60m ago  none
-trades-s0-p1  none                                  2       0      0        never    NotClaimed
+trades-p0  trades-s0-0  trades-s0-0,trades-s0-1  2       4      1        60m ago  none
+trades-p1  none                                  2       0      0        never    NotClaimed
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)

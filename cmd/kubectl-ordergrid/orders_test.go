@@ -100,7 +100,7 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		if out, err := run("get", "dev", former, r.endpoint); !errors.As(err, &code) || !strings.Contains(out, "another order, "+name) {
 			t.Fatalf("%s: error %v\n%s", former, err, out)
 		}
-		if _, err := run("get", "dev", "s0p1/17@3-ff", r.endpoint); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "16 hex digits") {
+		if _, err := run("get", "dev", "p1/17@3-ff", r.endpoint); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "16 hex digits") {
 			t.Fatalf("error %v, want a usage error that says what is allowed", err)
 		}
 	})

@@ -99,8 +99,8 @@ func TestCompletion(t *testing.T) {
 		not   string
 	}{
 		{[]string{"status", ""}, []string{"trades"}, ""},
-		{[]string{"handover", "trades-s0-p"}, []string{"trades-s0-p0", "trades-s0-p1"}, ""},
-		{[]string{"handover", "trades-s0-p0", ""}, nil, "trades"},
+		{[]string{"handover", "trades-p"}, []string{"trades-p0", "trades-p1"}, ""},
+		{[]string{"handover", "trades-p0", ""}, nil, "trades"},
 		{[]string{"drain", "worker-0"}, nodes[:1], nodes[1]},
 		{[]string{"drill", "run", "pull"}, []string{"pull-the-plug"}, "network"},
 		{[]string{"drill", "run", "network", "--grid", ""}, []string{"trades"}, ""},

@@ -24,7 +24,7 @@ const pollEvery = 100 * time.Millisecond
 // onePartition checks the argument of the commands about a partition.
 func onePartition(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return usageError{fmt.Errorf("%d arguments, allowed: the name of one GridPartition, such as trades-s0-p1; see %s --help", len(args), cmd.CommandPath())}
+		return usageError{fmt.Errorf("%d arguments, allowed: the name of one GridPartition, such as trades-p1; see %s --help", len(args), cmd.CommandPath())}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// stage is a pair on a real API server: trades-s0-p0 on trades-s0-0, trades-s0-p1 on trades-s0-1. Operator and grid nodes
+// stage is a pair on a real API server: trades-p0 on trades-s0-0, trades-p1 on trades-s0-1. Operator and grid nodes
 // are played by the test; what they do is tested where they are.
 type stage struct {
 	t    *testing.T
@@ -42,8 +42,8 @@ func newStage(t *testing.T) *stage {
 	s.grid = &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: s.ns}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	s.must(s.cl.Create(t.Context(), s.grid))
 	for i := range 2 {
-		p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("trades", 0, int32(i)), Namespace: s.ns},
-			Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "trades"}, Index: int32(i), Replicas: 2, MinInSync: 1, PreferredPod: member(i, "").PodName}}
+		p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("trades", int32(i)), Namespace: s.ns},
+			Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "trades"}, Partition: int32(i), Replicas: 2, MinInSync: 1, PreferredPod: member(i, "").PodName}}
 		s.must(s.cl.Create(t.Context(), p))
 		a, b := member(i, "00000000000000aa"), member(1-i, "00000000000000bb")
 		s.configure(p.Name, a)
@@ -141,15 +141,15 @@ func (s *stage) want(out string, err error, code int, texts ...string) {
 
 func TestHandover(t *testing.T) {
 	s := newStage(t)
-	const name = "trades-s0-p0"
+	const name = "trades-p0"
 	done := s.once(name, api.AnnotationPreferredPod, func(pod string) {
 		s.update(name, func(p *api.GridPartition) { p.Spec.PreferredPod = pod })
 		s.configure(name, member(1, "00000000000000bb"), member(0, "00000000000000aa"))
 	})
 	out, err := s.run("handover", name) // without --to: the only other one
 	<-done
-	s.want(out, err, 0, "trades-s0-p0: primary trades-s0-0, epoch 2, lineage 1, in sync: trades-s0-0, trades-s0-1\n",
-		"trades-s0-p0: primary trades-s0-1, epoch 3, lineage 1, in sync: trades-s0-1, trades-s0-0, after ")
+	s.want(out, err, 0, "trades-p0: primary trades-s0-0, epoch 2, lineage 1, in sync: trades-s0-0, trades-s0-1\n",
+		"trades-p0: primary trades-s0-1, epoch 3, lineage 1, in sync: trades-s0-1, trades-s0-0, after ")
 	if p := s.partition(name); p.Annotations[api.AnnotationPreferredPod] != "trades-s0-1" {
 		t.Errorf("annotations %v", p.Annotations)
 	}
@@ -176,25 +176,25 @@ func TestHandover(t *testing.T) {
 	}
 
 	// The operator refuses.
-	done = s.once("trades-s0-p1", api.AnnotationPreferredPod, func(string) {
-		s.update("trades-s0-p1", func(p *api.GridPartition) { delete(p.Annotations, api.AnnotationPreferredPod) })
+	done = s.once("trades-p1", api.AnnotationPreferredPod, func(string) {
+		s.update("trades-p1", func(p *api.GridPartition) { delete(p.Annotations, api.AnnotationPreferredPod) })
 	})
-	out, err = s.run("handover", "trades-s0-p1")
+	out, err = s.run("handover", "trades-p1")
 	<-done
-	s.want(out, err, 1, "was changed or refused; kubectl describe gridpartition trades-s0-p1 says why")
+	s.want(out, err, 1, "was changed or refused; kubectl describe gridpartition trades-p1 says why")
 }
 
 func TestRecover(t *testing.T) {
 	s := newStage(t)
-	const name = "trades-s0-p0"
+	const name = "trades-p0"
 	out, err := s.run("recover", name)
-	s.want(out, err, 0, "trades-s0-p0: nothing to decide, all is well")
-	s.problem(name, "PrimaryNotReady", metav1.Condition{Type: "DataLossSuspected", Status: "Unknown", Reason: "MembersUnreachable", Message: "of trades-s0-p0 it is not known"})
+	s.want(out, err, 0, "trades-p0: nothing to decide, all is well")
+	s.problem(name, "PrimaryNotReady", metav1.Condition{Type: "DataLossSuspected", Status: "Unknown", Reason: "MembersUnreachable", Message: "of trades-p0 it is not known"})
 	out, err = s.run("recover", name)
-	s.want(out, err, 0, "trades-s0-p0: PrimaryNotReady; nothing to decide yet", "DataLossSuspected is Unknown (MembersUnreachable): of trades-s0-p0 it is not known")
-	s.problem(name, "DataLossSuspected", metav1.Condition{Type: "DataLossSuspected", Status: "True", Reason: "NoInSyncMemberLeft", Message: "trades-s0-p0 has lost every process"})
+	s.want(out, err, 0, "trades-p0: PrimaryNotReady; nothing to decide yet", "DataLossSuspected is Unknown (MembersUnreachable): of trades-p0 it is not known")
+	s.problem(name, "DataLossSuspected", metav1.Condition{Type: "DataLossSuspected", Status: "True", Reason: "NoInSyncMemberLeft", Message: "trades-p0 has lost every process"})
 	out, err = s.run("recover", name)
-	s.want(out, err, 1, "DataLossSuspected is True (NoInSyncMemberLeft): trades-s0-p0 has lost every process")
+	s.want(out, err, 1, "DataLossSuspected is True (NoInSyncMemberLeft): trades-p0 has lost every process")
 
 	var usage usageError
 	if out, err = s.run("recover", name, "--accept-data-loss", "7"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "value 7, allowed: 2, the present epoch") {
@@ -209,7 +209,7 @@ func TestRecover(t *testing.T) {
 	})
 	out, err = s.run("recover", name, "--accept-data-loss", "2")
 	<-done
-	s.want(out, err, 1, "trades-s0-p0: not done; kubectl describe gridpartition trades-s0-p0 says why", "DataLossSuspected is True")
+	s.want(out, err, 1, "trades-p0: not done; kubectl describe gridpartition trades-p0 says why", "DataLossSuspected is True")
 
 	out, err = s.run("recover", name, "--accept-data-loss", "2", "--timeout", "300ms")
 	s.want(out, err, 1, "not settled after 300ms; the annotation ordergrid.dev/accept-data-loss stays")
@@ -224,7 +224,7 @@ func TestRecover(t *testing.T) {
 	})
 	out, err = s.run("recover", name, "--accept-data-loss", "2")
 	<-done
-	s.want(out, err, 0, "trades-s0-p0: primary trades-s0-1, epoch 3, lineage 2, in sync: trades-s0-1, after ")
+	s.want(out, err, 0, "trades-p0: primary trades-s0-1, epoch 3, lineage 2, in sync: trades-s0-1, after ")
 }
 
 func TestPartitionUsage(t *testing.T) {
@@ -233,14 +233,14 @@ func TestPartitionUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"handover"}, "0 arguments, allowed: the name of one GridPartition, such as trades-s0-p1"},
-		{[]string{"handover", "trades-s0-p0", "--to", "trades-s1-0"}, `--to: value "trades-s1-0", allowed: [trades-s0-0 trades-s0-1]`},
-		{[]string{"handover", "trades-s0-p0", "--to", "x", "--reset"}, "exclude each other"},
+		{[]string{"handover"}, "0 arguments, allowed: the name of one GridPartition, such as trades-p1"},
+		{[]string{"handover", "trades-p0", "--to", "trades-s1-0"}, `--to: value "trades-s1-0", allowed: [trades-s0-0 trades-s0-1]`},
+		{[]string{"handover", "trades-p0", "--to", "x", "--reset"}, "exclude each other"},
 		{[]string{"recover", "a", "b"}, "2 arguments"},
-		{[]string{"recover", "trades-s0-p0", "--accept-data-loss", "-1"}, "value -1, allowed: the partition's present epoch"},
-		{[]string{"recover", "trades-s0-p0", "--accept-data-loss", "0"}, "value 0, allowed"},
-		{[]string{"recover", "trades-s0-p0", "--accept-data-loss", "1", "--reassert", "c"}, "exclude each other"},
-		{[]string{"recover", "trades-s0-p0", "--accept-data-loss", "all"}, "invalid argument"},
+		{[]string{"recover", "trades-p0", "--accept-data-loss", "-1"}, "value -1, allowed: the partition's present epoch"},
+		{[]string{"recover", "trades-p0", "--accept-data-loss", "0"}, "value 0, allowed"},
+		{[]string{"recover", "trades-p0", "--accept-data-loss", "1", "--reassert", "c"}, "exclude each other"},
+		{[]string{"recover", "trades-p0", "--accept-data-loss", "all"}, "invalid argument"},
 	} {
 		_, err := s.run(test.args...)
 		var usage usageError
@@ -249,11 +249,11 @@ func TestPartitionUsage(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"handover", "recover"} {
-		if _, err := s.run(command, "trades-s0-p9"); err == nil || !strings.Contains(err.Error(), "does not exist; kubectl get gp -A lists them") {
+		if _, err := s.run(command, "trades-p9"); err == nil || !strings.Contains(err.Error(), "does not exist; kubectl get gp -A lists them") {
 			t.Errorf("%s of no partition: %v", command, err)
 		}
 		out, err := run(command, "--help")
-		if err != nil || !strings.Contains(out, "Exit codes: 0") || !strings.Contains(out, "trades-s0-p0") {
+		if err != nil || !strings.Contains(out, "Exit codes: 0") || !strings.Contains(out, "trades-p0") {
 			t.Errorf("%s --help: %v\n%s", command, err, out)
 		}
 	}
@@ -264,7 +264,7 @@ func TestPartitionUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.await(ctx, "trades-s0-p0", func(*api.GridPartition) bool { return false }); err == nil {
+	if _, err := c.await(ctx, "trades-p0", func(*api.GridPartition) bool { return false }); err == nil {
 		t.Error("an interrupted command waits on")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,9 @@ func partitionsCommand(k *kubeFlags) *cobra.Command {
   EPOCH, IN SYNC       of the record: rises with each change of membership; members that hold everything, of those wanted
   COMMITTED            sequence number up to which every order is acknowledged, by the primary's word
   LAG                  entries that the copy furthest behind lacks of the primary's log, ? where a copy was not reached
-  COPIES               every pod of the shard with its role, and + where the record has it in sync
+  COPIES               every pod of the shard with its role, and + where the record has it in sync; of a partition that
+                       moves, also the pods that it comes from
+  SHARD                with -o wide: the shard that it is on, as 0>2 while it moves from shard 0 to shard 2
 
 Nodes are read one after the other: under load, a lag of what arrives meanwhile is no lag. Roles: primary, backup,
 learner (catches up), claiming, fenced (waits for the next configuration), idle, stopped, and unreachable for a node
@@ -109,7 +112,10 @@ type copyRow struct {
 
 // partitionRow is a partition: of its record, and of what its nodes say.
 type partitionRow struct {
-	Name      string    `json:"name"`
+	Name  string `json:"name"`
+	Shard int32  `json:"shard"` // whose pods are to hold it
+	// From are the other shards with a copy: it moves.
+	From      []int32   `json:"from,omitempty"`
 	Primary   string    `json:"primary,omitempty"`
 	Address   string    `json:"address,omitempty"`
 	Preferred string    `json:"preferred"`
@@ -142,7 +148,7 @@ func (f *partitionsFlags) read(ctx context.Context, c *cluster, pages *nodePages
 }
 
 func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRow {
-	r := partitionRow{Name: p.Name, Primary: primaryPod(p), Preferred: p.Spec.PreferredPod, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage,
+	r := partitionRow{Name: p.Name, Shard: p.Spec.Shard, From: comesFrom(p), Primary: primaryPod(p), Preferred: p.Spec.PreferredPod, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage,
 		InSync: inSyncPods(p), Wanted: p.Spec.Replicas, Copies: []copyRow{}}
 	if p.Status.Primary != nil {
 		r.Address = p.Status.Primary.Address
@@ -152,7 +158,7 @@ func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRo
 	}
 	var head *uint64 // of the primary's log
 	pods := shardPods(p)
-	for _, m := range r.InSync { // of a shard that is being made smaller
+	for _, m := range r.InSync { // of a shard that is being made smaller, or that it comes from
 		if !slices.Contains(pods, m) {
 			pods = append(pods, m)
 		}
@@ -167,6 +173,31 @@ func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRo
 	}
 	r.lag(head)
 	return r
+}
+
+// comesFrom are the shards besides that of a partition's record with a copy of it, in rising order.
+func comesFrom(p *api.GridPartition) (shards []int32) {
+	for _, pod := range inSyncPods(p) {
+		rest, _ := strings.CutPrefix(pod, p.Spec.GridRef.Name+"-s")
+		number, _, _ := strings.Cut(rest, "-")
+		if n, err := strconv.ParseInt(number, 10, 32); err == nil && int32(n) != p.Spec.Shard && !slices.Contains(shards, int32(n)) {
+			shards = append(shards, int32(n))
+		}
+	}
+	slices.Sort(shards)
+	return shards
+}
+
+// place is the shard of a partition, or its way.
+func (r *partitionRow) place() cell {
+	if len(r.From) == 0 {
+		return cell{text: fmt.Sprint(r.Shard)}
+	}
+	var from []string
+	for _, shard := range r.From {
+		from = append(from, fmt.Sprint(shard))
+	}
+	return cell{fmt.Sprintf("%s>%d", strings.Join(from, "+"), r.Shard), yellow}
 }
 
 func copyOf(p *api.GridPartition, pod string, said answer, asked bool) copyRow {
@@ -218,7 +249,7 @@ func (f *partitionsFlags) write(w io.Writer, rows []partitionRow, v view) error 
 	t := &table{colors: v.colors}
 	head := []any{"PARTITION", "PRIMARY", "PREFERRED", "EPOCH", "IN SYNC", "COMMITTED", "LAG", "COPIES"}
 	if v.wide {
-		head = append(head, "LINEAGE", "ADDRESS")
+		head = append(head, "SHARD", "LINEAGE", "ADDRESS")
 	}
 	t.row(head...)
 	var why []string
@@ -247,7 +278,7 @@ func (f *partitionsFlags) write(w io.Writer, rows []partitionRow, v view) error 
 		}
 		line := []any{r.Name, primary, r.Preferred, r.Epoch, inSync, orUnknown(r.CommitSeq), orUnknown(r.Lag), strings.Join(copies, ", ")}
 		if v.wide {
-			line = append(line, r.Lineage, orDash(r.Address))
+			line = append(line, r.place(), r.Lineage, orDash(r.Address))
 		}
 		t.row(line...)
 	}

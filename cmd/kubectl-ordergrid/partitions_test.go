@@ -15,7 +15,7 @@ func clientKey(namespace, name string) client.ObjectKey {
 // statusPage is a node's /status with both partitions.
 func statusPage(pod, role0, seq0, role1, seq1 string) string {
 	part := func(p, role, seq string) string {
-		return `{"record":"trades-s0-p` + p + `","role":"` + role + `","lastSeq":` + seq + `,"commitSeq":` + seq + `}`
+		return `{"record":"trades-p` + p + `","role":"` + role + `","lastSeq":` + seq + `,"commitSeq":` + seq + `}`
 	}
 	return `{"grid":"trades","pod":"` + pod + `","bootID":"00000000000000aa","partitions":[` + part("0", role0, seq0) + "," + part("1", role1, seq1) + `]}`
 }
@@ -25,7 +25,7 @@ func TestPartitions(t *testing.T) {
 	s.pods()
 	out, err := s.run("partitions", "trades", "--nodes=false", "-o", "wide")
 	s.want(out, err, 0, "PARTITION     PRIMARY      PREFERRED    EPOCH  IN SYNC  COMMITTED  LAG  COPIES",
-		"trades-s0-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  1        10.0.0.1:7400\n")
+		"trades-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  1        10.0.0.1:7400\n")
 
 	s.nodeAt("127.0.71.1", "trades-s0-0", map[string]string{"/status": statusPage("trades-s0-0", "primary", "40", "backup", "7")})
 	out, err = s.run("partitions", "trades", "--direct")
@@ -43,7 +43,7 @@ func TestPartitions(t *testing.T) {
 	if *rows[1].Lag != 0 { // the backup was read later than the primary, and is ahead of what that said
 		t.Errorf("%s", out)
 	}
-	s.configure("trades-s0-p0", member(0, "00000000000000aa"))
+	s.configure("trades-p0", member(0, "00000000000000aa"))
 	out, err = s.run("partitions", "trades", "--direct")
 	s.want(out, err, 0, "1/2      40         2    trades-s0-0 primary+, trades-s0-1 backup\n")
 	if strings.Contains(out, "\x1b") {

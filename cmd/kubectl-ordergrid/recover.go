@@ -41,8 +41,8 @@ is alive, is refused, and nothing happens. PARTITION is the name of a GridPartit
 
 Exit codes: 0 nothing to decide, or done; 1 waits for a decision, refused, or not in time;
 2 wrong usage; 4 failed.`,
-		Example: `  kubectl ordergrid recover trades-s0-p0 -n trading
-  kubectl ordergrid recover trades-s0-p0 --accept-data-loss 7`,
+		Example: `  kubectl ordergrid recover trades-p0 -n trading
+  kubectl ordergrid recover trades-p0 --accept-data-loss 7`,
 		Args: onePartition,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("accept-data-loss") && f.acceptLoss < 1 {

@@ -44,12 +44,12 @@ Orders of one partition come in the order of its log; partitions have no order b
 Exit codes: 0, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid tail trades -n trading -f
   kubectl ordergrid tail trades --lines 1000 -o json | jq .clOrdID
-  kubectl ordergrid tail dev --endpoint 127.0.0.1:7400 --partition s0p1`,
+  kubectl ordergrid tail dev --endpoint 127.0.0.1:7400 --partition p1`,
 		Args: oneGrid,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
 	}
 	f.register(cmd.Flags())
-	cmd.Flags().StringSliceVar(&f.partitions, "partition", nil, "only these, for example s0p1; default all")
+	cmd.Flags().StringSliceVar(&f.partitions, "partition", nil, "only these, for example p1; default all")
 	cmd.Flags().IntVarP(&f.lines, "lines", "l", 10, "how many of the last orders of each partition to show, 0 to 1,000,000")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with those that come")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(ordertext.Formats, ", ")+" (messages byte for byte, one after the other)")

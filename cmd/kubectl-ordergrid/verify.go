@@ -43,7 +43,7 @@ nobody serves a partition.`,
 	}
 	fl := cmd.Flags()
 	f.register(fl)
-	fl.StringSliceVar(&f.partitions, "partition", nil, "check these only, for example s0p1; default all")
+	fl.StringSliceVar(&f.partitions, "partition", nil, "check these only, for example p1; default all")
 	fl.StringVar(&f.sinkDir, "sink-dir", "", "also compare with the file sinks in this local directory")
 	fl.StringVar(&f.sinks, "sinks", "", verify.SinksHelp)
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")

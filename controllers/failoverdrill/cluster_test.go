@@ -32,8 +32,8 @@ func (b *bench) grid(replicas int32) *api.OrderGrid {
 		b.gridPod(api.PodName(b.gridName, 0, i), fmt.Sprintf("node-%d", i))
 	}
 	for i := range replicas {
-		p := &api.GridPartition{ObjectMeta: b.meta(api.PartitionName(b.gridName, 0, i)),
-			Spec: api.GridPartitionSpec{Index: i, Replicas: replicas, MinInSync: 1, PreferredPod: api.PodName(b.gridName, 0, i)}}
+		p := &api.GridPartition{ObjectMeta: b.meta(api.PartitionName(b.gridName, i)),
+			Spec: api.GridPartitionSpec{Partition: i, Replicas: replicas, MinInSync: 1, PreferredPod: api.PodName(b.gridName, 0, i)}}
 		p.Labels = map[string]string{api.LabelGrid: b.gridName, api.LabelShard: "0"}
 		p.Spec.GridRef.Name = b.gridName
 		b.create(p)

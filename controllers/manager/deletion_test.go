@@ -112,7 +112,7 @@ func TestOrphans(t *testing.T) {
 		return errors.New("it is there")
 	})
 	b.quiet()
-	record, set := &api.GridPartition{ObjectMeta: b.meta("rtd-s0-p0")}, &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}
+	record, set := &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}, &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}
 	for _, o := range []client.Object{record, set, &corev1.Pod{ObjectMeta: b.meta("rtd-s0-1")}, &corev1.Service{ObjectMeta: b.meta("rtd-client")}} {
 		b.there("the object", o)
 		if ref := metav1.GetControllerOf(o); ref != nil && ref.Kind == "OrderGrid" {

@@ -46,7 +46,7 @@ func TestPodsAreReadFromTheCache(t *testing.T) {
 	if c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionPeersProved); c == nil || c.Status != metav1.ConditionTrue {
 		t.Errorf("PeersProved is %+v of a grid whose pods all have the key", c)
 	}
-	record := &api.GridPartition{ObjectMeta: b.meta("rtd-s0-p0")}
+	record := &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}
 	b.there("the record", record)
 	if record.Spec.UnprovedPeers != "" || record.Generation != 1 {
 		t.Errorf("the record lets nodes in without a proof (%q), generation %d", record.Spec.UnprovedPeers, record.Generation)
@@ -90,7 +90,7 @@ func TestOthersFields(t *testing.T) {
 	}
 	b.applyAs("gitops", serviceKind, "rtd-client", map[string]any{"metadata": marks(), "spec": map[string]any{"sessionAffinity": "ClientIP"}})
 	b.applyAs("gitops", setKind, "rtd-s0", map[string]any{"metadata": marks(), "spec": map[string]any{"minReadySeconds": int64(3)}})
-	b.applyAs("gitops", partitionKind, "rtd-s0-p0", map[string]any{"metadata": marks()})
+	b.applyAs("gitops", partitionKind, "rtd-p0", map[string]any{"metadata": marks()})
 	b.requests.Forget()
 	b.quiet()
 	b.wantOnlyReads("others have applied fields of their own")
@@ -100,7 +100,7 @@ func TestOthersFields(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}
 	b.until(set, "the operator has applied the StatefulSet again", func() bool { return set.Generation > 2 || strings.Contains(fmt.Sprint(set.Spec.Template), "2Gi") })
 	b.quiet()
-	for _, o := range []client.Object{set, &corev1.Service{ObjectMeta: b.meta("rtd-client")}, &api.GridPartition{ObjectMeta: b.meta("rtd-s0-p0")}} {
+	for _, o := range []client.Object{set, &corev1.Service{ObjectMeta: b.meta("rtd-client")}, &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}} {
 		b.there("the object", o)
 		if o.GetLabels()["desk"] != "emea" || o.GetAnnotations()["example.com/note"] != "theirs" {
 			t.Errorf("%T: labels %v, annotations %v: what was theirs is gone", o, o.GetLabels(), o.GetAnnotations())

@@ -14,9 +14,9 @@ import (
 
 // healthy is a pair as it should be, observed.
 func healthy() *observation {
-	o := &observation{grid: pairGrid()}
+	o := &observation{grid: pairGrid(), scale: scale{wanted: 1, shards: 1}}
 	for index := range o.grid.Spec.Replicas {
-		p := partition(o.grid, atRest(o.grid, 0), index, wishes{})
+		p := recordOf(o.grid, 0, index)
 		p.Status = api.GridPartitionStatus{Epoch: 2, Lineage: 1}
 		for i := range o.grid.Spec.Replicas {
 			ordinal := (index + i) % 2
@@ -50,30 +50,30 @@ func TestConditions(t *testing.T) {
 		{"nothing there yet", func(o *observation) { o.partitions, o.pods, o.statefulSets = nil, nil, nil },
 			"False/NotClaimed False/CopiesMissing True/Starting False/AsExpected", "2 of 2 partitions have no primary yet"},
 		{"one unclaimed", func(o *observation) { o.partitions[1].Status = api.GridPartitionStatus{} },
-			"False/NotClaimed False/CopiesMissing False/Steady False/AsExpected", "1 of 2 partitions have no primary yet: rtd-s0-p1"},
+			"False/NotClaimed False/CopiesMissing False/Steady False/AsExpected", "1 of 2 partitions have no primary yet: rtd-p1"},
 		{"backup away", func(o *observation) {
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
 			notReady(o, 1)
 		},
-			"False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p1 on rtd-s0-1"},
+			"False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-p1 on rtd-s0-1"},
 		{"solo by configuration", func(o *observation) {
 			for i := range o.partitions {
 				m := api.Member{ID: "rtd-s0-0/x", PodName: "rtd-s0-0"}
 				o.partitions[i].Status.Primary, o.partitions[i].Status.InSync = &m, []api.Member{m}
 			}
 			notReady(o, 1)
-		}, "True/Serving False/CopiesMissing True/Starting False/AsExpected", "2 of 2 partitions lack a copy: rtd-s0-p0 has 1 of 2, without rtd-s0-1, rtd-s0-p1 has 1 of 2, without rtd-s0-1"},
+		}, "True/Serving False/CopiesMissing True/Starting False/AsExpected", "2 of 2 partitions lack a copy: rtd-p0 has 1 of 2, without rtd-s0-1, rtd-p1 has 1 of 2, without rtd-s0-1"},
 		{"below minInSync", func(o *observation) {
 			o.partitions[0].Spec.MinInSync = 2
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
-		}, "False/InsufficientInSync False/CopiesMissing False/Steady False/AsExpected", "rtd-s0-p0 has 1 of 2"},
+		}, "False/InsufficientInSync False/CopiesMissing False/Steady False/AsExpected", "rtd-p0 has 1 of 2"},
 		{"pod being deleted", func(o *observation) { now := metav1.Now(); o.pods[0].DeletionTimestamp = &now },
-			"True/Serving False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p0 has 1 of 2, without rtd-s0-0"},
+			"True/Serving False/CopiesMissing True/Starting False/AsExpected", "rtd-p0 has 1 of 2, without rtd-s0-0"},
 		{"pod being deleted that does not answer any more", func(o *observation) {
 			now := metav1.Now()
 			o.pods[0].DeletionTimestamp = &now
 			notReady(o, 0)
-		}, "False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-s0-p0 on rtd-s0-0"},
+		}, "False/PrimaryNotReady False/CopiesMissing True/Starting False/AsExpected", "rtd-p0 on rtd-s0-0"},
 		{"pod not scheduled", func(o *observation) {
 			notReady(o, 0)
 			o.pods[0].Status.Conditions = append(o.pods[0].Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."})
@@ -85,7 +85,7 @@ func TestConditions(t *testing.T) {
 		{"older template", func(o *observation) { o.statefulSets[0].Status.UpdateRevision = "rev2" },
 			"True/Serving True/FullyInSync True/PodsOutdated False/AsExpected", "2 of 2 pods run an older pod template: rtd-s0-0, rtd-s0-1; delete them one at a time, each only while Redundant is True"},
 		{"single copy", func(o *observation) {
-			o.grid.Spec.Replicas = 1
+			o.grid.Spec.Replicas, o.grid.Spec.Partitions = 1, 1
 			o.partitions, o.pods = o.partitions[:1], o.pods[:1]
 			o.partitions[0].Spec.Replicas = 1
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
@@ -115,11 +115,11 @@ func TestConditions(t *testing.T) {
 // TestMessagesStayShort: a condition of a grid with 768 partitions names a few.
 func TestMessagesStayShort(t *testing.T) {
 	grid := pairGrid()
-	grid.Spec.Shards, grid.Spec.Replicas = 256, 3
+	grid.Spec.Shards, grid.Spec.Partitions, grid.Spec.Replicas = 256, 768, 3
 	o := &observation{grid: grid}
 	for shard := range grid.Spec.Shards {
 		for index := range grid.Spec.Replicas {
-			o.partitions = append(o.partitions, *partition(grid, atRest(grid, shard), index, wishes{}))
+			o.partitions = append(o.partitions, *recordOf(grid, shard, index))
 		}
 	}
 	o.sort()
@@ -182,49 +182,37 @@ func TestPlannedChangesAreNoWarnings(t *testing.T) {
 		}
 	}
 
-	// A second shard is being made: its partitions have no primary, and no client knows of them.
+	// A second shard is added, and a partition is on its way to it.
 	o := healthy()
-	o.grid.Spec.Shards = 2
-	o.scale = scale{wanted: 2, shards: 2, layout: api.GridLayout{Revision: 1, Shards: 2, Open: 1}}
-	for index := range o.grid.Spec.Replicas {
-		o.partitions = append(o.partitions, *partition(o.grid, atRest(o.grid, 1), index, wishes{}))
-	}
-	o.sort()
+	o.scale = *planScale(o.grid, o.partitions)
+	o.grid.Spec.Shards, o.scale.wanted, o.scale.shards = 2, 2, 2
+	p := &o.partitions[1]
+	p.Spec.Shard, p.Spec.Pods = 1, []string{"rtd-s1-0", "rtd-s1-1"}
 	if a, r := judgeAvailable(o), judgeRedundant(o); a.status != metav1.ConditionTrue || r.status != metav1.ConditionTrue {
-		t.Errorf("while a shard is added: %+v, %+v", a, r)
+		t.Errorf("while a partition moves: %+v, %+v", a, r)
 	}
-	if p := judgeProgressing(o); p.reason != reasonAddingShards || !o.planned() {
-		t.Errorf("while a shard is added: %+v, planned %v", p, o.planned())
+	if p := judgeProgressing(o); p.reason != reasonMovingPartitions || !o.planned() || !strings.Contains(p.message, "p1 moves from shard 0 to shard 1, waits: shard 1 to be made") {
+		t.Errorf("while a partition moves: %+v, planned %v", p, o.planned())
 	}
-	// It was open, and its primary is gone.
-	o.scale.layout.Open = 2
-	if a := judgeAvailable(o); a.reason != reasonNotClaimed {
-		t.Errorf("a shard that clients know of has no primary: %+v", a)
-	}
-	// It drains, which does not make its orders less worth.
-	o.scale = scale{wanted: 1, shards: 2, layout: api.GridLayout{Revision: 2, Shards: 2, Open: 1}}
-	for i := range o.partitions {
-		if p := &o.partitions[i]; p.Spec.Shard == 1 {
-			p.Spec.Admission = api.AdmissionDraining
-		}
-	}
-	if a := judgeAvailable(o); a.reason != reasonNotClaimed {
-		t.Errorf("a shard that drains has no primary: %+v", a)
-	}
-	// It is given up: one record says so already, the cache is behind with the other.
-	o.partitions[2].Spec.Admission, o.partitions[3].Spec.Admission = api.AdmissionRetired, api.AdmissionRetired
-	if a, r := judgeAvailable(o), judgeRedundant(o); a.status != metav1.ConditionTrue || r.status != metav1.ConditionTrue {
-		t.Errorf("while a shard is given up: %+v, %+v", a, r)
+	// A pod that it comes from is away.
+	o.pods[1].Status.Conditions[0].Status = corev1.ConditionFalse
+	if r := judgeRedundant(o); !strings.Contains(r.message, "rtd-p1 has 1 of 2 while it moves to shard 1") {
+		t.Errorf("a copy is away while a partition moves: %+v", r)
 	}
 
-	now := time.Now()
-	o.scale = scale{wanted: 2, shards: 2, layout: api.GridLayout{Revision: 1, Shards: 2, Open: 1}}
-	o.grid.Status.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonAddingShards, LastTransitionTime: metav1.NewTime(now)}}
-	if again := o.scale.judgeLate(o.grid, now.Add(time.Minute)); again != 9*time.Minute || judgeStalled(o).status != metav1.ConditionFalse {
+	now, m := time.Now(), &scaleMemory{}
+	if o.judgeLate(m, now) != 10*time.Minute {
+		t.Errorf("looks again in %v", o.judgeLate(m, now))
+	}
+	if again := o.judgeLate(m, now.Add(time.Minute)); again != 9*time.Minute || judgeStalled(o).status != metav1.ConditionFalse {
 		t.Errorf("after a minute: again in %v, %+v", again, judgeStalled(o))
 	}
-	if o.scale.judgeLate(o.grid, now.Add(11*time.Minute)); judgeStalled(o).reason != reasonScaleStuck {
-		t.Errorf("after eleven minutes: %+v", judgeStalled(o))
+	p.Status.Epoch++ // a step further
+	if again := o.judgeLate(m, now.Add(9*time.Minute)); again != 10*time.Minute {
+		t.Errorf("after a step: again in %v", again)
+	}
+	if o.judgeLate(m, now.Add(20*time.Minute)); judgeStalled(o).reason != reasonScaleStuck {
+		t.Errorf("eleven minutes after the last step: %+v", judgeStalled(o))
 	}
 }
 
@@ -234,7 +222,7 @@ func TestLostRecordIsRemembered(t *testing.T) {
 	before := o.summaries(nil)
 	o.partitions = o.partitions[:1]
 	after := o.summaries(before)
-	if len(after) != 2 || after[1].Name != "rtd-s0-p1" || after[1].Epoch != 2 || after[1].Primary != "" {
+	if len(after) != 2 || after[1].Name != "rtd-p1" || after[1].Epoch != 2 || after[1].Primary != "" {
 		t.Errorf("mirror %+v", after)
 	}
 }

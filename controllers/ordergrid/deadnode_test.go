@@ -38,7 +38,7 @@ func (o *observation) three() {
 	third.Name = api.PodName("rtd", 0, 2)
 	o.pods = append(o.pods, third)
 	p := *o.partitions[1].DeepCopy()
-	p.Name = api.PartitionName("rtd", 0, 2)
+	p.Name, p.Spec.Partition, o.grid.Spec.Partitions = api.PartitionName("rtd", 2), 2, 3
 	o.partitions = append(o.partitions, p)
 	for i := range o.partitions {
 		st := &o.partitions[i].Status
@@ -58,11 +58,11 @@ func TestPlanLost(t *testing.T) {
 		{"nothing is lost", func(o *observation) map[string]lostNode { return o.onNodes(minute) }, "", "", 0},
 		{"the others have taken it out", func(o *observation) map[string]lostNode { o.leave("rtd-s0-1"); return o.onNodes(minute, "n1") }, "rtd-s0-1", "", 0},
 		{"a node that only Kubernetes does not hear", func(o *observation) map[string]lostNode { return o.onNodes(minute, "n1") }, "",
-			"rtd-s0-1 is on n1, which is lost, and is not replaced: the others still count on its copy of rtd-s0-p0", 0},
+			"rtd-s0-1 is on n1, which is lost, and is not replaced: the others still count on its copy of rtd-p0", 0},
 		{"in one partition of two", func(o *observation) map[string]lostNode {
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
 			return o.onNodes(minute, "n1")
-		}, "", "the others still count on its copy of rtd-s0-p1", 0},
+		}, "", "the others still count on its copy of rtd-p1", 0},
 		{"not for long enough", func(o *observation) map[string]lostNode { o.leave("rtd-s0-1"); return o.onNodes(10*time.Second, "n1") }, "",
 			"is replaced 30s after that", 20 * time.Second},
 		{"a person has said so", func(o *observation) map[string]lostNode {
@@ -72,7 +72,7 @@ func TestPlanLost(t *testing.T) {
 			return nodes
 		}, "rtd-s0-1", "", 0},
 		{"both are lost, and one holds all orders", func(o *observation) map[string]lostNode { o.leave("rtd-s0-1"); return o.onNodes(minute, "n0", "n1") }, "",
-			"rtd-s0-1 is on n1, which is lost, and is not replaced: no pod that is ready has all orders of rtd-s0-p0", 0},
+			"rtd-s0-1 is on n1, which is lost, and is not replaced: no pod that is ready has all orders of rtd-p0", 0},
 		{"the other is not ready", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
 			o.pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
@@ -86,19 +86,19 @@ func TestPlanLost(t *testing.T) {
 		}, "", "no pod that is ready has all orders", 0},
 		{"the record is an old one", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
-			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], lead: &lead{}}}
+			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], lead: &lead{}}}
 			return o.onNodes(minute, "n1")
-		}, "", "rtd-s0-p0 waits for a person, ConfigurationRegressed", 0},
+		}, "", "a person has to decide first, rtd-p0: ConfigurationRegressed", 0},
 		{"nobody holds all orders", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
-			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
+			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
 			return o.onNodes(minute, "n1")
 		}, "", "DataLossSuspected", 0},
 		{"a record is gone", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
 			o.partitions = o.partitions[:1]
 			return o.onNodes(minute, "n1")
-		}, "", "a partition of its shard has no record", 0},
+		}, "", "a partition has no record, and may be on it", 0},
 		{"a grid that never held an order", func(o *observation) map[string]lostNode {
 			for i := range o.partitions {
 				o.partitions[i].Status = api.GridPartitionStatus{}

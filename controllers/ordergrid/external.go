@@ -77,12 +77,12 @@ func (r *run) applyExternal(ctx context.Context, shard int32, pod string) (*core
 
 // removeExternal deletes the Services that are not wanted: of pods that went, or all of them.
 func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error {
-	var services corev1.ServiceList
-	if err := r.list(ctx, r.Client, r.grid, &services, client.MatchingLabels{api.LabelGrid: r.grid.Name}); err != nil {
-		return fmt.Errorf("list Services: %w", err)
+	services, err := r.services(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range services.Items {
-		s := &services.Items[i]
+	for i := range services {
+		s := &services[i]
 		if s.Labels[api.LabelExternalPod] != "" && !wanted[s.Name] && owned(r.grid, s) {
 			if _, err := r.delete(ctx, &corev1.Service{}, s.Name); err != nil {
 				return err
@@ -90,6 +90,18 @@ func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error 
 		}
 	}
 	return nil
+}
+
+// services are those of the grid when the pass first asked.
+func (r *run) services(ctx context.Context) ([]corev1.Service, error) {
+	if r.servicesRead == nil {
+		var list corev1.ServiceList
+		if err := r.list(ctx, r.Client, r.grid, &list, client.MatchingLabels{api.LabelGrid: r.grid.Name}); err != nil {
+			return nil, fmt.Errorf("list Services: %w", err)
+		}
+		r.servicesRead = &list
+	}
+	return r.servicesRead.Items, nil
 }
 
 // findAddress puts the pod's address, or why there is none, into what was found.

@@ -92,7 +92,7 @@ func (b *bench) wantExternal(grid *api.OrderGrid, status metav1.ConditionStatus,
 	if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, text) {
 		b.t.Fatalf("ExternalAccessReady is %+v, want %s %s with %q", c, status, reason, text)
 	}
-	for where, list := range map[string][]api.ExternalAddress{"status": grid.Status.ExternalAddresses, "record 0 of shard 0": b.record(grid, 0, 0).Spec.ExternalAddresses, "record 0 of shard 1": b.record(grid, 1, 0).Spec.ExternalAddresses} {
+	for where, list := range map[string][]api.ExternalAddress{"status": grid.Status.ExternalAddresses, "record 0": b.record(grid, 0, 0).Spec.ExternalAddresses} {
 		var got []string
 		for _, a := range list {
 			got = append(got, a.PodName+"="+a.Address)
@@ -101,14 +101,14 @@ func (b *bench) wantExternal(grid *api.OrderGrid, status metav1.ConditionStatus,
 			b.t.Errorf("%s has %v, want %v", where, got, addresses)
 		}
 	}
-	if other := b.record(grid, 0, 1).Spec.ExternalAddresses; len(other) > 0 {
-		b.t.Errorf("record 1 of shard 0 has %v, want none: those with index 0 do", other)
+	if other := b.record(grid, 1, 0).Spec.ExternalAddresses; len(other) > 0 {
+		b.t.Errorf("record 1 has %v, want none: record 0 does", other)
 	}
 }
 
 func (b *bench) record(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
 	b.t.Helper()
-	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, shard, index)}}
+	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: grid.Namespace, Name: api.PartitionName(grid.Name, numberOf(grid, shard, index))}}
 	b.get(p)
 	return p
 }

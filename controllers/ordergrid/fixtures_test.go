@@ -14,13 +14,14 @@ import (
 
 var testDefaults = Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
-// pairGrid is an OrderGrid with an empty spec, as the API server fills it in (TestGridDefaults of the API holds it to that).
+// pairGrid is an OrderGrid with an empty spec, as the API server fills it in (TestGridDefaults of the API holds it to that), but
+// with two partitions, one for each pod.
 func pairGrid() *api.OrderGrid {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	return &api.OrderGrid{
 		ObjectMeta: metav1.ObjectMeta{Name: "rtd", Namespace: "trading", UID: "11111111-2222-3333-4444-555555555555", Generation: 1},
 		Spec: api.OrderGridSpec{
-			Shards: 1, Replicas: 2, MinInSync: 1, PartitionBy: api.PartitionByClOrdID,
+			Shards: 1, Partitions: 2, Replicas: 2, MinInSync: 1, PartitionBy: api.PartitionByClOrdID,
 			Memory: resource.MustParse("1Gi"),
 			Timing: api.TimingSpec{
 				BeaconInterval: d(20 * time.Millisecond), Lease: d(200 * time.Millisecond), Grace: d(300 * time.Millisecond),
@@ -40,7 +41,7 @@ func pairGrid() *api.OrderGrid {
 // bankGrid uses every field.
 func bankGrid() *api.OrderGrid {
 	grid := pairGrid()
-	grid.Spec.Shards, grid.Spec.Replicas, grid.Spec.MinInSync = 3, 3, 2
+	grid.Spec.Shards, grid.Spec.Partitions, grid.Spec.Replicas, grid.Spec.MinInSync = 3, 9, 3, 2
 	grid.Spec.Memory, grid.Spec.Prefault = resource.MustParse("8Gi"), ptr.To(resource.MustParse("6Gi"))
 	grid.Spec.Sinks = []api.SinkSpec{{Name: api.SinkNameFile, Type: api.SinkFile, File: &api.FileSinkSpec{
 		Volume: api.SinkVolumeClaim, Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast"), WhenDeleted: api.ClaimDelete,
@@ -63,7 +64,7 @@ func bankGrid() *api.OrderGrid {
 // fabricGrid is a pair on InfiniBand, with processors of its own, in two zones.
 func fabricGrid() *api.OrderGrid {
 	grid := pairGrid()
-	grid.Spec.Shards = 2
+	grid.Spec.Shards, grid.Spec.Partitions = 2, 4
 	grid.Spec.Placement.Pool = api.NodePool{CPU: api.PoolCPUXeon, Network: api.PoolNetworkInfiniBand}
 	grid.Spec.Placement.NodeSelector = map[string]string{"pool": "trading"}
 	grid.Spec.Placement.SeparateBy = []api.Separation{{TopologyKey: "topology.kubernetes.io/zone", Policy: api.SpreadRequired}, {TopologyKey: "example.com/rack", Policy: api.SpreadPreferred}}
@@ -89,7 +90,7 @@ func securedGrid() *api.OrderGrid {
 // externalGrid takes clients from outside the cluster.
 func externalGrid() *api.OrderGrid {
 	grid := securedGrid()
-	grid.Spec.Shards = 2
+	grid.Spec.Shards, grid.Spec.Partitions = 2, 4
 	grid.Spec.Security.NetworkPolicy.Type = api.NetworkPolicyRestricted
 	grid.Spec.ExternalAccess = &api.ExternalAccessSpec{
 		Type: api.ExternalLoadBalancers, Host: "{pod}.trades.example.com", SourceRanges: []string{"192.0.2.0/24", "2001:db8::/32"},
@@ -106,6 +107,15 @@ func singleGrid() *api.OrderGrid {
 	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.WriteBehindFile} // of before spec.sinks
 	return grid
 }
+
+// recordOf is the record of the index-th partition of a shard, as it is in a new grid: primary is the pod of that index.
+func recordOf(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
+	copies := atRest(grid, shard)
+	return partition(grid, copies, numberOf(grid, shard, index), api.PodName(grid.Name, shard, index%copies.wanted), wishes{})
+}
+
+// numberOf is the number of the index-th partition of a shard in a new grid.
+func numberOf(grid *api.OrderGrid, shard, index int32) int32 { return index*grid.Spec.Shards + shard }
 
 // atRest are the copies of a shard that has what spec asks for.
 func atRest(grid *api.OrderGrid, shard int32) *shardCopies {

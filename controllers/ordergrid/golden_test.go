@@ -20,7 +20,7 @@ func TestGoldenObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		objects := map[string]client.Object{
-			"gridpartition":       partition(grid, atRest(grid, shard), grid.Spec.Replicas-1, wishes{}),
+			"gridpartition":       recordOf(grid, shard, grid.Spec.Replicas-1),
 			"serviceaccount":      serviceAccount(grid, shard),
 			"role":                role(grid, shard),
 			"rolebinding":         roleBinding(grid, shard),

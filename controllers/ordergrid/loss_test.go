@@ -88,9 +88,9 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	if n := b.nodes.questions(); n != 2 {
 		t.Errorf("%d questions for 2 pods", n)
 	}
-	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-s0-p1 ordergrid.dev/accept-data-loss=2"
+	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-p1 ordergrid.dev/accept-data-loss=2"
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", "2 of 2 partitions have lost every process", command,
-		"rtd-s0-p0 at epoch 2 (rtd-s0-0/0123456789abcdef is gone: its pod runs rtd-s0-0/fedcba9876543210 now, which is learner and holds entries up to 42; rtd-s0-1/0123456789abcdef is gone")
+		"rtd-p0 at epoch 2 (rtd-s0-0/0123456789abcdef is gone: its pod runs rtd-s0-0/fedcba9876543210 now, which is learner and holds entries up to 42; rtd-s0-1/0123456789abcdef is gone")
 	b.wantEvent("Warning NoInSyncMemberLeft 2 of 2 partitions")
 	if got := grid.Status.Partitions[0].Problem; got != "DataLossSuspected" {
 		t.Errorf("problem of the partition is %q", got)
@@ -127,8 +127,8 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 		t.Errorf("spec %+v", p0.Spec)
 	}
 	b.wantEvent("Normal DataLossAcceptanceOver epoch 2 is over: the partition is at epoch 3, lineage 2")
-	b.wantEvent("Warning NewLineage rtd-s0-p0: lineage is 2, was 1: rtd-s0-1 is primary at epoch 3")
-	b.wantHistory(grid, "AcceptingDataLoss rtd-s0-p0", "DataLossAcceptanceOver rtd-s0-p0", "NewLineage rtd-s0-p0")
+	b.wantEvent("Warning NewLineage rtd-p0: lineage is 2, was 1: rtd-s0-1 is primary at epoch 3")
+	b.wantHistory(grid, "AcceptingDataLoss rtd-p0", "DataLossAcceptanceOver rtd-p0", "NewLineage rtd-p0")
 
 	annotated := b.partition(grid, 0, 1)
 	b.nodes.says(grid, 1, secondBoot, "learner", p0, annotated)
@@ -170,7 +170,7 @@ func TestWrongEpochIsRefused(t *testing.T) {
 		b.wantAnnotation(p0, api.AnnotationAcceptDataLoss, false)
 		b.wantEvent("Warning AcceptDataLossRefused annotation ordergrid.dev/accept-data-loss is refused and removed: ")
 	}
-	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", `rtd-s0-p0: ordergrid.dev/accept-data-loss was refused: "" is not an epoch; give the present one, 2`)
+	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", `rtd-p0: ordergrid.dev/accept-data-loss was refused: "" is not an epoch; give the present one, 2`)
 	if p0.Spec.AcceptDataLossEpoch != 0 {
 		t.Fatalf("spec %+v", p0.Spec)
 	}
@@ -184,7 +184,7 @@ func TestSilenceIsNoProof(t *testing.T) {
 	b.annotate(p0, api.AnnotationAcceptDataLoss, "2")
 	b.run(grid)
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionUnknown, "MembersUnreachable", "rtd-s0-1/0123456789abcdef does not answer at 10.1.0.2:9400",
-		"rtd-s0-p0: accepting the loss of epoch 2 waits until it is known")
+		"rtd-p0: accepting the loss of epoch 2 waits until it is known")
 	b.wantAnnotation(p0, api.AnnotationAcceptDataLoss, true)
 	if p0.Spec.AcceptDataLossEpoch != 0 || b.again == 0 || b.again > lookAgain {
 		t.Errorf("spec %+v, again in %v", p0.Spec, b.again)
@@ -297,7 +297,7 @@ func TestStaleRecordIsNoProof(t *testing.T) {
 	b.behindCache(stale)
 	b.run(grid)
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionFalse, "RecordCurrent")
-	if c := b.condition(grid, api.ConditionDataLossSuspected); !strings.Contains(c.Message, "1 of 2 partitions") || strings.Contains(c.Message, "rtd-s0-p0 at epoch 2") {
+	if c := b.condition(grid, api.ConditionDataLossSuspected); !strings.Contains(c.Message, "1 of 2 partitions") || strings.Contains(c.Message, "rtd-p0 at epoch 2") {
 		t.Errorf("a loss is suspected by a stale record: %s", c.Message)
 	}
 	if b.again == 0 {

@@ -19,13 +19,14 @@ import (
 type run struct {
 	*Reconciler
 	*observation
-	remembered *gridMemory
-	applier    apply.Applier
-	templates  []corev1.PodTemplateSpec // by shard
-	keyless    []string                 // pods of a release without the peer key
-	notAllowed error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
-	made       map[string]bool          // records that the API server has, once it was asked because some are missing
-	again      time.Duration            // when to look again without being woken; 0: not needed
+	remembered   *gridMemory
+	applier      apply.Applier
+	templates    []corev1.PodTemplateSpec // by shard
+	keyless      []string                 // pods of a release without the peer key
+	notAllowed   error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
+	made         map[string]bool          // records that the API server has, once it was asked because some are missing
+	servicesRead *corev1.ServiceList
+	again        time.Duration // when to look again without being woken; 0: not needed
 
 	succeeded map[string]bool // steps of this pass
 	broken    map[int32]bool  // shards of which a step failed: the later steps leave them alone

@@ -133,7 +133,7 @@ func TestClassify(t *testing.T) {
 	moved := &movedError{apierrors.NewConflict(resource, "rtd.nodes", errors.New("changed"))}
 	leaving := &apply.ForeignError{Kind: "Service", Name: "rtd-s0", Leaving: true}
 	taken := &apply.ForeignError{Kind: "Service", Name: "rtd-s0"}
-	lost := &recordLostError{"rtd-s0-p0", 2}
+	lost := &recordLostError{"rtd-p0", 2}
 	overlay := &OverlayError{}
 	for _, test := range []struct {
 		name   string

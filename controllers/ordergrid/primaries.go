@@ -2,13 +2,14 @@ package ordergrid
 
 // primaries says which of the pods of a shard should be primary of each of its partitions, so that no pod has more than its
 // part. asked and before are by partition as in partitions: what a person wants, and what the record says; "" for nothing.
-// A partition keeps its pod unless the pod is not among them or has too many.
+// A partition keeps its pod unless the pod is not among them or has too many; what persons want of others does not count
+// for that.
 func primaries(pods []string, asked, before []string) []string {
 	chosen := make([]string, len(before))
 	if len(pods) == 0 {
 		return chosen
 	}
-	has, most := make(map[string]int, len(pods)), (len(before)+len(pods)-1)/len(pods)
+	has, kept, most := make(map[string]int, len(pods)), map[string]int{}, (len(before)+len(pods)-1)/len(pods)
 	for _, pod := range pods {
 		has[pod] = 0
 	}
@@ -22,8 +23,9 @@ func primaries(pods []string, asked, before []string) []string {
 		}
 	}
 	for i, pod := range before {
-		if n, there := has[pod]; there && n < most && chosen[i] == "" {
+		if _, there := has[pod]; there && kept[pod] < most && chosen[i] == "" {
 			give(i, pod)
+			kept[pod]++
 		}
 	}
 	for i := range chosen {

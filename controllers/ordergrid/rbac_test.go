@@ -19,13 +19,16 @@ func request(grid *api.OrderGrid) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(grid)}
 }
 
-// TestPodsTouchTheirOwnPartitionsOnly acts as the pods of shard 0, by their service account, on a real API server.
+// TestPodsTouchTheirOwnPartitionsOnly acts as the pods of shard 0, by their service account, on a real API server. Any
+// partition of the grid may come to them.
 func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{Shards: 2})
 	b.run(grid)
 	ctx, pod := t.Context(), b.asPod(grid, 0)
-	own, foreign := b.partition(grid, 0, 1), b.partition(grid, 1, 0)
+	other := b.create("other", api.OrderGridSpec{})
+	b.run(other)
+	own, elsewhere, foreign := b.partition(grid, 0, 1), b.partition(grid, 1, 0), b.partition(other, 0, 0)
 	claim := func(p *api.GridPartition) *api.GridPartition {
 		m := processOf(grid, 0, 0)
 		p = p.DeepCopy()
@@ -59,7 +62,8 @@ func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 			}
 			return err
 		},
-		"claim its own partition": func() error { return pod.Status().Update(ctx, claim(own)) },
+		"claim its own partition":            func() error { return pod.Status().Update(ctx, claim(own)) },
+		"claim one that is on another shard": func() error { return pod.Status().Update(ctx, claim(elsewhere)) },
 		"report an event": func() error {
 			return pod.Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: b.namespace}, EventTime: metav1.NowMicro(),
 				ReportingController: "grid-node", ReportingInstance: "rtd-s0-0", Action: "a", Reason: "r", Type: "Normal",
@@ -71,12 +75,12 @@ func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 		}
 	}
 	for what, try := range map[string]func() error{
-		"read another shard's partition by name": func() error { return pod.Get(ctx, client.ObjectKeyFromObject(foreign), foreign.DeepCopy()) },
-		"claim another shard's partition":        func() error { return pod.Status().Update(ctx, claim(foreign)) },
-		"list the partitions of all namespaces":  func() error { return pod.List(ctx, &api.GridPartitionList{}) },
-		"delete the grid's partitions":           func() error { return pod.DeleteAllOf(ctx, &api.GridPartition{}, client.InNamespace(b.namespace)) },
-		"change the spec of its own partition":   func() error { p := own.DeepCopy(); p.Spec.MinInSync = 2; return pod.Update(ctx, p) },
-		"delete its own partition":               func() error { return pod.Delete(ctx, own.DeepCopy()) },
+		"read another grid's partition by name": func() error { return pod.Get(ctx, client.ObjectKeyFromObject(foreign), foreign.DeepCopy()) },
+		"claim another grid's partition":        func() error { return pod.Status().Update(ctx, claim(foreign)) },
+		"list the partitions of all namespaces": func() error { return pod.List(ctx, &api.GridPartitionList{}) },
+		"delete the grid's partitions":          func() error { return pod.DeleteAllOf(ctx, &api.GridPartition{}, client.InNamespace(b.namespace)) },
+		"change the spec of its own partition":  func() error { p := own.DeepCopy(); p.Spec.MinInSync = 2; return pod.Update(ctx, p) },
+		"delete its own partition":              func() error { return pod.Delete(ctx, own.DeepCopy()) },
 		"patch the status of its own partition": func() error {
 			return pod.Status().Patch(ctx, own.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"epoch":1}}`)))
 		},

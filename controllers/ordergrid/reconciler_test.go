@@ -43,8 +43,8 @@ func TestThreePairs(t *testing.T) {
 		t.Errorf("status %+v", grid.Status)
 	}
 	for i, p := range grid.Status.Partitions {
-		shard, index := int32(i/2), int32(i%2)
-		want := api.PartitionSummary{Name: api.PartitionName("rtd", shard, index), Primary: api.PodName("rtd", shard, index), Epoch: 2, Lineage: 1, InSync: 2}
+		shard, index := int32(i%3), int32(i/3)
+		want := api.PartitionSummary{Name: api.PartitionName("rtd", int32(i)), Shard: shard, Primary: api.PodName("rtd", shard, index), Epoch: 2, Lineage: 1, InSync: 2}
 		if p != want {
 			t.Errorf("partition %+v, want %+v", p, want)
 		}
@@ -76,7 +76,7 @@ func TestMirrorsTheConfiguration(t *testing.T) {
 	}
 	b.wantConditions(grid, "True/Serving False/CopiesMissing True/Starting False/AsExpected")
 	b.wantEvent("Warning CopiesMissing 2 of 2 partitions lack a copy")
-	b.wantEvent("Normal PrimaryChanged rtd-s0-p0: primary is rtd-s0-1, was rtd-s0-0; epoch 3, 1 in sync")
+	b.wantEvent("Normal PrimaryChanged rtd-p0: primary is rtd-s0-1, was rtd-s0-0; epoch 3, 1 in sync")
 	b.wantNoWrites(grid, "the failover is over")
 }
 
@@ -213,7 +213,7 @@ func TestLostRecord(t *testing.T) {
 	for range 3 {
 		b.runExpectingError(grid)
 		c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionStalled)
-		if c.Status != metav1.ConditionTrue || c.Reason != "PartitionRecordLost" || !strings.Contains(c.Message, "GridPartition rtd-s0-p0 is gone although it had reached epoch 2") {
+		if c.Status != metav1.ConditionTrue || c.Reason != "PartitionRecordLost" || !strings.Contains(c.Message, "GridPartition rtd-p0 is gone although it had reached epoch 2") {
 			t.Fatalf("condition %+v", c)
 		}
 	}
@@ -280,7 +280,7 @@ func (b *bench) wantObjects(grid *api.OrderGrid) {
 		list client.ObjectList
 		want int32
 	}{
-		{&api.GridPartitionList{}, grid.Spec.Shards * grid.Spec.Replicas},
+		{&api.GridPartitionList{}, grid.Spec.Partitions},
 		{&appsv1.StatefulSetList{}, grid.Spec.Shards},
 		{&corev1.ServiceList{}, grid.Spec.Shards + 1},
 		{&corev1.ServiceAccountList{}, grid.Spec.Shards},
@@ -346,9 +346,10 @@ func (b *bench) wantEvent(prefix string) {
 	envtest.WantEvent(b.t, b.events, prefix)
 }
 
+// partition is the record of the index-th partition of a shard where nothing has moved.
 func (b *bench) partition(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
 	b.t.Helper()
-	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, shard, index), Namespace: grid.Namespace}}
+	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, numberOf(grid, shard, index)), Namespace: grid.Namespace}}
 	b.get(record)
 	return record
 }

@@ -24,7 +24,7 @@ func regressedPair(t *testing.T) (b *bench, grid *api.OrderGrid, current *api.Gr
 	b.run(grid)
 	b.play(grid)
 	b.run(grid)
-	backup := envtest.Save(t, api.GroupVersion.WithResource("gridpartitions").GroupResource(), b.namespace, "rtd-s0-p0")
+	backup := envtest.Save(t, api.GroupVersion.WithResource("gridpartitions").GroupResource(), b.namespace, "rtd-p0")
 	current = b.partition(grid, 0, 0)
 	for range 5 {
 		b.step(grid, current, processOf(grid, 0, 0))
@@ -53,9 +53,9 @@ func (b *bench) step(grid *api.OrderGrid, p *api.GridPartition, m api.Member) {
 func TestRecordGoesBack(t *testing.T) {
 	b, grid, current := regressedPair(t)
 	b.run(grid)
-	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=step-7"
+	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-p0 ordergrid.dev/reassert-configuration=step-7"
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "1 of 2 partitions show an older configuration", command,
-		"rtd-s0-p0 shows epoch 2 (change change-1), but epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary) and rtd-s0-1/0123456789abcdef (learner) go by it")
+		"rtd-p0 shows epoch 2 (change change-1), but epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary) and rtd-s0-1/0123456789abcdef (learner) go by it")
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionFalse, "MembersPresent")
 	b.wantEvent("Warning RecordBehind")
 	if got := grid.Status.Partitions[0]; got.Problem != "ConfigurationRegressed" || got.Epoch != 2 {
@@ -87,7 +87,7 @@ func TestRecordGoesBack(t *testing.T) {
 	if p.Spec.ReassertChangeID != "" {
 		t.Fatalf("with a pod silent: spec %+v", p.Spec)
 	}
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "asserting change step-7 waits: a pod of the shard does not answer; delete one that is gone for good")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "asserting change step-7 waits: a pod of the grid does not answer; delete one that is gone for good")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: api.PodName("rtd", 0, 1), Namespace: b.namespace}}
 	b.get(pod)
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerName, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
@@ -147,21 +147,21 @@ func TestRecordMadeAgainIsPutRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 was deleted and made again without its status", "Wait until all its pods answer")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 was deleted and made again without its status", "Wait until all its pods answer")
 	unknown := p.DeepCopy()
 	for i := range int32(2) {
 		b.nodes.says(grid, i, "0123456789abcdef", "claiming", unknown, b.partition(grid, 0, 1))
 	}
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "kubectl annotate --overwrite -n "+b.namespace+" gridpartition rtd-s0-p0 ordergrid.dev/record="+string(p.UID))
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "kubectl annotate --overwrite -n "+b.namespace+" gridpartition rtd-p0 ordergrid.dev/record="+string(p.UID))
 	if got := grid.Status.Partitions[0]; got.Problem != "ConfigurationRegressed" || b.again == 0 {
 		t.Errorf("mirror %+v, again in %v", got, b.again)
 	}
 
 	b.nodes.says(grid, 0, "0123456789abcdef", "primary", first, b.partition(grid, 0, 1))
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 shows epoch 0 (change none), but epoch 2 (change change-1) was seen",
-		"kubectl annotate -n "+b.namespace+" gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=change-1")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 shows epoch 0 (change none), but epoch 2 (change change-1) was seen",
+		"kubectl annotate -n "+b.namespace+" gridpartition rtd-p0 ordergrid.dev/reassert-configuration=change-1")
 	b.annotate(p, api.AnnotationReassert, "change-1")
 	b.run(grid)
 	b.get(p)
@@ -203,8 +203,8 @@ func TestMembersOfOldAreNotLost(t *testing.T) {
 	b.run(grid)
 	b.clock.SetTime(b.clock.Now().Add(troubleAfter))
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0 shows epoch 2")
-	if c := b.condition(grid, api.ConditionDataLossSuspected); strings.Contains(c.Message, "rtd-s0-p0") {
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 shows epoch 2")
+	if c := b.condition(grid, api.ConditionDataLossSuspected); strings.Contains(c.Message, "rtd-p0") {
 		t.Errorf("a person is told to give up what is not lost: %s", c.Message)
 	}
 }
@@ -216,13 +216,13 @@ func TestNobodyIsLeftOfTheLaterConfiguration(t *testing.T) {
 	b.nodes.silence(1)
 	b.nodes.says(grid, 0, secondBoot, "learner", p, b.partition(grid, 0, 1))
 	b.run(grid)
-	keep := "To keep the record as it stands: kubectl annotate -n " + b.namespace + " gridpartition rtd-s0-p0 ordergrid.dev/reassert-configuration=change-1"
+	keep := "To keep the record as it stands: kubectl annotate -n " + b.namespace + " gridpartition rtd-p0 ordergrid.dev/reassert-configuration=change-1"
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "no grid node that answers goes by it any more", keep)
 
 	b.annotate(p, api.AnnotationReassert, "change-1")
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationReassert, true)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-s0-p0: asserting change change-1 waits: a pod of the shard does not answer")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0: asserting change change-1 waits: a pod of the shard does not answer")
 
 	b.nodes.says(grid, 1, secondBoot, "learner", p, b.partition(grid, 0, 1))
 	b.run(grid)
@@ -280,8 +280,8 @@ func TestPreferredPod(t *testing.T) {
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationPreferredPod, false)
 	b.wantEvent(`Warning PreferredPodRefused annotation ordergrid.dev/preferred-pod is refused and removed: "rtd-s1-0" is not a pod that keeps a copy of the partition; allowed are [rtd-s0-0 rtd-s0-1]`)
-	if p.Spec.PreferredPod != "rtd-s0-0" {
-		t.Errorf("preferredPod %s, want the default", p.Spec.PreferredPod)
+	if other := b.partition(grid, 0, 1).Spec.PreferredPod; p.Spec.PreferredPod != "rtd-s0-1" || other != "rtd-s0-0" {
+		t.Errorf("preferredPod %s and %s, want one on each pod", p.Spec.PreferredPod, other)
 	}
 	b.setReady("rtd-s0-0", corev1.ConditionTrue)
 	b.wantNoWrites(grid, "it is as before")

@@ -38,13 +38,15 @@ func same(replicas, maxInSync int32, inSync ...int32) []partitionState {
 func observedShards(replicas, minInSync int32, shards ...shardState) *observation {
 	grid := pairGrid()
 	grid.Spec.Shards, grid.Spec.Replicas, grid.Spec.MinInSync = int32(len(shards)), replicas, minInSync
-	o := &observation{grid: grid, findings: map[string]*finding{}}
+	o := &observation{grid: grid, findings: map[string]*finding{}, scale: scale{wanted: grid.Spec.Shards, shards: grid.Spec.Shards}}
+	grid.Spec.Partitions = 0
 	for number, s := range shards {
 		shard := int32(number)
-		grid.Status.PartitionsPerShard = max(grid.Status.PartitionsPerShard, int32(len(s.partitions)))
 		for index, p := range s.partitions {
-			record := api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, shard, int32(index))},
-				Spec: api.GridPartitionSpec{Shard: shard, Index: int32(index), Replicas: p.replicas, MaxInSync: p.maxInSync}}
+			n := numberOf(grid, shard, int32(index))
+			grid.Spec.Partitions = max(grid.Spec.Partitions, n+1)
+			record := api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, n)},
+				Spec: api.GridPartitionSpec{Shard: shard, Partition: n, Replicas: p.replicas, MaxInSync: p.maxInSync}}
 			for _, ordinal := range p.inSync {
 				record.Status.InSync = append(record.Status.InSync, processOf(grid, shard, ordinal))
 			}
@@ -114,12 +116,12 @@ func TestPlanCopies(t *testing.T) {
 		{"3 to 2, one that stays is away", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the pods that stay rtd-s0-0 is not in sync"},
 		{"3 to 2, one that stays is not ready", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1, 0), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the pods that stay rtd-s0-0 is not ready"},
 		{"3 to 2, half the records say so", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1, 2}}, {3, 0, []int32{0, 1, 2}}}}, "pods 3, replicas 2..2, minInSync 1"},
-		{"3 to 2, not let go yet", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1}}, {2, 0, []int32{2, 0, 1}}}}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-s0-p1"},
+		{"3 to 2, not let go yet", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1}}, {2, 0, []int32{2, 0, 1}}}}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-p1"},
 		{"3 to 2, let go", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
 		{"3 to 2, let go while one that stays is away", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0), notReady: []int32{1, 2}}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"3 to 2, it has taken the place of one that stays", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 2)}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-s0-p0"},
+		{"3 to 2, it has taken the place of one that stays", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 2)}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-p0"},
 		{"3 to 1", 1, 1, shardState{pods: 3, partitions: same(3, 0, 0, 1, 2)}, "pods 3, replicas 1..1, minInSync 1"},
-		{"3 to 1, one of two let go", 1, 1, shardState{pods: 3, partitions: same(1, 0, 0, 1)}, "pods 3, replicas 1..1, minInSync 1, waits: rtd-s0-1 is still in sync in rtd-s0-p0"},
+		{"3 to 1, one of two let go", 1, 1, shardState{pods: 3, partitions: same(1, 0, 0, 1)}, "pods 3, replicas 1..1, minInSync 1, waits: rtd-s0-1 is still in sync in rtd-p0"},
 
 		{"2 to 3 taken back before the pod is in sync", 2, 1, shardState{pods: 3, partitions: same(2, 3, 0, 1)}, "pods 3, replicas 2..2, minInSync 1"},
 		{"2 to 3 taken back, the records say so", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
@@ -129,12 +131,12 @@ func TestPlanCopies(t *testing.T) {
 		{"3 to 2 taken back, the pod is gone", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-2 is not there yet"},
 
 		{"somebody scaled up", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"somebody scaled up, and one of them is in sync", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 4)}, "pods 5, replicas 2..2, minInSync 1, waits: rtd-s0-4 is still in sync in rtd-s0-p0"},
+		{"somebody scaled up, and one of them is in sync", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 4)}, "pods 5, replicas 2..2, minInSync 1, waits: rtd-s0-4 is still in sync in rtd-p0"},
 		{"somebody scaled down", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"somebody scaled down, and all is lost", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-s0-p0: DataLossSuspected"},
+		{"somebody scaled down, and all is lost", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
 		{"the StatefulSet was deleted", 2, 1, shardState{pods: -1, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"nothing changes while a person has to decide", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-s0-p0: DataLossSuspected"},
-		{"no pod goes while a person has to decide", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-p0: DataLossSuspected"},
+		{"nothing changes while a person has to decide", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
+		{"no pod goes while a person has to decide", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := decided(&planCopies(observedShards(test.replicas, test.minInSync, test.shard), rollNow)[0]); got != test.want {

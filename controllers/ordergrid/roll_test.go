@@ -19,12 +19,13 @@ var rollNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // outdated.
 func twoShards() *observation {
 	o := healthy()
-	o.grid.Spec.Shards = 2
+	o.grid.Spec.Shards, o.grid.Spec.Partitions = 2, 4
+	o.scale = scale{wanted: 2, shards: 2}
 	o.grid.Spec.UpdateStrategy = api.UpdateStrategySpec{Type: api.UpdateRolling, MaxUnavailableShards: 1,
 		MinReady: metav1.Duration{Duration: 10 * time.Second}, ProgressDeadline: metav1.Duration{Duration: 10 * time.Minute}}
 	for i := range 2 {
 		p, pod := *o.partitions[i].DeepCopy(), *o.pods[i].DeepCopy()
-		p.Name, p.Spec.Shard = api.PartitionName("rtd", 1, int32(i)), 1
+		p.Name, p.Spec.Partition, p.Spec.Shard = api.PartitionName("rtd", int32(i)+2), int32(i)+2, 1
 		for k := range p.Status.InSync {
 			p.Status.InSync[k].PodName = strings.Replace(p.Status.InSync[k].PodName, "-s0-", "-s1-", 1)
 		}
@@ -115,18 +116,18 @@ func TestPlanRoll(t *testing.T) {
 			o.pods[1].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rollNow.Add(-time.Minute))
 		}, "", "rtd-s0-1 is not in sync", 9 * time.Minute},
 		{"the record is an old one", func(o *observation) {
-			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], lead: &lead{}}}
-		}, "", "rtd-s0-p0: ConfigurationRegressed", 0},
+			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], lead: &lead{}}}
+		}, "", "rtd-p0: ConfigurationRegressed", 0},
 		{"the record is an old one, and says that a pod holds nothing", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
 			}
-			o.findings = map[string]*finding{"rtd-s0-p1": {record: &o.partitions[1], lead: &lead{}}}
-		}, "", "rtd-s0-p1: ConfigurationRegressed", 0},
+			o.findings = map[string]*finding{"rtd-p1": {record: &o.partitions[1], lead: &lead{}}}
+		}, "", "rtd-p1: ConfigurationRegressed", 0},
 		{"nobody holds all orders", func(o *observation) {
-			o.findings = map[string]*finding{"rtd-s0-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
-		}, "", "rtd-s0-p0: DataLossSuspected", 0},
+			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
+		}, "", "rtd-p0: DataLossSuspected", 0},
 		{"taken back: the pod that never worked goes at once", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {

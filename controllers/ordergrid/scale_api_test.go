@@ -1,13 +1,16 @@
 package ordergrid
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// scaling is a grid on the API server whose shards come and go; the test plays Kubernetes and the grid nodes.
+// scaling is a grid of six partitions on the API server whose shards come and go; the test plays Kubernetes and the grid
+// nodes.
 type scaling struct {
 	*bench
 	grid *api.OrderGrid
@@ -24,7 +28,7 @@ type scaling struct {
 
 func newScaling(t *testing.T, shards int32) *scaling {
 	s := &scaling{bench: newBench(t)}
-	s.grid = s.create("rtd", api.OrderGridSpec{Shards: shards, Sinks: []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}})
+	s.grid = s.create("rtd", api.OrderGridSpec{Shards: shards, Partitions: 6})
 	s.run(s.grid)
 	s.play(s.grid)
 	s.run(s.grid)
@@ -39,66 +43,103 @@ func (s *scaling) want(shards int32) {
 	s.update(s.grid)
 }
 
-// startShard plays the pods of a shard.
-func (s *scaling) startShard(shard int32) {
+func (s *scaling) startPods(shard int32) {
 	s.t.Helper()
 	for ordinal := range s.grid.Spec.Replicas {
 		s.startPod(s.grid, shard, ordinal)
 	}
-	for index := range s.grid.Spec.Replicas {
-		s.claim(s.grid, shard, index)
-	}
 }
 
-// nodesSay has the pods of a shard answer as processes that know what the records say now, and whose sink holds all but
-// left entries.
-func (s *scaling) nodesSay(shard int32, left uint64, closedFor time.Duration) {
-	s.t.Helper()
-	for ordinal := range s.grid.Spec.Replicas {
-		m := processOf(s.grid, shard, ordinal)
-		n := &nodestatus.Node{Grid: s.grid.Name, Pod: m.PodName, BootID: m.BootID}
-		for index := range s.grid.Spec.Replicas {
-			p := s.partition(s.grid, shard, index)
-			begins := uint64(max(p.Spec.FirstSeq, 1))
-			q := nodestatus.Partition{Record: p.Name, Member: m.ID, BootID: m.BootID, Role: "backup", Epoch: uint64(p.Status.Epoch), ChangeID: p.Status.ChangeID, Lineage: uint64(p.Status.Lineage),
-				Closed: p.Spec.Admission != api.AdmissionOpen, AdmissionRevision: uint64(p.Spec.Layout.Revision), ClosedForNs: int64(closedFor),
-				LastSeq: begins + 50, CommitSeq: begins + 50, DataSeq: begins + 49, CursorSeq: begins + 49 - left}
-			if p.Status.Primary.ID == m.ID {
-				q.Role = "primary"
-			}
-			n.Partitions = append(n.Partitions, q)
-		}
-		s.nodes.mu.Lock()
-		s.nodes.answers[podIP(shard, ordinal)+":9400"] = n
-		s.nodes.mu.Unlock()
-	}
-}
-
-// layout is what all records say, one of them for all; admissions has a letter per shard.
-func (s *scaling) layout() string {
+func (s *scaling) records() []api.GridPartition {
 	s.t.Helper()
 	var list api.GridPartitionList
 	if err := s.client.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
 		s.t.Fatal(err)
 	}
-	layouts, admissions := map[string]bool{}, map[string]bool{}
-	for _, p := range list.Items {
-		l := p.Spec.Layout
-		layouts[fmt.Sprintf("%d:%d/%d-%d", l.Revision, l.Open, l.Shards, l.Removed)] = true
-		admissions[fmt.Sprintf("s%d%s", p.Spec.Shard, p.Spec.Admission)] = true
-	}
-	text := fmt.Sprint(layouts, admissions)
-	return strings.NewReplacer("map[", "", "]", "", ":true", "").Replace(text)
+	slices.SortFunc(list.Items, func(a, b api.GridPartition) int { return int(a.Spec.Partition - b.Spec.Partition) })
+	return list.Items
 }
 
-func (s *scaling) wantLayout(want string) {
+// step is the next change of a partition's configuration that its primary makes for the pods that the record names: one is
+// added, then the primary is handed over, then one goes. It reports whether there was one to make.
+func (s *scaling) step(p *api.GridPartition) bool {
 	s.t.Helper()
-	if got := s.layout(); got != want {
-		s.t.Fatalf("records say %q, want %q", got, want)
+	member := func(pod string) api.Member {
+		shard, _ := shardOf(s.grid, pod)
+		return processOf(s.grid, shard, int32(pod[len(pod)-1]-'0'))
+	}
+	has := func(pod string) bool {
+		return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod })
+	}
+	st := p.Status.DeepCopy()
+	missing := slices.IndexFunc(p.Spec.Pods, func(pod string) bool { return !has(pod) })
+	extra := slices.IndexFunc(st.InSync, func(m api.Member) bool { return !slices.Contains(p.Spec.Pods, m.PodName) })
+	switch {
+	case missing >= 0:
+		st.InSync = append(st.InSync, member(p.Spec.Pods[missing]))
+	case st.Primary.PodName != p.Spec.PreferredPod:
+		m := member(p.Spec.PreferredPod)
+		st.Primary = &m
+	case extra >= 0:
+		st.InSync = slices.Delete(st.InSync, extra, extra+1)
+	default:
+		return false
+	}
+	st.Epoch, st.ChangeID = st.Epoch+1, fmt.Sprint("step-", st.Epoch+1)
+	p.Status = *st
+	shard, _ := shardOf(s.grid, st.Primary.PodName)
+	if err := s.asPod(s.grid, shard).Status().Update(s.t.Context(), p); err != nil {
+		s.t.Fatal(err)
+	}
+	return true
+}
+
+// homes is how many partitions each shard is to have, and how many are on their way.
+func (s *scaling) homes() string {
+	s.t.Helper()
+	var counts [3]int
+	moving := 0
+	for _, p := range s.records() {
+		counts[p.Spec.Shard]++
+		if moves(s.grid, &p) {
+			moving++
+		}
+		if len(p.Status.InSync) < 2 {
+			s.t.Errorf("%s has %d copies", p.Name, len(p.Status.InSync))
+		}
+	}
+	return fmt.Sprint(counts, " ", moving)
+}
+
+func (s *scaling) wantHomes(want string) {
+	s.t.Helper()
+	if got := s.homes(); got != want {
+		s.t.Fatalf("partitions by shard, and those on their way: %s, want %s", got, want)
 	}
 }
 
-// killPods plays what becomes of pods whose StatefulSet is gone.
+// settle has the nodes move what the records say, another operator each time, until nothing is left to do.
+func (s *scaling) settle() {
+	s.t.Helper()
+	for range 60 {
+		again := false
+		for _, p := range s.records() {
+			again = s.step(&p) || again
+		}
+		s.restart()
+		s.run(s.grid)
+		if n := len(s.grid.Status.Moves); n > movesAtOnce {
+			s.t.Fatalf("%d partitions are on their way", n)
+		}
+		s.homes()
+		if !again && len(s.grid.Status.Moves) == 0 && s.grid.Status.MovesLeft == 0 {
+			return
+		}
+	}
+	s.t.Fatal("it does not end")
+}
+
+// killPods plays what happens to pods whose StatefulSet is gone.
 func (s *scaling) killPods(shard int32) {
 	s.t.Helper()
 	for ordinal := range s.grid.Spec.Replicas {
@@ -109,29 +150,40 @@ func (s *scaling) killPods(shard int32) {
 	}
 }
 
-// gone says which objects of a shard are left.
-func (s *scaling) left(shard int32) (names []string) {
+// left says which objects of a shard there are.
+func (s *scaling) left(shard int32) (kinds []string) {
 	s.t.Helper()
-	for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &api.GridPartitionList{}} {
+	for kind, list := range map[string]client.ObjectList{"StatefulSet": &appsv1.StatefulSetList{}, "Service": &corev1.ServiceList{}, "ServiceAccount": &corev1.ServiceAccountList{},
+		"Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudgetList{}, "GridPartition": &api.GridPartitionList{}} {
 		if err := s.client.List(s.t.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{api.LabelShard: fmt.Sprint(shard)}); err != nil {
 			s.t.Fatal(err)
 		}
-		switch l := list.(type) {
-		case *appsv1.StatefulSetList:
-			names = append(names, strings.Repeat("StatefulSet ", len(l.Items)))
-		case *api.GridPartitionList:
-			names = append(names, strings.Repeat("GridPartition ", len(l.Items)))
-		case *corev1.ServiceList:
-			names = append(names, strings.Repeat("Service ", len(l.Items)))
-		case *corev1.ServiceAccountList:
-			names = append(names, strings.Repeat("ServiceAccount ", len(l.Items)))
-		case *rbacv1.RoleList:
-			names = append(names, strings.Repeat("Role ", len(l.Items)))
-		case *rbacv1.RoleBindingList:
-			names = append(names, strings.Repeat("RoleBinding ", len(l.Items)))
+		if n := listLength(list); n > 0 {
+			kinds = append(kinds, kind)
 		}
 	}
-	return strings.Fields(strings.Join(names, ""))
+	slices.Sort(kinds)
+	return kinds
+}
+
+func listLength(list client.ObjectList) int {
+	switch l := list.(type) {
+	case *appsv1.StatefulSetList:
+		return len(l.Items)
+	case *corev1.ServiceList:
+		return len(l.Items)
+	case *corev1.ServiceAccountList:
+		return len(l.Items)
+	case *rbacv1.RoleList:
+		return len(l.Items)
+	case *rbacv1.RoleBindingList:
+		return len(l.Items)
+	case *policyv1.PodDisruptionBudgetList:
+		return len(l.Items)
+	case *api.GridPartitionList:
+		return len(l.Items)
+	}
+	panic("another kind")
 }
 
 // restart is another operator, with nothing in its memory.
@@ -140,25 +192,27 @@ func (s *scaling) restart() {
 		Clock: s.reconcile.Clock, Defaults: s.reconcile.Defaults}
 }
 
-// TestShardsComeAndGo: 1 to 3 to 2 and back to 3, the operator being another one after each pass.
+// TestShardsComeAndGo: 1 to 3 to 2, the operator being another one after each pass. Every partition has its copies all the
+// way, two are on their way at most, and a shard goes only when nothing is on it.
 func TestShardsComeAndGo(t *testing.T) {
 	s := newScaling(t, 1)
-	s.wantLayout("1:1/1-0 s0Open")
 	template := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: s.namespace}}
 	s.get(template)
-
 	s.want(3)
 	s.run(s.grid)
-	s.wantLayout("1:1/1-0 s0Open s1Open s2Open") // nobody is told before they serve
-	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/AddingShards False/AsExpected")
-	s.startShard(1)
+	s.wantHomes("[6 0 0] 0")
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/MovingPartitions False/AsExpected")
+	s.startPods(1)
+	s.startPods(2)
 	s.run(s.grid)
-	s.wantLayout("2:2/2-0 s0Open s1Open s2Open")
-	s.startShard(2)
-	s.restart()
-	s.run(s.grid)
-	s.wantLayout("3:3/3-0 s0Open s1Open s2Open")
-	s.run(s.grid)
+	s.wantHomes("[4 1 1] 2")
+	s.wantEvent("Normal PartitionMoves p0 moves from shard 0 to shard 1")
+	if m := s.grid.Status.Moves; len(m) != 2 || m[0].Partition != 0 || !slices.Equal(m[0].From, []int32{0}) || m[0].To != 1 || s.grid.Status.MovesLeft != 2 {
+		t.Errorf("moves %+v, %d left", m, s.grid.Status.MovesLeft)
+	}
+	s.settle()
+	s.wantHomes("[2 2 2] 0")
+	s.wantEvent("Normal PartitionMoved p0 is on shard 1, 2 copies")
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
 	now := template.DeepCopy()
 	s.get(now)
@@ -169,215 +223,192 @@ func TestShardsComeAndGo(t *testing.T) {
 
 	s.want(2)
 	s.run(s.grid)
-	s.wantLayout("4:2/3-0 s0Open s1Open s2Draining")
-	s.wantEvent("Normal ShardDraining")
-	s.nodesSay(2, 7, time.Minute)
-	s.restart()
-	s.run(s.grid)
-	if l := s.grid.Status.Leaving; len(l) != 1 || l[0].Shard != 2 || l[0].Stage != api.LeavingDraining || l[0].OrdersLeft == nil || *l[0].OrdersLeft != 14 || !strings.Contains(l[0].WaitsFor, "rtd-s2-p0 holds 7 entries that its sink does not") {
+	s.wantHomes("[3 3 0] 2")
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/RemovingShards False/AsExpected")
+	if l := s.grid.Status.Leaving; len(l) != 1 || l[0].Shard != 2 || l[0].Stage != api.LeavingMoving || l[0].Partitions != 2 {
 		t.Errorf("leaving %+v", l)
 	}
-	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/RemovingShards False/AsExpected")
-	if s.again == 0 || s.again > drainAgain {
-		t.Errorf("looks again after %v", s.again)
+	if !slices.Contains(s.left(2), "StatefulSet") {
+		t.Error("the pods of shard 2 are gone, and partitions have their copies there")
 	}
-	s.nodesSay(2, 0, time.Minute)
+	s.settle()
+	s.wantHomes("[3 3 0] 0")
 	s.run(s.grid)
-	s.wantLayout("4:2/3-0 s0Open s1Open s2Retired")
-	s.wantEvent("Normal ShardDrained")
-	if left := s.left(2); len(left) != 7 {
-		t.Errorf("after it was retired, and before anybody was told, of shard 2 there are %v", left)
-	}
-
-	// From here on there is no way back: clients are told, then it goes, whoever carries it out and whatever spec says.
-	s.want(3)
-	s.restart()
-	s.run(s.grid)
-	s.wantLayout("4:2/3-0 5:2/2-1 s0Open s1Open s2Retired")
-	s.restart()
-	s.run(s.grid)
-	if left := fmt.Sprint(s.left(2)); strings.Contains(left, "StatefulSet") || !strings.Contains(left, "Role") {
+	if left := s.left(2); slices.Contains(left, "StatefulSet") || !slices.Contains(left, "Role") {
 		t.Errorf("its pods go first; of shard 2 there are %v", left)
+	}
+	s.restart()
+	s.run(s.grid)
+	if l := s.grid.Status.Leaving; len(l) != 1 || l[0].Stage != api.LeavingRemoving || l[0].WaitsFor != "2 pods to end" {
+		t.Errorf("leaving %+v", l)
 	}
 	s.killPods(2)
 	for range 8 { // one pass sees what the one before deleted
 		s.restart()
 		s.run(s.grid)
-		if len(s.left(2)) == 0 {
+	}
+	if left := s.left(2); len(left) > 0 {
+		t.Errorf("of shard 2 there are %v", left)
+	}
+	s.wantEvent("Normal ShardRemoved")
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
+	if len(s.grid.Status.Leaving) != 0 || s.grid.Status.Shards != 2 || s.grid.Status.Selector == "" {
+		t.Errorf("status %+v", s.grid.Status)
+	}
+	s.wantNoWrites(s.grid, "with two shards")
+}
+
+// TestScaleInIsTakenBack: a shard that gives its partitions away keeps its pods and is given some again.
+func TestScaleInIsTakenBack(t *testing.T) {
+	s := newScaling(t, 2)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s1", Namespace: s.namespace}}
+	s.get(set)
+	before := set.UID
+	s.want(1)
+	s.run(s.grid)
+	s.wantHomes("[5 1 0] 2")
+	p := s.records()[1]
+	s.step(&p)
+	s.want(2)
+	s.run(s.grid)
+	s.settle()
+	s.wantHomes("[3 3 0] 0")
+	if s.get(set); set.UID != before {
+		t.Error("the pods of shard 1 were made anew")
+	}
+	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
+}
+
+// TestShardStaysWhileSomethingIsUnknown: what speaks against the end of a shard that no record names.
+func TestShardStaysWhileSomethingIsUnknown(t *testing.T) {
+	s := newScaling(t, 2)
+	s.want(1)
+	s.run(s.grid)
+	p := s.records()[1]
+	m := processOf(s.grid, 1, 0)
+	s.nodes.mu.Lock() // it goes by a later configuration than the record, as after that went back
+	s.nodes.answers[podIP(1, 0)+":9400"] = &nodestatus.Node{Grid: "rtd", Pod: m.PodName, BootID: m.BootID, Partitions: []nodestatus.Partition{
+		{Record: p.Name, Member: m.ID, BootID: m.BootID, Role: "primary", Epoch: uint64(p.Status.Epoch) + 100, ChangeID: "later", Lineage: 1}}}
+	s.nodes.mu.Unlock()
+	for range 20 {
+		for _, p := range s.records() {
+			s.step(&p)
+		}
+		if s.run(s.grid); s.homes() == "[6 0 0] 0" {
 			break
 		}
 	}
-	s.wantEvent("Normal ShardRemoved")
-
-	// And now it is made anew, as spec asks meanwhile.
-	for range 3 {
+	waits := func() string {
 		s.run(s.grid)
+		if l := s.grid.Status.Leaving; len(l) == 1 && l[0].Stage == api.LeavingRemoving {
+			return l[0].WaitsFor
+		}
+		return fmt.Sprintf("%+v", s.grid.Status.Leaving)
 	}
-	if left := s.left(2); len(left) != 7 {
-		t.Errorf("of the new shard 2 there are %v", left)
+	if got := waits(); !strings.Contains(got, "rtd-s1-0 goes by a later configuration of p1 than its record") {
+		t.Errorf("waits for %q", got)
 	}
-	s.startShard(2)
-	s.run(s.grid)
-	s.wantLayout("6:3/3-1 s0Open s1Open s2Open")
-	s.run(s.grid)
-	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
-	if len(s.grid.Status.Leaving) != 0 || s.grid.Status.OpenShards != 3 || s.grid.Status.Selector == "" {
-		t.Errorf("status %+v", s.grid.Status)
-	}
-}
-
-// TestDrainIsTakenBack: a shard that drains takes orders again when spec asks for it again, and is not removed by what
-// its nodes said before.
-func TestDrainIsTakenBack(t *testing.T) {
-	s := newScaling(t, 2)
-	s.want(1)
-	s.run(s.grid)
-	s.wantLayout("2:1/2-0 s0Open s1Draining")
-	s.want(2)
-	s.run(s.grid)
-	s.wantLayout("3:2/2-0 s0Open s1Open")
-	s.wantEvent("Normal ShardOpened")
-	s.nodesSay(1, 0, time.Minute)
-	s.want(1)
-	s.run(s.grid)
-	s.wantLayout("4:1/2-0 s0Open s1Draining") // what the nodes say is of the decision before
-	s.run(s.grid)
-	s.wantLayout("4:1/2-0 s0Open s1Draining")
-	if w := s.grid.Status.Leaving[0].WaitsFor; !strings.Contains(w, "has not heard that rtd-s1-p0 takes no more orders") {
-		t.Errorf("waits for %q", w)
-	}
-}
-
-// TestDrainIsRaced: a record that changes between the nodes' answers and the operator's write is not retired.
-func TestDrainIsRaced(t *testing.T) {
-	s := newScaling(t, 2)
-	s.want(1)
-	s.run(s.grid)
-	s.nodesSay(1, 0, time.Minute)
 	s.nodes.mu.Lock()
-	s.nodes.onAsk = func() { // a hand-over is accepted while the nodes are asked
-		record := s.partition(s.grid, 1, 0)
-		other := processOf(s.grid, 1, 1)
-		record.Status.Epoch, record.Status.ChangeID, record.Status.Primary = record.Status.Epoch+1, "handed-over", &other
-		if err := s.asPod(s.grid, 1).Status().Update(s.t.Context(), record); err != nil {
-			s.t.Error(err)
-		}
-	}
+	delete(s.nodes.answers, podIP(1, 0)+":9400")
 	s.nodes.mu.Unlock()
-	s.run(s.grid)
-	s.wantLayout("2:1/2-0 s0Open s1Draining")
-	s.run(s.grid) // the nodes do not know of the hand-over
-	s.wantLayout("2:1/2-0 s0Open s1Draining")
-	s.nodesSay(1, 0, time.Minute)
-	s.run(s.grid)
-	s.wantLayout("2:1/2-0 s0Open s1Retired")
-}
-
-// TestNothingDownstreamIsRefused: what the API server let pass because the policy was another one.
-func TestNothingDownstreamIsRefused(t *testing.T) {
-	s := &scaling{bench: newBench(t)}
-	s.grid = s.create("rtd", api.OrderGridSpec{Shards: 2, ScaleIn: api.ScaleInSpec{Policy: api.ScaleInDiscardOrders}})
-	s.run(s.grid)
-	s.play(s.grid)
-	s.want(1)
-	s.grid.Spec.ScaleIn.Policy = api.ScaleInWhenDownstream
-	s.update(s.grid)
-	s.run(s.grid)
-	s.wantLayout("1:2/2-0 s0Open s1Open")
-	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady True/DrainRefused")
-	s.grid.Spec.ScaleIn.Policy = api.ScaleInDiscardOrders
-	s.update(s.grid)
-	s.run(s.grid)
-	s.wantLayout("2:1/2-0 s0Open s1Draining")
-	s.nodesSay(1, 50, time.Minute)
-	s.run(s.grid)
-	s.wantLayout("2:1/2-0 s0Open s1Retired")
-	s.wantEvent("Normal ShardDrained")
-}
-
-// removeShard takes the highest shard away, of two, and the pods with it.
-func (s *scaling) removeShard() {
-	s.t.Helper()
-	s.want(1)
-	s.run(s.grid)
-	s.nodesSay(1, 0, time.Minute)
-	s.run(s.grid)
-	for range 2 { // clients are told, then the StatefulSet goes
-		s.run(s.grid)
-	}
-	s.killPods(1)
-	for range 8 {
-		s.restart()
-		if s.run(s.grid); len(s.left(1)) == 0 {
-			return
-		}
-	}
-	s.t.Fatalf("of shard 1 there are %v", s.left(1))
-}
-
-// makeShard makes shard 1 anew and returns the numbers that its partitions begin with.
-func (s *scaling) makeShard() (begins []int64) {
-	s.t.Helper()
-	s.want(2)
-	s.run(s.grid)
-	s.restart() // nothing of it is in the operator's memory
-	s.clock.SetTime(s.clock.Now().Add(time.Hour))
-	s.run(s.grid)
-	s.startShard(1)
-	for range 3 {
-		s.run(s.grid)
-	}
-	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
-	for index := range s.grid.Spec.Replicas {
-		p := s.partition(s.grid, 1, index)
-		if p.Status.Epoch == 0 {
-			s.t.Errorf("%s is not claimed", p.Name)
-		}
-		begins = append(begins, p.Spec.FirstSeq)
-	}
-	return begins
-}
-
-// TestNewShardCountsElsewhere: partitions of a shard that is made anew begin above every number that those of the removed
-// one reached, so that no order gets an id that was given before: without the operator's memory, without status, and with
-// a clock that has gone back.
-func TestNewShardCountsElsewhere(t *testing.T) {
-	s := newScaling(t, 2)
-	for shard := range int32(2) {
-		for index := range s.grid.Spec.Replicas {
-			if p := s.partition(s.grid, shard, index); p.Spec.FirstSeq != 0 {
-				t.Errorf("%s begins with %d; a grid that is made begins with 1", p.Name, p.Spec.FirstSeq)
-			}
-		}
-	}
-	s.removeShard()
-	if l := s.partition(s.grid, 0, 0).Spec.Layout; l.NextFirstSeq != 52 {
-		t.Errorf("the records remember %d; the removed shard ended at 51", l.NextFirstSeq)
-	}
-	grid := s.grid.DeepCopy() // as from a backup that leaves status out
-	grid.Status = api.OrderGridStatus{}
-	if err := s.client.Status().Update(t.Context(), grid); err != nil {
+	// A record is gone.
+	backup := s.records()[3]
+	if err := s.client.Delete(t.Context(), &backup); err != nil {
 		t.Fatal(err)
 	}
-	made := s.clock.Now()
-	first := s.makeShard()
-	for index, begins := range first {
-		if begins != made.Unix()<<20+1 {
-			t.Errorf("partition %d begins with %d, want it of the time it was made at, %d", index, begins, made.Unix()<<20+1)
-		}
+	if _, err := s.reconcile.Reconcile(t.Context(), request(s.grid)); err == nil || !slices.Contains(s.left(1), "StatefulSet") {
+		t.Errorf("without a record: %v, of shard 1 there are %v", err, s.left(1))
 	}
+}
 
-	s.removeShard()
-	s.clock.SetTime(time.Unix(1000, 0))
-	for index, begins := range s.makeShard() {
-		if want := first[0] + 51; begins != want {
-			t.Errorf("partition %d begins with %d though the one before ended at %d, want %d", index, begins, want-1, want)
+// TestLayoutBeforeIsRefused: of a grid that was made when shards had partitions of their own nothing is changed, and a
+// person is told what to do.
+func TestLayoutBeforeIsRefused(t *testing.T) {
+	b := newBench(t)
+	grid := b.create("rtd", api.OrderGridSpec{Shards: 2})
+	record := recordOf(grid, 0, 0)
+	record.Name, record.Namespace = "rtd-s0-p0", b.namespace
+	record.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(grid, api.GroupVersion.WithKind("OrderGrid"))}
+	if err := b.client.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if writes := b.run(grid); len(writes) != 1 || !strings.Contains(writes[0], "ordergrids") {
+		t.Errorf("writes %v, want that of status alone", writes)
+	}
+	b.wantCondition(grid, api.ConditionStalled, metav1.ConditionTrue, "LayoutBefore", "GridPartition rtd-s0-p0 is of a release", "Create a second OrderGrid, move the clients to it, and delete this one")
+	b.wantNoWrites(grid, "nothing has changed")
+}
+
+// TestRecordThatChangedIsNotOverwritten: what was decided by a record that a cache had late does not send its partition back.
+func TestRecordThatChangedIsNotOverwritten(t *testing.T) {
+	s := newScaling(t, 2)
+	before := s.records()[1]
+	moved := before.DeepCopy()
+	goHome(moved, 0)
+	if err := s.client.Update(t.Context(), moved); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Reconciler: s.reconcile, observation: &observation{grid: s.grid, partitions: []api.GridPartition{before}}, remembered: &gridMemory{}}
+	r.applier.Client, r.applier.Live = staleReader{s.client, &before}, s.client
+	r.findings = map[string]*finding{before.Name: {record: &before, memory: &recollection{}}}
+	before.Spec.MinInSync = 1
+	copies := atRest(s.grid, 1)
+	copies.needed = 2
+	err := r.applyPartition(t.Context(), copies, 1, "rtd-s1-0", wishes{})
+	if _, is := err.(*movedError); !is { //nolint:errorlint // it is not wrapped
+		t.Errorf("%v, want that the record has moved", err)
+	}
+	if p := s.records()[1]; p.Spec.Shard != 0 {
+		t.Errorf("the partition was sent back to shard %d", p.Spec.Shard)
+	}
+}
+
+// TestMovesWaitForAPerson: nothing begins to move while a partition may have lost orders, and goes on when a person has decided.
+func TestMovesWaitForAPerson(t *testing.T) {
+	s := newScaling(t, 1)
+	s.want(2)
+	s.run(s.grid)
+	s.startPods(1)
+	p := s.records()[5]
+	for ordinal := range int32(2) { // other processes are in its pods
+		m := incarnation(s.grid, 0, ordinal, secondBoot)
+		n := &nodestatus.Node{Grid: "rtd", Pod: m.PodName, BootID: secondBoot}
+		for _, r := range s.records() {
+			id := processOf(s.grid, 0, ordinal).ID
+			if r.Name == p.Name {
+				id = m.ID
+			}
+			n.Partitions = append(n.Partitions, nodestatus.Partition{Record: r.Name, Member: id, BootID: secondBoot, Role: "learner", Epoch: uint64(r.Status.Epoch), ChangeID: r.Status.ChangeID, Lineage: 1})
 		}
+		s.nodes.mu.Lock()
+		s.nodes.answers[podIP(0, ordinal)+":9400"] = n
+		s.nodes.mu.Unlock()
 	}
-	p := s.partition(s.grid, 1, 0)
-	p.Spec.FirstSeq++
-	if err := s.client.Update(t.Context(), p); err == nil || !strings.Contains(err.Error(), "ids of orders were made from it") {
-		t.Errorf("changed: %v, want a refusal", err)
+	s.setReady(p.Status.Primary.PodName, corev1.ConditionFalse)
+	s.run(s.grid)
+	s.clock.SetTime(s.clock.Now().Add(2 * troubleAfter))
+	s.run(s.grid)
+	s.wantHomes("[6 0 0] 0")
+	c := s.condition(s.grid, api.ConditionProgressing)
+	if !strings.Contains(c.Message, "rtd-p5: DataLossSuspected, and no partition begins to move") {
+		t.Error(c.Message)
 	}
-	s.wantNoWrites(s.grid, "with the new shard")
+	s.setReady(p.Status.Primary.PodName, corev1.ConditionTrue)
+	s.clock.SetTime(s.clock.Now().Add(time.Minute))
+	s.run(s.grid)
+	s.wantHomes("[4 2 0] 2")
+}
+
+// staleReader is a cache that has one object late.
+type staleReader struct {
+	client.Client
+	record *api.GridPartition
+}
+
+func (c staleReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if p, is := obj.(*api.GridPartition); is && key.Name == c.record.Name {
+		*p = *c.record.DeepCopy()
+		return nil
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
 }

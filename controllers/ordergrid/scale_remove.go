@@ -41,9 +41,9 @@ func (r *run) removeShards(ctx context.Context) error {
 
 // leftBehind lists the shards above those of this pass of which an object is there, the highest first.
 func (r *run) leftBehind(ctx context.Context) (shards []int32, err error) {
-	var services corev1.ServiceList
-	if err := r.list(ctx, r.Client, r.grid, &services, client.MatchingLabels{api.LabelGrid: r.grid.Name}); err != nil {
-		return nil, fmt.Errorf("list Services: %w", err)
+	services, err := r.services(ctx)
+	if err != nil {
+		return nil, err
 	}
 	found := func(o metav1.Object) {
 		n, err := strconv.ParseUint(o.GetLabels()[api.LabelShard], 10, 8)
@@ -51,8 +51,8 @@ func (r *run) leftBehind(ctx context.Context) (shards []int32, err error) {
 			shards = append(shards, shard)
 		}
 	}
-	for i := range services.Items {
-		if s := &services.Items[i]; owned(r.grid, s) && s.Labels[api.LabelExternalPod] == "" {
+	for i := range services {
+		if s := &services[i]; owned(r.grid, s) && s.Labels[api.LabelExternalPod] == "" {
 			found(s)
 		}
 	}

@@ -25,7 +25,7 @@ func TestSinksOfARunningGrid(t *testing.T) {
 		b.get(set)
 		args := set.Spec.Template.Spec.Containers[0].Args
 		at := slices.Index(args, "--sink")
-		return strings.Join(args[at:slices.Index(args, "--seed-pattern")], " ")
+		return strings.Join(args[at:], " ")
 	}
 	update := func(change func(*api.OrderGridSpec)) {
 		t.Helper()

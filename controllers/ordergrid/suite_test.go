@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -83,6 +84,9 @@ func (b *bench) create(name string, spec api.OrderGridSpec) *api.OrderGrid {
 	if spec.Security.TLS == nil {
 		spec.Security.Insecure = api.InsecureAccept
 	}
+	if spec.Partitions == 0 { // one for each pod
+		spec.Partitions = max(spec.Shards, 1) * cmp.Or(spec.Replicas, 2)
+	}
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, Spec: spec}
 	if err := b.client.Create(b.t.Context(), grid); err != nil {
 		b.t.Fatal(err)
@@ -98,7 +102,7 @@ func (b *bench) play(grid *api.OrderGrid) {
 		for ordinal := range grid.Spec.Replicas {
 			b.startPod(grid, shard, ordinal)
 		}
-		for index := range grid.Spec.Replicas {
+		for index := range grid.Spec.Partitions / grid.Spec.Shards {
 			b.claim(grid, shard, index)
 		}
 	}
@@ -139,7 +143,7 @@ func (b *bench) setReady(pod string, status corev1.ConditionStatus) {
 func (b *bench) claim(grid *api.OrderGrid, shard, index int32) {
 	b.t.Helper()
 	cl := b.asPod(grid, shard)
-	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, shard, index), Namespace: grid.Namespace}}
+	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName(grid.Name, numberOf(grid, shard, index)), Namespace: grid.Namespace}}
 	if err := cl.Get(b.t.Context(), client.ObjectKeyFromObject(record), record); err != nil {
 		b.t.Fatal(err)
 	}

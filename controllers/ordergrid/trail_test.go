@@ -56,7 +56,7 @@ func TestEveryWriteIsALogLine(t *testing.T) {
 		t.Error("a wish that is refused took no write")
 	}
 	b.run(grid)
-	b.wantHistory(grid, "PreferredPodRefused rtd-s0-p0")
+	b.wantHistory(grid, "PreferredPodRefused rtd-p0")
 }
 
 // wantHistory checks the decisions in status, without those about the making of the grid; each has a time, and those that a
@@ -81,7 +81,7 @@ func (b *bench) wantHistory(grid *api.OrderGrid, want ...string) {
 // TestHistoryIsBounded: what was decided about data outlives what comes every day.
 func TestHistoryIsBounded(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	list := history(nil, []api.HistoryEntry{{Reason: eventShardOpened, Message: "first"}, {Reason: eventAcceptingLoss, By: "kubectl-annotate"}}, now)
+	list := history(nil, []api.HistoryEntry{{Reason: eventShardRemoved, Message: "first"}, {Reason: eventAcceptingLoss, By: "kubectl-annotate"}}, now)
 	for i := range 3 * api.MaxHistory {
 		list = history(list, []api.HistoryEntry{{Reason: eventCopyAdded, Message: fmt.Sprint(i)}}, now)
 	}

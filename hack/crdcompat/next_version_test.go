@@ -63,7 +63,7 @@ func TestNextVersion(t *testing.T) {
 	}
 
 	s.t.Log("the rest is rewritten, each by a write that changes nothing")
-	for _, name := range []string{"rtd-s0-p1", "rtd-s0-p2"} {
+	for _, name := range []string{"rtd-p1", "rtd-p2"} {
 		o := s.in("v1alpha1", name)
 		if err := s.client.Update(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -106,14 +106,14 @@ func newServer(t *testing.T) *server {
 	s := &server{t: t, client: cl, namespace: ns.Name}
 	for index := range int32(3) {
 		s.record = &api.GridPartition{
-			ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("rtd", 0, index), Namespace: s.namespace},
-			Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Index: index, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
+			ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("rtd", index), Namespace: s.namespace},
+			Spec:       api.GridPartitionSpec{GridRef: api.GridReference{Name: "rtd"}, Partition: index, Replicas: 2, MinInSync: 1, PreferredPod: "rtd-s0-0"},
 		}
 		if err := cl.Create(t.Context(), s.record); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.record = &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-p0", Namespace: s.namespace}}
+	s.record = &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "rtd-p0", Namespace: s.namespace}}
 	s.advance(1)
 	return s
 }

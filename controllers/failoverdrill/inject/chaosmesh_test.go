@@ -195,7 +195,7 @@ func TestUnwedge(t *testing.T) {
 func TestFaultOnTheDataNetwork(t *testing.T) {
 	b, c := chaosBench(t)
 	grid := testGrid(b.namespace)
-	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "g-s0-p0"}, Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
+	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "g-p0"}, Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	b.create(record)
 	var pods []corev1.Pod
 	var members []api.Member

@@ -10,12 +10,12 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// gridBench has grid g of one shard with two copies, partition g-s0-p0 led by g-s0-0.
+// gridBench has grid g of one shard with two copies, partition g-p0 led by g-s0-0.
 func gridBench(t *testing.T) (*bench, *Grid, *api.OrderGrid, *api.GridPartition) {
 	b := newBench(t)
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(grid)
-	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "g-s0-p0"}, Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
+	p := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Name: "g-p0"}, Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	b.create(p)
 	b.lead(p, "g-s0-0")
 	b.lead(p, "g-s0-0", "g-s0-1")
@@ -41,7 +41,7 @@ func (b *bench) lead(p *api.GridPartition, pods ...string) {
 func TestHandOver(t *testing.T) {
 	b, g, _, p := gridBench(t)
 	f := b.fault(api.DrillFault{Type: api.FaultHandOver})
-	f.Partitions = []string{"g-s0-p0"}
+	f.Partitions = []string{"g-p0"}
 	b.mustState(g, f, Gone)
 	for range 2 {
 		if err := g.Inject(t.Context(), f); err != nil {
@@ -54,7 +54,7 @@ func TestHandOver(t *testing.T) {
 	}
 	b.lead(p, "g-s0-1", "g-s0-0")
 	b.mustState(g, f, Injected)
-	if left, err := g.Leftovers(t.Context(), f.Drill); err != nil || len(left) != 1 || !strings.Contains(left[0], "g-s0-p0") {
+	if left, err := g.Leftovers(t.Context(), f.Drill); err != nil || len(left) != 1 || !strings.Contains(left[0], "g-p0") {
 		t.Errorf("%q, %v", left, err)
 	}
 	another := *f
@@ -81,7 +81,7 @@ func TestHandOverKeepsThePersonsWish(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := b.fault(api.DrillFault{Type: api.FaultHandOver})
-	f.Partitions, f.Peers = []string{"g-s0-p0"}, []corev1.Pod{podOf("g-s0-1")}
+	f.Partitions, f.Peers = []string{"g-p0"}, []corev1.Pod{podOf("g-s0-1")}
 	if err := g.Inject(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}

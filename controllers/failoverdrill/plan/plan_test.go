@@ -24,7 +24,7 @@ func resolve(t *testing.T, spec api.FailoverDrillSpec) *api.FailoverDrillSpec {
 
 func steps(t *testing.T, spec api.FailoverDrillSpec, seed int64) []plan.Step {
 	t.Helper()
-	s, err := plan.Steps(resolve(t, spec), plan.Shape{Shards: 4, Replicas: 2, Partitions: 2}, seed)
+	s, err := plan.Steps(resolve(t, spec), plan.Shape{Shards: 4, Replicas: 2, Partitions: 8}, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEveryFaultOncePerRepetition(t *testing.T) {
 					t.Errorf("%s of s%d p%d is held by %s of s%d p%d", s.Fault.Name, s.Shard, s.Partition, before.Fault.Name, before.Shard, before.Partition)
 				}
 			}
-			if wide := s.Fault.Type.GridWide(); wide != (s.Shard == -1) || wide != (s.PartitionName("rtd") == "") {
+			if wide := s.Fault.Type.GridWide(); wide != (s.Partition == -1) || wide != (s.PartitionName("rtd") == "") {
 				t.Errorf("%s is about s%d p%d", s.Fault.Name, s.Shard, s.Partition)
 			}
 			partitions[s.PartitionName("rtd")] = true
@@ -97,9 +97,9 @@ func TestEveryFaultOncePerRepetition(t *testing.T) {
 func TestNamedTargets(t *testing.T) {
 	spec := api.FailoverDrillSpec{Repetitions: new(int32(10)), Faults: []api.DrillFault{{Name: "a", Type: api.FaultPodKill}, {Name: "b", Type: api.FaultPodKill}}}
 	drawn := steps(t, spec, 1)
-	spec.Faults[0].Target = &api.DrillTarget{Shard: new(int32(2)), Partition: new(int32(1))}
+	spec.Faults[0].Target = &api.DrillTarget{Partition: new(int32(5))}
 	for i, s := range steps(t, spec, 1) {
-		if i%2 == 0 && s.PartitionName("rtd") != "rtd-s2-p1" {
+		if i%2 == 0 && s.PartitionName("rtd") != "rtd-p5" {
 			t.Errorf("step %d hits %s", i, s.PartitionName("rtd"))
 		}
 		if i%2 == 1 && !reflect.DeepEqual(s, drawn[i]) {

@@ -17,7 +17,7 @@ import (
 // situation is a redundant grid rtd: two shards of three pods, pod i of each on machine i; pod i is primary of partition i.
 func situation() *plan.Situation {
 	now := &plan.Situation{
-		Grid:     &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd"}, Spec: api.OrderGridSpec{Shards: 2, Replicas: 3}},
+		Grid:     &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd"}, Spec: api.OrderGridSpec{Shards: 2, Replicas: 3, Partitions: 6}},
 		Recorder: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pull-recorder-x"}},
 		Safety:   api.DrillSafety{LastCopy: api.LastCopyKeep, MaxShards: 1},
 	}
@@ -34,7 +34,7 @@ func situation() *plan.Situation {
 		}
 		for i := range int32(3) {
 			now.Partitions = append(now.Partitions, api.GridPartition{
-				ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("rtd", shard, i)}, Spec: api.GridPartitionSpec{Shard: shard, Index: i},
+				ObjectMeta: metav1.ObjectMeta{Name: api.PartitionName("rtd", shard+2*i)}, Spec: api.GridPartitionSpec{Shard: shard, Partition: shard + 2*i},
 				Status: api.GridPartitionStatus{Epoch: 4, Primary: &members[i], InSync: slices.Clone(members)},
 			})
 		}
@@ -72,21 +72,21 @@ func TestResolveRoles(t *testing.T) {
 		change                           func(*plan.Situation)
 		pods, peers, machines, partition string // of shard 1, partition 2
 	}{
-		{"primary", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RolePrimary}}, 0, nil, "s1-2", "", "machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"a backup", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleBackup}}, 6, nil, "s1-0", "", "machine-0", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"another backup", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleBackup}}, 7, nil, "s1-1", "", "machine-1", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"all backups", api.DrillFault{Type: api.FaultPodFailure, Target: &api.DrillTarget{Role: api.RoleBackups}}, 0, nil, "s1-0 s1-1", "", "machine-0 machine-1", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
+		{"primary", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RolePrimary}}, 0, nil, "s1-2", "", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"a backup", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleBackup}}, 6, nil, "s1-0", "", "machine-0", "rtd-p1 rtd-p3 rtd-p5"},
+		{"another backup", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleBackup}}, 7, nil, "s1-1", "", "machine-1", "rtd-p1 rtd-p3 rtd-p5"},
+		{"all backups", api.DrillFault{Type: api.FaultPodFailure, Target: &api.DrillTarget{Role: api.RoleBackups}}, 0, nil, "s1-0 s1-1", "", "machine-0 machine-1", "rtd-p1 rtd-p3 rtd-p5"},
 		{"only those in sync", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RoleBackups, Peer: api.PeerPrimary}}, 0,
-			func(now *plan.Situation) { leave(now, "rtd-s1-p2", "rtd-s1-0") }, "s1-1", "s1-2", "machine-1", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"a shard, cut from the API server", api.DrillFault{Type: api.FaultAPIServerPartition, Target: &api.DrillTarget{Role: api.RoleShard}}, 0, nil, "s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"every pod of a machine", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleNode}}, 0, wide, "s0-2 s1-2", "", "machine-2", "rtd-s0-p0 rtd-s0-p1 rtd-s0-p2 rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"the machine of a backup", api.DrillFault{Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleBackup}}, 0, wide, "s0-0 s1-0", "", "machine-0", "rtd-s0-p0 rtd-s0-p1 rtd-s0-p2 rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"the primary from its copies", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerCopies}}, 0, nil, "s1-2", "s1-0 s1-1", "machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"the primary from everybody", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}}, 0, nil, "s1-2", "", "machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"the primary from its clients", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerClients}}, 0, nil, "s1-2", "pull-recorder-x", "machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"a shard from itself", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RoleShard, Peer: api.PeerCopies}}, 0, nil, "s1-0 s1-1 s1-2", "s1-0 s1-1 s1-2", "machine-0 machine-1 machine-2", "rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
-		{"a hand-over", api.DrillFault{Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, 3, nil, "s1-2", "s1-1", "machine-2", "rtd-s1-p2"},
-		{"everybody", api.DrillFault{Type: api.FaultRollingUpdate}, 0, nil, "s0-0 s0-1 s0-2 s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-s0-p0 rtd-s0-p1 rtd-s0-p2 rtd-s1-p0 rtd-s1-p1 rtd-s1-p2"},
+			func(now *plan.Situation) { leave(now, "rtd-p5", "rtd-s1-0") }, "s1-1", "s1-2", "machine-1", "rtd-p1 rtd-p3 rtd-p5"},
+		{"a shard, cut from the API server", api.DrillFault{Type: api.FaultAPIServerPartition, Target: &api.DrillTarget{Role: api.RoleShard}}, 0, nil, "s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"every pod of a machine", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleNode}}, 0, wide, "s0-2 s1-2", "", "machine-2", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
+		{"the machine of a backup", api.DrillFault{Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleBackup}}, 0, wide, "s0-0 s1-0", "", "machine-0", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
+		{"the primary from its copies", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerCopies}}, 0, nil, "s1-2", "s1-0 s1-1", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"the primary from everybody", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}}, 0, nil, "s1-2", "", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"the primary from its clients", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerClients}}, 0, nil, "s1-2", "pull-recorder-x", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"a shard from itself", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RoleShard, Peer: api.PeerCopies}}, 0, nil, "s1-0 s1-1 s1-2", "s1-0 s1-1 s1-2", "machine-0 machine-1 machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"a hand-over", api.DrillFault{Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, 3, nil, "s1-2", "s1-1", "machine-2", "rtd-p5"},
+		{"everybody", api.DrillFault{Type: api.FaultRollingUpdate}, 0, nil, "s0-0 s0-1 s0-2 s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now := situation()
@@ -120,7 +120,7 @@ func TestSafety(t *testing.T) {
 	kill := func(r api.DrillRole) api.DrillFault {
 		return api.DrillFault{Name: "kill", Type: api.FaultPodKill, Target: &api.DrillTarget{Role: r}}
 	}
-	alone := func(now *plan.Situation) { leave(now, "rtd-s1-p2", "rtd-s1-0", "rtd-s1-1") }
+	alone := func(now *plan.Situation) { leave(now, "rtd-p5", "rtd-s1-0", "rtd-s1-1") }
 	for _, test := range []struct {
 		name    string
 		fault   api.DrillFault
@@ -128,28 +128,28 @@ func TestSafety(t *testing.T) {
 		refused bool   // else it is not yet possible
 		want    string // "": it may be done
 	}{
-		{"the last copy", kill(api.RolePrimary), alone, true, "kill would end rtd-s1-2, the last in-sync copy of partition rtd-s1-p2: what only that holds would be lost; set safety.lastCopy: Take to lose it on purpose"},
+		{"the last copy", kill(api.RolePrimary), alone, true, "kill would end rtd-s1-2, the last in-sync copy of partition rtd-p5: what only that holds would be lost; set safety.lastCopy: Take to lose it on purpose"},
 		{"the last copy, on purpose", kill(api.RolePrimary), func(now *plan.Situation) { alone(now); now.Safety.LastCopy = api.LastCopyTake }, true, ""},
-		{"a whole shard", kill(api.RoleShard), nil, true, "kill would end rtd-s1-0, rtd-s1-1, rtd-s1-2, the last in-sync copy of partition rtd-s1-p0"},
+		{"a whole shard", kill(api.RoleShard), nil, true, "kill would end rtd-s1-0, rtd-s1-1, rtd-s1-2, the last in-sync copy of partition rtd-p1"},
 		{"all backups", kill(api.RoleBackups), nil, true, ""},
 		{"copies that have just failed", kill(api.RolePrimary), func(now *plan.Situation) {
 			podOf(now, "rtd-s1-0").Status.Conditions[0].Status = corev1.ConditionFalse
 			podOf(now, "rtd-s1-1").Status.Conditions = nil
 		}, true, "kill would end rtd-s1-2, the last in-sync copy"},
 		{"a copy that is being deleted", kill(api.RolePrimary), func(now *plan.Situation) {
-			leave(now, "rtd-s1-p2", "rtd-s1-0")
+			leave(now, "rtd-p5", "rtd-s1-0")
 			podOf(now, "rtd-s1-1").DeletionTimestamp = &metav1.Time{}
 		}, true, "kill would end rtd-s1-2, the last in-sync copy"},
-		{"the last copy of another partition", kill(api.RolePrimary), func(now *plan.Situation) { leave(now, "rtd-s1-p1", "rtd-s1-0", "rtd-s1-1") }, true, "the last in-sync copy of partition rtd-s1-p1"},
+		{"the last copy of another partition", kill(api.RolePrimary), func(now *plan.Situation) { leave(now, "rtd-p3", "rtd-s1-0", "rtd-s1-1") }, true, "the last in-sync copy of partition rtd-p3"},
 		{"a network fault ends no process", api.DrillFault{Name: "cut", Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}}, alone, true, ""},
 		{"two shards", kill(api.RoleNode), nil, true, "kill would hit 2 shards (rtd-s0-2, rtd-s1-2), safety.maxShards is 1; raise it, or keep shards on machines of their own"},
 		{"a machine with two shards", api.DrillFault{Name: "off", Type: api.FaultNodeLinkDown, Target: &api.DrillTarget{Role: api.RoleBackup}}, nil, true, "off would hit 2 shards"},
 		{"a rolling update counts no shards", api.DrillFault{Name: "roll", Type: api.FaultRollingUpdate}, nil, true, ""},
-		{"no primary", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions[5].Status.Primary = nil }, false, "partition rtd-s1-p2 has no primary"},
-		{"no backup", kill(api.RoleBackup), alone, false, "partition rtd-s1-p2 has no backup in sync"},
-		{"nobody to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-s1-p2 has no backup in sync to hand over to"},
-		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-s1-p2 is not there, or is being deleted"},
-		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "partition rtd-s1-p2 has no primary"},
+		{"no primary", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions[5].Status.Primary = nil }, false, "partition rtd-p5 has no primary"},
+		{"no backup", kill(api.RoleBackup), alone, false, "partition rtd-p5 has no backup in sync"},
+		{"nobody to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-p5 has no backup in sync to hand over to"},
+		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-p5 is not there, or is being deleted"},
+		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "partition rtd-p5 has no primary"},
 		{"the machine of the recorder", api.DrillFault{Name: "off", Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleNode}}, func(now *plan.Situation) {
 			now.Recorder.Spec.NodeName = now.Pods[0].Spec.NodeName
 			for i := range now.Pods {

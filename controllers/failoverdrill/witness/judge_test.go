@@ -258,7 +258,7 @@ func TestJudgeMachines(t *testing.T) {
 		"one of two does": {f, &sight{Arbiters: []arbiterSight{{Pod: "a"}, {Pod: "b"}}}, &sight{Arbiters: []arbiterSight{{Pod: "a", Reachable: no}, {Pod: "b", Reachable: yes}}}, false, "answers b"},
 	})
 	primary := func(pod string, epoch int64) *sight {
-		return &sight{Partitions: []primarySight{{"g-s0-p0", pod, epoch}}}
+		return &sight{Partitions: []primarySight{{"g-p0", pod, epoch}}}
 	}
 	judgeAll(t, judgePrimaries, map[string]verdictOf{
 		"moved":      {f, primary("g-s0-0", 4), primary("g-s0-1", 5), true, "g-s0-1 at epoch 5"},

@@ -112,7 +112,7 @@ func (w *world) fault(spec api.DrillFault) *inject.Fault {
 	grid := testGrid()
 	grid.Namespace, grid.Spec.Shards = w.namespace, 1
 	return &inject.Fault{Drill: inject.Drill{Namespace: w.namespace, Name: "night"}, Spec: spec, Grid: grid, Pods: w.pods[:1],
-		Partitions: []string{"g-s0-p0"}, Nodes: []string{"node-" + w.namespace}}
+		Partitions: []string{"g-p0"}, Nodes: []string{"node-" + w.namespace}}
 }
 
 func (w *world) baseline(f *inject.Fault) Before {
