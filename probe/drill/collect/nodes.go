@@ -31,9 +31,10 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 	out := map[string]Open{}
 	var none error
 	sinks := 0
-	for _, row := range s.Client.Table() {
-		before := sinks
-		for _, at := range s.nodes(row) {
+	table := s.Client.Table()
+	for _, row := range table {
+		there := 0
+		for _, at := range s.nodes(table, row) {
 			files, err := s.Client.SinkFiles(ctx, row.ID, at)
 			switch {
 			case errors.Is(err, client.ErrSinkUnreadable), errors.Is(err, client.ErrUnsupported):
@@ -46,6 +47,9 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 				continue // nobody said that it has to be there
 			}
 			sinks++
+			if s.member(row, at) || len(files) > 0 { // a node that never held the partition says nothing of it
+				there++
+			}
 			for _, f := range files {
 				if f.SetAside {
 					continue // of another history than the log's
@@ -55,7 +59,7 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 				}
 			}
 		}
-		if there := sinks - before; there > 0 && there < s.Want {
+		if there > 0 && there < s.Want {
 			out[fmt.Sprintf("of %s at pods that are not there", row.ID)] = func(context.Context) (io.ReadCloser, error) {
 				return nil, fmt.Errorf("%d of %d pods can be asked", there, s.Want)
 			}
@@ -67,15 +71,20 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 	return out, nil
 }
 
-// nodes to ask about a partition, each once.
-func (s *NodeSinks) nodes(row client.PartitionInfo) (out []string) {
-	for _, m := range row.Members {
-		out = append(out, m.Address)
-	}
-	for _, a := range s.More {
+// nodes to ask about a partition, each once: a partition that moved has files where it was.
+func (s *NodeSinks) nodes(table []client.PartitionInfo, row client.PartitionInfo) (out []string) {
+	add := func(a string) {
 		if !slices.Contains(out, a) {
 			out = append(out, a)
 		}
+	}
+	for _, p := range append([]client.PartitionInfo{row}, table...) {
+		for _, m := range p.Members {
+			add(m.Address)
+		}
+	}
+	for _, a := range s.More {
+		add(a)
 	}
 	return out
 }
