@@ -19,7 +19,7 @@ import (
 //	 0  8  "OGLEDG02"                    0  u32  index of the order in the run
 //	 8  u64  run                         4  u8   fate: 0 unsent 1 acked 2 rejected 3 unknown
 //	16  u16  probe                       5  u8   copies
-//	18  u16  partition (shard<<4|index)  6  u8   publishing thread
+//	18  u16  partition, its number      6  u8   publishing thread
 //	20  12 zero                          7  u8   0
 //	                                     8  i64  created, unix ns
 //	                                    16  i64  sent, unix ns (0 if unsent)
