@@ -100,7 +100,7 @@ func sayNodeOnce(ctx context.Context, address string) error {
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	defer func() { _ = c.Close() }()
-	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.VersionProof - 1, Role: wire.RoleBulk, Grid: []byte("dev"),
+	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleBulk, Grid: []byte("dev"),
 		BootID: 0xff, Member: []byte("dev-s0-0/00000000000000ff"), Address: []byte("127.0.0.1:1")})
 	if _, err := c.Write(hello); err != nil {
 		return err

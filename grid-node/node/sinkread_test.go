@@ -145,7 +145,7 @@ func TestTooManySinkRequests(t *testing.T) {
 	r := dialRaw(t, g.addrs[0])
 	const asked = 400
 	b := hello(wire.RoleClient, 0, "t", "")
-	missing, _ := wire.MakePartitionID(0, 5)
+	missing, _ := wire.MakePartitionID(5)
 	b = wire.AppendReadSink(b, missing, &wire.ReadSink{ReqID: 1})
 	for i := range asked {
 		b = wire.AppendRequestOn(b, wire.TypeListSinks, 0, &wire.Request{ReqID: uint64(2 + i)})

@@ -26,7 +26,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 	if err := transport.TuneScheduler(4); err != nil {
 		t.Fatal(err)
 	}
-	name := node.PartitionName("g", 0, 0)
+	name := node.PartitionName("g", 0)
 	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name, Labels: map[string]string{api.LabelGrid: "g"}}, Spec: api.GridPartitionSpec{
 		GridRef: api.GridReference{Name: "g"}, Replicas: 2, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	if err := f.admin.Create(t.Context(), gp); err != nil {
@@ -43,7 +43,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr := ports.ForTest(t)
-		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Listen: addr, Advertise: addr,
+		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Partitions: 1, Listen: addr, Advertise: addr,
 			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, PeerKeys: keys, Arbiter: a})
 		if err != nil {
 			t.Fatal(err)
