@@ -13,9 +13,9 @@ import (
 
 // withOutside is a pair whose nodes have a second port. Clients outside are told it by the name localhost, those inside the
 // address 127.0.0.1 of the first.
-func withOutside(t *testing.T) *grid {
+func withOutside(t *testing.T, partitions int) *grid {
 	g := newGrid(t, 2, 2)
-	g.base.Partitions = 3 // the third is on another shard
+	g.base.Partitions = partitions
 	g.outside = freeAddrs(t, 2)
 	g.tellOutside(g.outsideNames()...)
 	return g.up()
@@ -74,7 +74,7 @@ func addressesOf(m *wire.Table) (list []string) {
 }
 
 func TestClientsOutsideAreToldAddressesThatLeadThere(t *testing.T) {
-	g := withOutside(t)
+	g := withOutside(t, 3) // the third is on another shard
 	want := slices.Sorted(slices.Values(g.outsideNames()))
 	g.until(func() bool { return slices.Equal(addressesOf(g.table(g.outside[0])), want) }, "a client outside is told %v, want %v",
 		func() any { return addressesOf(g.table(g.outside[0])) }, want)
@@ -109,7 +109,7 @@ func TestClientsOutsideAreToldAddressesThatLeadThere(t *testing.T) {
 // A client outside that comes to a backup is sent to the primary by an address that leads there, for orders, sessions and
 // reads alike; and its orders follow a hand-over.
 func TestClientsOutsideAreRedirected(t *testing.T) {
-	g := withOutside(t)
+	g := withOutside(t, 2)
 	backup := 1 // of partition 0
 	g.until(func() bool { return !slices.Contains(addressesOf(g.table(g.outside[backup])), "") }, "the addresses do not arrive")
 	r := dialRaw(t, g.outside[backup])
@@ -164,12 +164,12 @@ func TestClientsOutsideAreRedirected(t *testing.T) {
 
 // Orders and their copies do not travel by the port for clients outside.
 func TestNodesDoNotComeFromOutside(t *testing.T) {
-	g := withOutside(t)
+	g := withOutside(t, 2)
 	for name, role := range map[string]wire.Role{"replication": wire.RolePeer, "signs of life": wire.RoleLiveness, "catching up": wire.RoleBulk} {
 		t.Run(name, func(t *testing.T) {
 			for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeChallenge} {
 				r := dialRaw(t, addr)
-				if _, err := r.Write(helloAs(role, wire.Version, "g-s0-9/00000000000000b0", "127.0.0.1:1")); err != nil {
+				if _, err := r.Write(helloAs(role, "g-s0-9/00000000000000b0", "127.0.0.1:1")); err != nil {
 					t.Fatal(err)
 				}
 				if got := wire.FrameType(r.next()); got != want {

@@ -107,7 +107,7 @@ func TestShardMadeAnewGivesNewIDs(t *testing.T) {
 					t.Fatalf("%s: an old id, %s, is answered with order %q, %v", when, r.ID(), o.ClOrdID, err)
 				}
 			}
-			if o, err := c.GetByClOrdID(t.Context(), fmt.Sprintf("old-%d", i)); !errors.Is(err, client.ErrFreed) {
+			if o, err := c.GetByClOrdID(t.Context(), fmt.Sprintf("old-%d", i)); !errors.Is(err, client.ErrNotFound) {
 				t.Fatalf("%s: an old ClOrdID is answered with %s, %v", when, o.ID, err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
-	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -23,18 +22,14 @@ import (
 // The attacks of somebody who reaches the data port, has read docs/protocol.md and holds
 // no key: a pair without TLS, as it is made by default.
 
-// helloAs is hello of a node that speaks up to a version of the protocol.
-func helloAs(role wire.Role, newest uint16, member, address string) []byte {
+// helloAs is hello of a node by its member id.
+func helloAs(role wire.Role, member, address string) []byte {
 	_, boot, err := wire.ParseMemberID(member)
 	if err != nil {
 		panic(err)
 	}
-	return wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: newest, Role: role, BootID: boot,
-		Grid: []byte("g"), Member: []byte(member), Address: []byte(address)})
+	return hello(role, boot, member, address)
 }
-
-// versions that a strangerID may say: without proofs, and with them.
-var versions = []uint16{wire.MinVersion, wire.Version}
 
 // refused attacks a node: nothing of what is sent may come of it but a Goaway.
 func refused(t *testing.T, addr string, frames ...[]byte) {
@@ -76,12 +71,10 @@ func TestStrangerCannotErase(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 101)
 	epoch := g.record().Epoch
-	for _, newest := range versions {
-		for i, addr := range g.addrs {
-			refused(t, addr, helloAs(wire.RolePeer, newest, strangerID, "127.0.0.1:1"),
-				wire.AppendNewConfig(nil, 0, &wire.NewConfig{PeerHead: wire.PeerHead{Epoch: epoch + 10, From: 0xbad, To: g.nodes[i].boot}, Lineage: 1,
-					ChangeID: []byte("forged"), Version: []byte("4711"), N: 1, Members: [wire.MaxMembers]wire.TableMember{{Address: []byte("127.0.0.1:1"), Member: []byte(strangerID)}}}))
-		}
+	for i, addr := range g.addrs {
+		refused(t, addr, helloAs(wire.RolePeer, strangerID, "127.0.0.1:1"),
+			wire.AppendNewConfig(nil, 0, &wire.NewConfig{PeerHead: wire.PeerHead{Epoch: epoch + 10, From: 0xbad, To: g.nodes[i].boot}, Lineage: 1,
+				ChangeID: []byte("forged"), Version: []byte("4711"), N: 1, Members: [wire.MaxMembers]wire.TableMember{{Address: []byte("127.0.0.1:1"), Member: []byte(strangerID)}}}))
 	}
 	g.stands(epoch, 101)
 }
@@ -112,14 +105,14 @@ func TestForgedAckIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := 0; ; round++ {
+	for {
 		var epoch, last, hash uint64
 		g.onLoop(0, func() {
 			p := primary.data.parts.list[0]
 			epoch = p.replica.Status().Config.Epoch
 			last, hash = p.store.Last()
 		})
-		refused(t, g.addrs[0], helloAs(wire.RolePeer, versions[round%2], backup, g.addrs[1]),
+		refused(t, g.addrs[0], helloAs(wire.RolePeer, backup, g.addrs[1]),
 			wire.AppendPeerAck(nil, 0, wire.TypePrepareAck, &wire.PeerAck{PeerHead: wire.PeerHead{Epoch: epoch, From: boot, To: primary.boot}, StoredSeq: last, Hash: hash}))
 		select {
 		case err := <-result:
@@ -146,10 +139,8 @@ func TestForgedPrepareIsNone(t *testing.T) {
 		e.Put(entry)
 		prepare = wire.AppendPrepare(nil, 0, &wire.Prepare{PeerHead: wire.PeerHead{Epoch: rec.Epoch, From: g.nodes[0].boot, To: g.nodes[1].boot}, CommitSeq: last + 1, Entries: entry})
 	})
-	for _, newest := range versions {
-		for _, role := range []wire.Role{wire.RolePeer, wire.RoleBulk} {
-			refused(t, g.addrs[1], helloAs(role, newest, g.nodes[0].self, g.addrs[0]), prepare)
-		}
+	for _, role := range []wire.Role{wire.RolePeer, wire.RoleBulk} {
+		refused(t, g.addrs[1], helloAs(role, g.nodes[0].self, g.addrs[0]), prepare)
 	}
 	submit2(t, g, 10)
 	g.stands(rec.Epoch, 20)
@@ -163,8 +154,8 @@ func TestHellosDoNotMoveTheEpoch(t *testing.T) {
 	epoch := g.record().Epoch
 	for i := range 10 {
 		member := wire.FormatMemberID("g-s0-1", uint64(0xbad0+i))
-		refused(t, g.addrs[0], helloAs(wire.RolePeer, versions[i%2], member, g.addrs[1]), header(8, byte(wire.TypePing)))
-		refused(t, g.addrs[1], helloAs(wire.RolePeer, versions[i%2], wire.FormatMemberID("g-s0-0", uint64(0xbad0+i)), g.addrs[0]), header(8, byte(wire.TypePing)))
+		refused(t, g.addrs[0], helloAs(wire.RolePeer, member, g.addrs[1]), header(8, byte(wire.TypePing)))
+		refused(t, g.addrs[1], helloAs(wire.RolePeer, wire.FormatMemberID("g-s0-0", uint64(0xbad0+i)), g.addrs[0]), header(8, byte(wire.TypePing)))
 	}
 	for _, rc := range submit2(t, g, 10) {
 		if rc.Copies != 2 {
@@ -187,14 +178,13 @@ func TestClaimedRoles(t *testing.T) {
 	random := make([]byte, 48)
 	_, _ = rand.Read(random)
 	var made wire.Proof
-	hello := helloAs(wire.RolePeer, wire.Version, strangerID, "127.0.0.1:1")
+	hello := helloAs(wire.RolePeer, strangerID, "127.0.0.1:1")
 	_, proof, err := peerkey.Prove(peerkey.New(), hello, hello) // of another key, for another challenge
 	if err != nil {
 		t.Fatal(err)
 	}
 	copy(made.Bytes[:], proof)
 	for _, role := range []wire.Role{wire.RolePeer, wire.RoleLiveness, wire.RoleBulk} {
-		refused(t, g.addrs[0], helloAs(role, wire.MinVersion, strangerID, "127.0.0.1:1"))
 		for name, next := range map[string][]byte{
 			"random proof":    wire.AppendProof(nil, wire.TypeProof, &wire.Proof{Bytes: [wire.ProofSize]byte(random)}),
 			"another key":     wire.AppendProof(nil, wire.TypeProof, &made),
@@ -205,7 +195,7 @@ func TestClaimedRoles(t *testing.T) {
 			"Beacon in plain": wire.AppendBeacon(nil, 0, &wire.Beacon{PeerHead: wire.PeerHead{Epoch: 99, From: 0xbad, To: g.nodes[0].boot}}),
 		} {
 			t.Run(name, func(t *testing.T) {
-				refused(t, g.addrs[0], helloAs(role, wire.Version, strangerID, "127.0.0.1:1"), next)
+				refused(t, g.addrs[0], helloAs(role, strangerID, "127.0.0.1:1"), next)
 			})
 		}
 	}
@@ -449,45 +439,6 @@ func TestAnotherKeyStaysOutside(t *testing.T) {
 	g.start(1)
 	g.ready()
 	g.verify("")
-}
-
-// The stage of an update in which nodes of the release before are let in, and its end.
-func TestUnprovedUntilTheUpdateIsOver(t *testing.T) {
-	g := newGrid(t, 2, 1).up()
-	say := func(value string) {
-		t.Helper()
-		if _, err := g.store.SetSpec(PartitionName("g", 0), func(s *arbiter.Spec) error { s.UnprovedPeers = value; return nil }); err != nil {
-			t.Fatal(err)
-		}
-		for i := range g.nodes {
-			g.until(func() bool { return g.nodes[i].trust.updating.Load() == (value != "") }, "node %d does not hear it", i)
-		}
-	}
-	old := helloAs(wire.RoleBulk, wire.MinVersion, strangerID, "127.0.0.1:1")
-	refused(t, g.addrs[0], old)
-	say(arbiter.UnprovedAccept)
-	r := dialRaw(t, g.addrs[0])
-	_, _ = r.Write(old)
-	if f := r.next(); wire.FrameType(f) != wire.TypeWelcome {
-		t.Fatalf("got %v", wire.FrameType(f))
-	}
-	unprovedLinks := func() int {
-		s, err := g.nodes[0].pages.snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.DataLinks[nodestatus.ProtectionNone]
-	}
-	g.until(func() bool { return unprovedLinks() == 1 }, "the connection without a proof is not counted")
-	refused(t, g.addrs[0], helloAs(wire.RolePeer, wire.Version, strangerID, "127.0.0.1:1"), header(8, byte(wire.TypePing))) // who can prove has to
-	say("")
-	g.until(func() bool { return unprovedLinks() == 0 }, "the connection that ended is still counted")
-	if f := r.next(); f != nil {
-		t.Fatalf("the connection goes on with %v", wire.FrameType(f))
-	}
-	refused(t, g.addrs[0], old)
-	g.until(func() bool { return g.readiness(0).Ready && g.readiness(1).Ready }, "the pair is not well")
-	submit2(t, g, 5)
 }
 
 // A key is replaced while orders flow: announced to all, then used, then the old one goes.

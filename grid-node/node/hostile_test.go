@@ -85,7 +85,7 @@ func header(length uint32, typ byte) []byte {
 // What nodes take from who is one of them, or is taken for one: they need no proof here.
 func TestHostileFrames(t *testing.T) {
 	g := newGrid(t, 2, 1)
-	g.base.InsecurePeers = true
+	g.base.InsecurePeers, g.base.PeerKeys = true, nil
 	g.up()
 	asClient := hello(wire.RoleClient, 0, "hostile", "")
 	asPeer := hello(wire.RolePeer, 0xbad, "g-s0-9/0000000000000bad", "127.0.0.1:1")

@@ -290,14 +290,15 @@ func TestGracefulStop(t *testing.T) {
 }
 
 func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
-	good := Config{Grid: "g", Pod: "p", Listen: ":0", Advertise: "127.0.0.1:7400", InsecurePeers: true, Arbiter: newGrid(t, 1, 1).store}
+	good := Config{Grid: "g", Pod: "p", Partitions: 1, Listen: ":0", Advertise: "127.0.0.1:7400", InsecurePeers: true, Arbiter: newGrid(t, 1, 1).store}
 	for name, c := range map[string]struct {
 		change func(*Config)
 		want   []string
 	}{
 		"grid":       {func(c *Config) { c.Grid = "" }, []string{"--grid", `""`, "1..200"}},
 		"pod":        {func(c *Config) { c.Pod = "a b" }, []string{"--pod", `"a b"`}},
-		"shard":      {func(c *Config) { c.Shard = 3 }, []string{"--shard", "3", "0..0"}},
+		"shard":      {func(c *Config) { c.Shard = 256 }, []string{"--shard", "256", "0..255"}},
+		"partitions": {func(c *Config) { c.Partitions = 1025 }, []string{"--partitions", "1025", "1..1024"}},
 		"replicas":   {func(c *Config) { c.Replicas = 4 }, []string{"--replicas", "4", "1..3"}},
 		"minInSync":  {func(c *Config) { c.MinInSync = 3 }, []string{"--min-in-sync", "3", "1..2"}},
 		"prefault":   {func(c *Config) { c.Prefault = 2 << 30 }, []string{"--prefault: value 2147483648", "what --memory-limit leaves to orders"}},

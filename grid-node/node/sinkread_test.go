@@ -114,7 +114,7 @@ func TestNoSinkToRead(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	r, err := verify.Run(t.Context(), verify.FromClient(c), verify.Options{NodeSinks: true})
-	if err != nil || r.ExitCode() != verify.ExitIncomplete || !strings.Contains(r.Partitions[0].Sink.Error, "no node of the shard has a file sink") {
+	if err != nil || r.ExitCode() != verify.ExitIncomplete || !strings.Contains(r.Partitions[0].Sink.Error, "no node of the partition has a file sink") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -64,7 +64,7 @@ func (ps *partitions) readiness() Readiness {
 			why = "its configuration has not been read from the arbiter yet"
 		case s.Config.Epoch == 0:
 			why = "nobody has claimed it yet"
-		case !s.Config.Has(p.inc.self.Boot) && len(s.Config.InSync) >= p.record.copies: // it moves here, and is missed by nobody
+		case !s.Config.Has(p.inc.self.Boot) && p.record.copies > 0 && len(s.Config.InSync) >= p.record.copies: // it moves here, and is missed by nobody
 		case !s.Config.Has(p.inc.self.Boot):
 			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
 		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:

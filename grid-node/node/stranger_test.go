@@ -29,7 +29,7 @@ func visit(t *testing.T, address, grid string, role byte) *stranger {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	s := &stranger{t, c}
-	body := append([]byte("OGR1"), 2, 0, 2, 0, role, 0, 0, 0)
+	body := append([]byte("OGR1"), 4, 0, 4, 0, role, 0, 0, 0)
 	body = append(body, make([]byte, 8)...) // bootID
 	body = append(append(append(body, byte(len(grid))), grid...), 8)
 	s.send(0x01, 0, append(append(body, "stranger"...), 0))
@@ -76,12 +76,9 @@ func (s *stranger) partitions() (ids []uint16) {
 	s.t.Helper()
 	s.send(0x05, 0, u64(9))
 	f := s.frame(0x06)
-	at := 22
+	at := 20
 	str := func() { at += 1 + int(f[at]) }
 	for range binary.LittleEndian.Uint16(f[18:]) {
-		str()
-	}
-	for range binary.LittleEndian.Uint16(f[20:]) {
 		ids = append(ids, binary.LittleEndian.Uint16(f[at:]))
 		members := int(f[at+15])
 		at += 17
