@@ -195,7 +195,7 @@ type PartitionSummary struct {
 
 	// shard whose pods are to hold the partition.
 	// +optional
-	Shard int32 `json:"shard"`
+	Shard int32 `json:"shard,omitempty"`
 
 	// inSync is the number of complete copies.
 	// +optional

@@ -2,6 +2,7 @@ package orderprobe
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -121,8 +122,7 @@ func (b *bench) say(index int, key, value string) {
 // result is what a probe would have measured: every order acknowledged once after 100 us.
 func result(t *testing.T, plan scenario.Plan, index int) string {
 	t.Helper()
-	shard, part := plan.Partition(index)
-	p := report.Probe{Name: letter(index), Index: index, Partition: "s" + string(rune('0'+shard)) + "p" + string(rune('0'+part)), Copies: []string{"a", "b"}}
+	p := report.Probe{Name: letter(index), Index: index, Partition: fmt.Sprintf("p%d", plan.Partition(index)), Copies: []string{"a", "b"}}
 	r := &report.Result{Schema: report.ResultSchema, RunID: "R", StartedAt: now.Format(time.RFC3339), Plan: plan,
 		Manifests: []report.Manifest{{Probes: p.Name, Cores: 2}}}
 	for _, s := range plan.Steps {

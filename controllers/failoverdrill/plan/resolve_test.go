@@ -42,6 +42,16 @@ func situation() *plan.Situation {
 	return now
 }
 
+// TestPartitionOfAShard: a partition that has moved is one of the shard that it is on now.
+func TestPartitionOfAShard(t *testing.T) {
+	now := situation()
+	now.Partitions[5].Spec.Shard = 0 // its copies are on shard 1 yet
+	target, err := plan.Resolve(&plan.Step{Fault: api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RolePrimary}}, Shard: 1, Partition: 2}, now)
+	if err != nil || target.Partition != "rtd-p1" || !slices.Contains(target.Partitions, "rtd-p5") {
+		t.Errorf("%+v, %v; want p1, and p5 concerned", target, err)
+	}
+}
+
 // leave takes members out of a partition's in-sync set.
 func leave(now *plan.Situation, partition string, pods ...string) {
 	for i := range now.Partitions {
@@ -149,7 +159,7 @@ func TestSafety(t *testing.T) {
 		{"no backup", kill(api.RoleBackup), alone, false, "partition rtd-p5 has no backup in sync"},
 		{"nobody to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-p5 has no backup in sync to hand over to"},
 		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-p5 is not there, or is being deleted"},
-		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "partition rtd-p5 has no primary"},
+		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "shard 1 has no partition"},
 		{"the machine of the recorder", api.DrillFault{Name: "off", Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleNode}}, func(now *plan.Situation) {
 			now.Recorder.Spec.NodeName = now.Pods[0].Spec.NodeName
 			for i := range now.Pods {
