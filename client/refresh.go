@@ -37,19 +37,21 @@ func (c *Client) refresh(ctx context.Context, p wire.PartitionID, avoid string) 
 	return c.fly(p, avoid, 0).wait(ctx)
 }
 
-// Refresh asks the grid where its partitions are now.
+// Refresh asks the grid where its partitions are now. With an error, which is of the first
+// partition that no node tells of, the table has what was found out of the others.
 func (c *Client) Refresh(ctx context.Context) error {
 	now := nanotime() // an answer to an earlier question may be older
 	flights := make([]*flight, len(c.table.Load().parts))
 	for p := range flights {
 		flights[p] = c.fly(wire.PartitionID(p), "", now)
 	}
+	var first error
 	for _, f := range flights {
-		if err := f.wait(ctx); err != nil {
-			return err
+		if err := f.wait(ctx); first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // fly returns the refresh of a partition that is under way, or begins one: always if

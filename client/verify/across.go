@@ -119,7 +119,7 @@ func (a *across) report(r *Result) {
 		a.err = a.walk(func(first, again *run, was idSeq) {
 			r.TwiceCount++
 			if len(r.Twice) < MaxProblems {
-				r.Twice = append(r.Twice, fmt.Sprintf("orders %s and %s have the same ClOrdID (by its hash %016x): it was accepted again by another partition, as after shards were added",
+				r.Twice = append(r.Twice, fmt.Sprintf("orders %s and %s have the same ClOrdID (by its hash %016x): the one that is not where its ClOrdID belongs was sent there by a program that chose the partition itself",
 					wire.OrderID{Partition: first.partition, Seq: was.seq}, wire.OrderID{Partition: again.partition, Seq: again.head.seq}, was.hash))
 			}
 		})
