@@ -58,7 +58,14 @@ func (w *world) converged() string {
 }
 
 // redundant says which member is not there, or not where the record has it.
-func (w *world) redundant() string { return w.redundantOn(w.placed()) }
+func (w *world) redundant() string {
+	if w.operator != nil {
+		if why := w.operator.unsettled(); why != "" {
+			return why
+		}
+	}
+	return w.redundantOn(w.placed())
+}
 
 // redundantOn says it of a grid whose copies are to be on these pods and no other.
 func (w *world) redundantOn(pods []*pod) string {

@@ -32,6 +32,9 @@ type client struct {
 	open     []*request // sent and not answered, by clientSeq
 	reqID    uint64
 
+	last  []answered          // of this session
+	again map[uint64]answered // sent once more after their answer, by clientSeq
+
 	readers map[*pod]*reader
 	mode    clientMode
 }
@@ -80,6 +83,7 @@ func (c *client) newSession() {
 	c.opened, c.next, c.open = false, 1, nil
 	c.slot, c.gen, c.attempt, c.highest, c.fill, c.lateOpen = 0, 0, 0, 0, nil, false
 	c.given = map[uint64]bool{}
+	c.last, c.again = nil, map[uint64]answered{}
 }
 
 // loseSession begins another in place of one that was evicted.
@@ -112,6 +116,8 @@ func (c *client) act() {
 		c.sendOpen() // those that were refused for it
 	case c.mode == clientFinishing:
 		c.repeat()
+	case c.wantsAgain():
+		c.askAgain()
 	case n < 85-w.profile.reads && c.next < c.lowest()+clientWindow:
 		c.submit()
 	case n < 85:
@@ -121,9 +127,18 @@ func (c *client) act() {
 	}
 }
 
+// resolvedPod is any pod of those that the grid's name resolves to: of a shard that is away there is none.
+func (w *world) resolvedPod() *pod {
+	p := w.anyPod()
+	for w.operator != nil && p.absent {
+		p = w.anyPod()
+	}
+	return p
+}
+
 func (c *client) connect() {
 	if c.conn = c.w.net.dial(c, c.pod); c.conn == nil {
-		c.pod = c.w.anyPod()
+		c.pod = c.w.resolvedPod()
 		return
 	}
 	c.opened, c.asked, c.askedAt = false, 0, 0
@@ -273,7 +288,9 @@ func (c *client) take(clientSeq uint64) *request {
 }
 
 func (c *client) acked(m *wire.Ack, lineage uint64) {
+	c.toldAgain(m, lineage)
 	if r := c.take(m.ClientSeq); r != nil {
+		c.remember(answered{r.key, m.ClientSeq, m.Seq, lineage})
 		c.highest = max(c.highest, m.ClientSeq)
 		c.w.acknowledged(c, r, m, lineage)
 	}
@@ -297,6 +314,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 			}
 		}
 	case wire.CodeDuplicateClOrdID:
+		c.refusedAgain(m, lineage)
 		if r := c.take(m.RequestID); r != nil {
 			c.given[m.RequestID] = true
 			w.duplicate(c, r, m, lineage)

@@ -50,6 +50,8 @@ const (
 	faultForgedWord
 	faultSurge
 	faultMove
+	faultShards
+	faultPlanRefused
 	faultKinds
 )
 
@@ -63,7 +65,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or given up", faultPlanRefused: "planned moves refused, the record had changed",
 }
 
 func (k faultKind) String() string { return faultNames[k] }

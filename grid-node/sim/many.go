@@ -151,8 +151,8 @@ func (s *Summary) String() string {
 	st := &s.Stats
 	fmt.Fprintf(&b, "%d seeds in %.1f s (%.0f per second), %.0f s of simulated time, %d steps\n",
 		s.Seeds, s.Took.Seconds(), float64(s.Seeds)/s.Took.Seconds(), float64(st.Simulated)/1e9, st.Steps)
-	fmt.Fprintf(&b, "orders acknowledged %d, refused and given up %d, refused as duplicate %d; operations checked by Porcupine %d\n",
-		st.Acked, st.Refused, st.Duplicates, st.Ops)
+	fmt.Fprintf(&b, "orders acknowledged %d, refused and given up %d, refused as duplicate %d, sent again after their answer %d; operations checked by Porcupine %d\n",
+		st.Acked, st.Refused, st.Duplicates, st.Repeated, st.Ops)
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)

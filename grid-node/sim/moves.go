@@ -10,8 +10,8 @@ import (
 
 // The partition moves between the pods of two or three shards: the record names the pods
 // that are to hold its copies, and somebody changes that amid all other faults, to another
-// shard's pods, to some of each, and back again half-way. When everything is well it moves
-// once more, and nobody may notice.
+// shard's pods, to some of each, and back again half-way; in half of these worlds an operator,
+// by its plan (operator.go). When everything is well it moves once more, and nobody may notice.
 
 // moves lets a sixth of the worlds do so. Its draws are its own, begun so that no seed in
 // testdata/seeds.txt became another world. The number of copies stays as it is, and nobody
@@ -54,11 +54,15 @@ func (w *world) initMoves() {
 	if w.profile.moves == nil {
 		return
 	}
-	if w.profile.moves.IntN(3) > 0 {
-		w.api.rec.Pods = w.group(0)
+	if w.profile.plans != nil {
+		w.initOperator()
+	} else {
+		if w.profile.moves.IntN(3) > 0 {
+			w.api.rec.Pods = w.group(0)
+		}
+		w.scheduleMove()
 	}
 	w.api.history[0] = w.api.rec
-	w.scheduleMove()
 }
 
 // group names the pods of a shard.
@@ -115,7 +119,10 @@ func (w *world) move(pods []string) {
 
 // lastMove is for a world that heals, often with a move under way.
 func (w *world) lastMove() {
-	if w.profile.moves != nil {
+	switch {
+	case w.operator != nil:
+		w.operator.want(w.operator.another())
+	case w.profile.moves != nil:
 		w.move(w.group(w.profile.moves.IntN(len(w.pods) / w.profile.replicas)))
 	}
 }
@@ -137,12 +144,16 @@ func (w *world) checkMoves() {
 	first, refused := len(w.history.ops), w.stats.Refusals
 	rng := w.profile.moves
 	for range 3 {
-		w.move(w.drawPodsOf(w.profile.replicas))
+		w.moveOn()
 		if rng.IntN(2) == 0 { // half-way
 			w.runUntil(w.now+rng.Int64N(300*millisecond), nil)
-			w.move(w.drawPodsOf(w.profile.replicas))
+			w.moveOn()
 		}
 		w.settle("after a move")
+	}
+	if w.operator != nil {
+		w.operator.want(w.operator.shards)
+		w.settle("after all shards came back")
 	}
 	for _, c := range w.clients {
 		c.mode = clientFinishing
@@ -151,10 +162,14 @@ func (w *world) checkMoves() {
 	w.checkUnnoticed("while the partition moved", first, refused)
 }
 
-// drawPodsOf draws so many pods, of a shard or of all.
-func (w *world) drawPodsOf(n int) []string {
+// moveOn has the partition go elsewhere: to pods of a shard, or of all, or as the operator plans it for so many shards.
+func (w *world) moveOn() {
+	if w.operator != nil {
+		w.operator.want(w.operator.another())
+		return
+	}
 	pods := w.drawPods()
-	return pods[:min(n, len(pods))]
+	w.move(pods[:min(w.profile.replicas, len(pods))])
 }
 
 // checkI19 looks at a change of the record that its spec had asked for, and not a fault:

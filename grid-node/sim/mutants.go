@@ -10,5 +10,6 @@ const (
 	mutClockStands
 	mutBudgetOpen
 	mutSurgeUnclosed
+	mutPlanStale
 	operatorMutants
 )

@@ -15,6 +15,7 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutClockStands:   {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
 	mutBudgetOpen:    {Name: "budget-open", Breaks: "the disruption budget of a pair lets pods go as long as one stays"},
 	mutSurgeUnclosed: {Name: "surge-unclosed", Breaks: "the third copy of a roll is let go while the disruption budget still counts on it"},
+	mutPlanStale:     {Name: "plan-stale", Breaks: "the operator sends the partition on by what the record was when it was read"},
 }
 
 // Mutants lists the variants of the protocol, and then those of what stands around it.

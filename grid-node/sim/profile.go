@@ -27,6 +27,7 @@ type profile struct {
 	floods     *rand.Rand        // a client opens sessions without end; nil: none
 	placed     bool              // where the number of copies changes the record names their pods, as the operator does
 	moves      *rand.Rand        // the partition moves between pods; nil: never
+	plans      *rand.Rand        // by what an operator plans; nil: by what a person says
 	pods       int               // replicas, or more where the partition moves
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
 	readers    []string          // names of what carries the log on
@@ -196,6 +197,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	reads(p, seed)
 	digests(p, seed)
 	moves(p, seed)
+	plans(p, seed)
 	rests(p, seed)
 	places(p, seed)
 	return p
@@ -252,8 +254,8 @@ func rests(p *profile, seed uint64) {
 }
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

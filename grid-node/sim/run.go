@@ -16,6 +16,7 @@ type Stats struct {
 	Duplicates uint64 // orders refused because their ClOrdID was there
 	Refusals   uint64 // answers that refuse an order for now
 	Refused    uint64 // orders refused and given up by their client
+	Repeated   uint64 // acknowledged orders that were sent again and answered
 	Ops        uint64 // operations that Porcupine looked at
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
@@ -35,6 +36,7 @@ func (s *Stats) add(o *Stats) {
 	s.Duplicates += o.Duplicates
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
+	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
 	s.Failovers += o.Failovers

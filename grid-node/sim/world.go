@@ -38,10 +38,11 @@ type world struct {
 
 	minInSync int // the fewest that the record asked for
 
-	surge   surge
-	check   checker
-	history history
-	stats   Stats
+	surge    surge
+	operator *operator // nil: nobody plans where the partition is
+	check    checker
+	history  history
+	stats    Stats
 
 	trace   io.Writer // nil: no trace is written
 	stopped bool      // a checker found something

@@ -1,0 +1,55 @@
+package sim
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+// Where an operator moves the partition, clients now and then send an order that was acknowledged again, as a program does
+// that lost its memory of the answer. They get the same answer, wherever the partition is by then.
+
+// answered is an order with its answer.
+type answered struct {
+	key                     string
+	clientSeq, seq, lineage uint64
+}
+
+// remember keeps the last answers, to ask for them again.
+func (c *client) remember(a answered) {
+	if c.w.operator == nil {
+		return
+	}
+	if c.last = append(c.last, a); len(c.last) > 4 {
+		c.last = c.last[1:]
+	}
+}
+
+// wantsAgain reports whether an order is to be sent again now.
+func (c *client) wantsAgain() bool {
+	return len(c.last) > 0 && c.mode == clientBusy && c.w.operator.rng.IntN(16) == 0
+}
+
+func (c *client) askAgain() {
+	a := c.last[c.w.operator.rng.IntN(len(c.last))]
+	if c.next-a.clientSeq > clientWindow {
+		return // about to be forgotten, when what was sent after it is applied
+	}
+	c.again[a.clientSeq] = a
+	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: a.clientSeq, Payload: fixOrder(a.key)}))
+}
+
+// toldAgain is the answer to askAgain: the one of before.
+func (c *client) toldAgain(m *wire.Ack, lineage uint64) {
+	a, ok := c.again[m.ClientSeq]
+	if !ok || a.lineage != lineage {
+		return
+	}
+	c.w.stats.Repeated++
+	if m.Seq != a.seq || m.Flags&wire.AckDup == 0 {
+		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and hears of %d (as sent before: %t)", c.id, a.key, a.seq, m.Seq, m.Flags&wire.AckDup != 0)
+	}
+}
+
+// refusedAgain: an order that was acknowledged is nobody's duplicate.
+func (c *client) refusedAgain(m *wire.Reject, lineage uint64) {
+	if a, ok := c.again[m.RequestID]; ok && a.lineage == lineage && m.ForType == wire.TypeSubmit {
+		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and hears of another at %d", c.id, a.key, a.seq, m.Detail)
+	}
+}
