@@ -222,7 +222,7 @@ func TestNobodyIsLeftOfTheLaterConfiguration(t *testing.T) {
 	b.annotate(p, api.AnnotationReassert, "change-1")
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationReassert, true)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0: asserting change change-1 waits: a pod of the shard does not answer")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0: asserting change change-1 waits: a pod of the grid does not answer")
 
 	b.nodes.says(grid, 1, secondBoot, "learner", p, b.partition(grid, 0, 1))
 	b.run(grid)
