@@ -222,7 +222,7 @@ func TestRunRefusesTheWrongGrid(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	start := time.Now()
 	code, _, stderr := call("run", "--scenario", "stac-pair", "--quick", "--endpoint", g.Endpoints[0])
-	if code != ExitFailed || !strings.Contains(stderr, "stac-pair needs a grid with 1 shard(s) and replicas 2") {
+	if code != ExitFailed || !strings.Contains(stderr, "stac-pair needs a grid with 1 shard(s), 2 partitions or more and replicas 2") {
 		t.Errorf("code %d after %v: %s", code, time.Since(start), stderr)
 	}
 }
