@@ -158,21 +158,23 @@ func TestNamesOfRemovedSinks(t *testing.T) {
 	checkRefusal(t, set(fileSink("archive", "")), "")
 }
 
-// TestShardsFall: a shard may go where its orders are kept by files that outlive it, also through the scale subresource.
+// TestShardsFall: orders move away from a shard that goes, but for those that were freed: they are in files only, which have to
+// outlive it. Also through the scale subresource.
 func TestShardsFall(t *testing.T) {
 	cl := newClient(t)
-	const lost = "2 is fewer than 3, and what the removed shards hold would be lost: "
 	deleted := func(f *api.FileSinkSpec) { f.WhenDeleted = api.ClaimDelete }
+	free := api.RetentionSpec{Policy: api.RetentionFreeDownstream}
 	for name, test := range map[string]struct {
 		spec   api.OrderGridSpec
 		refuse string
 	}{
-		"files that outlive it":          {api.OrderGridSpec{Sinks: []api.SinkSpec{onClaim("desk", nil)}}, ""},
-		"one of two":                     {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", nil)}}, ""},
-		"files that go with its pods":    {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", "")}}, lost + "the files of every sink are on an EmptyDir, which goes with the pods; keep 3"},
-		"files that go with its objects": {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", deleted)}}, lost + "file.whenDeleted Delete takes the files of a shard with it, and no other sink outlives it; keep 3"},
-		"write-behind":                   {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}, ""},
-		"write-behind on a directory":    {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile}}, lost + "the files of every sink are on an EmptyDir, which goes with the pods; keep 3"},
+		"all is in memory":                 {api.OrderGridSpec{}, ""},
+		"all is in memory too":             {api.OrderGridSpec{Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", deleted)}}, ""},
+		"freed, in files that outlive it":  {api.OrderGridSpec{Retention: free, Sinks: []api.SinkSpec{onClaim("desk", nil)}}, ""},
+		"freed, in one of two":             {api.OrderGridSpec{Retention: free, Sinks: []api.SinkSpec{fileSink("audit", ""), onClaim("desk", nil)}}, ""},
+		"freed, in files that go with it":  {api.OrderGridSpec{Retention: free, Sinks: []api.SinkSpec{onClaim("desk", deleted)}}, "spec.shards: Invalid value: 2 is fewer than 3, and with retention.policy FreeDownstream orders that were freed are in the files of sinks only, which go with the pods of the shards that are removed; keep 3"},
+		"freed, in files of write-behind":  {api.OrderGridSpec{Retention: free, WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}, ""},
+		"in files of write-behind as well": {api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.spec.Shards = 3

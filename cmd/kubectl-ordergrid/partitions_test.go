@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
 func clientKey(namespace, name string) client.ObjectKey {
@@ -24,8 +27,8 @@ func TestPartitions(t *testing.T) {
 	s := newStage(t)
 	s.pods()
 	out, err := s.run("partitions", "trades", "--nodes=false", "-o", "wide")
-	s.want(out, err, 0, "PARTITION     PRIMARY      PREFERRED    EPOCH  IN SYNC  COMMITTED  LAG  COPIES",
-		"trades-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  1        10.0.0.1:7400\n")
+	s.want(out, err, 0, "PARTITION  PRIMARY      PREFERRED    EPOCH  IN SYNC  COMMITTED  LAG  COPIES",
+		"trades-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  0      1        10.0.0.1:7400\n")
 
 	s.nodeAt("127.0.71.1", "trades-s0-0", map[string]string{"/status": statusPage("trades-s0-0", "primary", "40", "backup", "7")})
 	out, err = s.run("partitions", "trades", "--direct")
@@ -48,5 +51,29 @@ func TestPartitions(t *testing.T) {
 	s.want(out, err, 0, "1/2      40         2    trades-s0-0 primary+, trades-s0-1 backup\n")
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("colours without a terminal:\n%q", out)
+	}
+}
+
+// TestPlaceOfAPartition: where it is, and its way.
+func TestPlaceOfAPartition(t *testing.T) {
+	for want, pods := range map[string][]string{
+		"2":     {"trades-s2-0", "trades-s2-1"},
+		"0>2":   {"trades-s0-0", "trades-s0-1", "trades-s2-0"},
+		"0+1>2": {"trades-s1-0", "trades-s0-1", "trades-s2-0"},
+		"1>2":   {"trades-s1-0"},
+	} {
+		p := &api.GridPartition{Spec: api.GridPartitionSpec{GridRef: api.GridReference{Name: "trades"}, Shard: 2}}
+		for _, pod := range pods {
+			p.Status.InSync = append(p.Status.InSync, api.Member{PodName: pod})
+		}
+		r := rowOf(p, nil, false)
+		if got := r.place().text; got != want {
+			t.Errorf("in sync on %v: %q, want %q", pods, got, want)
+		}
+		for _, pod := range pods {
+			if !slices.ContainsFunc(r.Copies, func(c copyRow) bool { return c.Pod == pod }) {
+				t.Errorf("copies %+v are without %s", r.Copies, pod)
+			}
+		}
 	}
 }

@@ -18,7 +18,7 @@ var (
 
 	partitionGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ordergrid_operator_grid_partitions",
-		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync.",
+		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync, moving (on their way to another shard), queued (to move after those).",
 	}, []string{"namespace", "grid", "state"})
 
 	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -68,8 +68,11 @@ func record(o *observation, conditions []metav1.Condition) {
 		conditionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, c.Type).Set(value)
 	}
 	recordTLS(o)
-	claimed, full := 0, 0
+	claimed, full, moving := 0, 0, 0
 	for _, p := range o.partitions {
+		if moves(o.grid, &p) {
+			moving++
+		}
 		if p.Status.Primary != nil {
 			claimed++
 		}
@@ -79,6 +82,8 @@ func record(o *observation, conditions []metav1.Condition) {
 	}
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "claimed").Set(float64(claimed))
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "fully_in_sync").Set(float64(full))
+	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "moving").Set(float64(moving))
+	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "queued").Set(float64(o.scale.queued))
 }
 
 func recordTLS(o *observation) {

@@ -103,9 +103,6 @@ left to the garbage collector, but evicts a pod that runs an older template; and
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch]
 # What belongs to a shard that is removed from a running grid, and Services that spec.externalAccess no longer asks for; of a grid that is deleted the garbage collector takes it.
-- apiGroups: [ordergrid.dev]
-  resources: [gridpartitions]
-  verbs: [delete]
 - apiGroups: [""]
   resources: [services, serviceaccounts]
   verbs: [delete]
