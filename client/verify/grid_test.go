@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/client/internal/devgrid"
 	"github.com/ordergrid/ordergrid/client/verify"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -67,4 +69,63 @@ func TestRealGrid(t *testing.T) {
 		t.Errorf("exit code %d", r.ExitCode())
 	}
 	t.Logf("\n%s", &text)
+}
+
+// TestRealGridAfterAMove: a partition moved to the pods of another shard, and has sink
+// files on those of both.
+func TestRealGridAfterAMove(t *testing.T) {
+	g := devgrid.Run(t, "--shards", "2", "--sink", "file", "--dir", t.TempDir())
+	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", RequestTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const part = wire.PartitionID(0)
+	submit := func(name string) {
+		t.Helper()
+		for i := range 200 {
+			if _, err := c.SubmitTo(t.Context(), part, devgrid.Order(fmt.Sprintf("%s%d", name, i), 305)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(files int, orders uint64) {
+		t.Helper()
+		for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			r, err := verify.Run(t.Context(), verify.FromClient(c), verify.Options{NodeSinks: true, Partitions: []wire.PartitionID{part}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Partitions[0].Sink
+			if r.ExitCode() == verify.ExitEqual && s.Orders == orders && s.Missing == 0 && len(s.Files) >= files {
+				return
+			}
+			if time.Now().After(end) {
+				var text bytes.Buffer
+				r.WriteText(&text) //nolint:errcheck // a buffer
+				t.Fatalf("want %d orders in %d files or more:\n%s", orders, files, &text)
+			}
+		}
+	}
+	submit("BEFORE")
+	check(1, 200)
+	if err := g.SetSpec("dev-p0", `{"shard":1,"pods":["dev-s1-0","dev-s1-1"],"preferredPod":"dev-s1-0"}`); err != nil {
+		t.Fatal(err)
+	}
+	for there := 0; there != 2; {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info := c.Table()[part]
+		if there = 0; !strings.HasPrefix(info.Primary.ID, "dev-s1-") || len(info.Members) != 2 {
+			continue
+		}
+		for _, m := range info.Members {
+			if m.InSync && strings.HasPrefix(m.ID, "dev-s1-") {
+				there++
+			}
+		}
+	}
+	submit("AFTER")
+	check(2, 400)
 }

@@ -34,14 +34,15 @@ type sinkRequest struct {
 	read wire.ReadSink // of a ListSinks: ReqID
 }
 
-// askSink queues a client's request, or refuses it.
+// askSink queues a client's request, or refuses it. Files of any partition of the grid are
+// shown: one that moved to other pods has left those of its primaries here.
 func (c *clients) askSink(l *link, frame []byte) error {
 	t := wire.FrameType(frame)
-	p := c.parts.at(wire.FramePartition(frame))
-	if p == nil {
+	part := wire.FramePartition(frame)
+	if int(part) >= c.cfg.Partitions {
 		return c.directory.notHere(l, t, frame)
 	}
-	req := sinkRequest{conn: l.conn.ID(), part: p.id, typ: t}
+	req := sinkRequest{conn: l.conn.ID(), part: part, typ: t}
 	if err := decodeSinkRequest(t, frame, &req.read); err != nil {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
@@ -57,7 +58,7 @@ func (c *clients) askSink(l *link, frame []byte) error {
 			m.Code, m.Text = wire.CodeOverloaded, fmt.Appendf(nil, "%d requests for the sink's files are waiting, allowed: %d", maxSinkReads, maxSinkReads)
 		}
 	}
-	l.conn.SetOut(wire.AppendReject(l.conn.Out(), p.id, &m))
+	l.conn.SetOut(wire.AppendReject(l.conn.Out(), part, &m))
 	return nil
 }
 
