@@ -167,7 +167,7 @@ hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, ha
 	@ORDERGRID_HOSTILE_ROUNDS=$(if $(filter file,$(origin ROUNDS)),10,$(ROUNDS)) $(GO) test -count 1 -v -timeout 30m ./e2e/hostile
 
 .PHONY: skew
-skew: ## A rolling update, its rollback and kills in the middle, under load, between nodes of this protocol version and the one before: a compatible build, and the real programs of the last commit that spoke it
+skew: ## A rolling update, its rollback and kills in the middle, under load, between nodes of this release and the one before: another build of this checkout, and the real programs of the commit that stands for it
 	@ORDERGRID_SKEW_HISTORY=1 $(GO) test -count 1 -v ./e2e/skew
 
 .PHONY: scale

@@ -136,7 +136,7 @@ type SinkStatus struct {
 	// no node has said.
 	// +optional
 	Lag *metav1.Duration `json:"lag,omitempty"`
-	// partition whose entry that is, or which failed: "s0p1".
+	// partition whose entry that is, or which failed: "p1".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Partition string `json:"partition,omitempty"`
