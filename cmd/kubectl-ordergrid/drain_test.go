@@ -57,7 +57,7 @@ func TestDrain(t *testing.T) {
 	}
 
 	out, err = s.run("drain", "trades-s0-0", "--undo")
-	s.want(out, err, 0, "trades-p0: comes back to trades-s0-0", "1 partitions come back")
+	s.want(out, err, 0, "trades-p0: its primary may be on any pod of shard 0 again", "1 wishes removed")
 	if _, there := s.partition("trades-p0").Annotations[api.AnnotationPreferredPod]; there {
 		t.Error("--undo left the annotation")
 	}

@@ -33,7 +33,7 @@ func TestUsageErrorsSayWhatIsAllowed(t *testing.T) {
 		{[]string{"verify"}, "0 arguments, allowed: the name of one OrderGrid"},
 		{[]string{"status", "a", "b"}, "2 arguments"},
 		{[]string{"verify", "g", "--output", "yaml"}, `value "yaml", allowed: text, json`},
-		{[]string{"verify", "g", "--partition", "p1"}, `partition is "p1", allowed: s<shard>p<index>`},
+		{[]string{"verify", "g", "--partition", "s0p1"}, `partition is "s0p1", allowed: p<number>`},
 		{[]string{"verify", "g", "--nonsense"}, "unknown flag: --nonsense"},
 	} {
 		_, err := run(tc.args...)
@@ -83,7 +83,7 @@ func TestWriteStatus(t *testing.T) {
 	want := `CONDITION  STATUS  SINCE  REASON   MESSAGE
 Available  True    90s    Serving  2 of 2 partitions serve
 
-PARTITION     PRIMARY      IN SYNC                  WANTED  EPOCH  LINEAGE  CHANGED  PROBLEM
+PARTITION  PRIMARY      IN SYNC                  WANTED  EPOCH  LINEAGE  CHANGED  PROBLEM
 trades-p0  trades-s0-0  trades-s0-0,trades-s0-1  2       4      1        60m ago  none
 trades-p1  none                                  2       0      0        never    NotClaimed
 `

@@ -146,7 +146,7 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(out), &rows) != nil || len(rows) != 1 {
 			t.Fatalf("error %v\n%s", err, out)
 		}
-		if u := rows[0]; u.Shard != "s0" || u.Orders <= 0 || u.P50Seconds <= 0 || u.P99Seconds < u.P50Seconds || u.MemoryUsed <= 0 || u.MemoryLimit <= u.MemoryUsed {
+		if u := rows[0]; u.Shard != "all" || u.Orders <= 0 || u.P50Seconds <= 0 || u.P99Seconds < u.P50Seconds || u.MemoryUsed <= 0 || u.MemoryLimit <= u.MemoryUsed {
 			t.Errorf("%+v", u)
 		}
 		out, err = run("top", "dev", r.metrics, "--interval", "100ms", "--pods")
@@ -168,7 +168,7 @@ func TestOrderCommandsRefuse(t *testing.T) {
 		{"get g id --mode fast", `--mode: value "fast", allowed: confirmed, leased, backup`},
 		{"get g id -o yaml", `--output: value "yaml", allowed: text, json, fix`},
 		{"tail g --lines -1", "--lines: value -1, allowed: 0 to 1000000"},
-		{"tail g --partition p", `partition is "p", allowed: s<shard>p<index>`},
+		{"tail g --partition p", `partition is "p", allowed: p<number>`},
 		{"top g --interval 1ms", "--interval: value 1ms, allowed: 100ms or more"},
 		{"top g --count -2", "--count: value -2, allowed: 0 or more"},
 		{"top g -o wide", `--output: value "wide", allowed: text, json`},

@@ -158,8 +158,10 @@ func TestHandover(t *testing.T) {
 	s.want(out, err, 0) // it is already
 
 	// The operator is away: nothing happens, and that is said.
-	out, err = s.run("handover", name, "--reset", "--timeout", "300ms")
+	out, err = s.run("handover", name, "--to", "trades-s0-0", "--timeout", "300ms")
 	s.want(out, err, 1, "the operator has not taken it over (spec.preferredPod is trades-s0-1); is it running?")
+	out, err = s.run("handover", name, "--reset")
+	s.want(out, err, 0, "its primary may be on any pod of shard 0 again")
 	if _, there := s.partition(name).Annotations[api.AnnotationPreferredPod]; there {
 		t.Error("--reset left the annotation")
 	}

@@ -73,7 +73,7 @@ func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
 		u, err := &usage{}, errs[i]
 		if before := w.last[t.name]; err == nil && before != nil {
 			if u, err = between(before, now[i]); err == nil {
-				u.Name = t.name
+				u.Name, u.Shard = t.name, shardOf(t.name)
 				nodes = append(nodes, *u)
 			}
 		}
@@ -83,6 +83,22 @@ func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
 		w.last[t.name] = now[i]
 	}
 	return nodes, failed
+}
+
+// shardOf is the shard of a pod, such as s0, by its name; nodes that were given by their addresses are one row.
+func shardOf(name string) string {
+	rest, _, _ := cutLast(name, "-")
+	if _, shard, ok := cutLast(rest, "-"); ok && shard != "" && shard[0] == 's' {
+		return shard
+	}
+	return "all"
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // between is what happened from one reading to the next.
@@ -105,7 +121,7 @@ func between(before, now *scrape.Reading) (*usage, error) {
 		return (after - then) / seconds
 	}
 	u := &usage{
-		Shard: now.Shard(), Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
+		Orders: rate("orders_total", "outcome", "acknowledged"), Refused: rate("rejects_total"), Reads: rate("reads_total"),
 		LagEntries: now.Biggest("replication_lag_entries"),
 		LoopCPU:    rate("loop_cpu_seconds_total", "loop", "data"), MemoryUsed: now.Sum("memory_used_bytes"), MemoryLimit: now.Sum("memory_limit_bytes"),
 		ordersLatency: latency,

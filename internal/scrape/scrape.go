@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -140,16 +139,4 @@ func (r *Reading) Latency() (*histogram.Native, error) {
 		return &histogram.Native{}, nil
 	}
 	return histogram.FromScrape(m[0].GetHistogram())
-}
-
-// Shard of the partitions that the node has, such as s0; "" if it has none yet.
-func (r *Reading) Shard() string {
-	for _, m := range r.families["ordergrid_node_partition_epoch"].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if shard, _, ok := strings.Cut(l.GetValue(), "p"); ok && l.GetName() == "partition" {
-				return shard
-			}
-		}
-	}
-	return ""
 }
