@@ -93,12 +93,3 @@ func appendHeartbeats(dst []byte, t wire.Type, sentNs int64, rows []wire.Heartbe
 		}
 	}
 }
-
-// heartbeatFlag is what a Welcome says about it; nothing in a build for tests that speaks
-// the version before.
-func heartbeatFlag() uint8 {
-	if wire.Row(wire.TypeHeartbeat).From == 0 {
-		return 0
-	}
-	return wire.FlagHeartbeat
-}

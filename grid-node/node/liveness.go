@@ -217,7 +217,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		c.Protect(p.records)
 		p.answer, p.records = nil, nil
 	}
-	c.SetOut(l.appendWelcome(c.Out(), p.version, heartbeatFlag()))
+	c.SetOut(l.appendWelcome(c.Out(), p.version, wire.FlagHeartbeat))
 }
 
 // OnFrames implements transport.Handler.
@@ -278,7 +278,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 			return err
 		}
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
-		p.beats, p.out, p.in = m.Flags&heartbeatFlag() != 0, rowTable{}, rowTable{}
+		p.beats, p.out, p.in = m.Flags&wire.FlagHeartbeat != 0, rowTable{}, rowTable{}
 		l.links[p.by].Add(1)
 		return nil
 	case wire.Row(t).From&wire.FromPulse == 0:

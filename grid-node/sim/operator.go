@@ -203,21 +203,22 @@ func (o *operator) begin(seen *replica.Config, shard int) {
 	w.move(w.group(shard))
 }
 
-// scale removes the pods of a shard that leaves and that no record names, or brings those of one that stays.
+// scale removes the pods of a shard that leaves and on which no partition is, or brings those that are needed: a pass of
+// long ago may have removed pods that a record names by now.
 func (o *operator) scale(seen *observed, shard int) {
 	w := o.w
-	empty := shard >= seen.wanted && !slices.ContainsFunc(seen.partitions, func(q placement.Partition) bool {
+	needed := shard < seen.wanted || slices.ContainsFunc(seen.partitions, func(q placement.Partition) bool {
 		return q.Home == shard || slices.Contains(q.Held, shard)
 	})
 	for _, p := range o.pods(shard) {
 		switch {
-		case empty && !p.absent && !w.oneIsKept():
+		case !needed && !p.absent && !w.oneIsKept():
 			p.absent = true
 			if p.proc != nil && !p.proc.leaving {
 				w.logf("%s is told to leave in good order, with its shard", p.proc.name)
 				p.proc.leave(false)
 			}
-		case shard < seen.wanted && p.absent:
+		case needed && p.absent:
 			p.absent = false
 			w.restart(p)
 		}
