@@ -10,7 +10,7 @@ import (
 
 // TestSuitesFitAPair: nothing about an ordinary pair stands in the way of any suite.
 func TestSuitesFitAPair(t *testing.T) {
-	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Shards: 1, Replicas: 2, MinInSync: 1}}
+	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Shards: 1, Partitions: 8, Replicas: 2, MinInSync: 1}}
 	for _, s := range suites.All() {
 		spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name, Safety: api.DrillSafety{LastCopy: api.LastCopyKeep, MaxShards: 1}})
 		if err != nil {
