@@ -34,6 +34,9 @@ func (r *Replica) tickLearner() {
 	}
 	last, hash := r.store.Last()
 	m := wire.Join{PeerHead: r.head(r.cfg.Primary.Boot), LastSeq: last, LastHash: hash, Member: []byte(r.self.ID), Address: []byte(r.self.Address)}
+	if r.leaving {
+		m.Flags = wire.FlagDraining
+	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendJoin(r.out.buf, r.part, &m)
 	r.out.send(r.cfg.Primary.Address, off, nil, false)
@@ -63,14 +66,15 @@ func (r *Replica) join(frame []byte) error {
 		r.joinReplyTo(&member, wire.JoinNotPrimary, 0, "not the primary of this partition")
 		return nil
 	}
-	r.register(&member, m.LastSeq, m.LastHash)
+	r.register(&member, &m)
 	return nil
 }
 
 // register takes a learner in, or says why not. A record that is put right goes through
 // epochs that this primary has been in, of another lineage perhaps: who knows only those
 // is not taken in, because all that a frame says of its configuration is the epoch.
-func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
+func (r *Replica) register(member *Member, m *wire.Join) {
+	lastSeq, lastHash := m.LastSeq, m.LastHash
 	if slices.Contains(r.primary.released[:], member.Boot) && !mutant(mutReleasedAgain) { // an old request, come late, or its answer was lost
 		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was let go")
 		return
@@ -82,6 +86,10 @@ func (r *Replica) register(member *Member, lastSeq, lastHash uint64) {
 	}
 	if r.prop.purpose == purposeReassert && !mutant(mutClimbTakesLearners) {
 		r.joinReplyTo(member, wire.JoinBusy, 0, "the record went back in time and is being put right")
+		return
+	}
+	if known == nil && m.Flags&wire.FlagDraining != 0 && !r.admitting(member.Boot) && !mutant(mutLeaverUnanswered) {
+		r.release(&peer{Member: *member}, leavingText) // it was one, and asks whether it was admitted
 		return
 	}
 	base, _ := r.store.Base()

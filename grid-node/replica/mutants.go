@@ -69,6 +69,7 @@ const (
 	mutUnsettled
 	mutLateJoinReply
 	mutReleasedAgain
+	mutLeaverUnanswered
 	mutSecondProcess
 	mutFreeSnapshot
 	mutEvictUnderWay

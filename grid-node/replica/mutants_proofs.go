@@ -44,6 +44,7 @@ var proofs = [mutants]string{
 	mutUnsettled:             "^TestLearnerIsSettledBeforeItCounts$",
 	mutLateJoinReply:         "^TestLateJoinReplyAcceptsNobody$",
 	mutReleasedAgain:         "^TestScripts$/^released_join_late$",
+	mutLeaverUnanswered:      "^TestScripts$/^drain_dropped_learner$",
 	mutSecondProcess:         "^TestScripts$/^zombie_joins$",
 	mutFreeSnapshot:          "^TestScripts$/^truncate_snapshot$",
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",

@@ -46,6 +46,8 @@ func (r *Replica) retireDraining() {
 	r.propose(purposeRetire, members)
 }
 
+const leavingText = "you are about to stop"
+
 // releaseLearners lets learners go that are about to stop, or that made another state of the
 // log. No admission is under way.
 func (r *Replica) releaseLearners() {
@@ -55,7 +57,7 @@ func (r *Replica) releaseLearners() {
 		case p.differs:
 			r.release(p, "the state that it made of the log is another")
 		case p.draining:
-			r.release(p, "you are about to stop")
+			r.release(p, leavingText)
 		}
 	}
 }

@@ -24,13 +24,14 @@ type Join struct {
 	LastHash uint64 // hash of that entry
 	Member   []byte // "<pod>/<bootID>"; the boot id equals From
 	Address  []byte // "ip:port"
+	Flags    uint8  // FlagDraining
 }
 
 const joinFixed = peerFixed + 16
 
 // AppendJoin appends a Join frame.
 func AppendJoin(dst []byte, p PartitionID, m *Join) []byte {
-	dst, f := begin(dst, TypeJoin, 0, p, joinFixed+size8(m.Member)+size8(m.Address))
+	dst, f := begin(dst, TypeJoin, m.Flags, p, joinFixed+size8(m.Member)+size8(m.Address))
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], m.LastSeq)
 	le.PutUint64(f[40:], m.LastHash)
@@ -44,6 +45,7 @@ func DecodeJoin(f []byte, m *Join) (err error) {
 		return err
 	}
 	m.get(f)
+	m.Flags = f[5]
 	m.LastSeq = le.Uint64(f[32:])
 	m.LastHash = le.Uint64(f[40:])
 	b := f[joinFixed:]

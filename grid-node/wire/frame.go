@@ -13,7 +13,7 @@ const (
 	FlagLeased uint8 = 2
 	// FlagWantAck on Beacon: a confirmed read waits for the answer.
 	FlagWantAck uint8 = 4
-	// FlagDraining on PrepareAck and BeaconAck: the sender is about to stop.
+	// FlagDraining on PrepareAck, BeaconAck and Join: the sender is about to stop.
 	// Nobody hands over to it, and its primary retires it.
 	FlagDraining uint8 = 8
 	// FlagFull on PrepareAck and BeaconAck: the sender has only its reserve of
