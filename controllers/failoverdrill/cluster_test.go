@@ -24,7 +24,7 @@ const pauseImage = "gcr.io/google-containers/pause:latest"
 // grid creates an OrderGrid of one shard that serves with all its copies.
 func (b *bench) grid(replicas int32) *api.OrderGrid {
 	b.t.Helper()
-	g := &api.OrderGrid{ObjectMeta: b.meta(b.gridName), Spec: api.OrderGridSpec{Replicas: replicas, MinInSync: 1, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+	g := &api.OrderGrid{ObjectMeta: b.meta(b.gridName), Spec: api.OrderGridSpec{Partitions: replicas, Replicas: replicas, MinInSync: 1, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(g)
 	b.setGrid(g, api.ConditionRedundant, metav1.ConditionTrue)
 	b.setGrid(g, api.ConditionAvailable, metav1.ConditionTrue)

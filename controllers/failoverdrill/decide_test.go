@@ -38,7 +38,7 @@ func under(state api.DrillStepState, changes ...func(*observation)) *observation
 			{Index: 1, Repetition: 1, Fault: api.DrillFault{Name: "fail", Type: api.FaultPodFailure}, Duration: 30 * time.Second, Start: api.StartRedundant},
 			{Index: 2, Repetition: 1, Fault: api.DrillFault{Name: "meanwhile", Type: api.FaultPodKill}, Start: api.StartHeld},
 		},
-		recorder: &recorder.State{Phase: recorder.Running, Redundant: true, Calm: time.Hour, Partitions: []string{"s0p0"}},
+		recorder: &recorder.State{Phase: recorder.Running, Redundant: true, Calm: time.Hour, Partitions: []string{"p0"}},
 	}
 	if state != "" {
 		o.add("kill", api.FaultPodKill, state, time.Minute)
@@ -83,7 +83,7 @@ func second(state api.DrillStepState, since time.Duration) func(*observation) {
 
 func TestDecideStep(t *testing.T) {
 	notRedundant := func(o *observation) {
-		o.recorder.Redundant, o.recorder.Calm, o.recorder.Missing = false, 0, "s0p0 has 1 copy"
+		o.recorder.Redundant, o.recorder.Calm, o.recorder.Missing = false, 0, "p0 has 1 copy"
 	}
 	silent := func(o *observation) { o.recorder, o.silent = nil, 5*time.Second }
 	seen := func(o *observation) { o.step.look.Seen, o.step.look.Message = true, "uid is another" }
@@ -112,7 +112,7 @@ func TestDecideStep(t *testing.T) {
 		{"waiting, redundant", under(api.StepWaiting), doNothing, api.StepCalm, "", "", ""},
 		{"waiting, recorder silent", under(api.StepWaiting, silent), doNothing, "", "", "", "waits for the recorder"},
 		{"waiting, not redundant", under(api.StepWaiting, notRedundant), doNothing, "", "", "", "all its copies"},
-		{"waiting, not redundant for too long", under(api.StepWaiting, notRedundant, long), doNothing, api.StepDone, api.StepFailed, reasonNotRedundant, "s0p0 has 1 copy"},
+		{"waiting, not redundant for too long", under(api.StepWaiting, notRedundant, long), doNothing, api.StepDone, api.StepFailed, reasonNotRedundant, "p0 has 1 copy"},
 		{"waiting, not redundant, allowed", under(api.StepWaiting, notRedundant, long, allow), doNothing, api.StepCalm, "", "", ""},
 		{"calm", under(api.StepCalm), doPrepare, api.StepInjecting, "", "", ""},
 		{"not calm yet", under(api.StepCalm, func(o *observation) { o.recorder.Calm = 4 * time.Second }), doNothing, "", "", "", "calm time"},
@@ -169,7 +169,7 @@ func TestDecideStep(t *testing.T) {
 		{"settled, served is enough", under(api.StepSettling, func(o *observation) { o.plan[1].Start = api.StartServed }, record(func(r *recorder.Record) { r.Over = false })), doNothing, api.StepDone, api.StepPassed, "", ""},
 		{"settling a held one", under(api.StepSettling, second(api.StepHolding, time.Second), held(api.StepSettling)), doNothing, api.StepDone, api.StepPassed, "", ""},
 		{"never settles", under(api.StepSettling, long), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "does not say what is missing"},
-		{"never redundant again", under(api.StepSettling, long, record(func(r *recorder.Record) { r.Over = false; r.Redundant = time.Time{}; r.Missing = "s0p0 has 1 copy" })), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "s0p0 has 1 copy"},
+		{"never redundant again", under(api.StepSettling, long, record(func(r *recorder.Record) { r.Over = false; r.Redundant = time.Time{}; r.Missing = "p0 has 1 copy" })), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "p0 has 1 copy"},
 		{"after a step that could not be injected", under("", func(o *observation) {
 			s := o.add("kill", api.FaultPodKill, api.StepDone, 0)
 			s.InjectedTime, s.Outcome, s.Message = nil, api.StepFailed, "no"

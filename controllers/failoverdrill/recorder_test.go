@@ -91,11 +91,11 @@ func (f *fakeRecorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	calm := max(now.Sub(f.disturbed)-comesBack, 0)
 	switch {
 	case r.URL.Path == recorder.PathState:
-		s := recorder.State{Phase: f.phase, Now: now, Partitions: []string{"s0p0", "s0p1"}, Redundant: calm > 0 && !f.noCopies, GapLimit: 100 * time.Millisecond, P99: time.Millisecond}
+		s := recorder.State{Phase: f.phase, Now: now, Partitions: []string{"p0", "p1"}, Redundant: calm > 0 && !f.noCopies, GapLimit: 100 * time.Millisecond, P99: time.Millisecond}
 		if s.Redundant {
 			s.Calm = calm
 		} else {
-			s.Missing = "s0p0 has 1 copy in sync, wanted 2"
+			s.Missing = "p0 has 1 copy in sync, wanted 2"
 		}
 		if f.phase == recorder.Finishing {
 			f.phase = recorder.Done

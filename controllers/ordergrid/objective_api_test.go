@@ -39,7 +39,7 @@ func (f *fakeNodes) meets(ordinal int32, orders uint64, latency time.Duration, r
 	host := podIP(0, ordinal) + ":9400"
 	t := f.traffic[host]
 	if t == nil {
-		t = &fakeTraffic{now: metrics.Snapshot{Partitions: []metrics.Partition{{Name: "s0p0"}}}}
+		t = &fakeTraffic{now: metrics.Snapshot{Partitions: []metrics.Partition{{Name: "p0"}}}}
 		t.handler = metrics.NewRegistry(&metrics.Collector{Snapshot: func() (*metrics.Snapshot, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -101,9 +101,9 @@ func TestSinksOfAGrid(t *testing.T) {
 		return &nodestatus.Memory{Grid: "rtd", Pod: pod, Sinks: sinks, Readers: strings.Fields(readers)}
 	}
 	r := roomOf([]*nodestatus.Memory{
-		said("a", "audit gone", nodestatus.Sink{Name: "audit", Partition: "s0p0", LagSeconds: 45}, nodestatus.Sink{Name: "file", Partition: "s0p0", LagSeconds: 9}),
-		said("b", "audit", nodestatus.Sink{Name: "audit", Partition: "s0p1", LagSeconds: 4000}, nodestatus.Sink{Name: "desk", Partition: "s0p1", LagSeconds: 700}),
-		said("c", "audit", nodestatus.Sink{Name: "desk", Partition: "s0p2", LagSeconds: 3, Error: "disk full"}),
+		said("a", "audit gone", nodestatus.Sink{Name: "audit", Partition: "p0", LagSeconds: 45}, nodestatus.Sink{Name: "file", Partition: "p0", LagSeconds: 9}),
+		said("b", "audit", nodestatus.Sink{Name: "audit", Partition: "p1", LagSeconds: 4000}, nodestatus.Sink{Name: "desk", Partition: "p1", LagSeconds: 700}),
+		said("c", "audit", nodestatus.Sink{Name: "desk", Partition: "p2", LagSeconds: 3, Error: "disk full"}),
 	}, 4)
 	text := func(list []api.SinkStatus) (lines []string) {
 		for _, s := range list {
@@ -115,7 +115,7 @@ func TestSinksOfAGrid(t *testing.T) {
 		}
 		return lines
 	}
-	if got, want := text(r.sinks), []string{"audit 1h0m0s s0p1", "desk - s0p2 disk full", "file -"}; !slices.Equal(got, want) {
+	if got, want := text(r.sinks), []string{"audit 1h0m0s p1", "desk - p2 disk full", "file -"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !slices.Equal(r.readers, []string{"audit", "gone"}) || r.all {
@@ -127,12 +127,12 @@ func TestSinksOfAGrid(t *testing.T) {
 	status := &o.grid.Status
 	status.Sinks = []api.SinkStatus{{Name: "audit"}, {Name: "desk", LastError: "of before"}}
 	o.sinkStatus(status)
-	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - s0p2 disk full", "new -"}) || !slices.Equal(status.RemovedSinks, []string{"audit"}) || status.SinkNames != "desk,new" {
+	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - p2 disk full", "new -"}) || !slices.Equal(status.RemovedSinks, []string{"audit"}) || status.SinkNames != "desk,new" {
 		t.Errorf("status has %q, removed %v", got, status.RemovedSinks)
 	}
 	o.roomAsked = false // another operator
 	o.sinkStatus(status)
-	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - s0p2 disk full", "new -"}) {
+	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - p2 disk full", "new -"}) {
 		t.Errorf("an operator that has just started says %q", got)
 	}
 }

@@ -126,7 +126,7 @@ func everyFault() []*Fault {
 		fault(api.DrillFault{Type: api.FaultCPUStress, Stress: &api.StressFault{CPUWorkers: ptr.To[int32](2), CPULoad: "50%"}}, "g-s0-0"),
 		fault(api.DrillFault{Type: api.FaultMemoryStress, Stress: &api.StressFault{Memory: "256Mi"}}, "g-s0-0"),
 		fault(api.DrillFault{Type: api.FaultIODelay, IO: &api.IOFault{Delay: lasts(100 * time.Millisecond), Percent: "50%"}}, "g-s0-0"),
-		fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Errno: ptr.To[int32](28), Path: "s0p1/*.log"}}, "g-s0-0"),
+		fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Errno: ptr.To[int32](28), Path: "p1/*.log"}}, "g-s0-0"),
 	}
 	for _, peers := range [][]string{{"g-s0-1"}, nil} {
 		direction := api.DirectionBoth
