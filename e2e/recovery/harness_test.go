@@ -80,7 +80,7 @@ func runProcess(text string) int {
 	a, err := arbiter.New(cfg, p.Namespace)
 	if err == nil {
 		var n *node.Node
-		n, err = node.New(node.Config{PeerKeys: peerkey.Of(keys...), Grid: "rtd", Pod: p.Pod, Replicas: replicas, Listen: p.Data, Advertise: p.Data, HTTP: p.HTTP,
+		n, err = node.New(node.Config{PeerKeys: peerkey.Of(keys...), Grid: "rtd", Pod: p.Pod, Partitions: replicas, Replicas: replicas, Listen: p.Data, Advertise: p.Data, HTTP: p.HTTP,
 			MemoryLimit: 256 << 20, Arbiter: a, Beacon: 50 * time.Millisecond, Lease: time.Second, Grace: 2 * time.Second, ClaimDelay: 20 * time.Second, HandOverDelay: time.Second,
 			Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		if err == nil {
