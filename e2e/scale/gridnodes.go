@@ -87,7 +87,7 @@ func (g *gridNodes) peer(pod string) *gridNode {
 	return g.started[pod]
 }
 
-// run answers the operator and follows the records of the shard, until ctx ends.
+// run answers the operator and follows the records that name it, until ctx ends.
 func (n *gridNode) run(ctx context.Context, pod *corev1.Pod) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(api.HTTPPort)))
 	if err != nil {
@@ -97,15 +97,11 @@ func (n *gridNode) run(ctx context.Context, pod *corev1.Pod) error {
 	go func() { _ = page.Serve(l) }() // ends with Close
 	defer page.Close()
 
-	shard, _, found := cutLast(pod.Name, '-') // <grid>-s<shard>-<ordinal>
-	if !found {
-		return errors.New("is no name of a pod of a shard")
-	}
 	changes := make(chan arbiter.Record, 16)
 	go func() {
 		_ = n.all.arbiter.Watch(ctx, n.grid, func(news arbiter.News, _ error) { // it begins again by itself
 			for _, r := range news.Records {
-				if !strings.HasPrefix(r.Name, shard+"-p") {
+				if !slices.Contains(r.Spec.Pods, n.member.PodName) {
 					continue
 				}
 				select {
