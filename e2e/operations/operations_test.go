@@ -38,6 +38,7 @@ func TestOperations(t *testing.T) {
 		{"upgrade-from-previous", upgradeFromPrevious},
 		{"replicas", twoToThreeToTwo},
 		{"replicas-one", oneToTwo},
+		{"more-shards", moreShards},
 		{"shards", shards},
 	} {
 		t.Run(part.name, part.run)

@@ -23,20 +23,32 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// shards grows the grid from one shard to three and takes two away again. The partitions move, with their orders, while
-// two loads run: the recorder's, which judges every order, and one of a client that sends as programs do.
-func shards(t *testing.T) {
+// moreShards grows the grid from one shard to three, and every order has to be in the files of the pods, whichever partition
+// was where when it came.
+func moreShards(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx)
+	r := f.record(ctx, "more-shards", 2)
+	r.step(ctx, drill.Step{Fault: "shards 1 to 3", Type: "ScaleOut", What: "two shards are added, and partitions move there"}, func() string {
+		f.scale(ctx, 3)
+		return "three shards share the partitions"
+	})
+	r.finish(ctx)
+}
+
+// shards grows the grid from one shard to three and takes two away again. The partitions move, with their orders, while
+// two loads run: the recorder's, which judges every order, and one of a client that sends as programs do. There is nothing
+// downstream: the files of a shard that is removed go with it.
+func shards(t *testing.T) {
+	ctx, f := on(t)
+	f.grow(ctx, withoutSinks...)
 	r := f.record(ctx, "shards", 2)
 	l := f.spread(ctx, 300, nil)
 	before := f.pods(ctx)
 	l.more(t, 2000)
 	early := l.some(20)
 	scale := func(to int32, what string) string {
-		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, fmt.Sprintf("--replicas=%d", to)))
-		f.eventually(ctx, fmt.Sprintf("%d shards, each with its part", to), patience, func(ctx context.Context) error { return f.spreadOver(ctx, to) })
-		f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False/Steady")
+		f.scale(ctx, to)
 		if replaced := f.replaced(ctx, before); len(replaced) != 0 {
 			t.Errorf("pods %v were replaced", replaced)
 			return ""
@@ -64,6 +76,18 @@ func shards(t *testing.T) {
 	})
 	l.judge(ctx, t)
 	r.finish(ctx)
+}
+
+// withoutSinks are the changes of the grid's manifest after which nothing is downstream.
+var withoutSinks = []string{"  sinks:\n", "", "  - name: file\n    type: File\n    file:\n", "", "      volume: PersistentVolumeClaim\n", "", "      size: 10Gi\n", "",
+	"      storageClassName: ordergrid-operations\n", "", "      whenDeleted: Delete\n", ""}
+
+// scale changes the number of shards, and waits until they share the partitions.
+func (f *field) scale(ctx context.Context, to int32) {
+	f.Helper()
+	f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, fmt.Sprintf("--replicas=%d", to)))
+	f.eventually(ctx, fmt.Sprintf("%d shards, each with its part", to), patience, func(ctx context.Context) error { return f.spreadOver(ctx, to) })
+	f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False/Steady")
 }
 
 // spreadOver reports whether so many shards share the partitions, as even as may be, each with all its copies there.
