@@ -68,6 +68,12 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Pods []string `json:"pods,omitempty"`
 
+	// learnerRate is how many bytes a second the primary sends at most to pods that catch up with the partition, while it
+	// moves with all its copies. 65536 to 17179869184; without it the nodes' own limit alone counts. The operator writes it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == 0 || self >= 65536 && self <= 17179869184",messageExpression="'%d is not a rate from 65536 to 17179869184 bytes a second; leave it out for the limit of the nodes'.format([self])"
+	LearnerRate int64 `json:"learnerRate,omitempty"`
+
 	// preferredPod is the pod that should be primary. It claims the partition at once when it has never had a primary; the
 	// other pods of the shard wait for spec.timing.claimDelay of the OrderGrid. Another primary hands over to it once its
 	// process has been in sync for spec.timing.handOverDelay, so a change of this field moves the primary.

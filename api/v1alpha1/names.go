@@ -59,6 +59,11 @@ const (
 	AnnotationRenewAuthority = "ordergrid.dev/renew-authority"
 )
 
+// AnnotationRebalanceNow on an OrderGrid lets partitions begin to move outside spec.rebalance.window, until every one is
+// where it belongs. Its value is when it was asked for, as RFC 3339 writes it; status.lastHandledRebalance is the last one
+// that was carried out, and another one asks again.
+const AnnotationRebalanceNow = "ordergrid.dev/rebalance-now"
+
 // AnnotationInsecurePeers on an OrderGrid, with the value Accept, has grid nodes replicate with whoever says that it is one,
 // without a proof. It is for the way back to a release whose nodes have no peer key.
 const AnnotationInsecurePeers = "ordergrid.dev/insecure-peers"

@@ -31,6 +31,16 @@ type OrderGridStatus struct {
 	// +optional
 	MovesLeft int32 `json:"movesLeft,omitempty"`
 
+	// movesHeldUntil is when spec.rebalance.window opens, while partitions wait for that.
+	// +optional
+	MovesHeldUntil *metav1.Time `json:"movesHeldUntil,omitempty"`
+
+	// lastHandledRebalance is the value of the annotation ordergrid.dev/rebalance-now that was carried out last: every
+	// partition has come to where it belongs since. Another value asks again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LastHandledRebalance string `json:"lastHandledRebalance,omitempty"`
+
 	// leaving are the shards that spec.shards no longer asks for, the highest last.
 	// +optional
 	// +listType=map

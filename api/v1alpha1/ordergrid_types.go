@@ -139,6 +139,11 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m", surge: 1, withoutRoom: "Wait"}
 	UpdateStrategy UpdateStrategySpec `json:"updateStrategy,omitempty,omitzero"`
 
+	// rebalance says how many partitions move between shards at a time, how fast, and when.
+	// +optional
+	// +kubebuilder:default={maxConcurrent: 2}
+	Rebalance *RebalanceSpec `json:"rebalance,omitempty"`
+
 	// nodeFailure says what becomes of a pod whose Kubernetes node has been lost.
 	// +optional
 	// +kubebuilder:default={policy: "ReplacePods", podReplaceAfter: "30s"}

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // LeavingShard is a shard that spec.shards no longer asks for. Its partitions move to the shards that stay, and then it is
 // removed.
 type LeavingShard struct {
@@ -50,6 +52,15 @@ type PartitionMove struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	To int32 `json:"to"`
+
+	// startTime is when its record named the new shard.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// bytes is about what its orders took in memory when it began to move, of each copy. 0: not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Bytes int64 `json:"bytes,omitempty"`
 
 	// waitsFor says what the move waits for.
 	// +optional
