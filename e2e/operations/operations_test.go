@@ -40,6 +40,7 @@ func TestOperations(t *testing.T) {
 		{"replicas-one", oneToTwo},
 		{"more-shards", moreShards},
 		{"shards", shards},
+		{"rebalance-under-fire", rebalanceUnderFire},
 	} {
 		t.Run(part.name, part.run)
 	}

@@ -105,7 +105,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 				Address: net.JoinHostPort(p.Status.PodIP, strconv.Itoa(api.DataPort)), HTTP: "http://" + net.JoinHostPort(p.Status.PodIP, strconv.Itoa(api.HTTPPort))})
 		}
 	}
-	pids := gridProcesses()
+	pids := GridProcesses()
 	out := make([]Node, 0, len(c.known)+len(c.former))
 	for _, n := range c.known {
 		n.PID = pids[ipOf(n)]
@@ -120,9 +120,9 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 	return out, nil
 }
 
-// gridProcesses finds the grid nodes among the processes of this machine, by the
+// GridProcesses finds the grid nodes among the processes of this machine, by the
 // address of their pod.
-func gridProcesses() map[string]int {
+func GridProcesses() map[string]int {
 	out := map[string]int{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
 	for _, dir := range dirs {
@@ -358,7 +358,7 @@ func (c *Cluster) Heal(ctx context.Context) (err error) {
 // CPU implements Target.
 func (c *Cluster) CPU(context.Context) []int {
 	var pids []int
-	for _, pid := range gridProcesses() {
+	for _, pid := range GridProcesses() {
 		pids = append(pids, pid)
 	}
 	slices.Sort(pids)

@@ -109,7 +109,7 @@ func TestLeftovers(t *testing.T) {
 }
 
 func TestGridProcessesAreOursOnly(t *testing.T) {
-	for ip, pid := range gridProcesses() {
+	for ip, pid := range GridProcesses() {
 		if net.ParseIP(ip) == nil || pid <= 0 || pid == os.Getpid() {
 			t.Errorf("%q is process %d", ip, pid)
 		}
