@@ -41,6 +41,11 @@ type Spec struct {
 	// FirstSeq is the sequence number that the partition's log begins with; it never changes. 0: 1. At most MaxFirstSeq.
 	FirstSeq uint64 `json:"firstSeq,omitempty"`
 
+	// LearnerRate is how many bytes a second the primary sends at most to pods that catch up with
+	// the partition, all of them together: MinLearnerRate..MaxLearnerRate, and no more than the
+	// node's own limit leaves it. 0: that alone.
+	LearnerRate int64 `json:"learnerRate,omitempty"`
+
 	// AcceptDataLossEpoch is the epoch whose in-sync members a person has given up;
 	// only then may lineage rise. 0: none.
 	AcceptDataLossEpoch uint64 `json:"acceptDataLossEpoch,omitempty"`
@@ -67,6 +72,20 @@ const MaxMembers = 4
 
 // MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.
 const MaxFirstSeq = 1<<53 - 1
+
+// Bounds of Spec.LearnerRate, bytes a second.
+const (
+	MinLearnerRate = 64 << 10
+	MaxLearnerRate = 16 << 30
+)
+
+// CheckLearnerRate refuses a rate that is out of bounds.
+func (s *Spec) CheckLearnerRate() error {
+	if n := s.LearnerRate; n != 0 && (n < MinLearnerRate || n > MaxLearnerRate) {
+		return fmt.Errorf("learnerRate: value %d, allowed: %d to %d bytes a second, or 0 for the limit of the node alone", n, MinLearnerRate, int64(MaxLearnerRate))
+	}
+	return nil
+}
 
 // UnprovedAccept is the one value of Spec.UnprovedPeers.
 const UnprovedAccept = "Accept"

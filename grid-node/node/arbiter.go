@@ -25,6 +25,7 @@ type record struct {
 	unproved bool // it says that nodes need not prove the peer key
 
 	copies int    // wanted
+	rate   int64  // bytes a second that learners of the partition may be sent, together; 0: no bound of its own
 	left   bool   // by the watch: it names this pod neither for a copy nor as in sync
 	epoch  uint64 // of it as the watch showed it last
 }
@@ -160,6 +161,10 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
 		r.copies = rec.Spec.Replicas
 		r.unproved = rec.Spec.UnprovedPeers == arbiter.UnprovedAccept
+		if r.rate != rec.Spec.LearnerRate {
+			r.rate = rec.Spec.LearnerRate
+			p.all.share()
+		}
 		p.peers.letIn(p.all.unproved())
 	}
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
@@ -202,6 +207,9 @@ func configOf(rec arbiter.Record) (*replica.Config, error) {
 	}
 	if rec.Spec.FirstSeq > arbiter.MaxFirstSeq {
 		return nil, fmt.Errorf("record: firstSeq is %d, allowed: up to %d", rec.Spec.FirstSeq, uint64(arbiter.MaxFirstSeq))
+	}
+	if err := rec.Spec.CheckLearnerRate(); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
 	}
 	if rec.Epoch == 0 {
 		return c, nil

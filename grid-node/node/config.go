@@ -65,7 +65,8 @@ type Config struct {
 	// before the primary hands over to it; default 5 s.
 	HandOverDelay time.Duration
 	// LearnerRate bounds what this node sends to nodes that catch up, all its
-	// partitions together, in bytes a second; default 256 MiB.
+	// partitions together, in bytes a second; default 256 MiB. Those that send
+	// anything at the moment share it.
 	LearnerRate int64
 
 	// Retention says when entries that the sink holds are freed: "keep-all" (default:
@@ -113,7 +114,7 @@ const (
 	minMemory = 64 << 20
 	// Below, a learner of a busy grid never catches up; above is no limit at all.
 	minLearnerRate = 1 << 20
-	maxLearnerRate = 16 << 30
+	maxLearnerRate = arbiter.MaxLearnerRate
 	maxReplicas    = wire.MaxCopies
 )
 

@@ -249,9 +249,12 @@ func (r *running) get(path string) (int, string) {
 }
 
 // fix is a valid order.
-func fix(id string) []byte {
+func fix(id string) []byte { return fixMore(id, "") }
+
+// fixMore is one with more fields.
+func fixMore(id, more string) []byte {
 	body := "35=D\x0149=GW\x0156=OG\x0134=1\x0152=20261121-06:42:29.852\x0111=" + id +
-		"\x011=ACCT\x0121=1\x0155=INTC\x0154=1\x0160=20261121-06:42:29.852\x0138=500\x0140=2\x0144=21.35\x0159=0\x01"
+		"\x011=ACCT\x0121=1\x0155=INTC\x0154=1\x0160=20261121-06:42:29.852\x0138=500\x0140=2\x0144=21.35\x0159=0\x01" + more
 	msg := fmt.Sprintf("8=FIX.4.2\x019=%d\x01%s", len(body), body)
 	sum := 0
 	for _, c := range []byte(msg) {

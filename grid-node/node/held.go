@@ -243,14 +243,19 @@ func (p *partition) giveUp() {
 func (ps *partitions) share() {
 	limits := ps.limits()
 	for _, p := range ps.list {
+		p.limits = limits
+	}
+	ps.shareFeeds()
+	for _, p := range ps.list {
 		if p.replica != nil {
-			p.replica.SetShare(limits)
+			p.replica.SetShare(p.limits)
 		}
 	}
 	ps.ahead.Store(planMemory(ps.cfg.MemoryLimit, max(1, len(ps.list))).ahead)
 }
 
-// limits are those of a replica, by the number of partitions that there are. The largest
+// limits are those of a replica, by the number of partitions that there are, without its
+// share of what goes to learners. The largest
 // order fits whatever that is. Queues have their size for good: the first sixteen
 // partitions have the usual one, and further ones take less of the heap.
 func (ps *partitions) limits() replica.Limits {
@@ -264,6 +269,5 @@ func (ps *partitions) limits() replica.Limits {
 	}
 	return replica.Limits{Window: sessionWindow, InFlight: queue, PendingReads: queue,
 		InFlightBytes:    int(min(16<<20, max(wire.DefaultMaxPayload, ps.plan.inFlight/int64(n)))),
-		PendingReadBytes: min(16<<20, clientHardOut/2/n),
-		LearnerBytes:     min(4<<20, learnerBytes/n), LearnerRate: int(max(1, ps.cfg.LearnerRate/int64(n)))}
+		PendingReadBytes: min(16<<20, clientHardOut/2/n)}
 }

@@ -46,8 +46,10 @@ type partition struct {
 	orderAt   int64  // Mono at which this node, as primary, last saw an order committed
 	changes   changeLog
 	status    replica.Status
-	broken    uint64 // entries that the inspectors of former incarnations found broken
-	refused   uint64 // orders refused for want of memory, when room last looked
+	broken    uint64         // entries that the inspectors of former incarnations found broken
+	refused   uint64         // orders refused for want of memory, when room last looked
+	limits    replica.Limits // its share of what the node has
+	feeds     int            // learners it sent the log to when the limits were divided
 
 	sinkEnded  map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
 	remakeAt   int64                    // Mono at which a new incarnation is made; 0 = none is due
@@ -100,7 +102,7 @@ func (p *partition) incarnate(boot uint64) error {
 		Vitals: replica.NewVitals(self, p.id, timing), Rest: true, Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: cfg.Replicas, MinInSync: cfg.MinInSync,
 		Readers: cfg.readers(), Removed: cfg.RemovedSinks,
-		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.all.limits(),
+		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.limits,
 	}
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }

@@ -68,10 +68,15 @@ func (ps *partitions) tick(now int64) {
 		p.remake(now)
 	}
 	tick := replica.Event{Kind: replica.EventTick}
+	other := false
 	for _, p := range ps.list {
 		if p.replica.TickDue(now) { // the others are at rest
 			p.step(&tick)
+			other = other || p.replica.Feeds() != p.feeds
 		}
+	}
+	if other {
+		ps.share()
 	}
 }
 

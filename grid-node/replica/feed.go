@@ -3,7 +3,7 @@ package replica
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
 const (
-	// feedBatch is what a learner gets per flush: the time it takes to copy and
+	// feedBatch is the default of Limits.LearnerBatch: the time it takes to copy and
 	// write is what an order of the same wake-up may have to wait for.
 	feedBatch = 64 << 10
 	// feedBurst is how far a feed may make up for wake-ups that did not come, ns: two
@@ -23,10 +23,24 @@ func (r *Replica) feed(p *peer, round uint64) bool {
 	if p.sent == p.stored {
 		p.progressAt = r.now.Mono
 	}
-	n := r.sendBatch(p, round, last, min(feedBatch, l.BatchBytes), true)
+	n := r.sendBatch(p, round, last, min(l.LearnerBatch, l.BatchBytes), true)
 	p.feedAt = max(p.feedAt, r.now.Mono-feedBurst) + int64(n)*1e9/int64(l.LearnerRate)
 	r.count.LearnerBytes += uint64(n)
 	return true
+}
+
+// Feeds is how many learners this replica, as the primary, sends the log to or what its
+// freed part led to. One that needs no tick feeds none: see TickDue.
+func (r *Replica) Feeds() (n int) {
+	if r.role != RolePrimary {
+		return 0
+	}
+	for i := range r.primary.peers {
+		if r.primary.peers[i].stage < stageCounted {
+			n++
+		}
+	}
+	return n
 }
 
 // sendBatch sends the entries after p.sent, up to last and limit bytes, and

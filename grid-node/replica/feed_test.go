@@ -259,3 +259,38 @@ func TestLearnerIsSettledBeforeItCounts(t *testing.T) {
 		t.Errorf("not joined: %+v", f.a.Status())
 	}
 }
+
+// A rate that rises counts at once, whatever the one before asked to wait for.
+func TestFeedRateRises(t *testing.T) {
+	limits := replica.Limits{LearnerRate: 64 << 10, LearnerBytes: 4 << 20, LearnerBatch: 32 << 10, InFlightBytes: 1 << 20, PendingReadBytes: 1 << 20, JoinBound: 64}
+	f := newFeeding(t, 20_000, limits)
+	if n := f.a.Feeds(); n != 0 {
+		t.Fatalf("%d learners before one joins", n)
+	}
+	wakeUps := func() {
+		for range 20 {
+			f.clock += 100_000
+			f.deliver(&f.data)
+			f.deliver(&f.bulk)
+			f.answer()
+			f.tick(0)
+		}
+	}
+	wakeUps()
+	if n := f.a.Feeds(); f.bulkSent == 0 || f.bulkSent > 128<<10 || f.flushMax > 32<<10 || n != 1 {
+		t.Fatalf("%d bytes fed at 64 KiB a second to %d learners", f.bulkSent, n)
+	}
+	before := f.bulkSent
+	limits.LearnerRate = 1 << 30
+	f.a.SetShare(limits)
+	wakeUps()
+	if n := f.bulkSent - before; n < 1<<20 {
+		t.Fatalf("%d bytes fed in 2 ms at 1 GiB a second", n)
+	}
+	for range 100 {
+		wakeUps()
+	}
+	if n := f.a.Feeds(); !f.joined() || n != 0 {
+		t.Fatalf("joined %t, and %d learners are fed", f.joined(), n)
+	}
+}

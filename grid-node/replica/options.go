@@ -45,6 +45,7 @@ type Limits struct {
 	BatchBytes       int // entries in one Prepare; 256 KiB, at most wire.MaxPrepareEntries
 	LearnerBytes     int // sent to a learner and not acknowledged; 4 MiB
 	LearnerRate      int // bytes a second sent to a learner; 256 MiB
+	LearnerBatch     int // of those in one wake-up, one entry at least; 64 KiB
 	JoinBound        int // a learner this many entries behind, or fewer, enters the ack set; 4096
 	DigestEvery      int // entries between two that states are compared at; 4096
 }
@@ -120,14 +121,15 @@ func (l *Limits) fill() error {
 	l.BatchBytes = or(l.BatchBytes, 256<<10)
 	l.LearnerBytes = or(l.LearnerBytes, 4<<20)
 	l.LearnerRate = or(l.LearnerRate, 256<<20)
+	l.LearnerBatch = or(l.LearnerBatch, feedBatch)
 	l.JoinBound = or(l.JoinBound, 4096)
 	l.DigestEvery = powerOfTwo(or(l.DigestEvery, 4096))
 	switch {
 	case l.MaxPayload < 1 || l.MaxPayload > wire.MaxPayload:
 		return fmt.Errorf("limits: maxPayload is %d, allowed: 1..%d", l.MaxPayload, wire.MaxPayload)
-	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.ClientSessions < 1 || l.ClientSessions > l.Sessions || l.JoinBound < 1 || l.DigestEvery < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1:
-		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, clientSessions %d, joinBound %d, digestEvery %d, learnerBytes %d, learnerRate %d, allowed: positive, and clientSessions at most sessions",
-			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.ClientSessions, l.JoinBound, l.DigestEvery, l.LearnerBytes, l.LearnerRate)
+	case l.InFlight < 2 || l.InFlightBytes < 1 || l.PendingReads < 1 || l.PendingReadBytes < 1 || l.Sessions < 1 || l.ClientSessions < 1 || l.ClientSessions > l.Sessions || l.JoinBound < 1 || l.DigestEvery < 1 || l.LearnerBytes < 1 || l.LearnerRate < 1 || l.LearnerBatch < 1:
+		return fmt.Errorf("limits: inFlight %d, inFlightBytes %d, pendingReads %d, pendingReadBytes %d, sessions %d, clientSessions %d, joinBound %d, digestEvery %d, learnerBytes %d, learnerRate %d, learnerBatch %d, allowed: positive, and clientSessions at most sessions",
+			l.InFlight, l.InFlightBytes, l.PendingReads, l.PendingReadBytes, l.Sessions, l.ClientSessions, l.JoinBound, l.DigestEvery, l.LearnerBytes, l.LearnerRate, l.LearnerBatch)
 	case l.Window < 1 || l.Window&(l.Window-1) != 0 || l.Window > 1<<16:
 		return fmt.Errorf("limits: window is %d, allowed: a power of two up to 65536", l.Window)
 	case l.BatchBytes < 64<<10 || l.BatchBytes > wire.MaxPrepareEntries:

@@ -165,6 +165,7 @@ func TestControlsRefuse(t *testing.T) {
 		{"PUT", "/v1/partitions/" + name + "/spec", `7`, 400, "not a spec"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"minInSync":"two"}`, 400, "not a spec"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"primary":"g-s0-1"}`, 400, "unknown field"},
+		{"PUT", "/v1/partitions/" + name + "/spec", `{"learnerRate":1}`, 422, "learnerRate: value 1, allowed: 65536 to 17179869184"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"minInSync":0}`, 422, "minInSync: value 0, allowed: 1..2"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"minInSync":3}`, 422, "allowed: 1..2"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `{"grid":"other"}`, 422, "never change"},
