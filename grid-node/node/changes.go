@@ -203,14 +203,16 @@ func (ps *partitions) takeovers() nodestatus.Takeovers {
 		}
 		return max(1, now-at)
 	}
+	each := nodestatus.MaxChanges / max(1, len(ps.list))
 	for _, p := range ps.list {
+		end := len(t.Changes) + each
 		p.changes.latest(func(c *change) bool {
 			o := c.Change
 			o.InSync, o.Lost = slices.Clone(c.InSync), slices.Clone(c.Lost) // the ring goes on while this is written
 			o.SuspectedAgoNs, o.ProposedAgoNs, o.AcceptedAgoNs = age(c.suspected), age(c.proposed), age(c.accepted)
 			o.ServingAgoNs, o.FirstOrderAgoNs = age(c.serving), age(c.firstOrder)
 			t.Changes = append(t.Changes, o)
-			return true
+			return len(t.Changes) < end
 		})
 	}
 	return t

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/race"
 )
@@ -252,6 +255,11 @@ func TestManyPartitions(t *testing.T) {
 	}
 	g.until(func() bool { return len(g.holds(0)) == many+1 }, "%d are open", func() any { return len(g.holds(0)) })
 	submit("with")
+	code, body := g.nodes[0].get(nodestatus.Path)
+	var said nodestatus.Node
+	if err := json.Unmarshal([]byte(body), &said); err != nil || code != http.StatusOK || len(said.Partitions) != many+1 || said.Partitions[0].Bytes < 40*100 {
+		t.Errorf("/status: %d, %v, %d partitions", code, err, len(said.Partitions))
+	}
 	for _, name := range names {
 		if _, err := g.store.SetSpec(name, func(s *arbiter.Spec) error { s.Pods = []string{"g-s9-9"}; return nil }); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func (d *dataLoop) status() nodestatus.Node {
 		ps := nodestatus.Partition{
 			Record: p.record.name, Partition: p.id.String(), Member: p.inc.self.ID, BootID: wire.FormatBootID(p.inc.self.Boot),
 			Role: r.Role.String(), Suspended: r.Suspended, Draining: r.Draining, InSync: []string{}, LastSeq: r.LastSeq, CommitSeq: r.CommitSeq,
-			CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
+			FreedSeq: r.FreedSeq, Bytes: int64(p.store.Bytes(r.FreedSeq+1, r.LastSeq)), CursorSeq: r.CursorSeq, DataSeq: r.DataSeq, SinkSeq: p.sinkPosition(),
 		}
 		if c := r.Config; c != nil {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID

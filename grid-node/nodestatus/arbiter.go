@@ -28,7 +28,7 @@ type Arbiter struct {
 // seconds to answer.
 func GetArbiter(ctx context.Context, c *http.Client, address string) (*Arbiter, error) {
 	a := &Arbiter{}
-	if err := get(ctx, c, address, ArbiterPath, a); err != nil {
+	if err := get(ctx, c, address, ArbiterPath, maxBody, a); err != nil {
 		return nil, err
 	}
 	if a.Pod == "" || a.BootID == "" {

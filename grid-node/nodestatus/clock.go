@@ -53,7 +53,7 @@ func (r *Reading) Offset() (offset, uncertainty time.Duration) {
 // GetClock asks the node at address, "host:port" of its HTTP port.
 func GetClock(ctx context.Context, c *http.Client, address string) (*Reading, error) {
 	r := &Reading{Asked: time.Now()}
-	err := get(ctx, c, address, ClockPath, &r.Clock)
+	err := get(ctx, c, address, ClockPath, maxBody, &r.Clock)
 	r.Took = time.Since(r.Asked)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (m *Memory) UsedShare() float64 {
 // GetMemory asks the node at address, "host:port" of its HTTP port.
 func GetMemory(ctx context.Context, c *http.Client, address string) (*Memory, error) {
 	m := &Memory{}
-	if err := get(ctx, c, address, MemoryPath, m); err != nil {
+	if err := get(ctx, c, address, MemoryPath, maxRows, m); err != nil {
 		return nil, err
 	}
 	if m.Pod == "" || m.BootID == "" {

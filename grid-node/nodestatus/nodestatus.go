@@ -16,9 +16,13 @@ import (
 // Path of the page on a node's HTTP port.
 const Path = "/status"
 
-// maxBody of an answer. A node has at most 16 partitions of at most 4 members, and
-// as many times KeptChanges.
-const maxBody = 512 << 10
+// Bounds of an answer, in bytes. A node has at most MaxPartitions partitions, of at most 4 members each.
+const (
+	MaxPartitions = 1024
+	maxBody       = 512 << 10 // of a page that has no row for each partition
+	maxRows       = MaxPartitions * 2 << 10
+	maxTakeovers  = MaxChanges * 3 << 9
+)
 
 // Node is one process.
 type Node struct {
@@ -85,6 +89,8 @@ type Partition struct {
 	Primary   string   `json:"primary"`  // member id
 	InSync    []string `json:"inSync"`   // member ids
 	LastSeq   uint64   `json:"lastSeq"`
+	FreedSeq  uint64   `json:"freedSeq,omitempty"` // entries up to here are not held any more
+	Bytes     int64    `json:"bytes,omitempty"`    // that the entries held take in memory, their index not counted
 	CommitSeq uint64   `json:"commitSeq"`
 	CursorSeq uint64   `json:"cursorSeq"` // the write-behind position that is replicated
 	DataSeq   uint64   `json:"dataSeq"`   // last entry that is more than such a position
@@ -118,7 +124,7 @@ func NewClient(timeout time.Duration, dial func(ctx context.Context, network, ad
 // than for its form: compare Grid and Pod with whom you meant to ask.
 func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	n := &Node{}
-	if err := get(ctx, c, address, Path, n); err != nil {
+	if err := get(ctx, c, address, Path, maxRows, n); err != nil {
 		return nil, err
 	}
 	if n.Pod == "" || n.BootID == "" {
@@ -127,10 +133,10 @@ func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	return n, nil
 }
 
-// get reads one page of the node at address into v.
-func get(ctx context.Context, c *http.Client, address, path string, v any) error {
+// get reads one page of the node at address, of at most limit bytes, into v.
+func get(ctx context.Context, c *http.Client, address, path string, limit int, v any) error {
 	url := "http://" + address + path
-	body, err := fetch(ctx, c, url)
+	body, err := fetch(ctx, c, url, limit)
 	if err != nil {
 		return err
 	}
@@ -140,8 +146,8 @@ func get(ctx context.Context, c *http.Client, address, path string, v any) error
 	return nil
 }
 
-// fetch reads one page of a node.
-func fetch(ctx context.Context, c *http.Client, url string) ([]byte, error) {
+// fetch reads one page of a node, of at most limit bytes.
+func fetch(ctx context.Context, c *http.Client, url string, limit int) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -151,14 +157,14 @@ func fetch(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("GET %s: %w", url, err)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("GET %s: status %d: %.100q", url, resp.StatusCode, body)
-	case len(body) > maxBody:
-		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes; is this a grid node?", url, maxBody)
+	case len(body) > limit:
+		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes; is this a grid node?", url, limit)
 	}
 	return body, nil
 }

@@ -1,6 +1,7 @@
 package nodestatus_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -86,18 +87,60 @@ func TestPagesRefuseWhatIsNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, body := range []string{``, `{}`, `[]`, `null`, `<html>`, `{"status":"ok"}`, `{"pod":5}`, `{"pod":"p","bootID":"` + strings.Repeat("x", 1<<20) + `"}`,
-				`{"pod":"p","bootID":"b","connections":[` + strings.Repeat(`{},`, 300) + `{}],"changes":[` + strings.Repeat(`{},`, 300) + `{}]}`} {
+				`{"pod":"p","bootID":"b","connections":[` + strings.Repeat(`{},`, 300) + `{}],"changes":[` + strings.Repeat(`{},`, 4200) + `{}]}`} {
 				if err := ask(body); err == nil && !strings.HasPrefix(body, `{"pod":"p"`) {
 					t.Errorf("%.60q is taken for the page", body)
 				}
 			}
 		})
 	}
-	many := `{"pod":"p","bootID":"b","connections":[` + strings.Repeat(`{},`, 300) + `{}],"changes":[` + strings.Repeat(`{},`, 300) + `{}]}`
+	many := `{"pod":"p","bootID":"b","connections":[` + strings.Repeat(`{},`, 300) + `{}],"changes":[` + strings.Repeat(`{},`, 4200) + `{}]}`
 	for _, name := range []string{"peers", "takeovers"} {
 		if err := pages[name].get(t, &http.Client{Transport: answers(many)}, "node:9400"); err == nil {
 			t.Errorf("%s: more than a node has is taken", name)
 		}
+	}
+}
+
+// A node with as many partitions as there may be is heard, whatever its names and numbers are.
+func TestPagesOfManyPartitions(t *testing.T) {
+	const big = 1<<64 - 1
+	pod := strings.Repeat("p", 63)
+	member := pod + "/00000000000000aa"
+	text := strings.Repeat("c", 64)
+	members := []string{member, member, member, member}
+	n := nodestatus.Node{Grid: text, Pod: pod, BootID: "00000000000000aa"}
+	c := nodestatus.Takeovers{Pod: pod, BootID: n.BootID}
+	m := nodestatus.Memory{Pod: pod, BootID: n.BootID}
+	for range nodestatus.MaxPartitions {
+		n.Partitions = append(n.Partitions, nodestatus.Partition{Record: pod, Partition: "p1023", Member: member, BootID: n.BootID, Role: "claiming",
+			Suspended: true, Draining: true, Epoch: big, Lineage: big, ChangeID: text, Primary: member, InSync: members, LastSeq: big, FreedSeq: big,
+			Bytes: 1<<63 - 1, CommitSeq: big, CursorSeq: big, DataSeq: big, SinkSeq: big})
+		for range 3 {
+			m.Sinks = append(m.Sinks, nodestatus.Sink{Name: pod, Partition: "p1023", Seq: big, LagEntries: big, LagSeconds: 1e9, Error: strings.Repeat("e", 300)})
+		}
+	}
+	for range nodestatus.MaxChanges {
+		c.Changes = append(c.Changes, nodestatus.Change{Record: pod, Partition: "p1023", Member: member, ChangeID: text, Epoch: big, Lineage: big,
+			Cause: nodestatus.CauseUnknown, Outcome: nodestatus.OutcomeOvertaken, Proposed: true, Attempts: 1 << 30, Role: "claiming", Primary: member,
+			InSync: members, Lost: members[:2], Reset: true, SilentNs: 1 << 60, SuspectedAgoNs: 1 << 60, ProposedAgoNs: 1 << 60, AcceptedAgoNs: 1 << 60,
+			ServingAgoNs: 1 << 60, FirstOrderAgoNs: 1 << 60})
+	}
+	answer := func(v any) *http.Client {
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &http.Client{Transport: answers(body)}
+	}
+	if got, err := nodestatus.Get(t.Context(), answer(n), "node:9400"); err != nil || len(got.Partitions) != nodestatus.MaxPartitions || got.Partitions[1023].Bytes != 1<<63-1 {
+		t.Errorf("/status: %v", err)
+	}
+	if got, err := nodestatus.GetTakeovers(t.Context(), answer(c), "node:9400"); err != nil || len(got.Changes) != nodestatus.MaxChanges {
+		t.Errorf("/takeovers: %v", err)
+	}
+	if got, err := nodestatus.GetMemory(t.Context(), answer(m), "node:9400"); err != nil || len(got.Sinks) != len(m.Sinks) {
+		t.Errorf("/memory: %v", err)
 	}
 }
 

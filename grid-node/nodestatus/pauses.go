@@ -49,7 +49,7 @@ func ServePauses(w http.ResponseWriter, _ *http.Request) {
 // GetPauses asks the node at url, its HTTP port's base such as http://10.0.0.1:9400.
 func GetPauses(ctx context.Context, c *http.Client, url string) (Pauses, error) {
 	var p Pauses
-	body, err := fetch(ctx, c, url+PausesPath)
+	body, err := fetch(ctx, c, url+PausesPath, maxBody)
 	if err != nil {
 		return p, err
 	}

@@ -94,7 +94,7 @@ func (p *Peers) To(pod, kind string) (out []Connection) {
 // GetPeers asks the node at address, "host:port" of its HTTP port.
 func GetPeers(ctx context.Context, c *http.Client, address string) (*Peers, error) {
 	p := &Peers{}
-	if err := get(ctx, c, address, PeersPath, p); err != nil {
+	if err := get(ctx, c, address, PeersPath, maxBody, p); err != nil {
 		return nil, err
 	}
 	if p.Pod == "" || p.BootID == "" || len(p.Connections) > maxConnections {

@@ -9,8 +9,12 @@ import (
 // TakeoversPath of the page on a node's HTTP port.
 const TakeoversPath = "/takeovers"
 
-// KeptChanges of each partition are on the page, the last ones.
-const KeptChanges = 16
+// KeptChanges of each partition are on the page, the last ones; of a node with very many partitions fewer of each, so that
+// there are at most MaxChanges.
+const (
+	KeptChanges = 16
+	MaxChanges  = 4 * MaxPartitions
+)
 
 // Causes of a Change.
 const (
@@ -74,10 +78,10 @@ type Change struct {
 // GetTakeovers asks the node at address, "host:port" of its HTTP port.
 func GetTakeovers(ctx context.Context, c *http.Client, address string) (*Takeovers, error) {
 	t := &Takeovers{}
-	if err := get(ctx, c, address, TakeoversPath, t); err != nil {
+	if err := get(ctx, c, address, TakeoversPath, maxTakeovers, t); err != nil {
 		return nil, err
 	}
-	if t.Pod == "" || t.BootID == "" || len(t.Changes) > 16*KeptChanges {
+	if t.Pod == "" || t.BootID == "" || len(t.Changes) > MaxChanges {
 		return nil, fmt.Errorf("GET http://%s%s: the answer names pod %.80q, boot id %.20q and %d changes; is this a grid node of this version?",
 			address, TakeoversPath, t.Pod, t.BootID, len(t.Changes))
 	}
