@@ -146,6 +146,14 @@ pgo: ## Profile primary and backup under pipelined load into cmd/grid-node/defau
 garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what collections do to latency (CASES='^growth/held-1m-rate-6000$$' for less memory)
 	@$(GO) run ./hack/bench garbage $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
+.PHONY: bench-move
+bench-move: ## A partition of 10 million orders moves from one pair of nodes to another under 6,000 orders/s: rate, latency before, meanwhile and after (CASES='^growth/held-1m-rate-6000$$' for less memory)
+	@$(GO) run ./hack/bench move $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
+
+.PHONY: bench-idle
+bench-idle: ## CPU of a pair of nodes with 2 partitions and of one with 64 beside it while nothing is asked of them (BENCHFLAGS='--rounds 5')
+	@$(GO) run ./hack/bench idle $(BENCHFLAGS)
+
 .PHONY: microbench
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...

@@ -29,6 +29,8 @@ const runHelp = `bench measures OrderGrid beside floors and peers, in one interl
   go run ./hack/bench growth [flags]           growth curves: tables, SVG plots, verdicts; make bench-growth
   go run ./hack/bench markdown [bench.json]    a run as docs/performance.md quotes it
   go run ./hack/bench garbage [flags]          heap and pauses with 10 million orders held; make garbage
+  go run ./hack/bench move [flags]             10 million orders move to other nodes under load; make bench-move
+  go run ./hack/bench idle [flags]             CPU of nodes with 2 and 64 partitions at rest; make bench-idle
 
 A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is a
 network namespace per process behind one bridge (root); repl is acknowledged when a

@@ -8,6 +8,8 @@
 //	go run ./hack/bench growth       the growth curves: tables, plots, verdicts
 //	go run ./hack/bench markdown     a run as docs/performance.md quotes it
 //	go run ./hack/bench garbage      what holding millions of orders does to the collector
+//	go run ./hack/bench move         a partition that moves to other nodes under load
+//	go run ./hack/bench idle         what partitions cost that nothing is asked of
 //
 // --help of each teaches. Exit status: 0 measured; 1 something failed; 2 usage;
 // 3 the environment was too busy for a figure to count.
@@ -78,7 +80,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // commands for people.
 var commands = map[string]func(context.Context, []string, io.Writer) error{
-	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "help": helpCommand,
+	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "move": moveCommand, "idle": idleCommand, "help": helpCommand,
 }
 
 // internal commands are the processes that the others start.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
+	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 )
 
 // tiny makes a run of a few hundred milliseconds.
@@ -261,5 +262,40 @@ func TestHelpTeaches(t *testing.T) {
 		if !strings.Contains(out.String(), "-cases") && !strings.Contains(out.String(), "BEFORE.json") {
 			t.Errorf("%v says only %q", args, &out)
 		}
+	}
+}
+
+// A partition moves between two pairs of real nodes under load, and no order fails.
+func TestMove(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	// A busy machine is no failure here either.
+	switch err := command(t.Context(), []string{"move", "--cases", "^growth/held-10k-rate-6000$", "--warmup", "100ms", "--duration", "20s"}, &out); {
+	case errors.Is(err, rounds.ErrMoveLong):
+		t.Skipf("%v\n%s", err, &out)
+	case err != nil && !errors.Is(err, errEnvironment):
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"MiB/s copied", "before the move", "while it moves"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the output\n%s", want, &out)
+		}
+	}
+	if left := descendants(os.Getpid()); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	if err := command(t.Context(), []string{"move", "--cases", "^lo/repl/pingpong$"}, &out); !errors.Is(err, errUsage) {
+		t.Errorf("a case that holds nothing: %v", err)
+	}
+}
+
+func TestIdle(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	if err := command(t.Context(), []string{"idle", "--rounds", "1", "--warmup", "10ms", "--duration", "500ms"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if text := out.String(); !strings.Contains(text, "to the first") || !strings.Contains(text, "\n          64 ") {
+		t.Errorf("no table\n%s", text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/clock"
@@ -61,9 +62,16 @@ func (r *run) open() error {
 	r.use(a, b)
 	r.r.Elapsed = time.Duration(out.Ended - step.Start)
 	r.count(orders[:out.Created], schedule, step.Start)
+	if r.Series {
+		r.r.Began = clock.Wall(step.Start)
+		r.r.Series = series(orders[:out.Created], schedule, step.Start)
+	}
 	r.r.Failed = int64(len(orders)) - r.r.Orders
-	if r.r.Failed > 0 {
-		r.r.Error = fmt.Sprint(errors.Join(out.Errors...))
+	r.r.Unsent = int64(len(orders)) - int64(out.Created)
+	if err := errors.Join(out.Errors...); err != nil {
+		r.r.Error = err.Error()
+	} else if r.r.Failed > 0 {
+		r.r.Error = fmt.Sprintf("%d were due and not sent, which is this machine's fault", r.r.Unsent)
 	}
 	return nil
 }
@@ -83,6 +91,33 @@ func (r *run) count(orders []load.Order, schedule pacer.Schedule, start int64) {
 		r.r.CreateToEnd.Record(o.T3 - intended)
 		r.r.Lag.Record(o.T1 - intended)
 	}
+}
+
+// series is count by the second, with the gaps between answers.
+func series(orders []load.Order, schedule pacer.Schedule, start int64) (out []Second) {
+	at := func(ns int64) *Second {
+		i := int(max(0, ns-start) / int64(time.Second))
+		for len(out) <= i {
+			out = append(out, Second{})
+		}
+		return &out[i]
+	}
+	var ends []int64
+	for i := range orders {
+		if o := &orders[i]; o.Fate == load.Acked {
+			intended := start + schedule.Offset(int64(i))
+			s := at(intended)
+			s.Orders++
+			s.CreateToEnd.Record(o.T3 - intended)
+			ends = append(ends, o.T3)
+		}
+	}
+	slices.Sort(ends)
+	for i := 1; i < len(ends); i++ {
+		s := at(ends[i])
+		s.Gap = max(s.Gap, time.Duration(ends[i]-ends[i-1]))
+	}
+	return out
 }
 
 // submitter is a connection as probe/load wants it.

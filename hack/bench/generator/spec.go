@@ -81,6 +81,7 @@ type Spec struct {
 	ReadMode   ReadMode      `json:"read_mode"`   // of the grid; "" is confirmed
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile
+	Series     bool          `json:"series"`      // an open loop also says how each second of it was
 }
 
 // Result is what came of it. Times are nanoseconds.
@@ -88,6 +89,7 @@ type Result struct {
 	Orders  int64         `json:"orders"` // answered within the measured time
 	Elapsed time.Duration `json:"elapsed"`
 	Failed  int64         `json:"failed"`
+	Unsent  int64         `json:"unsent"`          // of Failed: orders of an open loop that the generator had no time for
 	Error   string        `json:"error,omitempty"` // one example of what failed
 	// SendToEnd is from handing the order to the driver to its answer.
 	SendToEnd report.Histogram `json:"send_to_end"`
@@ -103,8 +105,19 @@ type Result struct {
 	// ResidentBefore and After are the memory of the first of Spec.PIDs, in
 	// bytes, before and after Spec.Held orders were submitted.
 	ResidentBefore, ResidentAfter int64
+	// Began is when the first order of the measured time was due. Series is what came of each second since, with Spec.Series.
+	Began  time.Time `json:"began,omitzero"`
+	Series []Second  `json:"series,omitempty"`
 	// GoHeap of the first process in bytes after the load, added by the runner.
 	GoHeap int64 `json:"-"`
+}
+
+// Second is what came of the orders that were due in one second.
+type Second struct {
+	Orders      int64            `json:"orders"` // answered
+	CreateToEnd report.Histogram `json:"create_to_end"`
+	// Gap is the longest time in which no order was answered, of those that ended in this second.
+	Gap time.Duration `json:"gap"`
 }
 
 func (s *Spec) check() error {

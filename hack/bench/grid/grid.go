@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,20 +104,25 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 	if t.Copies > len(servers) {
 		return nil, fmt.Errorf("copies: value %d, allowed: 1..%d", t.Copies, len(servers))
 	}
-	arbiterURL, err := serveArbiter(at, t, group)
+	t.Shards = max(1, t.Shards)
+	if _, shared := at.(place.Loopback); t.Shards > 1 && !shared {
+		return nil, fmt.Errorf("shards: value %d, allowed: 1 where processes have network namespaces of their own", t.Shards)
+	}
+	arbiterURL, records, err := serveArbiter(at, t, group)
 	if err != nil {
 		return nil, err
 	}
-	addresses, web := make([]string, t.Copies), make([]string, t.Copies)
+	addresses, web := make([]string, t.Copies*t.Shards), make([]string, t.Copies*t.Shards)
 	for i := range addresses {
-		data, err1 := place.Address(at, servers[i], dataPort)
-		health, err2 := place.Address(at, servers[i], httpPort)
+		data, err1 := place.Address(at, servers[i%t.Copies], dataPort)
+		health, err2 := place.Address(at, servers[i%t.Copies], httpPort)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
 		addresses[i], web[i] = data, health
 	}
 	run := &system.Running{Driver: generator.Grid, Addresses: addresses}
+	run.Move, run.On = mover(records, t)
 	secure, err := g.certificates(addresses, run)
 	if err != nil {
 		return nil, err
@@ -126,10 +132,10 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		return nil, err
 	}
 	secure = append(secure, known...)
-	nodes := make([]*proc.Process, t.Copies)
+	nodes := make([]*proc.Process, len(addresses))
 	for i := range nodes {
 		args := append(append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...), secure...)
-		if nodes[i], err = proc.Start(podName(i), at.Command(servers[i], g.Program, args...)); err != nil {
+		if nodes[i], err = proc.Start(podName(t, i), at.Command(servers[i%t.Copies], g.Program, args...)); err != nil {
 			return nil, err
 		}
 		group.Add(func() error { return end(nodes[i]) })
@@ -169,10 +175,39 @@ func end(n *proc.Process) error {
 	}
 }
 
-func podName(ordinal int) string { return fmt.Sprintf("%s-s0-%d", gridName, ordinal) }
+// podName is that of node i of all shards.
+func podName(t system.Topology, i int) string {
+	return fmt.Sprintf("%s-s%d-%d", gridName, i/t.Copies, i%t.Copies)
+}
+
+// podsOf are those of a shard.
+func podsOf(t system.Topology, shard int) (names []string) {
+	for i := range t.Copies {
+		names = append(names, podName(t, shard*t.Copies+i))
+	}
+	return names
+}
+
+// mover moves partitions as the operator does, by their records.
+func mover(records *memory.Store, t system.Topology) (move func(partition, shard int) error, on func(partition, shard int) bool) {
+	move = func(partition, shard int) error {
+		_, err := records.SetSpec(node.PartitionName(gridName, partition), func(s *arbiter.Spec) error {
+			s.Shard, s.Pods = shard, podsOf(t, shard)
+			s.PreferredPod = s.Pods[partition%t.Copies]
+			return nil
+		})
+		return err
+	}
+	on = func(partition, shard int) bool {
+		r, err := records.Get(context.Background(), node.PartitionName(gridName, partition))
+		return err == nil && len(r.InSync) == t.Copies &&
+			!slices.ContainsFunc(r.InSync, func(m arbiter.Member) bool { return !slices.Contains(podsOf(t, shard), m.PodName) })
+	}
+	return move, on
+}
 
 func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []string, web string) []string {
-	args := []string{"serve", "--grid", gridName, "--arbiter", arbiterURL, "--pod", podName(i),
+	args := []string{"serve", "--grid", gridName, "--arbiter", arbiterURL, "--pod", podName(t, i), "--shard", strconv.Itoa(i / t.Copies),
 		"--replicas", strconv.Itoa(t.Copies), "--partitions", strconv.Itoa(t.Partitions),
 		"--listen", addresses[i], "--advertise", addresses[i], "--http", web, "--peers", strings.Join(addresses, ","),
 		"--memory-limit", fmt.Sprintf("%dMi", t.MemoryMiB), "--prefault", fmt.Sprintf("%dMi", t.Prefault), "--sink", "hold", "--log-level", "warn", "--log-format", "text"}
@@ -187,20 +222,21 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 
 // serveArbiter holds the configuration records. It is asked at changes of
 // membership only, never on the path of an order.
-func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, err error) {
+func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, records *memory.Store, err error) {
 	specs := map[string]arbiter.Spec{}
 	for i := range t.Partitions {
 		specs[node.PartitionName(gridName, i)] = arbiter.Spec{Grid: gridName, Partition: i, Replicas: t.Copies, MinInSync: t.Copies,
-			PreferredPod: podName(i % t.Copies)}
+			PreferredPod: podName(t, i%t.Copies), Pods: podsOf(t, 0)}
 	}
 	ln, err := at.Listen()
 	if err != nil {
-		return "", fmt.Errorf("arbiter: %w", err)
+		return "", nil, fmt.Errorf("arbiter: %w", err)
 	}
-	srv := &http.Server{Handler: memory.NewStore(specs).Handler(), ReadHeaderTimeout: 5 * time.Second}
+	records = memory.NewStore(specs)
+	srv := &http.Server{Handler: records.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go srv.Serve(ln) //nolint:errcheck // it ends with Close
 	group.Add(srv.Close)
-	return "http://" + ln.Addr().String(), nil
+	return "http://" + ln.Addr().String(), records, nil
 }
 
 // awaitReady asks a node until it is in sync in every partition.

@@ -15,6 +15,7 @@ type Topology struct {
 	Reads      bool // requests are reads: a relay need ask nobody else
 	Leased     bool // the grid answers reads by its lease
 	Partitions int  // of the grid
+	Shards     int  // of the grid, each with as many nodes as there are copies; all partitions begin on the first. 0: 1
 	Request    int  // bytes of an order or of a read request
 	Reply      int  // bytes of the relay's answer
 	MemoryMiB  int  // what one server process may use
@@ -29,7 +30,11 @@ type Running struct {
 	PIDs      []int          // all its processes, the primary's first
 	HTTP      []string       // base URLs with /debug/pprof, in the order of PIDs; nil without
 	TLS       *secure.Files  // what its clients present; nil: plain TCP
-	Stop      func() error   // ends all of them
+	// Move has the pods of another shard hold a partition, of a grid with several.
+	Move func(partition, shard int) error
+	// On reports whether exactly the pods of a shard hold a partition.
+	On   func(partition, shard int) bool
+	Stop func() error // ends all of them
 }
 
 // System is one thing to measure.
