@@ -40,6 +40,11 @@ func (c *cluster) partition(ctx context.Context, name string) (*v1alpha1.GridPar
 
 // annotate sets an annotation of a partition; an empty value removes it.
 func (c *cluster) annotate(ctx context.Context, name, annotation, value string) error {
+	return c.annotateObject(ctx, "gridpartitions", name, annotation, value, "-operate")
+}
+
+// annotateObject sets an annotation; the role is the chart's that grants it.
+func (c *cluster) annotateObject(ctx context.Context, resource, name, annotation, value, role string) error {
 	var v any // null removes
 	if value != "" {
 		v = value
@@ -48,10 +53,10 @@ func (c *cluster) annotate(ctx context.Context, name, annotation, value string) 
 	if err != nil {
 		return err
 	}
-	err = c.own.Patch(types.MergePatchType).Namespace(c.namespace).Resource("gridpartitions").Name(name).
+	err = c.own.Patch(types.MergePatchType).Namespace(c.namespace).Resource(resource).Name(name).
 		Param("fieldManager", "kubectl-ordergrid").Body(patch).Do(ctx).Error()
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; the chart's ClusterRole ending in -operate grants it", err)
+		return fmt.Errorf("%w; the chart's ClusterRole ending in %s grants it", err, role)
 	}
 	return err
 }

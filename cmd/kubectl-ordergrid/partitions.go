@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +34,8 @@ func partitionsCommand(k *kubeFlags) *cobra.Command {
   COPIES               every pod of the shard with its role, and + where the record has it in sync; of a partition that
                        moves, also the pods that it comes from
   SHARD                with -o wide: the shard that it is on, as 0>2 while it moves from shard 0 to shard 2
+  MOVED, LEFT          with -o wide, while it moves: how much of it the new copies have, and about how long they need for
+                       the rest, at the rate so far
 
 Nodes are read one after the other: under load, a lag of what arrives meanwhile is no lag. Roles: primary, backup,
 learner (catches up), claiming, fenced (waits for the next configuration), idle, stopped, and unreachable for a node
@@ -68,9 +69,6 @@ func (f *partitionsFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) err
 	}
 	cluster, err := k.connect()
 	if err != nil {
-		return err
-	}
-	if _, err := cluster.grid(cmd.Context(), grid); err != nil {
 		return err
 	}
 	pages := newPages(cluster, grid, f.direct)
@@ -115,21 +113,27 @@ type partitionRow struct {
 	Name  string `json:"name"`
 	Shard int32  `json:"shard"` // whose pods are to hold it
 	// From are the other shards with a copy: it moves.
-	From      []int32   `json:"from,omitempty"`
-	Primary   string    `json:"primary,omitempty"`
-	Address   string    `json:"address,omitempty"`
-	Preferred string    `json:"preferred"`
-	Epoch     int64     `json:"epoch"`
-	Lineage   int64     `json:"lineage"`
-	InSync    []string  `json:"inSync"`
-	Wanted    int32     `json:"wanted"`
-	CommitSeq *uint64   `json:"commitSeq,omitempty"` // by the primary's word
-	Lag       *uint64   `json:"lag,omitempty"`       // the largest of its copies; absent where one is not known
-	Copies    []copyRow `json:"copies"`
+	From []int32 `json:"from,omitempty"`
+	// Move is how far it is; absent if it does not move.
+	Move      *moveProgress `json:"move,omitempty"`
+	Primary   string        `json:"primary,omitempty"`
+	Address   string        `json:"address,omitempty"`
+	Preferred string        `json:"preferred"`
+	Epoch     int64         `json:"epoch"`
+	Lineage   int64         `json:"lineage"`
+	InSync    []string      `json:"inSync"`
+	Wanted    int32         `json:"wanted"`
+	CommitSeq *uint64       `json:"commitSeq,omitempty"` // by the primary's word
+	Lag       *uint64       `json:"lag,omitempty"`       // the largest of its copies; absent where one is not known
+	Copies    []copyRow     `json:"copies"`
 }
 
 // read asks the API server and every node once.
 func (f *partitionsFlags) read(ctx context.Context, c *cluster, pages *nodePages, grid string) ([]partitionRow, error) {
+	og, err := c.grid(ctx, grid)
+	if err != nil {
+		return nil, err
+	}
 	parts, err := c.partitions(ctx, grid)
 	if err != nil {
 		return nil, err
@@ -142,7 +146,9 @@ func (f *partitionsFlags) read(ctx context.Context, c *cluster, pages *nodePages
 	}
 	rows := make([]partitionRow, 0, len(parts))
 	for i := range parts {
-		rows = append(rows, rowOf(&parts[i], said, f.nodes))
+		row := rowOf(&parts[i], said, f.nodes)
+		row.Move = progressOf(&parts[i], said, og.Status.Moves, time.Now())
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -178,10 +184,8 @@ func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRo
 // comesFrom are the shards besides that of a partition's record with a copy of it, in rising order.
 func comesFrom(p *api.GridPartition) (shards []int32) {
 	for _, pod := range inSyncPods(p) {
-		rest, _ := strings.CutPrefix(pod, p.Spec.GridRef.Name+"-s")
-		number, _, _ := strings.Cut(rest, "-")
-		if n, err := strconv.ParseInt(number, 10, 32); err == nil && int32(n) != p.Spec.Shard && !slices.Contains(shards, int32(n)) {
-			shards = append(shards, int32(n))
+		if n, ok := podShard(p, pod); ok && n != p.Spec.Shard && !slices.Contains(shards, n) {
+			shards = append(shards, n)
 		}
 	}
 	slices.Sort(shards)
@@ -249,7 +253,7 @@ func (f *partitionsFlags) write(w io.Writer, rows []partitionRow, v view) error 
 	t := &table{colors: v.colors}
 	head := []any{"PARTITION", "PRIMARY", "PREFERRED", "EPOCH", "IN SYNC", "COMMITTED", "LAG", "COPIES"}
 	if v.wide {
-		head = append(head, "SHARD", "LINEAGE", "ADDRESS")
+		head = append(head, "SHARD", "MOVED", "LEFT", "LINEAGE", "ADDRESS")
 	}
 	t.row(head...)
 	var why []string
@@ -278,7 +282,7 @@ func (f *partitionsFlags) write(w io.Writer, rows []partitionRow, v view) error 
 		}
 		line := []any{r.Name, primary, r.Preferred, r.Epoch, inSync, orUnknown(r.CommitSeq), orUnknown(r.Lag), strings.Join(copies, ", ")}
 		if v.wide {
-			line = append(line, r.place(), r.Lineage, orDash(r.Address))
+			line = append(line, r.place(), r.Move.percent(), r.Move.left(), r.Lineage, orDash(r.Address))
 		}
 		t.row(line...)
 	}

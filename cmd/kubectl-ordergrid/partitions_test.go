@@ -28,7 +28,7 @@ func TestPartitions(t *testing.T) {
 	s.pods()
 	out, err := s.run("partitions", "trades", "--nodes=false", "-o", "wide")
 	s.want(out, err, 0, "PARTITION  PRIMARY      PREFERRED    EPOCH  IN SYNC  COMMITTED  LAG  COPIES",
-		"trades-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  0      1        10.0.0.1:7400\n")
+		"trades-p0  trades-s0-0  trades-s0-0  2      2/2      ?          ?    trades-s0-0 unknown+, trades-s0-1 unknown+  0      -      -     1        10.0.0.1:7400\n")
 
 	s.nodeAt("127.0.71.1", "trades-s0-0", map[string]string{"/status": statusPage("trades-s0-0", "primary", "40", "backup", "7")})
 	out, err = s.run("partitions", "trades", "--direct")
