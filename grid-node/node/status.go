@@ -32,6 +32,12 @@ func (d *dataLoop) status() nodestatus.Node {
 	return s
 }
 
+// former reports whether a configuration counts on an earlier process of this pod, or
+// incarnation of this replica: it has not been noticed yet that this is another.
+func (p *partition) former(c *replica.Config) bool {
+	return slices.ContainsFunc(c.InSync, func(m replica.Member) bool { return m.Pod() == p.cfg.Pod && m.Boot != p.inc.self.Boot })
+}
+
 // Readiness is the body of /readyz.
 type Readiness struct {
 	Ready      bool                 `json:"ready"`
@@ -64,7 +70,7 @@ func (ps *partitions) readiness() Readiness {
 			why = "its configuration has not been read from the arbiter yet"
 		case s.Config.Epoch == 0:
 			why = "nobody has claimed it yet"
-		case !s.Config.Has(p.inc.self.Boot) && p.record.copies > 0 && len(s.Config.InSync) >= p.record.copies: // it moves here, and is missed by nobody
+		case !s.Config.Has(p.inc.self.Boot) && p.record.copies > 0 && len(s.Config.InSync) >= p.record.copies && !p.former(s.Config): // it moves here, and is missed by nobody
 		case !s.Config.Has(p.inc.self.Boot):
 			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
 		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
