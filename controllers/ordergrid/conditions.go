@@ -39,6 +39,8 @@ const (
 	reasonMovingPartitions      = "MovingPartitions"
 	reasonRemovingShards        = "RemovingShards"
 	reasonScaleStuck            = "ScaleStuck"
+	reasonWaitingForWindow      = "WaitingForWindow"
+	reasonWindowInvalid         = "RebalanceWindowInvalid"
 	reasonLayoutBefore          = "LayoutBefore"
 	reasonAccepting             = "Accepting"
 	reasonFull                  = "Full"
@@ -160,7 +162,7 @@ func judgeProgressing(o *observation) judgement {
 	if o.scale.missed != "" {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("%s; %s. %s", message, o.scale.missed, adviceMovesMissed)}
 	}
-	if reason != "" {
+	if reason != "" && reason != reasonWaitingForWindow {
 		return judgement{metav1.ConditionTrue, reason, message + messages.First(o.pods, messages.PodTrouble)}
 	}
 	if o.roll != nil && o.roll.outdated > 0 {
@@ -177,6 +179,9 @@ func judgeProgressing(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonPodsOutdated, fmt.Sprintf(
 			"%d of %d pods run an older pod template%s; delete them one at a time, each only while Redundant is True", len(outdated), len(o.pods), some(outdated))}
 	}
+	if reason == reasonWaitingForWindow { // for hours or days: what goes on meanwhile is said first
+		return judgement{metav1.ConditionTrue, reason, message}
+	}
 	return judgement{metav1.ConditionFalse, reasonSteady, all(int(o.grid.Spec.Shards), "shard is", "shards are") + " ready and up to date"}
 }
 
@@ -184,6 +189,9 @@ func judgeProgressing(o *observation) judgement {
 func judgeStalled(o *observation) judgement {
 	if o.stall != nil && o.stall.reason != reasonStepFailed {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
+	}
+	if o.scale.windowProblem != "" {
+		return judgement{metav1.ConditionTrue, reasonWindowInvalid, o.scale.windowProblem + ". No partition begins to move meanwhile"}
 	}
 	if o.scale.late != "" {
 		return judgement{metav1.ConditionTrue, reasonScaleStuck, o.scale.late}

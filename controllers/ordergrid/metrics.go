@@ -1,6 +1,8 @@
 package ordergrid
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +20,18 @@ var (
 
 	partitionGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ordergrid_operator_grid_partitions",
-		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync, moving (on their way to another shard), queued (to move after those).",
+		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync, moving (on their way to another shard), queued (to move after those), held (of the queued, those that wait for spec.rebalance.window).",
 	}, []string{"namespace", "grid", "state"})
+
+	shardGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_shard_partitions",
+		Help: "Partitions that are to be on the shard of the OrderGrid, by their records.",
+	}, []string{"namespace", "grid", "shard"})
+
+	oldestMove = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_operator_oldest_move_started_seconds",
+		Help: "When the oldest move under way of a partition began, in seconds since 1970; absent while none is under way.",
+	}, []string{"namespace", "grid"})
 
 	writesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_operator_writes_total",
@@ -47,7 +59,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
+	metrics.Registry.MustRegister(conditionGauge, partitionGauge, shardGauge, oldestMove, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
 }
 
 var countWrite = apply.CountIn(writesTotal)
@@ -84,6 +96,34 @@ func record(o *observation, conditions []metav1.Condition) {
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "fully_in_sync").Set(float64(full))
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "moving").Set(float64(moving))
 	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "queued").Set(float64(o.scale.queued))
+	held := 0
+	if o.scale.holds() && o.scale.windowProblem == "" {
+		held = o.scale.queued
+	}
+	partitionGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, "held").Set(float64(held))
+	recordMoves(o)
+}
+
+// recordMoves publishes where partitions are to be, and since when they are on their way.
+func recordMoves(o *observation) {
+	shard := int32(0)
+	for ; shard < o.grid.Spec.Shards; shard++ {
+		shardGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, strconv.Itoa(int(shard))).Set(float64(len(o.of(shard))))
+	}
+	for shardGauge.DeleteLabelValues(o.grid.Namespace, o.grid.Name, strconv.Itoa(int(shard))) { // those that are gone
+		shard++
+	}
+	var oldest *metav1.Time
+	for _, m := range o.grid.Status.Moves {
+		if oldest == nil || m.StartTime.Before(oldest) {
+			oldest = m.StartTime
+		}
+	}
+	if oldest == nil {
+		oldestMove.DeleteLabelValues(o.grid.Namespace, o.grid.Name)
+	} else {
+		oldestMove.WithLabelValues(o.grid.Namespace, o.grid.Name).Set(float64(oldest.Unix()))
+	}
 }
 
 func recordTLS(o *observation) {
@@ -107,6 +147,8 @@ func forget(grid types.NamespacedName) {
 	labels := prometheus.Labels{"namespace": grid.Namespace, "grid": grid.Name}
 	conditionGauge.DeletePartialMatch(labels)
 	partitionGauge.DeletePartialMatch(labels)
+	shardGauge.DeletePartialMatch(labels)
+	oldestMove.DeletePartialMatch(labels)
 	certificateExpires.DeletePartialMatch(labels)
 	certificateRenews.DeletePartialMatch(labels)
 }

@@ -13,13 +13,15 @@ import (
 func TestMetricsAreOnThePage(t *testing.T) {
 	conditionGauge.WithLabelValues("a", "b", "c")
 	partitionGauge.WithLabelValues("a", "b", "c")
+	shardGauge.WithLabelValues("a", "b", "c")
+	oldestMove.WithLabelValues("a", "b")
 	writesTotal.WithLabelValues("a", "b")
 	certificateExpires.WithLabelValues("a", "b", "c")
 	certificateRenews.WithLabelValues("a", "b")
 	questionsTotal.WithLabelValues("a")
 	memoryQuestionsTotal.WithLabelValues("a")
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(conditionGauge, partitionGauge, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
+	reg.MustRegister(conditionGauge, partitionGauge, shardGauge, oldestMove, certificateExpires, certificateRenews, writesTotal, questionsTotal, memoryQuestionsTotal)
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/placement"
 )
 
-// movesAtOnce is how many partitions of a grid are on their way at a time.
-const movesAtOnce = 2
-
 // turnBackAfter is how long a pod may be not ready before partitions are not sent to it any more that are on their way. It
 // may be so for a moment when it is given one.
 const turnBackAfter = 10 * time.Second
@@ -22,25 +19,28 @@ const turnBackAfter = 10 * time.Second
 // planMoves decides which partitions get another home, by what the API server says: by a cache that is behind, one would
 // be sent to two places.
 func (r *run) planMoves(ctx context.Context) error {
-	s := &r.scale
-	now := r.Clock.Now()
-	plan := nextMoves(r.observation, now)
+	s, now := &r.scale, r.Clock.Now()
+	o, plan := r.observation, nextMoves(r.observation, now)
 	if len(plan.Begin) > 0 {
 		live, err := r.live(ctx)
 		if err != nil {
 			return err
 		}
-		plan = nextMoves(live, now)
+		o, plan = live, nextMoves(live, now)
 	}
-	s.queued, s.waiting = len(plan.Queued), plan.Waiting
-	if !r.mayMove(ctx, len(plan.Begin) > 0) {
-		s.queued += len(plan.Begin)
-		return nil
+	s.waiting = plan.Waiting
+	s.settled = len(plan.Begin)+len(plan.Queued)+len(plan.Waiting)+len(o.moving()) == 0 && len(o.partitions) == o.wantPartitions()
+	s.keepToWindow(r.grid, plan, now)
+	if !s.until.IsZero() {
+		r.lookWithin(s.until.Sub(now))
 	}
-	for _, m := range plan.Begin {
-		s.homes[m.Partition] = int32(m.To)
-		s.begun = append(s.begun, int32(m.Partition))
+	open := r.mayMove(ctx, slices.ContainsFunc(plan.Begin, forward) && !s.holds())
+	if open {
+		r.weigh(ctx, o)
+		plan = nextMoves(o, now)
 	}
+	s.queued = len(plan.Queued)
+	r.begin(o, plan, open, now)
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (r *run) planMoves(ctx context.Context) error {
 func (r *run) mayMove(ctx context.Context, asked bool) bool {
 	open := r.keepToObjective(ctx, r.observation, &r.remembered.scale.objective, &r.scale.held, asked, "the next partition moves")
 	r.lookWithin(r.scale.again)
-	return open || r.grid.Spec.UpdateStrategy.Objective == nil
+	return open
 }
 
 // nextMoves plans, from what is observed at one moment.
@@ -63,7 +63,7 @@ func nextMoves(o *observation, now time.Time) placement.Plan {
 			paused = fmt.Sprintf("%s: %s, and no partition begins to move before a person has decided", p.Name, problem)
 		}
 		held := heldBy(o.grid, p)
-		q := placement.Partition{ID: int(p.Spec.Partition), Home: int(p.Spec.Shard), Moving: moves(o.grid, p), Stays: o.whyStays(p)}
+		q := placement.Partition{ID: int(p.Spec.Partition), Home: int(p.Spec.Shard), Bytes: o.bytes[p.Spec.Partition], Moving: moves(o.grid, p), Stays: o.whyStays(p)}
 		for _, shard := range held {
 			q.Held = append(q.Held, int(shard))
 		}
@@ -73,7 +73,7 @@ func nextMoves(o *observation, now time.Time) placement.Plan {
 	for i := range shards {
 		shards[i] = placement.Shard{ID: i, Leaves: o.scale.leaves(int32(i)), Closed: o.closed(int32(i), now)}
 	}
-	plan := placement.Next(shards, partitions, placement.Limits{Concurrent: movesAtOnce})
+	plan := placement.Next(shards, partitions, placement.Limits{Concurrent: concurrentMoves(o.grid)})
 	if paused != "" && len(plan.Begin)+len(plan.Queued)+len(plan.Waiting) > 0 {
 		return placement.Plan{Queued: append(plan.Begin, plan.Queued...), Waiting: []string{paused}}
 	}

@@ -36,7 +36,21 @@ func (f *fakeNodes) serveMetrics(w http.ResponseWriter, r *http.Request) {
 func (f *fakeNodes) meets(ordinal int32, orders uint64, latency time.Duration, refused uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	host := podIP(0, ordinal) + ":9400"
+	t := f.trafficAt(podIP(0, ordinal) + ":9400")
+	t.now.Loop.Order.ObserveN(int64(latency), orders)
+	t.now.Partitions[0].Counters.Acks += orders
+	t.now.Partitions[0].Counters.Rejects[wire.CodeCapacity] += refused
+}
+
+// idle lets a pod answer, which had no orders.
+func (f *fakeNodes) idle(shard, ordinal int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trafficAt(podIP(shard, ordinal) + ":9400")
+}
+
+// trafficAt is what a node has counted; f.mu is held.
+func (f *fakeNodes) trafficAt(host string) *fakeTraffic {
 	t := f.traffic[host]
 	if t == nil {
 		t = &fakeTraffic{now: metrics.Snapshot{Partitions: []metrics.Partition{{Name: "p0"}}}}
@@ -52,9 +66,7 @@ func (f *fakeNodes) meets(ordinal int32, orders uint64, latency time.Duration, r
 		}
 		f.traffic[host] = t
 	}
-	t.now.Loop.Order.ObserveN(int64(latency), orders)
-	t.now.Partitions[0].Counters.Acks += orders
-	t.now.Partitions[0].Counters.Rejects[wire.CodeCapacity] += refused
+	return t
 }
 
 // newJudged is a pair whose orders are quick, and whose updates have an objective.

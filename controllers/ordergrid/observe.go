@@ -28,6 +28,7 @@ type observation struct {
 	stall        *stall
 
 	findings    map[string]*finding // by partition
+	bytes       map[int32]int64     // of partitions, where nodes were asked; 0: not known
 	notInquired bool                // they are not whole
 	copies      []shardCopies       // nil if that was not decided
 	emptied     map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
@@ -132,7 +133,7 @@ func (o *observation) wantPartitions() int { return int(o.grid.Spec.Partitions) 
 // planned reports whether the operator itself is changing the grid's pods, so that a copy that is away is no news.
 func (o *observation) planned() bool {
 	reason, _ := o.scaling()
-	return reason != "" || o.resizeText() != "" || o.surgeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
+	return reason != "" && reason != reasonWaitingForWindow || o.resizeText() != "" || o.surgeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
 }
 
 // wantPods is how many pods hold copies that count.

@@ -222,7 +222,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.ObservedGeneration = o.grid.Generation
 	status.Shards = int32(len(o.statefulSets))
 	status.ReadyShards = o.readyShards()
-	status.Moves, status.MovesLeft = o.moving(), int32(o.scale.queued)
+	o.rebalanceStatus(status, &r.memory.of(client.ObjectKeyFromObject(o.grid)).scale, r.Clock.Now())
 	status.Leaving = o.leaving()
 	status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: gridSelector(o.grid)})
 	status.Pods = int32(len(o.pods))

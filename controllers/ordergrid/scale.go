@@ -20,7 +20,8 @@ import (
 
 // scale is where a grid stands on its way to the number of shards that spec.shards asks for.
 type scale struct {
-	held              // moves that may begin are held, or wait
+	held // moves that may begin are held, or wait
+	moveHold
 	wanted   int32    // spec.shards
 	shards   int32    // that this pass works on: those, and the ones above that have a partition, or are to have one
 	homes    []int32  // by partition: the shard that its record is to name
@@ -160,6 +161,9 @@ func (o *observation) scaling() (reason, message string) {
 		reason = reasonMovingPartitions
 		parts = append(parts, fmt.Sprintf("%s to move, %d of them under way", count(n, "partition has", "partitions have"), len(moving)))
 	}
+	if o.scale.text != "" {
+		parts = append(parts, o.scale.text)
+	}
 	for _, m := range moving[:min(len(moving), 2)] {
 		parts = append(parts, moveText(m))
 	}
@@ -177,6 +181,9 @@ func (o *observation) scaling() (reason, message string) {
 	if len(o.scale.waiting) > 0 {
 		reason = cmp.Or(reason, reasonMovingPartitions)
 		parts = append(parts, o.scale.waiting[:min(len(o.scale.waiting), 3)]...)
+	}
+	if !o.scale.until.IsZero() && len(moving)+len(o.scale.removing) == 0 {
+		reason = reasonWaitingForWindow
 	}
 	return reason, strings.Join(parts, "; ")
 }
@@ -200,18 +207,19 @@ func shardList(shards []int32) string {
 // scaleMemory is what is remembered of partitions that move. Losing it costs a later word about one that is stuck.
 type scaleMemory struct {
 	objective updateMemory
-	progress  string    // how far everything was,
-	since     time.Time // and since when
+	begun     map[int32]begunMove // by partition: the last one
+	progress  string              // how far everything was,
+	since     time.Time           // and since when
 }
 
 // judgeLate finds out whether what is on its way has made no progress for too long, or else when that will be so.
 func (o *observation) judgeLate(m *scaleMemory, now time.Time) (again time.Duration) {
 	reason, text := o.scaling()
-	if progress := o.progress(); reason == "" || progress != m.progress {
+	if progress := o.progress(); reason == "" || reason == reasonWaitingForWindow || progress != m.progress {
 		m.progress, m.since = progress, now
 	}
 	allowed := o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
-	if reason == "" || allowed <= 0 {
+	if reason == "" || reason == reasonWaitingForWindow || allowed <= 0 {
 		return 0
 	}
 	left := allowed - now.Sub(m.since)

@@ -128,7 +128,7 @@ func (s *scaling) settle() {
 		}
 		s.restart()
 		s.run(s.grid)
-		if n := len(s.grid.Status.Moves); n > movesAtOnce {
+		if n := len(s.grid.Status.Moves); n > concurrentMoves(s.grid) {
 			s.t.Fatalf("%d partitions are on their way", n)
 		}
 		s.homes()

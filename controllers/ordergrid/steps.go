@@ -76,6 +76,7 @@ func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, 
 	if f != nil {
 		now = f.record
 		record.Spec.FirstSeq = now.Spec.FirstSeq
+		record.Spec.LearnerRate = r.learnerRate(now, copies.shard)
 		record.ResourceVersion = now.ResourceVersion // what is decided by a record that has changed would send it back
 	}
 	r.tellExternal(record, now)

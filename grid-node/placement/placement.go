@@ -43,6 +43,7 @@ type Limits struct {
 type Move struct {
 	Partition, From, To int
 	Bytes               int64
+	Back                bool // to where its copies are: its new shard failed before one was there
 }
 
 // Plan is what to do next.
@@ -145,7 +146,7 @@ func (b *board) turnBack(p *Plan) {
 				continue
 			}
 			if back := b.at(q.Held[0]); back != nil && !back.Leaves {
-				p.Begin = append(p.Begin, Move{Partition: q.ID, From: at.ID, To: back.ID})
+				p.Begin = append(p.Begin, Move{Partition: q.ID, From: at.ID, To: back.ID, Back: true})
 				at.has = slices.DeleteFunc(at.has, func(o *Partition) bool { return o == q })
 				back.has = append(back.has, q)
 			}

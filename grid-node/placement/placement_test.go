@@ -134,7 +134,7 @@ func TestMoveToALostShardIsTurnedBack(t *testing.T) {
 	for _, c := range []struct {
 		held []int
 		want []Move
-	}{{[]int{0}, []Move{{Partition: 3, From: 1, To: 0}}}, {[]int{0, 1}, nil}} {
+	}{{[]int{0}, []Move{{Partition: 3, From: 1, To: 0, Back: true}}}, {[]int{0, 1}, nil}} {
 		g := newGrid(2, 4)
 		g.partitions[3] = Partition{ID: 3, Home: 1, Held: c.held, Moving: true}
 		g.shards[1].Closed = "g-s1-0 is not ready"
@@ -192,5 +192,5 @@ func ExampleNext() {
 	g.shards = append(g.shards, Shard{ID: 1})
 	p := Next(g.shards, g.partitions, Limits{Concurrent: 1})
 	fmt.Printf("%+v, %d more\n", p.Begin, len(p.Queued))
-	// Output: [{Partition:0 From:0 To:1 Bytes:1000}], 1 more
+	// Output: [{Partition:0 From:0 To:1 Bytes:1000 Back:false}], 1 more
 }
