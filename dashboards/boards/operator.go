@@ -23,6 +23,7 @@ func operatorBoard() (board, error) {
 		annotations: drillMarks(`namespace=~"$namespace"`),
 		sections: []section{
 			{"Grids as the operator sees them", gridsSeen()},
+			{"Rebalancing", rebalancing()},
 			{"Work", work()},
 			{"The process", process()},
 		},
@@ -64,7 +65,7 @@ func gridsSeen() []*panel {
 			ask("{{namespace}}/{{grid}} {{condition}}", maxBy("namespace, grid, condition", expr)).
 			words(words...).empty("no OrderGrid").docs("Conditions", "spec/ordergrid.md#conditions"),
 		lines(8, 8, "Partitions", "Of each grid: with a primary (claimed), and with every copy in sync.").
-			ask("{{namespace}}/{{grid}} {{state}}", maxBy("namespace, grid, state", operator("grid_partitions"))).
+			ask("{{namespace}}/{{grid}} {{state}}", maxBy("namespace, grid, state", operator("grid_partitions", `state=~"claimed|fully_in_sync"`))).
 			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty("no OrderGrid").docs("Operator", "metrics.md#operator"),
 	}
 }
@@ -75,6 +76,23 @@ var conditionWords = []struct{ conditions, number, value, text, colour string }{
 	{"Progressing", " * 2", "2", "on its way", "blue"},
 	{"Stalled", " * 3", "3", "a person is needed", "orange"},
 	{"DataLossSuspected|ConfigurationRegressed", " * 4", "4", "data in doubt", "red"},
+}
+
+func rebalancing() []*panel {
+	return []*panel{
+		lines(6, 7, "Partitions of each shard", "Where partitions are to be, by their records. Shards differ by one at most when none has to move.").
+			ask("{{namespace}}/{{grid}} shard {{shard}}", maxBy("namespace, grid, shard", operator("shard_partitions"))).
+			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty("no OrderGrid").docs("Rebalancing", "rebalance.md"),
+		lines(6, 7, "Partitions that move", "On their way to another shard (moving), to move after those (queued), and of these the ones that wait for the window (held).").
+			ask("{{namespace}}/{{grid}} {{state}}", maxBy("namespace, grid, state", operator("grid_partitions", `state=~"moving|queued|held"`))).
+			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty("no OrderGrid").docs("How it is seen", "rebalance.md#how-it-is-seen"),
+		lines(6, 7, "Time of the oldest move", "Since the record of a partition that is on its way named its new shard.").
+			ask("{{namespace}}/{{grid}}", orZero(maxBy("namespace, grid", "time() - "+operator("oldest_move_started_seconds")))).
+			unit("s").fromZero().override(nameless, named("none")).docs("Runbook: a move is stuck", "runbooks/PartitionMoveStuck.md"),
+		lines(6, 7, "Copied to pods that catch up", "Bytes of logs that all pods of a grid send to others, which moves, lost copies and updates take.").
+			ask("{{namespace}}/{{grid}}", sumBy("namespace, grid", rate(`ordergrid_node_learner_sent_bytes_total{namespace=~"$namespace",grid=~"$grid"}`))).
+			unit("Bps").fromZero().empty(noGrid).docs("Bandwidth", "rebalance.md#specrebalance"),
+	}
 }
 
 func work() []*panel {

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -86,6 +90,72 @@ func (r *Run) Reassert(ctx context.Context) error {
 		nodes = append(nodes, fmt.Sprintf("%s:%d", nodeIP(i), api.HTTPPort))
 	}
 	return person.Reassert(ctx, r.kube, nodes, records...)
+}
+
+// emptyShard is the shard of EmptyShard.
+const emptyShard = 1
+
+func emptyPod(i int) string { return api.PodName(gridName, emptyShard, int32(i)) }
+
+// EmptyShard asks for a second shard, whose pods are ready by the API server's word and have no process in them: a partition
+// begins to move there and gets no further.
+func (r *Run) EmptyShard(ctx context.Context) error {
+	if err := r.shards(ctx, emptyShard+1); err != nil {
+		return err
+	}
+	set := &appsv1.StatefulSet{}
+	if err := r.Until(ctx, "the operator has made the StatefulSet of the second shard", func() bool {
+		return r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: api.ShardName(gridName, emptyShard)}, set) == nil
+	}); err != nil {
+		return err
+	}
+	for i := range replicas {
+		if err := r.createPod(ctx, set, emptyPod(i), emptyIP(i)); err != nil {
+			return err
+		}
+		pod := &corev1.Pod{}
+		if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: emptyPod(i)}, pod); err != nil {
+			return err
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if err := r.kube.Status().Update(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return r.Until(ctx, "a partition is on its way to the second shard", func() bool { return r.movesTo(ctx) })
+}
+
+// RemoveEmptyShard takes that back.
+func (r *Run) RemoveEmptyShard(ctx context.Context) error {
+	if err := r.shards(ctx, emptyShard); err != nil {
+		return err
+	}
+	if err := r.Until(ctx, "every partition is to be on the first shard", func() bool { return !r.movesTo(ctx) }); err != nil {
+		return err
+	}
+	var all []error
+	for i := range replicas { // as the StatefulSet controller does
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: emptyPod(i)}}
+		all = append(all, r.kube.Delete(ctx, pod, kube.GracePeriodSeconds(0)))
+	}
+	return errors.Join(all...)
+}
+
+// shards changes spec.shards.
+func (r *Run) shards(ctx context.Context, n int32) error {
+	grid := &api.OrderGrid{}
+	if err := r.kube.Get(ctx, kube.ObjectKey{Namespace: namespace, Name: gridName}, grid); err != nil {
+		return err
+	}
+	before := grid.DeepCopy()
+	grid.Spec.Shards = n
+	return r.kube.Patch(ctx, grid, kube.MergeFrom(before))
+}
+
+// movesTo reports whether a record names the second shard.
+func (r *Run) movesTo(ctx context.Context) bool {
+	records, err := r.records(ctx)
+	return err == nil && slices.ContainsFunc(records, func(p *api.GridPartition) bool { return p.Spec.Shard == emptyShard })
 }
 
 // Backup is the grid's records as they were.

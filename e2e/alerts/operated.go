@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -65,6 +66,15 @@ func operated() []operatedCase {
 		{alerts: []alert{named("PeersNotProved", "seen_by", "operator")}, how: "a grid with the annotation ordergrid.dev/insecure-peers: Accept",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, unproved()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, unproved()) }},
+		{alerts: []alert{named("PartitionsImbalanced")}, how: "a grid of one shard gets a second one, whose pods nobody makes", limit: 3 * time.Minute,
+			prepare: lopsided,
+			cause: func(ctx context.Context, r *live.Run) error {
+				return r.Kube().Patch(ctx, oneSided(), kube.RawPatch(types.MergePatchType, []byte(`{"spec":{"shards":2}}`)))
+			},
+			undo: func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, oneSided()) }},
+		{alerts: []alert{named("PartitionMoveStuck")}, how: "a second shard whose pods are ready by the API server's word, with no process in them", limit: 2 * time.Minute,
+			cause: func(ctx context.Context, r *live.Run) error { return r.EmptyShard(ctx) },
+			undo:  func(ctx context.Context, r *live.Run) error { return r.RemoveEmptyShard(ctx) }},
 		{alerts: []alert{named("TokensNotReviewed")}, how: "the nodes lose the right to have tokens looked at, and clients come with new tokens",
 			prepare: strangers.prepare, cause: strangers.cause, undo: strangers.undo},
 		{alerts: []alert{named("DrillFaultsRemain")}, how: "Chaos Mesh goes away with its finalizer on a drill's fault, and the drill is aborted; 30 s are the operator's",
@@ -117,6 +127,23 @@ func unproved() kube.Object {
 	grid := &api.OrderGrid{ObjectMeta: object("unproved"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	grid.Annotations = map[string]string{api.AnnotationInsecurePeers: string(api.UnprovedPeersAccept)}
 	return grid
+}
+
+// oneSided is a grid with all its partitions on one shard.
+func oneSided() *api.OrderGrid {
+	return &api.OrderGrid{ObjectMeta: object("one-sided"), Spec: api.OrderGridSpec{Shards: 1, Replicas: 2, Partitions: 4, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+}
+
+// lopsided makes it, and waits for its records.
+func lopsided(ctx context.Context, r *live.Run) error {
+	grid := oneSided()
+	if err := r.Kube().Create(ctx, grid); err != nil {
+		return err
+	}
+	return r.Until(ctx, "the partitions of the grid have records", func() bool {
+		now := &api.OrderGrid{}
+		return r.Kube().Get(ctx, kube.ObjectKeyFromObject(grid), now) == nil && len(now.Status.Partitions) == int(grid.Spec.Partitions)
+	})
 }
 
 // taken are a Service, and a grid that wants to have one of that name.
