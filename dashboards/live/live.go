@@ -43,7 +43,7 @@ const (
 // nodeIP and probeIP are the loopback addresses of pods, so that all have the ports they have in a cluster.
 func nodeIP(i int) string  { return fmt.Sprintf("127.77.0.%d", i+1) }
 func probeIP(i int) string { return fmt.Sprintf("127.77.1.%d", i+1) }
-func emptyIP(i int) string { return fmt.Sprintf("127.77.3.%d", i+1) }
+func emptyIP(i int) string { return fmt.Sprintf("127.77.5.%d", i+1) }
 func podName(i int) string { return api.PodName(gridName, 0, int32(i)) }
 
 // Options of Start.
