@@ -67,7 +67,11 @@ func (r *run) open() error {
 		r.r.Series = series(orders[:out.Created], schedule, step.Start)
 	}
 	r.r.Failed = int64(len(orders)) - r.r.Orders
-	r.r.Unsent = int64(len(orders)) - int64(out.Created)
+	for i := range orders {
+		if orders[i].Fate == load.Unsent {
+			r.r.Unsent++
+		}
+	}
 	if err := errors.Join(out.Errors...); err != nil {
 		r.r.Error = err.Error()
 	} else if r.r.Failed > 0 {
@@ -95,18 +99,15 @@ func (r *run) count(orders []load.Order, schedule pacer.Schedule, start int64) {
 
 // series is count by the second, with the gaps between answers.
 func series(orders []load.Order, schedule pacer.Schedule, start int64) (out []Second) {
-	at := func(ns int64) *Second {
-		i := int(max(0, ns-start) / int64(time.Second))
-		for len(out) <= i {
-			out = append(out, Second{})
-		}
-		return &out[i]
-	}
+	second := func(ns int64) int { return int(max(0, ns-start) / int64(time.Second)) }
 	var ends []int64
 	for i := range orders {
 		if o := &orders[i]; o.Fate == load.Acked {
 			intended := start + schedule.Offset(int64(i))
-			s := at(intended)
+			for len(out) <= second(intended) {
+				out = append(out, Second{})
+			}
+			s := &out[second(intended)]
 			s.Orders++
 			s.CreateToEnd.Record(o.T3 - intended)
 			ends = append(ends, o.T3)
@@ -114,7 +115,7 @@ func series(orders []load.Order, schedule pacer.Schedule, start int64) (out []Se
 	}
 	slices.Sort(ends)
 	for i := 1; i < len(ends); i++ {
-		s := at(ends[i])
+		s := &out[min(second(ends[i]), len(out)-1)] // those that came late end in the last second
 		s.Gap = max(s.Gap, time.Duration(ends[i]-ends[i-1]))
 	}
 	return out

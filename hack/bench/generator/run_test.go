@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 func spec(s Shape) Spec {
@@ -80,5 +82,31 @@ func TestStreamCounts(t *testing.T) {
 	s.Answered(5)
 	if s.orders != 0 || s.head != 5 {
 		t.Errorf("orders submitted ahead are counted: %d", s.orders)
+	}
+}
+
+func TestSeries(t *testing.T) {
+	schedule, err := pacer.NewSteady(2, 0) // at 0, 0.5, 1, 1.5 and 2 s
+	if err != nil {
+		t.Fatal(err)
+	}
+	const start = int64(7e9)
+	var orders []load.Order
+	for _, end := range []int64{100, 600, 0, 2400, 9000} { // ms behind the start; the third is not answered
+		o := load.Order{T3: start + end*1e6}
+		if end > 0 {
+			o.Fate = load.Acked
+		}
+		orders = append(orders, o)
+	}
+	got := series(orders, schedule, start)
+	if len(got) != 3 || got[0].Orders != 2 || got[1].Orders != 1 || got[2].Orders != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if got[0].Gap != 500*time.Millisecond || got[1].Gap != 0 || got[2].Gap != 6600*time.Millisecond {
+		t.Errorf("gaps %v, %v, %v", got[0].Gap, got[1].Gap, got[2].Gap)
+	}
+	if late := got[1].CreateToEnd.Max(); late < 890e6 || late > 910e6 {
+		t.Errorf("the order due at 1.5 s and answered at 2.4 s took %d ns", late)
 	}
 }
