@@ -27,15 +27,6 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:Maximum=255
 	Shard int32 `json:"shard"`
 
-	// firstSeq is the sequence number that the partition's log begins with. An order's id is partition and sequence
-	// number, so a partition of a grid that is made again under its name begins where the former never was. It is set when the
-	// record is made, or never. Default 1.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%d differs from %d: ids of orders were made from it, and another number could give them again; keep it as it was'.format([self, oldSelf])"
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=9007199254740991
-	FirstSeq int64 `json:"firstSeq,omitempty"`
-
 	// replicas is how many copies the partition should have, the primary's included.
 	// +required
 	// +kubebuilder:validation:Minimum=1

@@ -82,21 +82,6 @@ func TestGridUpdates(t *testing.T) {
 	}
 }
 
-// TestFirstSeqIsFixed: ids of orders were made from it.
-func TestFirstSeqIsFixed(t *testing.T) {
-	cl := newClient(t)
-	made := newPartition(t, cl).DeepCopy()
-	made.ObjectMeta = metav1.ObjectMeta{Namespace: made.Namespace, Name: "rtd-s1-p0"}
-	for first, refusal := range map[int64]string{-1: "greater than or equal to 1", 1 << 53: "less than or equal to 9007199254740991"} {
-		made.Spec.FirstSeq = first
-		checkRefusal(t, cl.Create(t.Context(), made.DeepCopy()), refusal)
-	}
-	made.Spec.FirstSeq = 1<<53 - 1
-	checkRefusal(t, cl.Create(t.Context(), made), "")
-	made.Spec.FirstSeq = 1
-	checkRefusal(t, cl.Update(t.Context(), made), "1 differs from 9007199254740991: ids of orders were made from it, and another number could give them again; keep it as it was")
-}
-
 // TestProbeSpecIsFixed: a result belongs to the spec it was measured with.
 func TestProbeSpecIsFixed(t *testing.T) {
 	cl := newClient(t)

@@ -178,7 +178,7 @@ func (s *sinkFiles) freed() {
 		if f.skipped == 0 {
 			continue
 		}
-		if f.first > next && (next > 1 || !f.origin) {
+		if f.first > next {
 			s.gone(next, f.first-1)
 		}
 		next = max(next, f.skipped+1)
@@ -291,7 +291,7 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 			s.p.problem("sink %s line %d: %v", f.path, f.number, err)
 		}
 	case last.seq == 0:
-		f.first, f.origin = now.seq, now.seq == 1 || now.epoch == 1 && now.kind == order.KindNoop.String()
+		f.first = now.seq
 	case now.seq > last.seq+1:
 		s.p.problem("sink %s line %d: sequence %d follows %d, allowed: %d", f.path, f.number, now.seq, last.seq, last.seq+1)
 	case now.seq == last.seq+1 && (now.epoch < last.epoch || now.lineage < last.lineage):
@@ -322,7 +322,6 @@ type sinkFile struct {
 	r       *bufio.Reader
 	number  int // of the line read last
 	first   uint64
-	origin  bool   // the log begins with the file's first line
 	skipped uint64 // the last line of what the log does not hold any more, 0 if none
 	line    sinkLine
 	have    bool // line is not used yet

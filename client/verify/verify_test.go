@@ -156,13 +156,13 @@ func rechain(log [][]byte) [][]byte {
 	return out
 }
 
-// high is a number that the log of an added shard begins with.
+// high is the first number that a log still holds whose beginning is freed.
 const high = 3_800_000_000_000_001
 
-// from makes a log begin with another number than 1.
+// from makes a log one that begins behind what is freed, with another number than 1.
 func from(first uint64, log [][]byte) [][]byte {
 	out := rechain(log)
-	var prev uint64
+	prev := uint64(1) // of the last entry freed
 	for i, b := range out {
 		var e order.Entry
 		order.DecodeEntry(b, &e)

@@ -75,12 +75,10 @@ func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, 
 	var now *api.GridPartition
 	if f != nil {
 		now = f.record
-		record.Spec.FirstSeq = now.Spec.FirstSeq
 		record.Spec.LearnerRate = r.learnerRate(now, copies.shard)
 		record.ResourceVersion = now.ResourceVersion // what is decided by a record that has changed would send it back
 	}
 	r.tellExternal(record, now)
-	record.Spec.UnprovedPeers = r.unprovedPeers(copies.shard)
 	if err := r.refuseToForget(ctx, record, now); err != nil {
 		return err
 	}

@@ -38,9 +38,6 @@ type Spec struct {
 	Pods         []string `json:"pods,omitempty"`
 	PreferredPod string   `json:"preferredPod"` // the pod that should be primary
 
-	// FirstSeq is the sequence number that the partition's log begins with; it never changes. 0: 1. At most MaxFirstSeq.
-	FirstSeq uint64 `json:"firstSeq,omitempty"`
-
 	// LearnerRate is how many bytes a second the primary sends at most to pods that catch up with
 	// the partition, all of them together: MinLearnerRate..MaxLearnerRate, and no more than the
 	// node's own limit leaves it. 0: that alone.
@@ -69,9 +66,6 @@ type ExternalAddress struct {
 
 // MaxMembers of a configuration: three copies, and one more while they move to other pods.
 const MaxMembers = 4
-
-// MaxFirstSeq is the highest Spec.FirstSeq: what a JSON number says exactly.
-const MaxFirstSeq = 1<<53 - 1
 
 // Bounds of Spec.LearnerRate, bytes a second.
 const (

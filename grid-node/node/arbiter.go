@@ -200,13 +200,10 @@ func arbiterMember(m replica.Member) arbiter.Member {
 // configOf checks what came from outside: member ids have to be member ids.
 func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Copied: rec.Copied, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
-		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, Pods: rec.Spec.Pods, PreferredPod: rec.Spec.PreferredPod, FirstSeq: rec.Spec.FirstSeq,
+		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, Pods: rec.Spec.Pods, PreferredPod: rec.Spec.PreferredPod,
 		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID}
 	if rec.Lineage > math.MaxUint32 {
 		return nil, errors.New("record: lineage is over 4294967295")
-	}
-	if rec.Spec.FirstSeq > arbiter.MaxFirstSeq {
-		return nil, fmt.Errorf("record: firstSeq is %d, allowed: up to %d", rec.Spec.FirstSeq, uint64(arbiter.MaxFirstSeq))
 	}
 	if err := rec.Spec.CheckLearnerRate(); err != nil {
 		return nil, fmt.Errorf("record: %w", err)

@@ -152,7 +152,7 @@ func (a *arbiterModel) touch() {
 func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
-	c.FirstSeq, c.Pods = a.spec.FirstSeq, a.spec.Pods
+	c.Pods = a.spec.Pods
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

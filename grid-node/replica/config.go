@@ -118,9 +118,6 @@ func (r *Replica) observeSpec(c *Config) {
 			r.claimAt = min(r.claimAt, r.now.Mono)
 		}
 	}
-	if c.FirstSeq > 0 {
-		r.firstSeq = c.FirstSeq
-	}
 	r.observeDecisions(c)
 }
 
@@ -172,9 +169,6 @@ func (r *Replica) becomePrimary(before Role) {
 		r.seats.forget()
 		if mutant(mutDedupeForgotten) {
 			r.live.Sessions.ForgetReplies()
-		}
-		if !r.beginLog() {
-			return
 		}
 		p.floor, _ = r.store.Last()
 	}

@@ -44,7 +44,6 @@ type Config struct {
 	MaxInSync    int      // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
 	Pods         []string // names of the pods that are to hold a copy, 1..4; MaxInSync is not looked at then. nil: every pod may
 	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
-	FirstSeq     uint64   // the number that a log made from nothing begins with; 0 keeps what was known, 1 if nothing was
 	// What a person decided about this record; see recover.go. Zero values mean no decision.
 	AcceptLossEpoch  uint64 // what only the in-sync members of this epoch held may be lost
 	ReassertChangeID string // the configuration of this change id is the true one, whatever the record shows

@@ -3,6 +3,7 @@ package replica_test
 import (
 	"testing"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -64,7 +65,8 @@ func TestFramesOfAnotherEpoch(t *testing.T) {
 			}
 		},
 		"SnapshotRequest": func(a, b *member) (*member, func(uint64) []byte) {
-			a.step(a.clock, replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &replica.Config{Epoch: epoch, Lineage: 1, ChangeID: "x", Primary: a.self, InSync: []replica.Member{a.self}, FirstSeq: 10}})
+			a.takeBase(epoch-2, 9, b)
+			primaryOf(a, epoch)
 			a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendJoin(nil, partition, &wire.Join{PeerHead: b.headTo(epoch, a), Member: []byte(b.self.ID), Address: []byte(b.self.Address)})})
 			return a, func(e uint64) []byte {
 				return wire.AppendSnapshotRequest(nil, partition, &wire.SnapshotRequest{PeerHead: b.headTo(e, a), Base: 9})
@@ -111,6 +113,23 @@ func TestFramesOfAnotherEpoch(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// takeBase has m take in the state of a log whose entries up to base are freed, as a learner.
+func (m *member) takeBase(epoch, base uint64, primary *member) {
+	var state machine.Machine
+	state.Begin(512, base)
+	part, slots := state.AppendSnapshot(nil, 0)
+	m.config(epoch, 1, primary)
+	for _, frame := range [][]byte{
+		wire.AppendJoinReply(nil, partition, &wire.JoinReply{PeerHead: primary.headTo(epoch, m), Code: wire.JoinAccepted, FromSeq: base + 1}),
+		wire.AppendSnapshot(nil, partition, &wire.Snapshot{PeerHead: primary.headTo(epoch, m), Base: base, Hash: 1, Next: slots, Slots: slots, State: part}),
+	} {
+		m.step(m.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: frame})
+	}
+	if s := m.r.Status(); s.FreedSeq != base {
+		m.tb.Fatalf("the base state is not taken in: %+v", s)
 	}
 }
 

@@ -207,7 +207,6 @@ func (r *Replica) getReply(conn, reqID, seq uint64, at store.Place, commit uint6
 	base, _ := r.store.Base()
 	switch {
 	case seq == noOrder:
-	case seq == 0 && base+1 == r.firstSeq: // not found by its ClOrdID, and nothing was freed: the log begins here
 	case seq > base:
 		m.Status, m.Entry = wire.GetFound, r.store.At(at)
 	case base > 0: // freed since it was looked up, or before: then it was not found by its ClOrdID

@@ -63,7 +63,6 @@ type Replica struct {
 	drained  bool
 
 	preferredPod string  // that should be primary, "" if unknown
-	firstSeq     uint64  // see beginLog; 0 if the record says nothing
 	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
 	reassert     string  // change id that a person declared true, "" if none
 	regressed    *Config // what the arbiter shows, when it is older than cfg

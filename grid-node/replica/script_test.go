@@ -85,7 +85,6 @@ func (s *script) cluster(d *datadriven.TestData) {
 		opt.retention.Critical = 8
 	}
 	s.w = newWorld(s.t, opt)
-	arg(d, "firstSeq", &s.w.arb.spec.FirstSeq)
 	s.sessions, s.attempts = map[uint64]sessionKey{}, map[int]int{}
 	s.w.faults.cut = map[[2]string]bool{}
 	s.w.quiet = !d.HasArg("trace")

@@ -115,26 +115,19 @@ func (r *Replica) snapshot(frame []byte) error {
 		r.askSnapshot()
 		return nil
 	}
-	return r.install(m.Base, m.Hash)
-}
-
-// install makes the base state this replica's own.
-func (r *Replica) install(base, hash uint64) error {
-	state := r.backup.install.state
-	r.backup.install = installState{}
-	if r.beginBehind(base, hash, state) {
-		r.backup.ackDue = true
-	}
+	r.install(m.Base, m.Hash)
 	return nil
 }
 
-// beginBehind makes an empty log one that begins behind an entry, which left the state
-// given; false: it does not fit, and the replica ends.
-func (r *Replica) beginBehind(base, hash uint64, state machine.Machine) bool {
+// install makes the base state this replica's own: its log, which is empty, begins behind
+// the entry that left that state. A state that does not fit ends the replica.
+func (r *Replica) install(base, hash uint64) {
+	state := r.backup.install.state
+	r.backup.install = installState{}
 	if err := r.store.SetBase(base, hash, state.Sessions.Slots()); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
 		r.restart("cannot store what the primary can: " + err.Error())
-		return false
+		return
 	}
 	r.base = state
 	r.live = state.Clone()
@@ -147,7 +140,7 @@ func (r *Replica) beginBehind(base, hash uint64, state machine.Machine) bool {
 	r.readersBehind(&state)
 	r.logged.begin(r)
 	r.commitTo(base)
-	return true
+	r.backup.ackDue = true
 }
 
 // BaseSession is a session as the freed part of the log left it.

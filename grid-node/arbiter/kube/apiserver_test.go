@@ -59,7 +59,7 @@ func (f *fixture) partition(t *testing.T) string {
 	f.n++
 	name := fmt.Sprintf("g-s0-p%d", f.n)
 	gp := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name, Labels: map[string]string{api.LabelGrid: "g"}}, Spec: api.GridPartitionSpec{
-		GridRef: api.GridReference{Name: "g"}, FirstSeq: 1<<53 - 1, LearnerRate: arbiter.MinLearnerRate, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
+		GridRef: api.GridReference{Name: "g"}, LearnerRate: arbiter.MinLearnerRate, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}}
 	if err := f.admin.Create(t.Context(), gp); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRoundTripAndConflict(t *testing.T) {
 	f := newFixture(t)
 	name := f.partition(t)
 	unclaimed, err := f.Get(t.Context(), name)
-	if err != nil || unclaimed.Epoch != 0 || !reflect.DeepEqual(unclaimed.Spec, arbiter.Spec{Grid: "g", FirstSeq: arbiter.MaxFirstSeq, LearnerRate: arbiter.MinLearnerRate, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
+	if err != nil || unclaimed.Epoch != 0 || !reflect.DeepEqual(unclaimed.Spec, arbiter.Spec{Grid: "g", LearnerRate: arbiter.MinLearnerRate, Replicas: 3, MinInSync: 1, PreferredPod: "g-s0-0"}) {
 		t.Fatalf("unclaimed: %+v, %v", unclaimed, err)
 	}
 	want := arbitertest.Rec(1, 1, "first", arbitertest.A, arbitertest.A)

@@ -44,8 +44,6 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("grid and partition say which partition this is and never change; leave them out")
 	case next.Shard < 0:
 		return arbiter.Refused("shard: value %d, allowed: 0 or more", next.Shard)
-	case next.FirstSeq != old.FirstSeq:
-		return arbiter.Refused("firstSeq: value %d, allowed: %d; ids of orders were made from it", next.FirstSeq, old.FirstSeq)
 	case next.Replicas < 1 || next.Replicas > wire.MaxCopies:
 		return arbiter.Refused("replicas: value %d, allowed: 1..%d", next.Replicas, wire.MaxCopies)
 	case next.MaxInSync != 0 && (next.MaxInSync < next.Replicas || next.MaxInSync > wire.MaxCopies):
