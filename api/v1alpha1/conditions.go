@@ -25,8 +25,6 @@ const (
 	// ConditionExternalAccessReady is True while every pod has an address for clients outside the cluster; absent without
 	// spec.externalAccess.
 	ConditionExternalAccessReady = "ExternalAccessReady"
-	// ConditionPeersProved is True while grid nodes replicate with none but nodes that proved to be of the grid.
-	ConditionPeersProved = "PeersProved"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

@@ -88,11 +88,6 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
-	// unprovedPeers says whether grid nodes replicate with a node that does not prove the grid's peer key: Accept does, while
-	// pods of a release without the key are replaced. Left out, they do not. Nodes with TLS prove themselves by certificates.
-	// +optional
-	UnprovedPeers UnprovedPeers `json:"unprovedPeers,omitempty"`
-
 	// externalAddresses are where clients outside the cluster reach the grid's pods, those of all shards; grid nodes hand
 	// them to such clients. In the record of partition 0 only.
 	// +optional
@@ -101,14 +96,6 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:MaxItems=192
 	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
 }
-
-// UnprovedPeers says whether nodes without a proof are taken for nodes of the grid.
-//
-// +kubebuilder:validation:Enum=Accept
-type UnprovedPeers string
-
-// UnprovedPeersAccept takes them for nodes of the grid.
-const UnprovedPeersAccept UnprovedPeers = "Accept"
 
 // GridReference names an OrderGrid in the same namespace.
 type GridReference struct {

@@ -64,10 +64,6 @@ const (
 // that was carried out, and another one asks again.
 const AnnotationRebalanceNow = "ordergrid.dev/rebalance-now"
 
-// AnnotationInsecurePeers on an OrderGrid, with the value Accept, has grid nodes replicate with whoever says that it is one,
-// without a proof. It is for the way back to a release whose nodes have no peer key.
-const AnnotationInsecurePeers = "ordergrid.dev/insecure-peers"
-
 // ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
 // PodDisruptionBudget, ServiceAccount, Role and RoleBinding.
 func ShardName(grid string, shard int32) string {

@@ -107,7 +107,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.tls.RegisterServer(fl)
 	fl.StringVar((*string)(&cfg.TLSTransition), "tls-transition", "", "a stage of turning TLS on, or off, one node at a time: accept (the data port takes plain connections and TLS, other nodes are dialled without), dial (it takes both, other nodes are dialled with TLS); default: TLS only")
 	fl.StringVar(&f.peerKey, "peer-key-file", "", "file with the peer key, by which the nodes of the grid know each other where there is no TLS: 32 random bytes in base64, the same file for all of them; more lines are further keys that are accepted. Read again when it changes")
-	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "take any connection that says it is a node's for one, without a proof: who reaches the data port can then erase orders")
+	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "for measurements of what --peer-key-file costs: take any connection that says it is a node's for one, without a proof; who reaches the data port can then erase orders")
 	f.access.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,23 +33,6 @@ func (b *bench) gridOf(spec api.OrderGridSpec) *api.OrderGrid {
 	envtest.Serve(b.t, b.client, grid)
 	b.serves(grid)
 	return grid
-}
-
-// TestPodsAreReadFromTheCache: what the operator judges by pods' specs it finds in the pods that it caches.
-func TestPodsAreReadFromTheCache(t *testing.T) {
-	b := newBench(t)
-	defer b.operator()()
-	grid := b.gridOf(api.OrderGridSpec{})
-	b.quiet()
-	b.there("the grid", grid)
-	if c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionPeersProved); c == nil || c.Status != metav1.ConditionTrue {
-		t.Errorf("PeersProved is %+v of a grid whose pods all have the key", c)
-	}
-	record := &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}
-	b.there("the record", record)
-	if record.Spec.UnprovedPeers != "" || record.Generation != 1 {
-		t.Errorf("the record lets nodes in without a proof (%q), generation %d", record.Spec.UnprovedPeers, record.Generation)
-	}
 }
 
 func (b *bench) serves(grid *api.OrderGrid) {

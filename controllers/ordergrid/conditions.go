@@ -68,7 +68,6 @@ var gridConditions = []struct {
 	{api.ConditionSecure, judgeSecure},
 	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionExternalAccessReady, judgeExternal},
-	{api.ConditionPeersProved, judgePeers},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

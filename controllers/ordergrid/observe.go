@@ -45,7 +45,6 @@ type observation struct {
 	room           room           // how much memory is left for orders
 	roomAsked      bool           // since this operator has started
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
-	peerKey        bool           // the Secret with the peer key is there, or was
 }
 
 // read fills in the grid's objects, from the cache or from the API server; after an error they are as before.

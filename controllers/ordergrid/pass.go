@@ -22,7 +22,6 @@ type run struct {
 	remembered   *gridMemory
 	applier      apply.Applier
 	templates    []corev1.PodTemplateSpec // by shard
-	keyless      []string                 // pods of a release without the peer key
 	notAllowed   error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
 	made         map[string]bool          // records that the API server has, once it was asked because some are missing
 	servicesRead *corev1.ServiceList

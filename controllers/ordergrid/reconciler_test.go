@@ -318,7 +318,7 @@ func (b *bench) wantConditions(grid *api.OrderGrid, want string) {
 		if c.Type == api.ConditionSchedulable && b.reconcile.KubeNodes == nil {
 			continue // no node is read, and nobody schedules
 		}
-		if c.Type == api.ConditionSecure || c.Type == api.ConditionPeersProved {
+		if c.Type == api.ConditionSecure {
 			continue // of who may connect, which these tests are not about
 		}
 		if c.Type == api.ConditionAcceptingOrders {

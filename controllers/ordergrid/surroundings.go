@@ -81,9 +81,9 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
-// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS, whether it
-// has the peer key, and where clients outside reach it. The rest, volumes and containers above all, would be a good part
-// of the operator's memory where there are thousands; what is kept of them all pods share.
+// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS, and where
+// clients outside reach it. The rest, volumes and containers above all, would be a good part of the operator's memory where
+// there are thousands; what is kept of them all pods share.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -99,23 +99,17 @@ func StripPod(object any) (any, error) {
 		}
 		stripped.Spec.Containers = []corev1.Container{{Name: containerName, Args: args, Ports: []corev1.ContainerPort{{Name: portExternal, HostPort: port}}}}
 	}
-	if hasPeerKey(pod) {
-		stripped.Spec.Volumes = strippedVolumes
-	}
 	stripped.ManagedFields = nil
 	return stripped, nil
 }
 
-// What StripPod keeps of containers, by stage, and of volumes.
-var (
-	strippedContainers = [...][]corev1.Container{
-		stagePlain:  nil,
-		stageAccept: {{Name: containerName, Args: transitionArgs(stageAccept)}},
-		stageDial:   {{Name: containerName, Args: transitionArgs(stageDial)}},
-		stageTLS:    {{Name: containerName, Args: []string{flagCert}}},
-	}
-	strippedVolumes = []corev1.Volume{{Name: peerKeyVolume}}
-)
+// strippedContainers are what StripPod keeps of containers, by stage.
+var strippedContainers = [...][]corev1.Container{
+	stagePlain:  nil,
+	stageAccept: {{Name: containerName, Args: transitionArgs(stageAccept)}},
+	stageDial:   {{Name: containerName, Args: transitionArgs(stageDial)}},
+	stageTLS:    {{Name: containerName, Args: []string{flagCert}}},
+}
 
 // nodeMatters lets pass what may change where pods fit. A node reports itself every few minutes; that does not.
 var nodeMatters = predicate.Funcs{

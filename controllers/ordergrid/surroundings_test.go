@@ -155,26 +155,25 @@ func TestStripPod(t *testing.T) {
 	if len(got.ManagedFields) != 0 || len(got.Spec.Containers) != 0 {
 		t.Errorf("what nobody looks at is kept: %+v", got)
 	}
-	// What is read of pods that tell a stage of TLS, and of those of a release before the peer key.
-	volumes := []corev1.Volume{{Name: "data"}, {Name: peerKeyVolume}}
+	// What is read of pods that tell a stage of TLS.
 	for stage := stagePlain; stage <= stageTLS; stage++ {
 		args := append([]string{"serve"}, transitionArgs(stage)...)
 		if stage != stagePlain {
 			args = append(args, flagCert, "/etc/tls/tls.crt")
 		}
-		for n := range len(volumes) + 1 {
+		for n, outside := range []int32{-1, 0, 17401} {
 			var ports []corev1.ContainerPort
-			if outside := []int32{-1, 0, 17401}[n]; outside >= 0 {
+			if outside >= 0 {
 				args, ports = append(slices.Clone(args), flagExternal, ":7401"), []corev1.ContainerPort{{Name: portData}, {Name: portExternal, ContainerPort: 7401, HostPort: outside}}
 			}
-			pod.Spec.Containers, pod.Spec.Volumes = []corev1.Container{{Name: "sidecar"}, {Name: containerName, Args: args, Ports: ports}}, volumes[:n]
+			pod.Spec.Containers = []corev1.Container{{Name: "sidecar"}, {Name: containerName, Args: args, Ports: ports}}
 			out, _ := StripPod(pod)
 			listens, port := listensOutside(&out.(*corev1.Pod).Spec)
 			if wantListens, wantPort := listensOutside(&pod.Spec); listens != wantListens || listens != (n > 0) || port != wantPort {
 				t.Errorf("listens for clients outside: %v at host port %d, of the pod: %v, %d", listens, port, wantListens, wantPort)
 			}
-			if got := out.(*corev1.Pod); stageOf(&got.Spec) != stage || hasPeerKey(got) != (n == 2) {
-				t.Errorf("stage %d with volumes %v: stage %d, key %v", stage, volumes[:n], stageOf(&got.Spec), hasPeerKey(got))
+			if got := out.(*corev1.Pod); stageOf(&got.Spec) != stage {
+				t.Errorf("stage %d is stage %d", stage, stageOf(&got.Spec))
 			}
 		}
 	}

@@ -63,9 +63,6 @@ func operated() []operatedCase {
 		{alerts: []alert{named("GridInsecure", "grid", "open")}, how: "a grid with spec.security.insecure: Accept",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, open()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, open()) }},
-		{alerts: []alert{named("PeersNotProved", "seen_by", "operator")}, how: "a grid with the annotation ordergrid.dev/insecure-peers: Accept",
-			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, unproved()) },
-			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, unproved()) }},
 		{alerts: []alert{named("PartitionsImbalanced")}, how: "a grid of one shard gets a second one, whose pods nobody makes", limit: 3 * time.Minute,
 			prepare: lopsided,
 			cause: func(ctx context.Context, r *live.Run) error {
@@ -120,13 +117,6 @@ func uncertified() kube.Object {
 // open is a grid whose clients prove nothing.
 func open() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
-}
-
-// unproved is a grid whose nodes prove nothing to each other.
-func unproved() kube.Object {
-	grid := &api.OrderGrid{ObjectMeta: object("unproved"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
-	grid.Annotations = map[string]string{api.AnnotationInsecurePeers: string(api.UnprovedPeersAccept)}
-	return grid
 }
 
 // oneSided is a grid with all its partitions on one shard.

@@ -50,9 +50,6 @@ type Spec struct {
 	// the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
-	// UnprovedPeers says whether nodes are taken for nodes that do not prove the grid's
-	// peer key: UnprovedAccept while pods of a release without it are there. "": they are not.
-	UnprovedPeers string `json:"unprovedPeers,omitempty"`
 	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the record of partition 0
 	// only.
 	External []ExternalAddress `json:"external,omitempty"`
@@ -80,9 +77,6 @@ func (s *Spec) CheckLearnerRate() error {
 	}
 	return nil
 }
-
-// UnprovedAccept is the one value of Spec.UnprovedPeers.
-const UnprovedAccept = "Accept"
 
 // Record is the configuration of a partition as the arbiter holds it.
 type Record struct {

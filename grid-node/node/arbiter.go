@@ -18,11 +18,10 @@ const arbiterTimeout = 2 * time.Second
 
 // record is the arbiter's record of a partition, as this node last saw it. Of the data loop.
 type record struct {
-	p        *partition
-	name     string
-	reading  bool // a read of it is under way
-	gone     bool // the arbiter said so last
-	unproved bool // it says that nodes need not prove the peer key
+	p       *partition
+	name    string
+	reading bool // a read of it is under way
+	gone    bool // the arbiter said so last
 
 	copies int    // wanted
 	rate   int64  // bytes a second that learners of the partition may be sent, together; 0: no bound of its own
@@ -160,12 +159,10 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 	}
 	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
 		r.copies = rec.Spec.Replicas
-		r.unproved = rec.Spec.UnprovedPeers == arbiter.UnprovedAccept
 		if r.rate != rec.Spec.LearnerRate {
 			r.rate = rec.Spec.LearnerRate
 			p.all.share()
 		}
-		p.peers.letIn(p.all.unproved())
 	}
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
 }

@@ -95,8 +95,8 @@ type Config struct {
 	// PeerKeys are by which the nodes of the grid know each other where there is no TLS;
 	// needed then, unless InsecurePeers or Replicas is 1.
 	PeerKeys *peerkey.Keys
-	// InsecurePeers takes who says that it is a node for one, without a proof. A person
-	// has to have said so.
+	// InsecurePeers takes who says that it is a node for one, without a proof. It is there to
+	// measure what the proof costs; a person has to have said so.
 	InsecurePeers bool
 
 	// Access makes the node ask clients who they are, and look what they may do; nil:

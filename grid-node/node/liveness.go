@@ -379,20 +379,6 @@ func (l *liveness) OnClose(c *transport.Conn, err error) {
 	l.log.Debug("liveness connection closed", "remote", c.Remote(), "dialled", c.Dialled(), "reason", err)
 }
 
-// closeUnproved is that of peers, for this loop.
-func (l *liveness) closeUnproved() {
-	for _, p := range l.pulses {
-		if p.conn != nil && p.state == ready && p.by == unproved {
-			p.conn.Close(errUnproved)
-		}
-	}
-	for c, p := range l.heard {
-		if p.by == unproved {
-			c.Close(errUnproved)
-		}
-	}
-}
-
 // OnWakeEnd implements transport.Handler.
 func (l *liveness) OnWakeEnd() {}
 

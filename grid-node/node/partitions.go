@@ -80,16 +80,6 @@ func (ps *partitions) tick(now int64) {
 	}
 }
 
-// unproved reports whether the record of one of them lets nodes in that prove no peer key.
-func (ps *partitions) unproved() bool {
-	for _, p := range ps.list {
-		if p.record.unproved {
-			return true
-		}
-	}
-	return false
-}
-
 // awaitWarm waits, before the loop runs, for the memory of Config.Prefault; false if ctx ends before.
 func (ps *partitions) awaitWarm(ctx context.Context) bool {
 	for _, p := range ps.list {

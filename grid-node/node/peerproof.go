@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
@@ -24,8 +23,6 @@ type peerTrust struct {
 	keys *peerkey.Keys // nil: none
 	// insecure: a person said that nodes without a proof are nodes.
 	insecure bool
-	// updating: so does the operator, while pods of a release without the key are there.
-	updating atomic.Bool
 }
 
 // protection is how a connection between nodes is protected.
@@ -41,9 +38,6 @@ var protectionNames = [...]string{unproved: nodestatus.ProtectionNone, byKey: no
 
 func (p protection) String() string { return protectionNames[p] }
 
-// plainly reports whether a connection without a proof may be a node's.
-func (t *peerTrust) plainly() bool { return t.insecure || t.updating.Load() }
-
 // asks reports whether the dialler of an accepted connection has to prove the key.
 func (t *peerTrust) asks(c *transport.Conn) bool {
 	return !c.TLS() && t.keys != nil
@@ -55,7 +49,7 @@ func (t *peerTrust) unasked(c *transport.Conn) (protection, error) {
 	switch {
 	case c.TLS(): // its certificate was looked at
 		return byTLS, nil
-	case t.plainly():
+	case t.insecure:
 		return unproved, nil
 	case t.keys == nil:
 		return unproved, errors.New("this node has neither a peer key nor certificates: start it with --peer-key-file, the same file as the other nodes of the grid")
@@ -175,43 +169,4 @@ func (ps *peers) keysChanged() {
 		return
 	}
 	ps.log.Info("the peer keys were read again", "accepted", len(ps.cfg.PeerKeys.Accepted()))
-}
-
-// letIn takes over whether nodes of a release without the key are let in.
-func (ps *peers) letIn(accept bool) {
-	if ps.trust.updating.Swap(accept) == accept {
-		return
-	}
-	if accept {
-		ps.log.Warn("nodes that do not prove the peer key are let in until the partitions' records say otherwise: pods of a release without it are there")
-		return
-	}
-	ps.log.Info("nodes have to prove the peer key from now on")
-	ps.closeUnproved()
-}
-
-var errUnproved = errors.New("the stage of the update in which nodes need no proof is over")
-
-// closeUnproved ends the connections of the stage that is over; a pair that has the key
-// connects again at once.
-func (ps *peers) closeUnproved() {
-	if ps.trust.plainly() {
-		return
-	}
-	for _, p := range ps.byAddr {
-		for _, l := range p.links {
-			if l.by == unproved {
-				l.conn.Close(errUnproved)
-			}
-		}
-		if b := p.bulk.link; b != nil && b.state == ready && b.by == unproved {
-			b.conn.Close(errUnproved)
-		}
-	}
-	for _, l := range ps.bulkIn {
-		if l.by == unproved {
-			l.conn.Close(errUnproved)
-		}
-	}
-	ps.live.loop.Post(ps.live.closeUnproved)
 }

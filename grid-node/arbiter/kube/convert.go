@@ -14,7 +14,7 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 		Epoch: nonNegative(gp.Status.Epoch), Lineage: nonNegative(gp.Status.Lineage), ChangeID: gp.Status.ChangeID,
 		Spec: arbiter.Spec{Grid: gp.Spec.GridRef.Name, Partition: int(gp.Spec.Partition), Shard: int(gp.Spec.Shard),
 			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), MaxInSync: int(gp.Spec.MaxInSync), Pods: gp.Spec.Pods, PreferredPod: gp.Spec.PreferredPod, LearnerRate: gp.Spec.LearnerRate,
-			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID, UnprovedPeers: string(gp.Spec.UnprovedPeers)},
+			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID},
 	}
 	if stamp := gp.Annotations[v1alpha1.AnnotationRecord]; stamp != "" && stamp != string(gp.UID) {
 		r.Copied = true

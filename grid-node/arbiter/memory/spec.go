@@ -56,8 +56,6 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
 	case next.CheckLearnerRate() != nil:
 		return arbiter.Refused("%v", next.CheckLearnerRate())
-	case next.UnprovedPeers != "" && next.UnprovedPeers != arbiter.UnprovedAccept:
-		return arbiter.Refused("unprovedPeers: value %.80q, allowed: %s, or empty", next.UnprovedPeers, arbiter.UnprovedAccept)
 	}
 	return nil
 }
