@@ -9,11 +9,10 @@ import (
 // Who does not reach the arbiter cannot take a partition over: nobody leads on a peer's
 // word. So a primary asks the target of a hand-over first, which reads the record and
 // says so with its acknowledgements. Until then the primary serves on, and its copies
-// stay. Members of a release before this are handed the partition unasked.
+// stay.
 
 // arbiterProof is what a primary knows of a member's way to the arbiter.
 type arbiterProof struct {
-	told    bool  // it tells
 	askDue  bool  // it is asked with the next flush
 	askedAt int64 // the last time
 	since   int64 // when it was asked first, of questions close together that it has not answered
@@ -31,7 +30,7 @@ const (
 // reaches the arbiter, and asks it if not.
 func (r *Replica) reachesArbiter(p *peer) bool {
 	a, retry := &p.arbiter, int64(r.opt.Timing.Retry)
-	if !a.told || a.at != 0 && r.now.Mono-a.at <= proofPatience*retry || mutant(mutHandOverUnproved) {
+	if a.at != 0 && r.now.Mono-a.at <= proofPatience*retry || mutant(mutHandOverUnproved) {
 		return true
 	}
 	if a.since == 0 || r.now.Mono-a.askedAt > proofPatience*retry {
@@ -73,7 +72,6 @@ func (r *Replica) tellCutOff() {
 
 // arbiterProved takes in what an acknowledgement says.
 func (r *Replica) arbiterProved(p *peer, flags uint8) {
-	p.arbiter.told = flags&wire.FlagTellsArbiter != 0
 	if flags&wire.FlagReachesArbiter != 0 {
 		p.arbiter.at, p.arbiter.since = r.now.Mono, 0
 	}
@@ -83,7 +81,7 @@ func (r *Replica) arbiterProved(p *peer, flags uint8) {
 func (r *Replica) arbiterFlags() uint8 {
 	if r.backup.arbiterAsked && r.freshAt != 0 && r.now.Mono-r.freshAt <= int64(r.opt.Timing.Retry) {
 		r.backup.arbiterAsked = false
-		return wire.FlagTellsArbiter | wire.FlagReachesArbiter
+		return wire.FlagReachesArbiter
 	}
-	return wire.FlagTellsArbiter
+	return 0
 }

@@ -77,7 +77,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	arg(d, "memory", &memory)
 	opt.memory = int64(memory)
 	opt.leases = d.HasArg("leases")
-	opt.older = !d.HasArg("asks")
+	opt.proved = !d.HasArg("asks")
 	if d.HasArg("frees") || d.HasArg("frees-hastily") { // at every opportunity
 		opt.retention = replica.Retention{FreeDownstream: true, High: 8, Critical: 1 << 40}
 	}

@@ -48,7 +48,7 @@ type worldOptions struct {
 	retention replica.Retention
 	memory    int64
 	leases    bool
-	older     bool // members of a release that does not tell whether it reaches the arbiter
+	proved    bool // members say with every acknowledgement that they reach the arbiter
 	oneThread bool // the replicas drive their own vitals
 	rest      bool // replicas to which nothing happens do without ticks
 }
@@ -284,8 +284,8 @@ func (w *world) short(s string) string {
 
 // send puts a frame on the network, unless a fault takes it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
-	if w.opt.older && wire.FrameType(frame) == wire.TypePrepareAck {
-		frame[5] &^= wire.FlagTellsArbiter | wire.FlagReachesArbiter
+	if w.opt.proved && wire.FrameType(frame) == wire.TypePrepareAck {
+		frame[5] |= wire.FlagReachesArbiter
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

@@ -22,8 +22,6 @@ const (
 	// FlagWantArbiter on Beacon: the receiver is to find out whether it reaches the
 	// arbiter, because it may be handed the partition.
 	FlagWantArbiter uint8 = 32
-	// FlagTellsArbiter on PrepareAck: the sender understands FlagWantArbiter.
-	FlagTellsArbiter uint8 = 32
 	// FlagReachesArbiter on PrepareAck: the arbiter has shown the sender the present
 	// configuration just now.
 	FlagReachesArbiter uint8 = 64

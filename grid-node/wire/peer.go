@@ -107,7 +107,7 @@ type PeerAck struct {
 	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
 	Round     uint64 // echo of the last Prepare or Beacon received
 	EchoNs    int64  // echo of its SentNs
-	Flags     uint8  // FlagDraining, FlagFull; in PrepareAck also FlagTellsArbiter, FlagReachesArbiter
+	Flags     uint8  // FlagDraining, FlagFull; in PrepareAck also FlagReachesArbiter
 }
 
 // PeerAckSize is the size of a PrepareAck or BeaconAck frame.
