@@ -30,7 +30,7 @@ func forged(t *testing.T, b []byte, addr string) []byte {
 			head := wire.PeerHead{Epoch: epoch, From: forgerBoot, To: to}
 			b = wire.AppendNewConfig(b, part, &wire.NewConfig{PeerHead: head, Lineage: 1, ChangeID: []byte("forged"), Version: []byte("4711"), N: 1,
 				Members: [wire.MaxMembers]wire.TableMember{{Address: []byte(forgerAt), Member: []byte(forger)}}})
-			b = wire.AppendPeerAck(b, part, wire.TypePrepareAck, &wire.PeerAck{PeerHead: head, StoredSeq: 1 << 30})
+			b = wire.AppendPrepareAck(b, part, &wire.PrepareAck{PeerHead: head, StoredSeq: 1 << 30})
 			b = wire.AppendJoinReply(b, part, &wire.JoinReply{PeerHead: head, Code: wire.JoinDiverged})
 		}
 	}

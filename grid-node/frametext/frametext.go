@@ -23,9 +23,9 @@ func Peer(frame []byte, short func(string) string) string {
 			return err.Error()
 		}
 		return fmt.Sprintf("Prepare epoch %d %s commit %d%s", p.Epoch, entries(p.Entries), p.CommitSeq, learner(p.Flags))
-	case wire.TypePrepareAck, wire.TypeBeaconAck:
-		var a wire.PeerAck
-		if err := wire.DecodePeerAck(frame, t, &a); err != nil {
+	case wire.TypePrepareAck:
+		var a wire.PrepareAck
+		if err := wire.DecodePrepareAck(frame, &a); err != nil {
 			return err.Error()
 		}
 		return fmt.Sprintf("%s epoch %d stored %d", t, a.Epoch, a.StoredSeq)
@@ -82,11 +82,10 @@ func Peer(frame []byte, short func(string) string) string {
 	return t.String()
 }
 
-// Quiet says whether a frame between replicas is of no news: a beacon, unless it
-// asks for an answer.
+// Quiet says whether a frame between replicas is of no news: a sign of life.
 func Quiet(frame []byte) bool {
 	t := wire.FrameType(frame)
-	return t == wire.TypeBeaconAck || t == wire.TypeBeacon && wire.FrameFlags(frame)&wire.FlagWantAck == 0
+	return t == wire.TypeHeartbeat || t == wire.TypeHeartbeatAck
 }
 
 func learner(flags uint8) string {

@@ -216,7 +216,7 @@ func (e emitter) partitionCounters(p *Partition) {
 	e.counter(beacons, c.Vitals.Late, p.Name, "late")
 	e.counter(learnerBytes, c.LearnerBytes, p.Name)
 	e.counter(staleFrames, c.StaleFrames+c.Vitals.Stale, p.Name)
-	e.counter(badPeerFrames, c.BadFrames+c.Vitals.Bad, p.Name)
+	e.counter(badPeerFrames, c.BadFrames, p.Name)
 	e.counter(configChanges, c.ConfigChanges, p.Name)
 }
 

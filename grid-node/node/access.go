@@ -67,7 +67,7 @@ func (c *clients) admit(l *link) error {
 			}
 		}
 	}
-	l.conn.SetOut(c.appendWelcome(l.conn.Out(), l.version, 0))
+	l.conn.SetOut(c.appendWelcome(l.conn.Out(), l.version))
 	if l.may == 0 {
 		l.state, l.helloBy = awaitProof, c.loop.Clock().Mono()+int64(proofTimeout)
 		return nil

@@ -99,7 +99,7 @@ func (ls *listeners) takeNode(l *link, address string, answer []byte, records *p
 	if records != nil {
 		l.conn.Protect(records)
 	}
-	l.conn.SetOut(ls.appendWelcome(l.conn.Out(), l.version, 0))
+	l.conn.SetOut(ls.appendWelcome(l.conn.Out(), l.version))
 	ls.undecided.remove(l)
 	l.state = ready
 	l.conn.Exempt()

@@ -113,7 +113,7 @@ func TestForgedAckIsNone(t *testing.T) {
 			last, hash = p.store.Last()
 		})
 		refused(t, g.addrs[0], helloAs(wire.RolePeer, backup, g.addrs[1]),
-			wire.AppendPeerAck(nil, 0, wire.TypePrepareAck, &wire.PeerAck{PeerHead: wire.PeerHead{Epoch: epoch, From: boot, To: primary.boot}, StoredSeq: last, Hash: hash}))
+			wire.AppendPrepareAck(nil, 0, &wire.PrepareAck{PeerHead: wire.PeerHead{Epoch: epoch, From: boot, To: primary.boot}, StoredSeq: last, Hash: hash}))
 		select {
 		case err := <-result:
 			if strings.HasPrefix(err.Error(), "acknowledged") {

@@ -34,7 +34,6 @@ type liveness struct {
 	vitals atomic.Pointer[[]beating]  // by partition; the data loop replaces the list
 	pulses map[string]*pulse          // dialled, by address
 	heard  map[*transport.Conn]*pulse // accepted
-	out    replica.Outbox             // answers to Beacons
 	beatAt int64
 	dog    *watchdog
 
@@ -69,7 +68,6 @@ type pulse struct {
 	helloBy int64
 	usedAt  int64               // when something was last to be sent on it
 	heardAt int64               // when something last came
-	beats   bool                // the other end takes Heartbeats; one of the release before takes Beacons
 	rows    []wire.HeartbeatRow // to be sent now
 	out, in rowTable            // what either end said last
 	dialAt  int64               // before which it is not dialled again
@@ -163,14 +161,9 @@ func (l *liveness) send(now int64, p *pulse) {
 	case now-p.heardAt > int64(livenessSilence):
 		l.dropped.Add(1)
 		p.conn.Close(errLivenessSilent)
-	case p.beats:
+	default:
 		l.changed = p.out.changes(p.rows, l.changed[:0])
 		p.conn.SetOut(appendHeartbeats(p.conn.Out(), wire.TypeHeartbeat, now, l.changed))
-	default:
-		for i := range p.rows {
-			r := &p.rows[i]
-			p.conn.SetOut(wire.AppendBeacon(p.conn.Out(), r.Partition, &wire.Beacon{PeerHead: r.PeerHead, CommitSeq: r.CommitSeq, SentNs: now, Flags: r.Flags}))
-		}
 	}
 }
 
@@ -217,7 +210,7 @@ func (l *liveness) OnOpen(c *transport.Conn) {
 		c.Protect(p.records)
 		p.answer, p.records = nil, nil
 	}
-	c.SetOut(l.appendWelcome(c.Out(), p.version, wire.FlagHeartbeat))
+	c.SetOut(l.appendWelcome(c.Out(), p.version))
 }
 
 // OnFrames implements transport.Handler.
@@ -278,25 +271,14 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 			return err
 		}
 		p.state, p.heardAt, p.member, p.version = ready, now.Mono, string(m.Member), m.Version
-		p.beats, p.out, p.in = m.Flags&wire.FlagHeartbeat != 0, rowTable{}, rowTable{}
+		p.out, p.in = rowTable{}, rowTable{}
 		l.links[p.by].Add(1)
 		return nil
 	case wire.Row(t).From&wire.FromPulse == 0:
 		return fmt.Errorf("frame type %v, allowed on a liveness connection: %s", t, wire.Allowed(wire.FromPulse))
-	case t == wire.TypeHeartbeat, t == wire.TypeHeartbeatAck:
-		p.heardAt, p.backoff = now.Mono, minDialBackoff
-		return l.heartbeat(p, c, now, t, frame)
-	default:
-		p.heardAt, p.backoff = now.Mono, minDialBackoff
-		if v := l.vitalsOf(wire.FramePartition(frame)); v != nil {
-			v.Receive(now, frame, &l.out)
-			for i := range l.out.Actions {
-				c.SetOut(append(c.Out(), l.out.Head(&l.out.Actions[i])...))
-			}
-			l.out.Reset()
-		}
-		return nil
 	}
+	p.heardAt, p.backoff = now.Mono, minDialBackoff
+	return l.heartbeat(p, c, now, wire.FrameType(frame), frame)
 }
 
 // heartbeat takes in what the other end says of all partitions. A Heartbeat comes on a
@@ -321,7 +303,7 @@ func (l *liveness) heartbeat(p *pulse, c *transport.Conn, now replica.Time, t wi
 		case t == wire.TypeHeartbeatAck:
 			v.Answered(now, m.SentNs, row)
 		default:
-			if answer, ok := v.Hear(now, m.SentNs, row); ok {
+			if answer, ok := v.Hear(now, row); ok {
 				l.answers = append(l.answers, answer)
 			}
 		}

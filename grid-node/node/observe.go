@@ -52,9 +52,9 @@ func (p *partition) observeCommitted(seq uint64) {
 
 // observeAck records the round trip that an acknowledgement closes; it echoes
 // the sender's clock.
-func (p *partition) observeAck(t wire.Type, frame []byte) {
-	var m wire.PeerAck
-	if err := wire.DecodePeerAck(frame, t, &m); err != nil || m.EchoNs == 0 {
+func (p *partition) observeAck(frame []byte) {
+	var m wire.PrepareAck
+	if err := wire.DecodePrepareAck(frame, &m); err != nil || m.EchoNs == 0 {
 		return // the replica says what is wrong with it
 	}
 	if d := p.loop.Clock().Mono() - m.EchoNs; d >= 0 && d < int64(time.Hour) {

@@ -36,8 +36,8 @@ func (id *identity) newHello(role wire.Role) []byte {
 }
 
 // appendWelcome is what the node says to everybody, with the version negotiated.
-func (id *identity) appendWelcome(dst []byte, version uint16, flags uint8) []byte {
-	return wire.AppendWelcome(dst, &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(id.cfg.Grid), Member: []byte(id.self), Flags: flags})
+func (id *identity) appendWelcome(dst []byte, version uint16) []byte {
+	return wire.AppendWelcome(dst, &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(id.cfg.Grid), Member: []byte(id.self)})
 }
 
 // process is what the parts of a node share.

@@ -89,7 +89,7 @@ func (p *partition) peerFrame(l *link, t wire.Type, frame []byte) {
 	case wire.TypePrepare:
 		l.conn.Urgent()
 	case wire.TypePrepareAck:
-		p.observeAck(t, frame)
+		p.observeAck(frame)
 		if all.acks++; all.acks%processSample == 0 {
 			p.timedStep(&all.ev, &p.loopStat.Postprocess)
 			return

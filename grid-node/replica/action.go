@@ -6,7 +6,7 @@ type ActionKind uint8
 // Actions, in the order in which they have to be carried out.
 const (
 	ActionReply      ActionKind = iota + 1 // Conn, Head, Tail: write to the client
-	ActionSend                             // Address, Head, Tail, Liveness, Bulk: write to the node at Address
+	ActionSend                             // Address, Head, Tail, Bulk: write to the node at Address
 	ActionCloseConn                        // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client speaks nonsense
 	ActionPropose                          // Config, Text (what for: take-over, shrink, …), Loss: compare-and-swap, expecting Config.Version
 	ActionReadConfig                       // read the record from the arbiter itself, answer with EventConfig{Fresh}
@@ -57,7 +57,6 @@ type Loss struct {
 // change while the store is open. Head lies in the outbox until Reset.
 type Action struct {
 	Kind     ActionKind
-	Liveness bool // a beacon or its answer: never queue it behind data
 	Bulk     bool // part of a learner's feed: must not queue before data; a connection of its own
 	Alarm    AlarmKind
 	Conn     uint64
@@ -119,8 +118,8 @@ func (o *Outbox) reply(conn uint64, off int, tail []byte) {
 }
 
 // send adds the frame that was appended to buf since off, for another replica.
-func (o *Outbox) send(address string, off int, tail []byte, liveness bool) {
-	o.Actions = append(o.Actions, Action{Kind: ActionSend, Address: address, Tail: tail, Liveness: liveness, off: off, end: len(o.buf)})
+func (o *Outbox) send(address string, off int, tail []byte) {
+	o.Actions = append(o.Actions, Action{Kind: ActionSend, Address: address, Tail: tail, off: off, end: len(o.buf)})
 }
 
 // last is the action added last.

@@ -25,14 +25,14 @@ func (r *Replica) ackFlags() uint8 {
 // are not its business, see Vitals.
 func (r *Replica) ask(p *peer, round uint64) {
 	p.askedAt = r.now.Mono
-	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags() | wire.FlagWantAck}
+	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
 	if p.arbiter.askDue {
 		p.arbiter.askDue = false
 		m.Flags |= wire.FlagWantArbiter
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendBeacon(r.out.buf, r.part, &m)
-	r.out.send(p.Address, off, nil, false)
+	r.out.send(p.Address, off, nil)
 }
 
 // awaited says whether something waits for the peer to echo a round.
@@ -40,13 +40,8 @@ func (r *Replica) awaited(p *peer) bool {
 	return p.acks() && p.round < max(r.primary.awake, r.primary.reads.newest())
 }
 
-// beacon answers a beacon that asks, with all other acknowledgements of this
-// wake-up; any other is for the vitals.
+// beacon is answered with all other acknowledgements of this wake-up.
 func (r *Replica) beacon(frame []byte) error {
-	if wire.FrameFlags(frame)&wire.FlagWantAck == 0 {
-		r.vitals.Receive(r.now, frame, r.out)
-		return nil
-	}
 	var m wire.Beacon
 	if err := wire.DecodeBeacon(frame, &m); err != nil {
 		return err

@@ -339,5 +339,5 @@ func (r *Replica) sendConfig(p *peer) {
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendNewConfig(r.out.buf, r.part, &m)
-	r.out.send(p.Address, off, nil, false)
+	r.out.send(p.Address, off, nil)
 }

@@ -46,7 +46,7 @@ func (r *Replica) tellDigest(p *peer) {
 func (r *Replica) sendDigest(to *Member, m *mark) {
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendDigest(r.out.buf, r.part, &wire.Digest{PeerHead: r.head(to.Boot), Seq: m.seq, Hash: m.hash, State: m.state, Form: machine.DigestForm})
-	r.out.send(to.Address, off, nil, false)
+	r.out.send(to.Address, off, nil)
 }
 
 // digest compares what another replica made of the log.

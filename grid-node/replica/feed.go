@@ -54,7 +54,7 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendPrepare(r.out.buf, r.part, &m)
 	wire.AddTail(r.out.buf[off:], len(entries))
-	r.out.send(p.Address, off, entries, false)
+	r.out.send(p.Address, off, entries)
 	r.out.last().Bulk = bulk
 	r.count.Prepares++
 	p.sent = through

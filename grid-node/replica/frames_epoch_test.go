@@ -15,7 +15,7 @@ func (m *member) stored(epoch uint64, primary *member, seq uint64) []byte {
 	if seq > 0 {
 		hash = storedHash(primary, seq)
 	}
-	return wire.AppendPeerAck(nil, partition, wire.TypePrepareAck, &wire.PeerAck{PeerHead: m.headTo(epoch, primary), StoredSeq: seq, Hash: hash})
+	return wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: m.headTo(epoch, primary), StoredSeq: seq, Hash: hash})
 }
 
 func (m *member) headTo(epoch uint64, to *member) wire.PeerHead {
@@ -81,7 +81,7 @@ func TestFramesOfAnotherEpoch(t *testing.T) {
 		"Beacon": func(a, b *member) (*member, func(uint64) []byte) {
 			b.config(epoch, 1, a, b)
 			return b, func(e uint64) []byte {
-				return wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(e, b), Flags: wire.FlagWantAck})
+				return wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(e, b)})
 			}
 		},
 		"JoinReply": func(a, b *member) (*member, func(uint64) []byte) {
@@ -144,14 +144,14 @@ func TestFramesOfAnotherSender(t *testing.T) {
 	a, b := twoMembers(t, false)
 	c := newMember(t, "3", 0xc, false)
 	for _, from := range []*member{c, a} {
-		b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: from.headTo(2, b), Flags: wire.FlagWantAck})})
+		b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: from.headTo(2, b)})})
 		if answers := len(b.frames()); answers != 0 != (from == a) {
 			t.Errorf("%d answers to %s", answers, from.self.ID)
 		}
 	}
 }
 
-// What the primary told of its committed prefix in an epoch, by beacons, says nothing
+// What the primary told of its committed prefix in an epoch, by heartbeats, says nothing
 // about the next one: with a loss accepted, that may be of another lineage.
 func TestWhatWasToldEndsWithItsEpoch(t *testing.T) {
 	a, b := twoMembers(t, false)
@@ -160,7 +160,7 @@ func TestWhatWasToldEndsWithItsEpoch(t *testing.T) {
 	entry := make([]byte, e.Size)
 	e.Put(entry)
 	b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPrepare(nil, partition, &wire.Prepare{PeerHead: a.headTo(2, b), Entries: entry})})
-	b.hear(b.clock+2, wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(2, b), CommitSeq: 1}))
+	b.hear(b.clock+2, said{row: wire.HeartbeatRow{PeerHead: a.headTo(2, b), CommitSeq: 1, Partition: partition}})
 	// One wake-up brings the next configuration and a tick.
 	now := replica.Time{Mono: b.clock + 3, Wall: wallStart}
 	next := &replica.Config{Epoch: 3, Lineage: 2, ChangeID: "y", Primary: c.self, InSync: []replica.Member{c.self, b.self}}

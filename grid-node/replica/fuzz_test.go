@@ -22,7 +22,7 @@ func FuzzStep(f *testing.F) {
 	of := func(t wire.Type, m any) []byte { return wire.Row(t).Encode(m) }
 	seeds := [][]byte{
 		of(wire.TypePrepare, &wire.Prepare{PeerHead: head, CommitSeq: 9, Entries: entry}),
-		of(wire.TypePrepareAck, &wire.PeerAck{PeerHead: head, StoredSeq: 3}),
+		of(wire.TypePrepareAck, &wire.PrepareAck{PeerHead: head, StoredSeq: 3}),
 		of(wire.TypeNack, &wire.Nack{PeerHead: head, Expected: 2}),
 		of(wire.TypeNewConfig, &wire.NewConfig{PeerHead: head, N: 1, Members: [wire.MaxMembers]wire.TableMember{{Member: []byte("b/0000000000000b01")}}}),
 		of(wire.TypeSubmit, &wire.Submit{Generation: 1, ClientSeq: 2, Payload: fixOrder("z", 0)}),

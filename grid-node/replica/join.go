@@ -39,7 +39,7 @@ func (r *Replica) tickLearner() {
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendJoin(r.out.buf, r.part, &m)
-	r.out.send(r.cfg.Primary.Address, off, nil, false)
+	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
 // join registers a learner: it gets the log from where its own ends.
@@ -169,7 +169,7 @@ func (r *Replica) joinReplyTo(to *Member, code uint16, from uint64, text string)
 	off := len(r.out.buf)
 	m := wire.JoinReply{PeerHead: r.head(to.Boot), FromSeq: from, Code: code, Text: []byte(text)}
 	r.out.buf = wire.AppendJoinReply(r.out.buf, r.part, &m)
-	r.out.send(to.Address, off, nil, false)
+	r.out.send(to.Address, off, nil)
 }
 
 // joinReply is the primary's answer.

@@ -27,12 +27,12 @@ func TestLateJoinReplyAcceptsNobody(t *testing.T) {
 	next.Epoch, next.ChangeID, next.Version = 2, "y", "2"
 	f.stepL(replica.Event{Kind: replica.EventConfig, Config: &next, Fresh: true})
 	head := wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}
-	f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, Flags: wire.FlagWantAck})}) // the primary knows, too
+	f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head})}) // the primary knows, too
 	f.answers = nil
 
 	accept := func(from uint64) {
 		f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendJoinReply(nil, partition, &wire.JoinReply{PeerHead: head, Code: wire.JoinAccepted, FromSeq: from})})
-		f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: before.LastSeq, Round: 1, Flags: wire.FlagWantAck})})
+		f.stepL(replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: before.LastSeq, Round: 1})})
 	}
 	accept(before.LastSeq - 1)
 	if now := f.l.Status(); now.CommitSeq != before.CommitSeq || len(f.answers) != 0 {

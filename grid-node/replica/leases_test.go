@@ -20,16 +20,15 @@ func (m *member) leased(clock int64) bool {
 // without waiting for a lease that it never heard of.
 func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 	for name, earn := range map[string]func(a, b *member){
-		"beacons": func(a, b *member) {
-			for _, beacon := range a.beat(a.clock + 20*ms) {
-				for _, answer := range b.hear(a.clock+20*ms, beacon) {
-					a.hear(a.clock+20*ms, answer)
+		"heartbeats": func(a, b *member) {
+			for _, beat := range a.beat(a.clock + 20*ms) {
+				for _, answer := range b.hear(a.clock+20*ms, beat) {
+					a.answered(a.clock+20*ms, answer)
 				}
 			}
 		},
 		"data": func(a, b *member) {
-			a.step(a.clock+2, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypePrepareAck,
-				&wire.PeerAck{PeerHead: b.headTo(a.r.Status().Config.Epoch, a), EchoNs: a.clock + 1})})
+			a.step(a.clock+2, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: b.headTo(a.r.Status().Config.Epoch, a), EchoNs: a.clock + 1})})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +43,7 @@ func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 				t.Error("the lease of epoch 2 is alive in epoch 3")
 			}
 			b.config(3, 1, a, b) // held until the primary speaks in it
-			b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(3, b), Flags: wire.FlagWantAck})})
+			b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(3, b)})})
 			a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(3, a, a.r.Status().LastSeq)})
 			earn(a, b)
 			if !a.leased(a.clock + 30*ms) {
@@ -59,7 +58,7 @@ func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 func TestLeasedIsRememberedOfData(t *testing.T) {
 	a, b := twoMembers(t, true)
 	b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition,
-		&wire.Beacon{PeerHead: a.headTo(2, b), Flags: wire.FlagWantAck | wire.FlagLeased})})
+		&wire.Beacon{PeerHead: a.headTo(2, b), Flags: wire.FlagLeased})})
 	b.config(3, 1, a, b)
 	b.step(b.clock+1, replica.Event{Kind: replica.EventPeerDown, Address: a.self.Address})
 	if s := b.r.Status(); s.Role != replica.RoleBackup || s.Config.Epoch != 3 {

@@ -26,7 +26,7 @@ var proofs = [mutants]string{
 	mutAnySender:             "^TestFramesOfAnotherSender$",
 	mutStaleBeacon:           "^TestVitalsDropWhatIsNotForThem$/^older_epoch$",
 	mutToldKept:              "^TestWhatWasToldEndsWithItsEpoch$",
-	mutVitalsLeaseKept:       "^TestLeaseIsEarnedAnewInEveryEpoch$/^beacons$",
+	mutVitalsLeaseKept:       "^TestLeaseIsEarnedAnewInEveryEpoch$/^heartbeats$",
 	mutDataLeaseKept:         "^TestLeaseIsEarnedAnewInEveryEpoch$/^data$",
 	mutFenceUnheard:          "^TestTakeOverAndAnswersExcludeEachOther$",
 	mutLeasedForgotten:       "^TestLeasedIsRememberedOfData$",

@@ -75,11 +75,10 @@ type Options struct {
 	// after the value was read: the only way to see that the process slept in
 	// between. Without it a leased read is answered as a confirmed one.
 	LeaseClock func() int64
-	// Vitals of this incarnation, driven by a thread of their own; nil: the
-	// replica makes them and drives them from its ticks.
+	// Vitals of this incarnation, driven by a thread of their own; nil: nobody drives any,
+	// and it gives no sign of life but data.
 	Vitals *Vitals
-	// Rest has a replica to which nothing happens do without most of its ticks; it takes
-	// Vitals. See TickDue.
+	// Rest has a replica to which nothing happens do without most of its ticks. See TickDue.
 	Rest bool
 }
 

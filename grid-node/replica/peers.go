@@ -108,8 +108,8 @@ func (r *Replica) sendEntries(p *peer, round uint64) bool {
 
 // prepareAck takes in what a peer stores and what it has heard.
 func (r *Replica) prepareAck(frame []byte) error {
-	var m wire.PeerAck
-	if err := wire.DecodePeerAck(frame, wire.TypePrepareAck, &m); err != nil {
+	var m wire.PrepareAck
+	if err := wire.DecodePrepareAck(frame, &m); err != nil {
 		return err
 	}
 	p := r.peer(m.From)

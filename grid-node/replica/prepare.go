@@ -143,7 +143,7 @@ func (r *Replica) missing(seq uint64) {
 	r.count.PeerGaps++
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendNack(r.out.buf, r.part, &wire.Nack{PeerHead: r.head(r.cfg.Primary.Boot), Expected: seq})
-	r.out.send(r.cfg.Primary.Address, off, nil, false)
+	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
 // heard notes a sign of life of the primary.
@@ -177,9 +177,9 @@ func (r *Replica) flushAck() {
 
 func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
-	m := wire.PeerAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags()}
+	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags()}
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendPeerAck(r.out.buf, r.part, wire.TypePrepareAck, &m)
-	r.out.send(r.cfg.Primary.Address, off, nil, false)
+	r.out.buf = wire.AppendPrepareAck(r.out.buf, r.part, &m)
+	r.out.send(r.cfg.Primary.Address, off, nil)
 	r.count.PeerAcks++
 }

@@ -5,7 +5,7 @@ import "github.com/ordergrid/ordergrid/grid-node/wire"
 // What the replica and its Vitals tell each other. The replica publishes at the
 // end of every wake-up and takes over at every tick.
 
-// publish tells the vitals whom to send beacons to, or whom to answer.
+// publish tells the vitals whom to send signs of life to, or whom to answer.
 func (r *Replica) publish() {
 	v := r.vitals
 	v.mu.Lock()
@@ -23,7 +23,7 @@ func (r *Replica) publish() {
 	}
 }
 
-// lead sends beacons to peers. A lease is earned anew in every epoch.
+// lead sends signs of life to peers. A lease is earned anew in every epoch.
 func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.mode != vitalLeads {
 		v.mode = vitalLeads
@@ -81,7 +81,7 @@ func (r *Replica) takeVitals() {
 	v := r.vitals
 	v.mu.Lock()
 	v.steppedAt = r.now.Mono
-	told, newer, newerFrom, bad := uint64(0), v.newer, v.newerFrom, v.bad
+	told, newer, newerFrom := uint64(0), v.newer, v.newerFrom
 	same := v.epoch == r.epoch
 	switch {
 	case r.role == RolePrimary && v.mode == vitalLeads:
@@ -107,13 +107,10 @@ func (r *Replica) takeVitals() {
 		told = v.told
 	}
 	r.count.Vitals = v.count
-	v.newer, v.bad = 0, nil
+	v.newer = 0
 	v.mu.Unlock()
 	r.follow(told)
 	if newer > r.epoch && r.role != RoleFenced {
 		r.spokeOf(newer, newerFrom)
-	}
-	if bad != nil {
-		r.alarm(AlarmBadFrame, bad.Error())
 	}
 }

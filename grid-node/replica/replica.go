@@ -15,8 +15,7 @@ type Replica struct {
 	store *store.Store
 	count Counters
 
-	vitals     *Vitals
-	ownsVitals bool // nobody else drives them
+	vitals *Vitals
 
 	now         Time // of the Step in progress
 	out         *Outbox
@@ -123,7 +122,7 @@ func New(o Options) (*Replica, error) {
 	}
 	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store, vitals: o.Vitals}
 	if r.vitals == nil {
-		r.vitals, r.ownsVitals = NewVitals(o.Self, o.Partition, o.Timing), true
+		r.vitals = NewVitals(o.Self, o.Partition, o.Timing)
 	}
 	var err error
 	if r.readers, err = newReaders(o.Readers, o.Removed); err != nil {
@@ -174,9 +173,6 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 		r.takeVitals()
 		r.tick()
 		r.rest()
-		if r.ownsVitals {
-			r.vitals.Tick(now, out)
-		}
 	case EventPeerUp:
 		r.peerUp(ev.Address, ev.Bulk)
 	case EventPeerDown:
@@ -237,8 +233,6 @@ func (r *Replica) peerFrame(frame []byte) {
 			err = r.prepare(frame)
 		case wire.TypePrepareAck:
 			err = r.prepareAck(frame)
-		case wire.TypeBeaconAck:
-			r.vitals.Receive(r.now, frame, r.out)
 		case wire.TypeBeacon:
 			err = r.beacon(frame)
 		case wire.TypeNack:

@@ -18,7 +18,7 @@ func (r *Replica) TickDue(now int64) bool { return now >= r.restTill }
 // rest decides, at the end of a tick, when the next one is due.
 func (r *Replica) rest() {
 	r.restTill = 0
-	if r.opt.Rest && !r.ownsVitals && r.atRest() {
+	if r.opt.Rest && r.atRest() {
 		t := &r.opt.Timing
 		r.restTill = r.now.Mono + min(restBeacons*int64(t.Beacon), int64(t.Grace)/4)
 		if mutant(mutRestForEver) {

@@ -52,7 +52,7 @@ func (r *Replica) askSnapshot() {
 	in.askedAt = r.now.Mono
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendSnapshotRequest(r.out.buf, r.part, &wire.SnapshotRequest{PeerHead: r.head(r.cfg.Primary.Boot), Base: in.base, From: in.next})
-	r.out.send(r.cfg.Primary.Address, off, nil, false)
+	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
 // tickInstall asks again for a part that did not come.
@@ -88,7 +88,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 	r.text, s.Next = r.base.AppendSnapshot(r.text[:0], m.From)
 	s.State = r.text
 	r.out.buf = wire.AppendSnapshot(r.out.buf, r.part, &s)
-	r.out.send(p.Address, off, nil, false)
+	r.out.send(p.Address, off, nil)
 	r.out.last().Bulk = true
 	r.count.LearnerBytes += uint64(len(s.State))
 	return nil

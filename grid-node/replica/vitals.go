@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Vitals are the signs of life of one replica: beacons and their answers. They
+// Vitals are the signs of life of one replica: heartbeats and their answers. They
 // are a state machine of their own, without I/O, goroutine or clock, so that a
 // thread of its own can drive them while the replica's thread is busy:
 //
@@ -14,31 +14,27 @@ import (
 //	r, err := replica.New(replica.Options{..., Vitals: v})
 //
 //	loop thread       r.Step(now, &event, &out), as without; a tick at least every Timing.Beacon / 2
-//	liveness thread   v.Tick(now, &vout)           // every Timing.Beacon / 2
-//	                  v.Receive(now, frame, &vout) // a Beacon or BeaconAck of the liveness connections
-//	                  // send every ActionSend of vout, then vout.Reset()
+//	liveness thread   v.Beats(now, rows)           // every Timing.Beacon, of all Vitals at once
+//	                  v.Hear(now, &row)            // a row of a Heartbeat that came
+//	                  v.Answered(now, echo, &row)  // a row of a HeartbeatAck that came
 //
-// The outboxes of the two threads are different ones, and now of Receive is read
-// after the frame was received. A process that stops, stops both threads; a loop
-// that hangs, hangs alone. A new incarnation of the replica has new Vitals.
-//
-// With Options.Vitals nil the replica makes its own and drives them from its
-// ticks. Beacons that reach Step as EventPeerFrame are taken in either way.
+// A node sends another the signs of life of all its partitions in one Heartbeat. now of
+// Hear and Answered is read after the frame was received. A process that stops, stops both
+// threads; a loop that hangs, hangs alone. A new incarnation of the replica has new Vitals.
 //
 // # Why a second thread may answer
 //
 // An answer says "this member has not given the epoch up", and three things could
 // be hung on it by mistake.
 //
-// A lease: it counts from SentNs of an answered beacon. Whoever answers notes
+// A lease: it counts from SentNs of an answered Heartbeat. Whoever answers notes
 // under the mutex that the primary was heard, and a backup takes over only by
 // fence, which looks at what was noted and ends all answers in one critical
 // section, before the proposal leaves. So an answer is either counted in the
 // silence that the backup waits out, or is never given.
 //
 // A confirmed read, or the first acknowledgement after a sleep: both wait for
-// rounds. Beacons and answers of Vitals carry none (0); rounds travel with the
-// data only, and only the replica itself echoes them.
+// rounds, which travel with the data only, and only the replica itself echoes them.
 //
 // An acknowledgement of an order: it needs entries stored, and an answer of
 // Vitals says nothing about entries.
@@ -55,11 +51,11 @@ type Vitals struct {
 	mode      vitalMode
 	steppedAt int64 // last tick of the replica
 	epoch     uint64
-	flags     uint8  // of every beacon sent
+	flags     uint8  // of every row sent
 	leaving   uint8  // flags of every answer
-	commit    uint64 // committed prefix, told with beacons
+	commit    uint64 // committed prefix, told with every row
 
-	peers []vitalPeer // vitalLeads: who gets beacons
+	peers []vitalPeer // vitalLeads: who gets rows
 
 	// vitalFollows: the primary and what it said.
 	primary    Member
@@ -70,35 +66,33 @@ type Vitals struct {
 
 	newer     uint64 // an epoch above ours that was spoken of; 0: none
 	newerFrom uint64 // boot id of who spoke of it
-	bad       error  // the last frame that could not be decoded
 	count     VitalsCounters
 }
 
 // VitalsCounters count since the Vitals were made.
 type VitalsCounters struct {
-	Sent     uint64 // beacons sent
-	Heard    uint64 // beacons of the primary taken in, and answered
+	Sent     uint64 // rows sent
+	Heard    uint64 // rows of the primary taken in, and answered
 	Late     uint64 // of those: came more than lateBeacons beacon times after the one before
 	Answered uint64 // answers of others taken in
-	Stale    uint64 // frames of another epoch, partition or incarnation, dropped
-	Bad      uint64 // frames that could not be decoded, dropped
+	Stale    uint64 // rows of another epoch or incarnation, dropped
 }
 
 type vitalMode uint8
 
 const (
 	vitalQuiet   vitalMode = iota // says nothing, answers nothing
-	vitalLeads                    // a primary: sends beacons
+	vitalLeads                    // a primary: sends signs of life
 	vitalFollows                  // a backup, or a learner that was accepted: answers the primary's
 )
 
-// vitalPeer is a member or learner that a primary sends beacons to.
+// vitalPeer is a member or learner that a primary sends signs of life to.
 type vitalPeer struct {
 	boot    uint64
 	address string
-	sentNs  int64 // when the last beacon was sent
+	sentNs  int64 // when the last was sent
 	heardAt int64
-	echoNs  int64 // SentNs of the latest answered beacon
+	echoNs  int64 // SentNs of the latest that was answered
 	flags   uint8 // of its last answer
 }
 
@@ -117,83 +111,8 @@ func NewVitals(self Member, partition wire.PartitionID, timing Timing) *Vitals {
 	return &Vitals{part: partition, self: self, timing: timing, peers: make([]vitalPeer, 0, maxPeers)}
 }
 
-// Tick sends the beacons that are due.
-func (v *Vitals) Tick(now Time, out *Outbox) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.mode != vitalLeads || v.stuck(now) {
-		return
-	}
-	for i := range v.peers {
-		p := &v.peers[i]
-		if p.sentNs != 0 && now.Mono-p.sentNs < int64(v.timing.Beacon) {
-			continue
-		}
-		p.sentNs = max(p.sentNs, now.Mono)
-		v.count.Sent++
-		m := wire.Beacon{PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: p.boot}, CommitSeq: v.commit, SentNs: p.sentNs, Flags: v.flags}
-		off := len(out.buf)
-		out.buf = wire.AppendBeacon(out.buf, v.part, &m)
-		out.send(p.address, off, nil, true)
-	}
-}
-
-// Receive takes in a Beacon or a BeaconAck and answers a beacon. Anything else,
-// and whatever does not belong to the present epoch, is counted and dropped.
-func (v *Vitals) Receive(now Time, frame []byte, out *Outbox) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	err := v.receive(now, frame, out)
-	if err != nil {
-		v.count.Bad++
-		v.bad = err
-	}
-}
-
-func (v *Vitals) receive(now Time, frame []byte, out *Outbox) error {
-	if len(frame) < wire.HeaderSize {
-		return &wire.FrameError{Field: "length", Value: uint64(len(frame)), Allowed: "8 or more"}
-	}
-	if wire.FramePartition(frame) != v.part {
-		v.count.Stale++
-		return nil
-	}
-	switch t := wire.FrameType(frame); t {
-	case wire.TypeBeacon:
-		var m wire.Beacon
-		if err := wire.DecodeBeacon(frame, &m); err != nil {
-			return err
-		}
-		if m.Flags&wire.FlagWantAck != 0 {
-			return &wire.FrameError{Type: t, Field: "flags", Value: uint64(m.Flags), Allowed: "without 4: a read is confirmed on the data path"}
-		}
-		v.beacon(now, &m, out)
-	case wire.TypeBeaconAck:
-		var m wire.PeerAck
-		if err := wire.DecodePeerAck(frame, t, &m); err != nil {
-			return err
-		}
-		v.answer(now, &m, wire.FrameFlags(frame))
-	default:
-		return &wire.FrameError{Type: t, Field: "type", Value: uint64(t), Allowed: "Beacon, BeaconAck"}
-	}
-	return nil
-}
-
-// beacon notes the primary's sign of life and answers it.
-func (v *Vitals) beacon(now Time, m *wire.Beacon, out *Outbox) {
-	if !v.note(now, m) {
-		return
-	}
-	off := len(out.buf)
-	out.buf = wire.AppendPeerAck(out.buf, v.part, wire.TypeBeaconAck, &wire.PeerAck{
-		PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, EchoNs: m.SentNs, Flags: v.leaving,
-	})
-	out.send(v.primary.Address, off, nil, true)
-}
-
 // note notes the primary's sign of life, and reports whether it is to be answered.
-func (v *Vitals) note(now Time, m *wire.Beacon) bool {
+func (v *Vitals) note(now Time, m *wire.HeartbeatRow) bool {
 	if !v.present(&m.PeerHead) || v.mode != vitalFollows || m.From != v.primary.Boot || v.stuck(now) {
 		v.count.Stale++
 		return false
@@ -207,25 +126,6 @@ func (v *Vitals) note(now Time, m *wire.Beacon) bool {
 	v.heardFlags = m.Flags
 	v.told = max(v.told, m.CommitSeq)
 	return true
-}
-
-// answer notes that a member lives and has not given up the epoch.
-func (v *Vitals) answer(now Time, m *wire.PeerAck, flags uint8) {
-	p := v.peer(m.From)
-	if !v.present(&m.PeerHead) || v.mode != vitalLeads || p == nil {
-		v.count.Stale++
-		return
-	}
-	v.count.Answered++
-	p.heardAt = max(p.heardAt, now.Mono)
-	p.echoNs = max(p.echoNs, min(m.EchoNs, p.sentNs)) // nobody answers what was not sent
-	if mutant(mutEchoUnclamped) {
-		p.echoNs = max(p.echoNs, m.EchoNs)
-	}
-	if mutant(mutLeaseFromReceipt) {
-		p.echoNs = now.Mono
-	}
-	p.flags = flags
 }
 
 // present says whether a frame is for this incarnation and in its epoch.

@@ -17,7 +17,6 @@ type member struct {
 	r     *replica.Replica
 	v     *replica.Vitals
 	out   replica.Outbox
-	vout  replica.Outbox
 	clock int64
 }
 
@@ -49,26 +48,31 @@ func (m *member) step(clock int64, ev replica.Event) {
 	m.r.Step(replica.Time{Mono: clock, Wall: wallStart}, &replica.Event{Kind: replica.EventFlush}, &m.out)
 }
 
-// hear gives the vitals a frame and returns what they send.
-func (m *member) hear(clock int64, frame []byte) [][]byte {
-	m.v.Receive(replica.Time{Mono: clock}, frame, &m.vout)
-	return m.sent()
+// said is a row of a heartbeat or of the answer to one, and when the heartbeat was sent.
+type said struct {
+	sentNs int64
+	row    wire.HeartbeatRow
 }
 
-func (m *member) beat(clock int64) [][]byte {
-	m.v.Tick(replica.Time{Mono: clock}, &m.vout)
-	return m.sent()
-}
-
-func (m *member) sent() (frames [][]byte) {
-	for i := range m.vout.Actions {
-		if a := &m.vout.Actions[i]; a.Kind != replica.ActionSend || !a.Liveness || a.Tail != nil {
-			m.tb.Fatalf("vitals want %+v", a)
-		}
-		frames = append(frames, append([]byte(nil), m.vout.Head(&m.vout.Actions[i])...))
+// beat is what the vitals send at a time.
+func (m *member) beat(clock int64) (rows []said) {
+	for _, b := range m.v.Beats(replica.Time{Mono: clock}, nil) {
+		rows = append(rows, said{clock, b.HeartbeatRow})
 	}
-	m.vout.Reset()
-	return frames
+	return rows
+}
+
+// hear gives the vitals a row of a heartbeat and returns the answer, if there is one.
+func (m *member) hear(clock int64, s said) (answers []said) {
+	if row, ok := m.v.Hear(replica.Time{Mono: clock}, &s.row); ok {
+		answers = []said{{s.sentNs, row}}
+	}
+	return answers
+}
+
+// answered gives the vitals the answer to what they sent.
+func (m *member) answered(clock int64, s said) {
+	m.v.Answered(replica.Time{Mono: clock}, s.sentNs, &s.row)
 }
 
 // twoMembers are a primary and a backup of epoch 2.
@@ -84,32 +88,23 @@ func twoMembers(tb testing.TB, leases bool) (a, b *member) {
 // An answer says that the sender lives, and nothing else.
 func TestVitalsAnswerNothingButLife(t *testing.T) {
 	a, b := twoMembers(t, false)
-	beacons := a.beat(1e9 + 5)
-	if len(beacons) != 1 || len(a.beat(1e9+10)) != 0 {
-		t.Fatalf("%d beacons, want one, and none before the next is due", len(beacons))
+	beats := a.beat(1e9 + 5)
+	if len(beats) != 1 {
+		t.Fatalf("%d rows, want one", len(beats))
 	}
-	answers := b.hear(1e9+20, beacons[0])
-	if len(answers) != 1 {
-		t.Fatalf("%d answers", len(answers))
+	answers := b.hear(1e9+20, beats[0])
+	if len(answers) != 1 || answers[0].row.CommitSeq != 0 {
+		t.Fatalf("answers %+v, want one that names no entry", answers)
 	}
-	var beacon wire.Beacon
-	var ack wire.PeerAck
-	if err := wire.DecodeBeacon(beacons[0], &beacon); err != nil {
-		t.Fatal(err)
-	}
-	if err := wire.DecodePeerAck(answers[0], wire.TypeBeaconAck, &ack); err != nil {
-		t.Fatal(err)
-	}
-	if beacon.Round != 0 || ack.Round != 0 || ack.StoredSeq != 0 || ack.Hash != 0 || ack.EchoNs != 1e9+5 {
-		t.Fatalf("beacon %+v, answer %+v: want no round, no entry, and the time of sending", beacon, ack)
-	}
-	// A hostile round or position in an answer counts for nothing: the answer goes to
-	// Step as it would over a data connection.
-	before := a.r.Status()
-	ack.Round, ack.StoredSeq = 1<<40, 1
-	a.step(1e9+30, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &ack)})
+	before := a.r.Status() // a hostile position in an answer counts for nothing
+	answers[0].row.CommitSeq = before.LastSeq
+	a.answered(1e9+30, answers[0])
+	a.step(1e9+30, replica.Event{Kind: replica.EventTick})
 	if s := a.r.Status(); s.CommitSeq != before.CommitSeq {
 		t.Fatalf("an answer committed entry %d", s.CommitSeq)
+	}
+	if n := a.v.Counters().Answered; n != 1 {
+		t.Fatalf("%d answers were counted", n)
 	}
 }
 
@@ -136,12 +131,12 @@ func TestTakeOverAndAnswersExcludeEachOther(t *testing.T) {
 			t.Fatal("no take-over from a silent primary")
 		}
 	}
-	beacons := a.beat(2e9 + 400*ms)
-	if len(beacons) != 1 {
+	beats := a.beat(2e9 + 400*ms)
+	if len(beats) != 1 {
 		t.Fatal("the old primary is silent too: this shows nothing")
 	}
-	if len(b.hear(2e9+400*ms, beacons[0])) != 0 {
-		t.Fatal("a beacon of the old epoch was answered after the take-over was proposed")
+	if len(b.hear(2e9+400*ms, beats[0])) != 0 {
+		t.Fatal("a sign of life of the old epoch was answered after the take-over was proposed")
 	}
 }
 
@@ -174,13 +169,12 @@ func TestVitalsLeaseFromWhatWasSent(t *testing.T) {
 	a, b := twoMembers(t, true)
 	beacon := a.beat(1e9 + 1)[0]
 	answer := b.hear(1e9+2, beacon)[0]
-	le64(answer[56:], 1<<62)
-	a.hear(1e9+3, answer)
+	answer.sentNs = 1 << 62
+	a.answered(1e9+3, answer)
 	// The noop of epoch 2 has to be committed before anything is read.
 	last := a.r.Status().LastSeq
 	hash := storedHash(a, last)
-	a.step(1e9+5, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPeerAck(nil, partition, wire.TypePrepareAck,
-		&wire.PeerAck{PeerHead: wire.PeerHead{Epoch: 2, From: b.self.Boot, To: a.self.Boot}, StoredSeq: last, Hash: hash})})
+	a.step(1e9+5, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: wire.PeerHead{Epoch: 2, From: b.self.Boot, To: a.self.Boot}, StoredSeq: last, Hash: hash})})
 	if !a.leased(1e9 + 100*ms) {
 		t.Fatal("no leased read within the lease")
 	}
@@ -224,51 +218,38 @@ func storedHash(m *member, seq uint64) uint64 {
 }
 
 func TestVitalsDropWhatIsNotForThem(t *testing.T) {
-	head := wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}
-	change := func(f func(*wire.PeerHead)) []byte {
-		h := head
-		f(&h)
-		return wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: h})
-	}
-	cut := wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head})
 	for name, c := range map[string]struct {
-		frame []byte
-		bad   bool
-		reads bool // a later epoch: the replica reads its configuration
+		head   wire.PeerHead
+		answer bool // to a backup, which has sent nothing
+		reads  bool // a later epoch: the replica reads its configuration
 	}{
-		"older epoch":         {frame: change(func(h *wire.PeerHead) { h.Epoch = 1 })},
-		"later epoch":         {frame: change(func(h *wire.PeerHead) { h.Epoch = 3 }), reads: true},
-		"another sender":      {frame: change(func(h *wire.PeerHead) { h.From = 0xc })},
-		"another incarnation": {frame: change(func(h *wire.PeerHead) { h.To = 0xbb })},
-		"another partition":   {frame: wire.AppendBeacon(nil, partition+1, &wire.Beacon{PeerHead: head})},
-		"an answer":           {frame: wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &wire.PeerAck{PeerHead: head})},
-		"wants an answer":     {frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, Flags: wire.FlagWantAck}), bad: true},
-		"cut short":           {frame: cut[:len(cut)-1], bad: true},
-		"no header":           {frame: cut[:3], bad: true},
-		"nothing":             {frame: nil, bad: true},
-		"another type":        {frame: wire.AppendNack(nil, partition, &wire.Nack{PeerHead: head}), bad: true},
+		"older epoch":         {head: wire.PeerHead{Epoch: 1, From: 0xa, To: 0xb}},
+		"later epoch":         {head: wire.PeerHead{Epoch: 3, From: 0xa, To: 0xb}, reads: true},
+		"another sender":      {head: wire.PeerHead{Epoch: 2, From: 0xc, To: 0xb}},
+		"another incarnation": {head: wire.PeerHead{Epoch: 2, From: 0xa, To: 0xbb}},
+		"an answer":           {head: wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}, answer: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, b := twoMembers(t, false)
 			b.step(1e9+500*ms, replica.Event{Kind: replica.EventTick}) // slept: every clock is fresh
-			if n := len(b.hear(1e9+500*ms, c.frame)); n != 0 {
+			row := said{1e9 + 500*ms, wire.HeartbeatRow{PeerHead: c.head, Partition: partition}}
+			if c.answer {
+				b.answered(1e9+500*ms, row)
+			} else if n := len(b.hear(1e9+500*ms, row)); n != 0 {
 				t.Fatalf("%d answers", n)
 			}
-			if got := b.v.Counters(); c.bad != (got.Bad == 1) || c.bad == (got.Stale == 1) || got.Heard != 0 {
+			if got := b.v.Counters(); got.Stale != 1 || got.Heard != 0 || got.Answered != 0 {
 				t.Fatalf("counted as %+v", got)
 			}
 			b.step(1e9+510*ms, replica.Event{Kind: replica.EventTick})
-			reads, alarms := 0, ""
+			reads := 0
 			for i := range b.out.Actions {
-				switch a := &b.out.Actions[i]; a.Kind {
-				case replica.ActionReadConfig:
+				if b.out.Actions[i].Kind == replica.ActionReadConfig {
 					reads++
-				case replica.ActionAlarm:
-					alarms += string(a.Alarm)
 				}
 			}
-			if (reads == 1) != c.reads || strings.Contains(alarms, string(replica.AlarmBadFrame)) != c.bad {
-				t.Fatalf("%d reads of the configuration, alarms %q", reads, alarms)
+			if (reads == 1) != c.reads {
+				t.Fatalf("%d reads of the configuration", reads)
 			}
 		})
 	}
@@ -276,21 +257,21 @@ func TestVitalsDropWhatIsNotForThem(t *testing.T) {
 
 func TestVitalsDoNotAllocate(t *testing.T) {
 	a, b := twoMembers(t, false)
-	now := int64(1e9) // 51 beacons take less than the stall limit
+	now := int64(1e9) // 51 beats take less than the stall limit
+	beats := make([]replica.Beat, 0, 4)
 	n := testing.AllocsPerRun(50, func() {
 		now += 20 * ms
 		at := replica.Time{Mono: now}
-		a.v.Tick(at, &a.vout)
-		b.v.Receive(at, a.vout.Head(&a.vout.Actions[0]), &b.vout)
-		a.v.Receive(at, b.vout.Head(&b.vout.Actions[0]), &a.vout)
-		a.vout.Reset()
-		b.vout.Reset()
+		beats = a.v.Beats(at, beats[:0])
+		if answer, ok := b.v.Hear(at, &beats[0].HeartbeatRow); ok {
+			a.v.Answered(at, now, &answer)
+		}
 	})
 	if n != 0 {
-		t.Errorf("%v allocations for a beacon and its answer, want 0", n)
+		t.Errorf("%v allocations for a sign of life and its answer, want 0", n)
 	}
 	if c := a.v.Counters(); c.Answered != 51 {
-		t.Fatalf("%+v: beacons were not answered", c)
+		t.Fatalf("%+v: they were not answered", c)
 	}
 }
 
@@ -307,17 +288,32 @@ func TestNewRefusesForeignVitals(t *testing.T) {
 	}
 }
 
-// FuzzVitals gives the vitals of a primary and of a backup any bytes.
+// FuzzVitals gives the vitals of a primary and of a backup any Heartbeat and HeartbeatAck.
 func FuzzVitals(f *testing.F) {
-	head := wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}
-	f.Add(wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: 1 << 60, SentNs: -1}))
-	head.From, head.To = 0xb, 0xa
-	f.Add(wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &wire.PeerAck{PeerHead: head, EchoNs: 1 << 62}))
+	of := func(t wire.Type, sentNs int64, row wire.HeartbeatRow) []byte {
+		return wire.AppendHeartbeat(nil, t, &wire.Heartbeat{SentNs: sentNs, Rows: []wire.HeartbeatRow{row}})
+	}
+	f.Add(of(wire.TypeHeartbeat, -1, wire.HeartbeatRow{PeerHead: wire.PeerHead{Epoch: 2, From: 0xa, To: 0xb}, CommitSeq: 1 << 60}))
+	f.Add(of(wire.TypeHeartbeatAck, 1<<62, wire.HeartbeatRow{PeerHead: wire.PeerHead{Epoch: 2, From: 0xb, To: 0xa}}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
+		if len(frame) < wire.HeaderSize {
+			return
+		}
+		typ := wire.FrameType(frame)
+		var h wire.Heartbeat
+		if typ != wire.TypeHeartbeat && typ != wire.TypeHeartbeatAck || wire.DecodeHeartbeat(frame, typ, &h) != nil {
+			return
+		}
 		a, b := twoMembers(t, true)
 		a.beat(1e9 + 1)
 		for _, m := range []*member{a, b} {
-			m.hear(1e9+2, frame)
+			for _, row := range h.Rows {
+				if typ == wire.TypeHeartbeat {
+					m.hear(1e9+2, said{h.SentNs, row})
+				} else {
+					m.answered(1e9+2, said{h.SentNs, row})
+				}
+			}
 			m.step(1e9+3, replica.Event{Kind: replica.EventTick})
 			if s := m.r.Status(); s.CommitSeq > s.LastSeq {
 				t.Fatalf("committed %d of %d", s.CommitSeq, s.LastSeq)

@@ -1,34 +1,46 @@
 package replica_test
 
-import "github.com/ordergrid/ordergrid/grid-node/replica"
+import (
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
 
 // The second thread of every process: it drives the vitals, also while the loop
 // stands still.
 
-// beat is a tick of the liveness thread.
+// beat is a tick of the liveness thread: every 20 ms it sends signs of life.
 func (n *node) beat() {
-	if n.up && !n.paused && n.vitals != nil {
-		n.vitals.Tick(n.w.now(), &n.vout)
-		n.sendVitals()
+	now := n.w.now()
+	if !n.up || n.paused || n.beatAt != 0 && now.Mono-n.beatAt < 20*ms {
+		return
+	}
+	n.beatAt = now.Mono
+	for _, b := range n.vitals.Beats(now, nil) {
+		n.sendRow(wire.TypeHeartbeat, b.Address, now.Mono, b.HeartbeatRow)
 	}
 }
 
 // hear gives the liveness thread a frame.
-func (n *node) hear(frame []byte) {
+func (n *node) hear(from string, frame []byte) {
 	if n.paused {
-		n.vinbox = append(n.vinbox, frame)
+		n.vinbox = append(n.vinbox, func() { n.hear(from, frame) })
 		return
 	}
-	n.vitals.Receive(n.w.now(), frame, &n.vout)
-	n.sendVitals()
+	var m wire.Heartbeat
+	t := wire.FrameType(frame)
+	if err := wire.DecodeHeartbeat(frame, t, &m); err != nil {
+		n.w.tb.Fatal(err)
+	}
+	if t == wire.TypeHeartbeatAck {
+		n.vitals.Answered(n.w.now(), m.SentNs, &m.Rows[0])
+	} else if answer, ok := n.vitals.Hear(n.w.now(), &m.Rows[0]); ok {
+		n.sendRow(wire.TypeHeartbeatAck, from, m.SentNs, answer)
+	}
 }
 
-func (n *node) sendVitals() {
-	for i := range n.vout.Actions {
-		a := &n.vout.Actions[i]
-		n.w.send(n, a.Address, join(n.vout.Head(a), nil), true)
-	}
-	n.vout.Reset()
+// sendRow sends a row by itself: faults take single ones.
+func (n *node) sendRow(t wire.Type, to string, sentNs int64, row wire.HeartbeatRow) {
+	n.w.send(n, to, wire.AppendHeartbeat(nil, t, &wire.Heartbeat{SentNs: sentNs, Rows: []wire.HeartbeatRow{row}}), true)
 }
 
 // resume lets a process or a loop that stood still see all it missed.
@@ -40,7 +52,7 @@ func (w *world) resume(n *node) {
 	for _, ev := range inbox {
 		n.step(ev)
 	}
-	for _, frame := range vinbox {
-		n.hear(frame)
+	for _, hear := range vinbox {
+		hear()
 	}
 }

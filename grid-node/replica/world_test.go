@@ -49,7 +49,6 @@ type worldOptions struct {
 	memory    int64
 	leases    bool
 	proved    bool // members say with every acknowledgement that they reach the arbiter
-	oneThread bool // the replicas drive their own vitals
 	rest      bool // replicas to which nothing happens do without ticks
 }
 
@@ -62,14 +61,14 @@ type node struct {
 	r       *replica.Replica
 	st      *store.Store
 	out     replica.Outbox
-	vitals  *replica.Vitals // driven by the process's second thread; nil with oneThread
-	vout    replica.Outbox
+	vitals  *replica.Vitals // driven by the process's second thread
+	beatAt  int64
 	self    replica.Member
 	up      bool
 	paused  bool            // the process stands still
 	stalled bool            // its loop stands still, its liveness thread does not
 	inbox   []replica.Event // of a paused or stalled loop
-	vinbox  [][]byte        // of a paused liveness thread
+	vinbox  []func()        // of a paused liveness thread
 	commits uint64
 	drained bool
 }
@@ -126,9 +125,7 @@ func (n *node) start() {
 	if n.w.opt.leases {
 		o.LeaseClock = func() int64 { return n.w.clock }
 	}
-	if !n.w.opt.oneThread {
-		o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
-	}
+	o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
 	n.vitals = o.Vitals
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)
@@ -192,7 +189,7 @@ func (n *node) act() {
 		case replica.ActionReply:
 			n.w.reply(n, a.Conn, join(n.out.Head(a), a.Tail))
 		case replica.ActionSend:
-			n.w.send(n, a.Address, join(n.out.Head(a), a.Tail), a.Liveness && n.vitals != nil)
+			n.w.send(n, a.Address, join(n.out.Head(a), a.Tail), false)
 		case replica.ActionPropose:
 			n.w.arb.propose(n, a.Config)
 		case replica.ActionReadConfig:
@@ -341,7 +338,7 @@ func (w *world) arrive(m *message) {
 		w.logf("%s", w.frameText(m))
 	}
 	if m.liveness {
-		n.hear(m.frame)
+		n.hear(m.from, m.frame)
 		return
 	}
 	n.step(replica.Event{Kind: replica.EventPeerFrame, Frame: m.frame})

@@ -179,7 +179,7 @@ func (w *world) makePause() {
 
 func (w *world) makeStall() {
 	p := w.somePod().proc
-	if p == nil || p.paused || p.stalled || p.vitals == nil {
+	if p == nil || p.paused || p.stalled {
 		return
 	}
 	w.faults.hit(faultStall)

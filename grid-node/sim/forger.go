@@ -88,11 +88,11 @@ func (f *forger) forge(p *process) {
 		}
 	case 3:
 		head.From |= 0x20000 // one that has not asked to join: a learner that acknowledges is a learner, whoever it is
-		f.send(p, wire.AppendPeerAck(nil, partition, wire.TypePrepareAck, &wire.PeerAck{PeerHead: head, StoredSeq: p.status.LastSeq, Hash: p.st.HashAt(p.status.LastSeq)}))
+		f.send(p, wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: head, StoredSeq: p.status.LastSeq, Hash: p.st.HashAt(p.status.LastSeq)}))
 	case 4:
-		f.send(p, wire.AppendPeerAck(nil, partition, wire.TypeBeaconAck, &wire.PeerAck{PeerHead: head, EchoNs: 1 << 60}))
+		f.beat(p, wire.TypeHeartbeatAck, 1<<60, wire.HeartbeatRow{PeerHead: head})
 	case 5:
-		f.send(p, wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: head, CommitSeq: p.status.LastSeq}))
+		f.beat(p, wire.TypeHeartbeat, 0, wire.HeartbeatRow{PeerHead: head, CommitSeq: p.status.LastSeq})
 	case 6:
 		f.send(p, wire.AppendNack(nil, partition, &wire.Nack{PeerHead: head, Expected: 1}))
 	default:
@@ -188,5 +188,21 @@ func (f *forger) send(p *process, frame []byte) {
 			w.logf("FORGED -> %s: %s", p.name, frametext.Peer(frame, nil))
 		}
 		p.deliver(func() { p.step(&replica.Event{Kind: replica.EventPeerFrame, Frame: frame}) })
+	})
+}
+
+// beat has a process hear a sign of life; what it answers goes to the forger.
+func (f *forger) beat(p *process, t wire.Type, sentNs int64, row wire.HeartbeatRow) {
+	w := f.w
+	w.after(100*microsecond+f.rng.Int64N(millisecond), func() {
+		if !p.alive || p.paused {
+			return
+		}
+		w.logf("FORGED -> %s: %s", p.name, t)
+		if now := p.pod.clock.time(w.now); t == wire.TypeHeartbeatAck {
+			p.vitals.Answered(now, sentNs, &row)
+		} else {
+			p.vitals.Hear(now, &row)
+		}
 	})
 }

@@ -144,7 +144,7 @@ func (n *network) arrive(from *process, l *link, frame []byte, c class) {
 	if p == nil {
 		return
 	}
-	if c == classLiveness && p.vitals != nil {
+	if c == classLiveness {
 		p.hear(from, frame)
 		return
 	}

@@ -36,8 +36,7 @@ type process struct {
 	out   replica.Outbox
 
 	tick    int             // of that thread
-	vitals  *replica.Vitals // driven by the process's second thread; nil in worlds of one thread
-	vout    replica.Outbox
+	vitals  *replica.Vitals // driven by the process's second thread
 	vqueue  []func()
 	stalled bool // the loop hangs, the second thread does not
 
@@ -96,10 +95,8 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
-	if !w.profile.oneThread {
-		opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
-		proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
-	}
+	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
+	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}
@@ -108,9 +105,7 @@ func (p *pod) start() *process {
 	w.logf("%s starts", proc.name)
 	w.api.get(proc) // a watch begins with the record as it is
 	proc.scheduleTick()
-	if proc.vitals != nil {
-		proc.scheduleBeat()
-	}
+	proc.scheduleBeat()
 	return proc
 }
 
@@ -261,10 +256,7 @@ func (p *process) reply(i int) {
 }
 
 func classOf(a *replica.Action) class {
-	switch {
-	case a.Liveness:
-		return classLiveness
-	case a.Bulk:
+	if a.Bulk {
 		return classBulk
 	}
 	return classData

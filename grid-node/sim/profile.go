@@ -15,7 +15,6 @@ type profile struct {
 	minInSync  int
 	leases     bool // half the reads are leased; clocks then run within 200 ppm
 	hostile    bool // the network keeps no order and loses single frames
-	oneThread  bool // no thread of its own for beacons: the replica drives its vitals
 	mayLose    bool // every process may die: what was acknowledged can be lost
 	rewinds    bool // the API server may go back to an older record
 	maxPPM     int64
@@ -157,7 +156,6 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 		replicas:   2 + int(seed/uint64(len(shapes)))%2,
 		minInSync:  1,
 		leases:     rng.IntN(2) == 0,
-		oneThread:  rng.IntN(6) == 0,
 		maxPPM:     200,
 		limits:     replica.Limits{Window: 16, InFlight: 64, PendingReads: 32, JoinBound: 32, Sessions: 6, ClientSessions: 3, LearnerBytes: 16 << 10},
 		timing:     replica.Timing{ClaimDelay: 400 * time.Millisecond, HandOverDelay: time.Duration(50+rng.IntN(400)) * time.Millisecond},

@@ -11,7 +11,7 @@ import (
 
 // A trace has one line per thing that happened: the true time in milliseconds,
 // and what. a1 is the first process of pod a, a2 the one after it. Frames stand
-// where they arrive. Beacons are left out, unless a read waits for the answer.
+// where they arrive. Signs of life are left out.
 
 func (w *world) logf(format string, args ...any) {
 	if w.trace != nil {

@@ -13,10 +13,7 @@ func (p *process) scheduleBeat() {
 			return
 		}
 		if !p.paused {
-			if p.tick++; !w.profile.rests {
-				p.vitals.Tick(p.pod.clock.time(w.now), &p.vout)
-				p.sendVitals()
-			} else if p.tick%2 == 0 {
+			if p.tick++; p.tick%2 == 0 {
 				p.sendHeartbeats()
 			}
 		}
@@ -33,15 +30,10 @@ func (p *process) hear(from *process, frame []byte) {
 	if !p.alive || p.w.stopped {
 		return
 	}
-	if t := wire.FrameType(frame); t == wire.TypeHeartbeat || t == wire.TypeHeartbeatAck {
-		p.heartbeat(from, t, frame)
-		return
-	}
-	p.vitals.Receive(p.pod.clock.time(p.w.now), frame, &p.vout)
-	p.sendVitals()
+	p.heartbeat(from, wire.FrameType(frame), frame)
 }
 
-// sendHeartbeats sends what Beacons say as the node does. The network of a world may lose
+// sendHeartbeats sends signs of life as the node does. The network of a world may lose
 // and turn frames around, so each row travels by itself.
 func (p *process) sendHeartbeats() {
 	now := p.pod.clock.time(p.w.now)
@@ -65,15 +57,7 @@ func (p *process) heartbeat(from *process, t wire.Type, frame []byte) {
 		p.vitals.Answered(now, m.SentNs, row)
 		return
 	}
-	if answer, ok := p.vitals.Hear(now, m.SentNs, row); ok {
+	if answer, ok := p.vitals.Hear(now, row); ok {
 		p.sendRow(wire.TypeHeartbeatAck, from.self.Address, m.SentNs, answer)
 	}
-}
-
-func (p *process) sendVitals() {
-	for i := range p.vout.Actions {
-		a := &p.vout.Actions[i]
-		p.w.net.send(p, a.Address, joined(p.vout.Head(a), nil), classLiveness)
-	}
-	p.vout.Reset()
 }

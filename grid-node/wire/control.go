@@ -11,9 +11,9 @@ const (
 
 var controlFrames = []Frame{
 	{Type: TypeHello, Name: "Hello", From: FromEither, codec: codecOf(DecodeHello, AppendHello),
-		Example: &Hello{MinVersion: 2, MaxVersion: 3, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: exampleMember.Member, Address: exampleMember.Address}},
+		Example: &Hello{MinVersion: MinVersion, MaxVersion: Version, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: exampleMember.Member, Address: exampleMember.Address}},
 	{Type: TypeWelcome, Name: "Welcome", From: FromEither, codec: codecOf(DecodeWelcome, AppendWelcome),
-		Example: &Welcome{Version: 2, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
+		Example: &Welcome{Version: Version, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
 	{Type: TypeGoaway, Name: "Goaway", From: FromEither | FromClient | FromPeer | FromPulse | FromNode, codec: codecOf(DecodeGoaway, AppendGoaway),
 		Example: &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")}},
 	{Type: TypePing, Name: "Ping", From: FromClient | FromPeer, codec: codecFor(TypePing, DecodeRequest, AppendRequest),
@@ -31,7 +31,7 @@ const (
 	RoleClient   Role = 1
 	RolePeer     Role = 2
 	RoleAdmin    Role = 3
-	RoleLiveness Role = 4 // of a node: Beacon and BeaconAck only, on a thread of their own
+	RoleLiveness Role = 4 // of a node: Heartbeat and HeartbeatAck only, on a thread of their own
 	RoleBulk     Role = 5 // of a node: what it feeds to learners
 )
 
@@ -110,14 +110,13 @@ type Welcome struct {
 	Window   uint32 // submits one session may have in flight
 	Grid     []byte
 	Member   []byte // "<pod>/<bootID>" of the answering node
-	Flags    uint8  // FlagHeartbeat
 }
 
 const welcomeFixed = HeaderSize + 12
 
 // AppendWelcome appends a Welcome frame.
 func AppendWelcome(dst []byte, m *Welcome) []byte {
-	dst, f := begin(dst, TypeWelcome, m.Flags, 0, welcomeFixed+size8(m.Grid)+size8(m.Member))
+	dst, f := begin(dst, TypeWelcome, 0, 0, welcomeFixed+size8(m.Grid)+size8(m.Member))
 	le.PutUint16(f[8:], m.Version)
 	f[10], f[11] = 0, 0
 	le.PutUint32(f[12:], m.MaxFrame)
@@ -131,7 +130,6 @@ func DecodeWelcome(f []byte, m *Welcome) (err error) {
 	if err = open(f, TypeWelcome, welcomeFixed, false); err != nil {
 		return err
 	}
-	m.Flags = f[5]
 	m.Version = le.Uint16(f[8:])
 	m.MaxFrame = le.Uint32(f[12:])
 	m.Window = le.Uint32(f[16:])

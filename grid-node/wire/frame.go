@@ -8,15 +8,13 @@ var le = binary.LittleEndian
 const (
 	// FlagLearner on Prepare: the receiver is catching up and is not counted.
 	FlagLearner uint8 = 1
-	// FlagLeased on Prepare and Beacon: the sender answers leased reads, so
+	// FlagLeased on Prepare, Beacon and Heartbeat: the sender answers leased reads, so
 	// whoever takes over from it has to wait the lease out first.
 	FlagLeased uint8 = 2
-	// FlagWantAck on Beacon: a confirmed read waits for the answer.
-	FlagWantAck uint8 = 4
-	// FlagDraining on PrepareAck, BeaconAck and Join: the sender is about to stop.
+	// FlagDraining on PrepareAck, HeartbeatAck and Join: the sender is about to stop.
 	// Nobody hands over to it, and its primary retires it.
 	FlagDraining uint8 = 8
-	// FlagFull on PrepareAck and BeaconAck: the sender has only its reserve of
+	// FlagFull on PrepareAck and HeartbeatAck: the sender has only its reserve of
 	// memory left. Its primary takes no new orders until that is over.
 	FlagFull uint8 = 16
 	// FlagWantArbiter on Beacon: the receiver is to find out whether it reaches the

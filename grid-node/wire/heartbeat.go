@@ -13,16 +13,12 @@ var heartbeatFrames = []Frame{
 		Example: &Heartbeat{SentNs: 2000000, Flags: FlagMore, Rows: []HeartbeatRow{{Partition: examplePartition, PeerHead: PeerHead{Epoch: 3, From: 0xb2, To: 0xa1}}}}},
 }
 
-// FlagHeartbeat on the Welcome of a liveness connection: the sender takes Heartbeat in
-// place of Beacon.
-const FlagHeartbeat uint8 = 1
-
 // FlagMore on Heartbeat and HeartbeatAck: another one with the same time follows, and they
 // count together.
 const FlagMore uint8 = 1
 
-// Heartbeat is the Beacons of all partitions that a node sends another at a moment, or the
-// answers to them (HeartbeatAck). A connection remembers what was said of each partition:
+// Heartbeat is the signs of life of all partitions that a node sends another at a moment, or
+// the answers to them (HeartbeatAck). A connection remembers what was said of each partition:
 // Rows are those of which something else is said than the last time.
 type Heartbeat struct {
 	SentNs int64 // the sender's clock; in an answer the SentNs of what is answered
@@ -30,13 +26,12 @@ type Heartbeat struct {
 	Rows   []HeartbeatRow
 }
 
-// HeartbeatRow is what is said of a partition, as in Beacon and BeaconAck. Epoch 0: nothing
-// any more.
+// HeartbeatRow is what is said of a partition. Epoch 0: nothing any more.
 type HeartbeatRow struct {
 	PeerHead
 	CommitSeq uint64 // 0 in an answer
 	Partition PartitionID
-	Flags     uint8
+	Flags     uint8 // FlagLeased; in an answer FlagDraining, FlagFull
 }
 
 // MaxHeartbeatRows is how many rows one frame has at most.

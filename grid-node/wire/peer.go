@@ -6,27 +6,20 @@ const (
 	TypePrepareAck Type = 0x41
 	TypeNack       Type = 0x42
 	TypeBeacon     Type = 0x44
-	TypeBeaconAck  Type = 0x45
 	TypeDigest     Type = 0x4b
 )
 
 var peerFrames = []Frame{
 	{Type: TypePrepare, Name: "Prepare", From: FromPeer, ToReplica: true, codec: codecOn(DecodePrepare, AppendPrepare),
 		Example: &Prepare{PeerHead: exampleHead, CommitSeq: 4, Round: 100, SentNs: 1000000, Flags: FlagLearner, Entries: exampleEntry}},
-	{Type: TypePrepareAck, Name: "PrepareAck", From: FromPeer, ToReplica: true, codec: codecFor(TypePrepareAck, DecodePeerAck, appendPeerAck),
-		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 100, EchoNs: 1000000}},
+	{Type: TypePrepareAck, Name: "PrepareAck", From: FromPeer, ToReplica: true, codec: codecOn(DecodePrepareAck, AppendPrepareAck),
+		Example: &PrepareAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 100, EchoNs: 1000000}},
 	{Type: TypeNack, Name: "Nack", From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
 		Example: &Nack{PeerHead: exampleHead, Expected: 4}},
-	{Type: TypeBeacon, Name: "Beacon", From: FromPeer | FromPulse, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
-		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased | FlagWantAck}},
-	{Type: TypeBeaconAck, Name: "BeaconAck", From: FromPeer | FromPulse, ToReplica: true, codec: codecFor(TypeBeaconAck, DecodePeerAck, appendPeerAck),
-		Example: &PeerAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 101, EchoNs: 2000000}},
+	{Type: TypeBeacon, Name: "Beacon", From: FromPeer, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
+		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased}},
 	{Type: TypeDigest, Name: "Digest", From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
 		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
-}
-
-func appendPeerAck(dst []byte, t Type, m *PeerAck) []byte {
-	return AppendPeerAck(dst, examplePartition, t, m)
 }
 
 // Between replicas every frame begins with {epoch, from, to}. From and To are
@@ -99,24 +92,23 @@ func DecodePrepare(f []byte, m *Prepare) error {
 	return entriesLen(m.Entries, TypePrepare)
 }
 
-// PeerAck is the body of PrepareAck and BeaconAck: the sender stores everything
-// up to StoredSeq. It is cumulative.
-type PeerAck struct {
+// PrepareAck says that the sender stores everything up to StoredSeq. It is cumulative.
+type PrepareAck struct {
 	PeerHead
 	StoredSeq uint64
 	Hash      uint64 // of the entry StoredSeq: an ack of another history is recognised
 	Round     uint64 // echo of the last Prepare or Beacon received
 	EchoNs    int64  // echo of its SentNs
-	Flags     uint8  // FlagDraining, FlagFull; in PrepareAck also FlagReachesArbiter
+	Flags     uint8  // FlagDraining, FlagFull, FlagReachesArbiter
 }
 
-// PeerAckSize is the size of a PrepareAck or BeaconAck frame.
-const PeerAckSize = peerFixed + 32
+// PrepareAckSize is the size of a PrepareAck frame.
+const PrepareAckSize = peerFixed + 32
 
-// AppendPeerAck appends a PrepareAck or BeaconAck frame (t says which).
-func AppendPeerAck(dst []byte, p PartitionID, t Type, m *PeerAck) []byte {
-	dst, f := begin(dst, t, m.Flags, p, PeerAckSize)
-	_ = f[PeerAckSize-1]
+// AppendPrepareAck appends a PrepareAck frame.
+func AppendPrepareAck(dst []byte, p PartitionID, m *PrepareAck) []byte {
+	dst, f := begin(dst, TypePrepareAck, m.Flags, p, PrepareAckSize)
+	_ = f[PrepareAckSize-1]
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], m.StoredSeq)
 	le.PutUint64(f[40:], m.Hash)
@@ -125,9 +117,9 @@ func AppendPeerAck(dst []byte, p PartitionID, t Type, m *PeerAck) []byte {
 	return dst
 }
 
-// DecodePeerAck decodes a PrepareAck or BeaconAck frame (t says which).
-func DecodePeerAck(f []byte, t Type, m *PeerAck) error {
-	if err := open(f, t, PeerAckSize, true); err != nil {
+// DecodePrepareAck decodes a PrepareAck frame.
+func DecodePrepareAck(f []byte, m *PrepareAck) error {
+	if err := open(f, TypePrepareAck, PrepareAckSize, true); err != nil {
 		return err
 	}
 	m.get(f)
@@ -163,14 +155,14 @@ func DecodeNack(f []byte, m *Nack) error {
 	return nil
 }
 
-// Beacon is the primary's sign of life, answered by a BeaconAck; with FlagWantAck
-// it asks, with the data, for a PrepareAck.
+// Beacon asks, behind the data, for a PrepareAck of its round. Signs of life are
+// Heartbeats.
 type Beacon struct {
 	PeerHead
 	CommitSeq uint64
 	Round     uint64
 	SentNs    int64
-	Flags     uint8 // FlagLeased, FlagWantAck
+	Flags     uint8 // FlagLeased, FlagWantArbiter
 }
 
 // AppendBeacon appends a Beacon frame.

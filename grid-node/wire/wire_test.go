@@ -174,7 +174,7 @@ func shrink(f []byte, n int) []byte {
 // TestCodecsDoNotAllocate covers the frames an order and a read meet.
 func TestCodecsDoNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, 4096)
-	submit, ack, prepare, peer := *Row(TypeSubmit).Example.(*Submit), *Row(TypeAck).Example.(*Ack), *Row(TypePrepare).Example.(*Prepare), *Row(TypePrepareAck).Example.(*PeerAck)
+	submit, ack, prepare, peer := *Row(TypeSubmit).Example.(*Submit), *Row(TypeAck).Example.(*Ack), *Row(TypePrepare).Example.(*Prepare), *Row(TypePrepareAck).Example.(*PrepareAck)
 	get, reply, reject := *Row(TypeGet).Example.(*Get), *Row(TypeGetReply).Example.(*GetReply), *Row(TypeReject).Example.(*Reject)
 	if n := testing.AllocsPerRun(100, func() {
 		var err error
@@ -186,7 +186,7 @@ func TestCodecsDoNotAllocate(t *testing.T) {
 		check(DecodeSubmit(AppendSubmit(buf, 1, &submit), &submit))
 		check(DecodeAck(AppendAck(buf, 1, &ack), &ack))
 		check(DecodePrepare(AppendPrepare(buf, 1, &prepare), &prepare))
-		check(DecodePeerAck(AppendPeerAck(buf, 1, TypePrepareAck, &peer), TypePrepareAck, &peer))
+		check(DecodePrepareAck(AppendPrepareAck(buf, 1, &peer), &peer))
 		check(DecodeGet(AppendGet(buf, 1, &get), &get))
 		check(DecodeGetReply(AppendGetReply(buf, 1, &reply), &reply))
 		check(DecodeReject(AppendReject(buf, 1, &reject), &reject))
