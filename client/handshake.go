@@ -139,7 +139,7 @@ func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt u
 		k, member, err := s.client.dialNode(ctx, s.io, addr, nil)
 		return k, member, m, err
 	}
-	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt, WantHash: true})
+	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt})
 	k, member, err := s.client.dialNode(ctx, s.io, addr, request)
 	if err != nil {
 		return nil, "", m, err

@@ -30,7 +30,7 @@ func (r *Replica) advance() {
 		switch p.kind {
 		case pendingSubmit:
 			r.count.Acks++
-			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies, Flags: p.ackFlags})
+			r.ack(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: copies})
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)

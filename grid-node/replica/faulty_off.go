@@ -14,4 +14,4 @@ func Dropped() (orders, every uint64) { return 0, 0 }
 func throwsAway() bool { return false }
 
 // throwAway is never true; see faulty_on.go.
-func (r *Replica) throwAway(uint64, *wire.Submit, uint8) bool { return false }
+func (r *Replica) throwAway(uint64, *wire.Submit) bool { return false }

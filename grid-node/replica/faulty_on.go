@@ -34,7 +34,7 @@ func throwsAway() bool { return DropEvery != 0 }
 
 // throwAway acknowledges the order at the place of another one and forgets it,
 // if it is its turn.
-func (r *Replica) throwAway(conn uint64, m *wire.Submit, ackFlags uint8) bool {
+func (r *Replica) throwAway(conn uint64, m *wire.Submit) bool {
 	if DropEvery == 0 {
 		return false
 	}
@@ -44,6 +44,6 @@ func (r *Replica) throwAway(conn uint64, m *wire.Submit, ackFlags uint8) bool {
 	dropped.Add(1)
 	last, _ := r.store.Last()
 	r.live.Apply(&order.Entry{Kind: order.KindOrder, Epoch: uint32(r.epoch), Session: m.Slot, ClientSeq: m.ClientSeq, Seq: last}, nil)
-	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies(), Flags: ackFlags})
+	r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: last, Epoch: r.epoch, Slot: m.Slot, Copies: r.copies()})
 	return true
 }

@@ -59,7 +59,7 @@ func newPair(tb testing.TB, payload []byte, change ...func(*replica.Limits)) *pa
 	p.b.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.bo)
 	p.a.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.ao)
 	p.exchange()
-	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 1, Attempt: 1, WantHash: true})}, &p.ao)
+	p.a.Step(p.now, &replica.Event{Kind: replica.EventClientFrame, Conn: 1, Frame: wire.AppendOpenSession(nil, partition, &wire.OpenSession{IDHi: 1, Attempt: 1})}, &p.ao)
 	p.exchange()
 	off, length, ok := order.Find(payload, 11)
 	if !ok || p.a.Status().CommitSeq != 2 {
@@ -132,7 +132,7 @@ func (p *pair) carry(from *replica.Outbox, to *replica.Replica, out *replica.Out
 func (p *pair) count() {
 	for i := range p.ao.Actions {
 		if a := &p.ao.Actions[i]; a.Kind == replica.ActionReply {
-			p.acks += len(p.ao.Head(a)) / wire.AckHashSize
+			p.acks += len(p.ao.Head(a)) / wire.AckSize
 			p.bytesOut += len(p.ao.Head(a))
 		}
 	}

@@ -9,7 +9,6 @@ type pending struct {
 	size      uint32 // bytes in the log
 	epoch     uint32 // of the entry
 	kind      pendingKind
-	ackFlags  uint8 // of the session
 }
 
 type pendingKind uint8

@@ -10,11 +10,9 @@ import (
 // ack answers a Submit. The hash is that of the entry: another order that comes to stand
 // at its place, after a loss was accepted or in a grid of the same name, has another.
 func (r *Replica) ack(conn uint64, m *wire.Ack) {
-	if m.Flags&wire.AckHash != 0 {
-		m.Hash, m.Lineage = r.store.HashAt(m.Seq), uint32(r.cfg.Lineage)
-		if mutant(mutHashOfLast) {
-			_, m.Hash = r.store.Last()
-		}
+	m.Hash, m.Lineage = r.store.HashAt(m.Seq), uint32(r.cfg.Lineage)
+	if mutant(mutHashOfLast) {
+		_, m.Hash = r.store.Last()
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendAck(r.out.buf, r.part, m)

@@ -14,7 +14,6 @@ type seat struct {
 	conn     uint64 // the connection that opened it last, 0 for none since the take-over
 	client   uint64 // whose that is, see evict.go
 	attempt  uint64 // of that OpenSession
-	ackFlags uint8  // what it asked for, as flags of its Acks
 }
 
 // SessionBytes is what a session with this window takes, for store.Options: as it
@@ -30,10 +29,7 @@ func (s *seat) bind(conn uint64, m *wire.OpenSession) bool {
 	if m.Attempt < s.attempt || m.Attempt == s.attempt && conn != s.conn && !mutant(mutAttemptEqual) {
 		return false
 	}
-	s.conn, s.attempt, s.ackFlags = conn, m.Attempt, 0
-	if m.WantHash {
-		s.ackFlags = wire.AckHash
-	}
+	s.conn, s.attempt = conn, m.Attempt
 	return true
 }
 

@@ -36,7 +36,7 @@ func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 	if !r.admitSession(conn, &m, s, seat) || !r.admitLoad(conn, &m) {
 		return nil
 	}
-	r.accept(conn, &m, seat.ackFlags, hint)
+	r.accept(conn, &m, hint)
 	return nil
 }
 
@@ -89,10 +89,10 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	case machine.Applied:
 		r.count.Duplicates++
 		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
-			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit, ackFlags: seat.ackFlags})
+			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit})
 			return false
 		}
-		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup | seat.ackFlags})
+		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
 		return false
 	case machine.TooOld:
 		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is not known any more")
@@ -145,7 +145,7 @@ func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 }
 
 // accept validates the order and appends it to the log.
-func (r *Replica) accept(conn uint64, m *wire.Submit, ackFlags uint8, hint *Hint) {
+func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
 		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
@@ -163,11 +163,11 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, ackFlags uint8, hint *Hint
 		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readDuplicate, seq: seq, need: seq})
 		return
 	}
-	if r.throwAway(conn, m, ackFlags) {
+	if r.throwAway(conn, m) {
 		return
 	}
 	e := order.Entry{Kind: order.KindOrder, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: *f}
-	if err := r.append(&e, m.Payload, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit, ackFlags: ackFlags}); err != nil {
+	if err := r.append(&e, m.Payload, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
 	}
 }

@@ -151,7 +151,7 @@ func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64)
 	if m.Seq != 0 && m.Seq <= uint64(len(t.epochs)) && m.Epoch != uint64(t.epochs[m.Seq-1]) {
 		w.violation("I7", "client %d hears that order %s is of epoch %d; it is of epoch %d", c.id, r.key, m.Epoch, t.epochs[m.Seq-1])
 	}
-	w.checkReceipt(c, r, m, lineage)
+	w.checkReceipt(r, m, lineage)
 	w.history.acked(r.op, w.now, m.Seq, lineage)
 }
 

@@ -10,11 +10,9 @@ type receiptKey struct{ seq, hash uint64 }
 
 // checkReceipt is I17 for an acknowledgement: the receipt has the hash of the order's
 // entry, and no receipt of another order, of whatever lineage, has the same.
-func (w *world) checkReceipt(c *client, r *request, m *wire.Ack, lineage uint64) {
+func (w *world) checkReceipt(r *request, m *wire.Ack, lineage uint64) {
 	switch t := w.timeline(lineage); {
-	case (m.Flags&wire.AckHash != 0) != c.wantsHash():
-		w.violation("I17", "client %d asked for hashes: %t; the receipt of order %s has one: %t", c.id, c.wantsHash(), r.key, m.Flags&wire.AckHash != 0)
-	case m.Hash == 0: // not asked for, or freed
+	case m.Hash == 0: // freed
 	case uint64(m.Lineage) != lineage:
 		w.violation("I17", "the receipt of order %s says lineage %d; it was given in lineage %d", r.key, m.Lineage, lineage)
 	case m.Seq <= uint64(len(t.hashes)) && m.Hash != t.hashes[m.Seq-1]:

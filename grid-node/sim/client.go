@@ -158,11 +158,8 @@ func (c *client) openSession() {
 	}
 	c.askedAt = w.now
 	c.reqID++
-	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt, WantHash: c.wantsHash()}))
+	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt}))
 }
-
-// wantsHash says whether this client asks for receipts with hashes: not every program does.
-func (c *client) wantsHash() bool { return c.id%2 == 0 }
 
 // submit sends a new order.
 func (c *client) submit() {

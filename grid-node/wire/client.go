@@ -12,13 +12,13 @@ const (
 
 var orderFrames = []Frame{
 	{Type: TypeOpenSession, Name: "OpenSession", From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeOpenSession, AppendOpenSession),
-		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2, WantHash: true}},
+		Example: &OpenSession{ReqID: 10, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Epoch: 3, Attempt: 2}},
 	{Type: TypeSessionOpened, Name: "SessionOpened", From: FromNode, codec: codecOn(DecodeSessionOpened, AppendSessionOpened),
 		Example: &SessionOpened{ReqID: 10, Slot: 4, Generation: 1, Window: 512, LastClientSeq: 0, Epoch: 3}},
 	{Type: TypeSubmit, Name: "Submit", From: FromClient, ToReplica: true, Needs: MaySubmit, codec: codecOn(DecodeSubmit, AppendSubmit),
 		Example: &Submit{Epoch: 3, Slot: 4, Generation: 1, ClientSeq: 1, Payload: []byte("8=FIX.4.4\x01")}},
 	{Type: TypeAck, Name: "Ack", From: FromNode, codec: codecOn(DecodeAck, AppendAck),
-		Example: &Ack{ClientSeq: 1, Seq: 17, Epoch: 3, Slot: 4, Copies: 2, Flags: AckDup | AckHash, Hash: 0x1122334455667788, Lineage: 1}},
+		Example: &Ack{ClientSeq: 1, Seq: 17, Epoch: 3, Slot: 4, Copies: 2, Flags: AckDup, Hash: 0x1122334455667788, Lineage: 1}},
 	{Type: TypeReject, Name: "Reject", From: FromNode, codec: codecOn(DecodeReject, AppendReject),
 		Example: &Reject{RequestID: 2, Slot: 4, Code: CodeBadFIX, ForType: TypeSubmit, Tag: 38, Text: []byte("tag 38 (OrderQty)")}},
 	{Type: TypeNotPrimary, Name: "NotPrimary", From: FromNode, codec: codecOn(DecodeNotPrimary, AppendNotPrimary),
@@ -38,21 +38,13 @@ type OpenSession struct {
 	IDHi, IDLo uint64 // 128 random bits, chosen by the client, not both 0
 	Epoch      uint64 // the epoch the client knows, 0 for none
 	Attempt    uint64 // 1 or more; rises with every OpenSession of the id on another connection
-	WantHash   bool   // Acks of the session carry Hash and Lineage
 }
-
-// flagWantHash of OpenSession.
-const flagWantHash uint8 = 1
 
 const openSessionSize = HeaderSize + 40
 
 // AppendOpenSession appends an OpenSession frame.
 func AppendOpenSession(dst []byte, p PartitionID, m *OpenSession) []byte {
-	flags := uint8(0)
-	if m.WantHash {
-		flags = flagWantHash
-	}
-	dst, f := begin(dst, TypeOpenSession, flags, p, openSessionSize)
+	dst, f := begin(dst, TypeOpenSession, 0, p, openSessionSize)
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], m.IDHi)
 	le.PutUint64(f[24:], m.IDLo)
@@ -71,7 +63,6 @@ func DecodeOpenSession(f []byte, m *OpenSession) error {
 	m.IDLo = le.Uint64(f[24:])
 	m.Epoch = le.Uint64(f[32:])
 	m.Attempt = le.Uint64(f[40:])
-	m.WantHash = FrameFlags(f)&flagWantHash != 0
 	if m.IDHi|m.IDLo == 0 {
 		return &FrameError{Type: TypeOpenSession, Field: "id", Value: 0, Allowed: "128 random bits, not all 0"}
 	}
@@ -160,11 +151,8 @@ func DecodeSubmit(f []byte, m *Submit) error {
 	return nil
 }
 
-// Ack.Flags.
-const (
-	AckDup  uint8 = 1 // the order had been applied before; this is the stored reply
-	AckHash uint8 = 2 // Hash and Lineage follow: the session was opened with WantHash
-)
+// AckDup of Ack.Flags: the order had been applied before; this is the stored reply.
+const AckDup uint8 = 1
 
 // Ack says that the order is committed: Copies processes hold it in memory.
 type Ack struct {
@@ -173,58 +161,39 @@ type Ack struct {
 	Epoch     uint64
 	Slot      uint32
 	Copies    uint8
-	Flags     uint8
-
-	Hash    uint64 // with AckHash: of the log entry, 0 if it is freed. No other order has it, whatever log it is in
-	Lineage uint32 // with AckHash: of the partition when this was said
+	Flags     uint8  // AckDup
+	Hash      uint64 // of the log entry, 0 if it is freed. No other order has it, whatever log it is in
+	Lineage   uint32 // of the partition when this was said
 }
 
-// AckSize is the size of an Ack frame; AckHashSize that of one with hash and lineage.
-const (
-	AckSize     = HeaderSize + 32
-	AckHashSize = AckSize + 16
-)
-
-func (m *Ack) size() int {
-	if m.Flags&AckHash != 0 {
-		return AckHashSize
-	}
-	return AckSize
-}
+// AckSize is the size of an Ack frame.
+const AckSize = HeaderSize + 48
 
 // AppendAck appends an Ack frame.
 func AppendAck(dst []byte, p PartitionID, m *Ack) []byte {
-	dst, f := begin(dst, TypeAck, 0, p, m.size())
+	dst, f := begin(dst, TypeAck, 0, p, AckSize)
 	_ = f[AckSize-1]
 	le.PutUint64(f[8:], m.ClientSeq)
 	le.PutUint64(f[16:], m.Seq)
 	le.PutUint64(f[24:], m.Epoch)
 	le.PutUint32(f[32:], m.Slot)
 	f[36], f[37], f[38], f[39] = m.Copies, m.Flags, 0, 0
-	if m.Flags&AckHash != 0 {
-		le.PutUint64(f[40:], m.Hash)
-		le.PutUint64(f[48:], uint64(m.Lineage))
-	}
+	le.PutUint64(f[40:], m.Hash)
+	le.PutUint64(f[48:], uint64(m.Lineage))
 	return dst
 }
 
 // DecodeAck decodes an Ack frame.
 func DecodeAck(f []byte, m *Ack) error {
-	if err := open(f, TypeAck, AckSize, false); err != nil {
-		return err
-	}
-	m.Copies, m.Flags = f[36], f[37]
-	if err := open(f, TypeAck, m.size(), true); err != nil {
+	if err := open(f, TypeAck, AckSize, true); err != nil {
 		return err
 	}
 	m.ClientSeq = le.Uint64(f[8:])
 	m.Seq = le.Uint64(f[16:])
 	m.Epoch = le.Uint64(f[24:])
 	m.Slot = le.Uint32(f[32:])
-	m.Hash, m.Lineage = 0, 0
-	if m.Flags&AckHash != 0 {
-		m.Hash, m.Lineage = le.Uint64(f[40:]), le.Uint32(f[48:])
-	}
+	m.Copies, m.Flags = f[36], f[37]
+	m.Hash, m.Lineage = le.Uint64(f[40:]), le.Uint32(f[48:])
 	return nil
 }
 

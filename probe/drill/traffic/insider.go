@@ -204,7 +204,7 @@ func (in *insider) appendOrder(dst []byte, l *insideLink, p int) []byte {
 		s.askedAt = now
 		l.reqID++
 		l.opening[l.reqID] = p
-		return wire.AppendOpenSession(dst, in.streams[p].partition, &wire.OpenSession{ReqID: l.reqID, Attempt: 1, WantHash: true, IDHi: in.rng.Uint64() | 1, IDLo: in.rng.Uint64()})
+		return wire.AppendOpenSession(dst, in.streams[p].partition, &wire.OpenSession{ReqID: l.reqID, Attempt: 1, IDHi: in.rng.Uint64() | 1, IDLo: in.rng.Uint64()})
 	}
 	if len(l.orders[p]) >= 500 { // the node keeps the replies of 512
 		return dst
