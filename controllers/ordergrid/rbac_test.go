@@ -46,9 +46,6 @@ func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 			}
 			return nil
 		},
-		"list a partition by name, as pods of the release before do": func() error {
-			return pod.List(ctx, &api.GridPartitionList{}, client.InNamespace(b.namespace), client.MatchingFields{"metadata.name": own.Name})
-		},
 		"watch the grid's partitions": func() error {
 			cfg := envtest.Config(t)
 			cfg.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":rtd-s0"

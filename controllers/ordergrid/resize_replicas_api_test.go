@@ -65,8 +65,7 @@ func (r *resizing) set(shard int32) *appsv1.StatefulSet {
 	return set
 }
 
-// namesFirst: a record names the first pods of its shard, as many as it takes in, which is what nodes of the release before
-// make of its numbers.
+// namesFirst: a record names the first pods of its shard, as many as it takes in.
 func namesFirst(t *testing.T, shard int32, s *api.GridPartitionSpec) {
 	t.Helper()
 	var want []string

@@ -49,7 +49,7 @@ func (w *world) placed() (pods []*pod) {
 }
 
 // initMoves puts the partition on the first pods. Before that the record may have named
-// none, as one of the release before.
+// none, as those of `grid-node dev` do.
 func (w *world) initMoves() {
 	if w.profile.moves == nil {
 		return
@@ -177,7 +177,7 @@ func (w *world) moveOn() {
 // the record names at that moment; who is handed the partition, or claims it, is on one that
 // it does; and there are never more copies than one beyond those that are wanted. A process
 // that is told to leave, or has made another state of the log, goes for that. A primary that
-// has not heard of the first list goes by numbers, as one of the release before.
+// has not heard of the first list goes by numbers.
 func (w *world) checkI19(before, now *replica.Config, by *process, why string) {
 	if len(before.Pods) == 0 || !by.named {
 		return

@@ -45,7 +45,7 @@ func (w *world) scheduleResize() {
 }
 
 // places has the record name the pods in half of the worlds in which their number changes;
-// in the others it is as one of the release before. Its draws are its own, begun so that no
+// in the others it names none, as those of `grid-node dev`. Its draws are its own, begun so that no
 // seed in testdata/seeds.txt became another world.
 func places(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x706c616365000869))
