@@ -120,7 +120,7 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 		}
 	}
 	say("OrderProbe drill: 2 x 500 orders/s, a primary is killed meanwhile")
-	if err := run.Probe(ctx, "drill", []int32{500}, time.Second, 45*time.Second); err != nil {
+	if err := run.Probe(ctx, "drill", []int32{500}, time.Second, 60*time.Second); err != nil {
 		return err
 	}
 	if err := pause(ctx, 12*time.Second); err != nil {
@@ -145,7 +145,14 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 		return err
 	}
 	say("redundant again")
-	return pause(ctx, 12*time.Second) // its partition is handed back to it, and lines show what is normal
+	if err := pause(ctx, 12*time.Second); err != nil { // its partition is handed back to it, and lines show what is normal
+		return err
+	}
+	say("a second shard is asked for: a partition is on its way to it")
+	if err := run.EmptyShard(ctx); err != nil {
+		return err
+	}
+	return pause(ctx, 4*time.Second)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
