@@ -42,9 +42,11 @@ func rebalanceUnderFire(t *testing.T) {
 		p := f.onItsWay(ctx)
 		step := s.hit(p)
 		step.Fault, step.What = s.what+" killed", fmt.Sprintf("%s of p%d, which moves to shard %d", s.what, p.Spec.Partition, p.Spec.Shard)
-		r.step(ctx, step, func() string {
-			killed := strings.Join(strings.Fields(s.kill(ctx, step)), " ")
-			now := f.partition(ctx, p.Name)
+		killed, now := "", (*api.GridPartition)(nil)
+		r.hit(ctx, step, func() {
+			killed = strings.Join(strings.Fields(s.kill(ctx, step)), " ")
+			now = f.partition(ctx, p.Name)
+		}, func() string {
 			if copied(now) {
 				t.Errorf("%s was killed when the move of %s was over: %+v", killed, p.Name, now.Status.InSync)
 				return ""

@@ -119,6 +119,12 @@ func (r *recorder) phase(ctx context.Context, wanted drill.Phase) error {
 // it ends grid processes (drill.EndsProcess), and its pods which; without pods, all.
 func (r *recorder) step(ctx context.Context, s drill.Step, act func() (witness string)) *drill.Record {
 	r.Helper()
+	return r.hit(ctx, s, func() {}, act)
+}
+
+// hit is a step of a fault that is over once it is injected; act waits for what comes of it.
+func (r *recorder) hit(ctx context.Context, s drill.Step, inject func(), act func() (witness string)) *drill.Record {
+	r.Helper()
 	r.eventually(ctx, fmt.Sprintf("%s without trouble", calm), patience, func(ctx context.Context) error {
 		state, err := r.api.State(ctx)
 		if err == nil && state.Calm < calm {
@@ -132,6 +138,7 @@ func (r *recorder) step(ctx context.Context, s drill.Step, act func() (witness s
 	if _, err := r.api.Begin(ctx, index, s); err != nil {
 		r.Fatal(err)
 	}
+	inject()
 	r.tell(ctx, index, drill.Injected, drill.Note{})
 	witness := drill.Witness{State: drill.NotSeen}
 	if seen := act(); seen != "" {
