@@ -38,6 +38,7 @@ func rebalanceUnderFire(t *testing.T) {
 			return f.must(f.kube.Run(ctx, "delete", "pods", "-n", kube.System, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "-o", "name"))
 		}},
 	} {
+		r.calm(ctx)
 		f.must(f.kube.Run(ctx, "scale", "ordergrid", grid, "-n", namespace, fmt.Sprintf("--replicas=%d", s.to)))
 		p := f.onItsWay(ctx)
 		step := s.hit(p)

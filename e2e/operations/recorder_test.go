@@ -28,9 +28,9 @@ import (
 const (
 	// ratePerProbe of two probes, one bound to each partition of shard 0: 1,000 orders a second.
 	ratePerProbe = 500
-	// calm is how long all has to be well before something is done, and quiet how long orders go on afterwards, so that
+	// calmFor is how long all has to be well before something is done, and quiet how long orders go on afterwards, so that
 	// the plot shows how it was without.
-	calm, quiet = 8 * time.Second, 8 * time.Second
+	calmFor, quiet = 8 * time.Second, 8 * time.Second
 	// imageVariable names the recorder's image where it is not the local cluster's.
 	imageVariable = "ORDER_PROBE_IMAGE"
 	// mostHistory is read, in bytes.
@@ -119,19 +119,25 @@ func (r *recorder) phase(ctx context.Context, wanted drill.Phase) error {
 // it ends grid processes (drill.EndsProcess), and its pods which; without pods, all.
 func (r *recorder) step(ctx context.Context, s drill.Step, act func() (witness string)) *drill.Record {
 	r.Helper()
+	r.calm(ctx)
 	return r.hit(ctx, s, func() {}, act)
+}
+
+// calm waits until all has been well for a while.
+func (r *recorder) calm(ctx context.Context) {
+	r.Helper()
+	r.eventually(ctx, fmt.Sprintf("%s without trouble", calmFor), patience, func(ctx context.Context) error {
+		state, err := r.api.State(ctx)
+		if err == nil && state.Calm < calmFor {
+			err = fmt.Errorf("calm for %s; %s", state.Calm.Round(time.Second), cmp.Or(state.Missing, fmt.Sprintf("the longest gap of the last seconds is %s", state.WorstGap)))
+		}
+		return err
+	})
 }
 
 // hit is a step of a fault that is over once it is injected; act waits for what comes of it.
 func (r *recorder) hit(ctx context.Context, s drill.Step, inject func(), act func() (witness string)) *drill.Record {
 	r.Helper()
-	r.eventually(ctx, fmt.Sprintf("%s without trouble", calm), patience, func(ctx context.Context) error {
-		state, err := r.api.State(ctx)
-		if err == nil && state.Calm < calm {
-			err = fmt.Errorf("calm for %s; %s", state.Calm.Round(time.Second), cmp.Or(state.Missing, fmt.Sprintf("the longest gap of the last seconds is %s", state.WorstGap)))
-		}
-		return err
-	})
 	index := r.steps
 	r.steps++
 	s.Fault, s.Provider, s.Repetition = cmp.Or(s.Fault, r.name), cmp.Or(s.Provider, "kubectl"), 1
