@@ -116,7 +116,7 @@ func (r *Replica) register(member *Member, m *wire.Join) {
 	// way than this reply, and must not be there before it.
 	known.synced, known.knowsEpoch = false, false
 	known.reached()
-	known.heardAt, known.progressAt = r.now.Mono, r.now.Mono
+	known.heardAt, known.progressAt, known.wantedAt = r.now.Mono, r.now.Mono, r.now.Mono
 	switch {
 	case known.stored < base:
 		r.become(known, stageInstalling)

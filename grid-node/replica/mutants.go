@@ -70,6 +70,7 @@ const (
 	mutLateJoinReply
 	mutReleasedAgain
 	mutLeaverUnanswered
+	mutBaseUntold
 	mutSecondProcess
 	mutFreeSnapshot
 	mutEvictUnderWay

@@ -91,6 +91,7 @@ var mutantList = [mutants]Mutant{
 	mutLateJoinReply:         {"late-join-reply", "an answer to an older Join accepts a learner"},
 	mutReleasedAgain:         {"released-again", "a process that was let go is accepted again"},
 	mutLeaverUnanswered:      {"leaver-unanswered", "a learner that is to leave and was dropped is not told that it may"},
+	mutBaseUntold:            {"base-untold", "a learner whose answer was lost is not told again that the log begins later"},
 	mutSecondProcess:         {"second-process", "a second process of a pod takes the place of one that is in sync and answers"},
 	mutFreeSnapshot:          {"free-under-snapshot", "entries are freed while a learner is sent the base state"},
 	mutEvictAnybody:          {"evict-anybody", "a client's new session takes the place of whoever's has been quiet for longest"},

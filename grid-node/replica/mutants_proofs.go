@@ -44,6 +44,7 @@ var proofs = [mutants]string{
 	mutUnsettled:             "^TestLearnerIsSettledBeforeItCounts$",
 	mutLateJoinReply:         "^TestLateJoinReplyAcceptsNobody$",
 	mutReleasedAgain:         "^TestScripts$/^released_join_late$",
+	mutBaseUntold:            "^TestScripts$/^truncate_lost_reply$",
 	mutLeaverUnanswered:      "^TestScripts$/^drain_dropped_learner$",
 	mutSecondProcess:         "^TestScripts$/^zombie_joins$",
 	mutFreeSnapshot:          "^TestScripts$/^truncate_snapshot$",

@@ -33,6 +33,7 @@ type peer struct {
 	progressAt int64 // when stored last rose, or something was first sent
 	toldAt     int64 // when it was last looked whether it knows the epoch
 	askedAt    int64 // when an answer was last asked for
+	wantedAt   int64 // when an installing learner last asked for a part of the base state, or was told to
 	askDue     bool  // a beacon that wants an answer goes out with the next flush
 	arbiter    arbiterProof
 }
@@ -146,6 +147,10 @@ func (r *Replica) prepareAck(frame []byte) error {
 		p.knowsEpoch = p.stage != stageInstalling          // it is told again, and so asked, until it has all of it
 		if p.stage == stageInstalling && m.StoredSeq > 0 { // it has taken in an older base: what follows that is freed
 			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
+		}
+		if p.stage == stageInstalling && m.StoredSeq == 0 && r.now.Mono-p.wantedAt >= 2*int64(r.opt.Timing.Resend) && !mutant(mutBaseUntold) {
+			p.wantedAt = r.now.Mono // it has not heard that there is one
+			r.joinReplyTo(&p.Member, wire.JoinAccepted, base+1, "")
 		}
 		r.advance()
 		r.confirmReads()

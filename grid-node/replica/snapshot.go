@@ -73,7 +73,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 		r.count.StaleFrames++
 		return nil
 	}
-	p.heardAt = r.now.Mono
+	p.heardAt, p.wantedAt = r.now.Mono, r.now.Mono
 	p.reached()
 	base, hash := r.store.Base()
 	slots := uint32(r.base.Sessions.Slots())
