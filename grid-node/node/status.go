@@ -32,6 +32,24 @@ func (d *dataLoop) status() nodestatus.Node {
 	return s
 }
 
+// lacks says why this process is not in sync in the partition, "" if it is, or if all copies wanted are there without it.
+func (p *partition) lacks(s *replica.Status) string {
+	c := s.Config
+	switch {
+	case c == nil:
+		return "its configuration has not been read from the arbiter yet"
+	case c.Epoch == 0:
+		return "nobody has claimed it yet"
+	case !c.Has(p.inc.self.Boot) && p.record.copies > 0 && len(c.InSync) >= p.record.copies && !p.former(c):
+		return "" // it moves here
+	case !c.Has(p.inc.self.Boot):
+		return "this member is not in its inSync: it has to catch up with " + c.Primary.ID
+	case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
+		return "this member is " + s.Role.String()
+	}
+	return ""
+}
+
 // former reports whether a configuration counts on an earlier process of this pod, or
 // incarnation of this replica: it has not been noticed yet that this is another.
 func (p *partition) former(c *replica.Config) bool {
@@ -64,18 +82,7 @@ func (ps *partitions) readiness() Readiness {
 	for _, p := range ps.list {
 		s := p.replica.Status()
 		pr := PartitionReadiness{Partition: p.id.String(), Member: p.inc.self.ID, Role: s.Role.String(), LastSeq: s.LastSeq, CommitSeq: s.CommitSeq}
-		why := ""
-		switch {
-		case s.Config == nil:
-			why = "its configuration has not been read from the arbiter yet"
-		case s.Config.Epoch == 0:
-			why = "nobody has claimed it yet"
-		case !s.Config.Has(p.inc.self.Boot) && p.record.copies > 0 && len(s.Config.InSync) >= p.record.copies && !p.former(s.Config): // it moves here, and is missed by nobody
-		case !s.Config.Has(p.inc.self.Boot):
-			why = "this member is not in its inSync: it has to catch up with " + s.Config.Primary.ID
-		case s.Role != replica.RolePrimary && s.Role != replica.RoleBackup:
-			why = "this member is " + s.Role.String()
-		}
+		why := p.lacks(&s)
 		if s.Config != nil {
 			pr.Epoch = s.Config.Epoch
 			for _, m := range s.Config.InSync { // null while there are none

@@ -2,9 +2,11 @@ package node
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
 // The page tells one process from the next under the same pod name, and what each goes by.
@@ -39,5 +41,36 @@ func TestStatusPage(t *testing.T) {
 	after, p := page(1)
 	if after.Pod != before.Pod || after.BootID == before.BootID || p.Member != after.Pod+"/"+after.BootID || p.Role != "backup" {
 		t.Errorf("after a restart %+v, before %+v", after, before)
+	}
+}
+
+// A pod is ready where it is in sync, and where a partition that moves to it has its copies without it: not where one of
+// those copies is the pod's own former process, which only has not been missed yet.
+func TestWhatAPodLacks(t *testing.T) {
+	member := func(id string) replica.Member {
+		m, err := replica.NewMember(id, "127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	self, former, a, b := member("g-s0-0/00000000000000b2"), member("g-s0-0/00000000000000b1"), member("g-s0-1/00000000000000a1"), member("g-s1-0/00000000000000c1")
+	p := &partition{process: &process{identity: identity{cfg: Config{Pod: "g-s0-0"}}}, inc: &incarnation{self: self}, record: record{copies: 2}}
+	for name, c := range map[string]struct {
+		role   replica.Role
+		inSync []replica.Member
+		want   string
+	}{
+		"in sync":                  {replica.RoleBackup, []replica.Member{a, self}, ""},
+		"fenced":                   {replica.RoleFenced, []replica.Member{a, self}, "this member is fenced"},
+		"a copy is missing":        {replica.RoleLearner, []replica.Member{a}, "catch up with " + a.ID},
+		"it moves here":            {replica.RoleLearner, []replica.Member{a, b}, ""},
+		"its former process":       {replica.RoleLearner, []replica.Member{a, former}, "catch up with " + a.ID},
+		"that one, and two others": {replica.RoleLearner, []replica.Member{a, b, former}, "catch up with " + a.ID},
+	} {
+		got := p.lacks(&replica.Status{Role: c.role, Config: &replica.Config{Epoch: 3, Primary: c.inSync[0], InSync: c.inSync}})
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
