@@ -233,7 +233,7 @@ func (w *moveFollower) run(ctx context.Context, timeout time.Duration) error {
 			if interrupted.Err() != nil {
 				return exitError(exitInterrupted)
 			}
-			fmt.Fprintf(w.out, "%s: not done after %v: %s; the annotation %s stays until it is, or until you remove it\n",
+			fmt.Fprintf(w.out, "%s: not done after %v: %s; what was asked for stands until it is, or until you remove the annotation %s\n",
 				w.grid, timeout, orDash(w.said), api.AnnotationRebalanceNow)
 			if w.last != nil {
 				printCondition(w.out, w.last, api.ConditionProgressing)

@@ -220,7 +220,7 @@ func TestRebalance(t *testing.T) {
 		t.Error(err)
 	}
 	out, err = s.run("rebalance", "trades", "--nodes=false", "--wait", "--timeout", "300ms")
-	s.want(out, err, 1, "trades: not done after 300ms: 0 to move, 0 of them under way; the annotation ordergrid.dev/rebalance-now stays")
+	s.want(out, err, 1, "trades: not done after 300ms: 0 to move, 0 of them under way; what was asked for stands until it is")
 
 	before, done := s.asked(), make(chan struct{})
 	go func() { // the operator
