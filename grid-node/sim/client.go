@@ -138,7 +138,11 @@ func (w *world) resolvedPod() *pod {
 
 func (c *client) connect() {
 	if c.conn = c.w.net.dial(c, c.pod); c.conn == nil {
-		c.pod = c.w.resolvedPod()
+		// One that does not answer is not the next: a client that drew it seven times in a row
+		// (seed 4411250761) would be slow by itself.
+		for refused, tries := c.pod, 0; c.pod == refused && tries < 8; tries++ {
+			c.pod = c.w.resolvedPod()
+		}
 		return
 	}
 	c.opened, c.asked, c.askedAt = false, 0, 0
