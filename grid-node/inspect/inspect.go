@@ -34,7 +34,15 @@ type Options struct {
 	Logger *slog.Logger
 	// Hold has Log hold the first entry from seq on that is not freed, and returns it.
 	Hold func(seq uint64) (uint64, error)
+	// Turns is shared by the inspectors of a process: one at a time looks, or pauses behind it.
+	Turns *Turns
 }
+
+// Turns bounds what all inspectors of a process take together to what one does.
+type Turns struct{ c chan struct{} }
+
+// NewTurns returns the turns of one process.
+func NewTurns() *Turns { return &Turns{c: make(chan struct{}, 1)} }
 
 // Inspector reads one log. Seq and Broken are for any goroutine.
 type Inspector struct {
@@ -65,16 +73,38 @@ func (i *Inspector) Run(ctx context.Context) {
 			return
 		case <-time.After(Every):
 		}
-		for ctx.Err() == nil && i.next <= i.o.Log.Committed() {
-			began := time.Now()
-			if err := i.look(); err != nil {
-				break // the loop is busy, or it ends: the next time
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pauseAfter(time.Since(began))):
-			}
+		i.pass(ctx)
+	}
+}
+
+// pass inspects what is committed by now, and leaves what comes meanwhile for the next one:
+// each slice is a wake-up of the loop, and a log that grows is never read to its end.
+func (i *Inspector) pass(ctx context.Context) {
+	for last := i.o.Log.Committed(); i.next <= last; {
+		select {
+		case i.o.Turns.c <- struct{}{}:
+		case <-ctx.Done():
+			return
 		}
+		more := i.turn(ctx, last)
+		<-i.o.Turns.c
+		if !more {
+			return
+		}
+	}
+}
+
+// turn inspects a slice and pauses behind it; false: there is no more up to last, or not now.
+func (i *Inspector) turn(ctx context.Context, last uint64) bool {
+	began := time.Now()
+	if err := i.look(); err != nil || i.next > last {
+		return false // of an error: the loop is busy, or it ends
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pauseAfter(time.Since(began))):
+		return true
 	}
 }
 

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func inspector(t *testing.T, l *damaged) (*Inspector, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	return New(Options{Name: "p0", Log: r, Logger: slog.New(slog.NewTextHandler(&said, nil)), Hold: func(seq uint64) (uint64, error) {
+	return New(Options{Name: "p0", Log: r, Turns: NewTurns(), Logger: slog.New(slog.NewTextHandler(&said, nil)), Hold: func(seq uint64) (uint64, error) {
 		seq = max(seq, l.first)
 		r.Hold(seq)
 		return seq, nil
@@ -108,7 +109,7 @@ func TestRunFollowsTheLog(t *testing.T) {
 	l := &damaged{Log: feedtest.NewLog(t)}
 	l.Fill(1, 3)
 	r := l.Reader()
-	i := New(Options{Name: "p0", Log: r, Logger: slog.New(slog.DiscardHandler), Hold: func(seq uint64) (uint64, error) { r.Hold(seq); return seq, nil }})
+	i := New(Options{Name: "p0", Log: r, Turns: NewTurns(), Logger: slog.New(slog.DiscardHandler), Hold: func(seq uint64) (uint64, error) { r.Hold(seq); return seq, nil }})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { i.Run(ctx) })
@@ -125,6 +126,63 @@ func TestRunFollowsTheLog(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// A log that is written while it is read costs a wake-up for each slice, not for each entry.
+func TestPassEnds(t *testing.T) {
+	l := &damaged{Log: feedtest.NewLog(t)}
+	l.Fill(1, 3*slice)
+	i, _ := inspector(t, l)
+	looks, hold := 0, i.o.Hold
+	i.o.Hold = func(seq uint64) (uint64, error) {
+		if looks++; looks > 4 {
+			return 0, errors.New("the pass goes on for ever")
+		}
+		l.Order(1, 3, "more")
+		l.Commit()
+		return hold(seq)
+	}
+	if i.pass(t.Context()); looks != 4 { // what Fill opens it with are entries too
+		t.Errorf("it looked %d times, want 4: what is there when it begins", looks)
+	}
+}
+
+// A node with many partitions inspects one at a time: what it takes is that of one.
+func TestInspectorsTakeTurns(t *testing.T) {
+	turns, looking := NewTurns(), make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	for range 8 {
+		l := &damaged{Log: feedtest.NewLog(t)}
+		l.Fill(1, 2*slice)
+		i, _ := inspector(t, l)
+		i.o.Turns = turns
+		l.at = map[uint64]func([]byte) []byte{5: func(b []byte) []byte {
+			select {
+			case looking <- struct{}{}:
+			default:
+				t.Error("two look at the same time")
+			}
+			time.Sleep(time.Millisecond)
+			<-looking
+			return b
+		}}
+		wg.Go(func() {
+			if i.pass(t.Context()); i.Seq() < 2*slice {
+				t.Errorf("a pass ended at entry %d", i.Seq())
+			}
+		})
+	}
+	wg.Wait()
+	turns.c <- struct{}{} // somebody else looks
+	l := &damaged{Log: feedtest.NewLog(t)}
+	l.Fill(1, 3)
+	i, _ := inspector(t, l)
+	i.o.Turns = turns
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if i.pass(ctx); i.Seq() != 0 {
+		t.Error("it looked out of turn")
+	}
 }
 
 // A process that stood still in the middle of a slice, or got no processor, does not pause

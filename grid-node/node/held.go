@@ -182,17 +182,25 @@ func (ps *partitions) open(id wire.PartitionID, first int64) error {
 // on. One that is, by what it knows, stays whatever the record says.
 func (ps *partitions) leave() {
 	for i := 0; i < len(ps.list); i++ {
-		switch p := ps.list[i]; {
-		case p.leaving && p.drained, p.record.left && p.ended:
+		if p := ps.list[i]; p.leaves() {
 			ps.close(p)
 			i--
-		case !p.record.left || p.leaving || ps.stopping:
-		case p.counts():
-		default:
-			p.leaving = true
-			p.step(&replica.Event{Kind: replica.EventDrain})
 		}
 	}
+}
+
+// leaves reports whether the partition is to be closed; it begins to leave when it may.
+func (p *partition) leaves() bool {
+	switch {
+	case p.leaving && p.drained, p.record.left && p.ended:
+		return true
+	case !p.record.left || p.leaving || p.all.stopping:
+	case p.counts():
+	default:
+		p.leaving = true
+		p.step(&replica.Event{Kind: replica.EventDrain})
+	}
+	return false
 }
 
 // counts reports whether the replica may be in sync, or knows of a later configuration

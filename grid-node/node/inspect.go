@@ -16,7 +16,7 @@ func (p *partition) startInspector(ctx context.Context, inc *incarnation) error 
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
-	inc.inspector = inspect.New(inspect.Options{Name: p.id.String(), Log: reader, Logger: p.log,
+	inc.inspector = inspect.New(inspect.Options{Name: p.id.String(), Log: reader, Logger: p.log, Turns: p.all.inspections,
 		Hold: func(seq uint64) (first uint64, err error) {
 			err = p.onLoop(func() {
 				if p.inc == inc {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
+	"github.com/ordergrid/ordergrid/grid-node/inspect"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -65,7 +66,7 @@ func New(cfg Config) (*Node, error) {
 func (n *Node) wire(plan memoryPlan) {
 	p, d := &n.process, &n.data
 	d.process, d.dog = p, newWatchdog(metrics.ThreadNames[0], &n.cfg)
-	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, plan: plan, budget: store.NewBudget(plan.orders),
+	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, inspections: inspect.NewTurns(), plan: plan, budget: store.NewBudget(plan.orders),
 		held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
 	d.listeners = listeners{process: p, parts: &d.parts, clients: &d.clients, peers: &d.peers, live: n.live}
 	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, byID: map[uint64]*link{}, connsOf: map[string]int{}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/ordergrid/ordergrid/grid-node/inspect"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -12,13 +13,14 @@ import (
 // partitions are those that this node has a copy of, and what they share. Of the data loop.
 type partitions struct {
 	*process
-	peers   *peers
-	clients *clients
-	live    *liveness
-	arbiter *arbiterContact
-	budget  *store.Budget // of the memory for orders
-	plan    memoryPlan
-	ahead   atomic.Int64 // memory made present before entries need it, a partition; for every thread
+	peers       *peers
+	clients     *clients
+	live        *liveness
+	arbiter     *arbiterContact
+	budget      *store.Budget // of the memory for orders
+	plan        memoryPlan
+	inspections *inspect.Turns
+	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none
 	list     []*partition  // the same, by id
@@ -61,20 +63,24 @@ func (p *partition) flush() {
 	p.inc.feed.Wake()
 }
 
+// tick looks at every partition once: a node may have a thousand, most of them at rest.
 func (ps *partitions) tick(now int64) {
-	ps.leave()
-	ps.openDue(now)
-	for _, p := range ps.list {
-		p.remake(now)
-	}
 	tick := replica.Event{Kind: replica.EventTick}
 	other := false
-	for _, p := range ps.list {
+	for i := 0; i < len(ps.list); i++ {
+		p := ps.list[i]
+		if p.leaves() {
+			ps.close(p)
+			i--
+			continue
+		}
+		p.remake(now)
 		if p.replica.TickDue(now) { // the others are at rest
 			p.step(&tick)
 			other = other || p.replica.Feeds() != p.feeds
 		}
 	}
+	ps.openDue(now)
 	if other {
 		ps.share()
 	}

@@ -8,8 +8,10 @@ import "math"
 // the rest, and a member that is a beacon late does: from then on every tick counts, so
 // no silence is noticed later than without.
 
-// restBeacons is how long a replica at rest does without a tick, in beacons.
-const restBeacons = 2
+// lateBy is how late the sign of life of a member at rest may be, in beacons. A replica
+// rests for a third of the lease at most: who falls silent behind the tick that saw it in
+// time is seen to be late by the next one, long before that counts.
+const lateBy = 2
 
 // TickDue reports whether a tick at this time can do anything. One that cannot need not
 // be given to Step, which would do nothing with it.
@@ -20,7 +22,7 @@ func (r *Replica) rest() {
 	r.restTill = 0
 	if r.opt.Rest && r.atRest() {
 		t := &r.opt.Timing
-		r.restTill = r.now.Mono + min(restBeacons*int64(t.Beacon), int64(t.Grace)/4)
+		r.restTill = r.now.Mono + min(int64(t.Lease)/3, int64(t.Grace)/4)
 		if mutant(mutRestForEver) {
 			r.restTill = math.MaxInt64
 		}
@@ -64,5 +66,5 @@ func (r *Replica) primaryAtRest() bool {
 
 // heardLately reports whether a sign of life is no more than a beacon late.
 func (r *Replica) heardLately(at int64) bool {
-	return r.now.Mono-at <= restBeacons*int64(r.opt.Timing.Beacon)
+	return r.now.Mono-at <= lateBy*int64(r.opt.Timing.Beacon)
 }

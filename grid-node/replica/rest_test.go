@@ -42,8 +42,8 @@ func TestRestSkipsTicksAndNoticesSilenceAsSoon(t *testing.T) {
 			t.Fatalf("%d of %d ticks were due without rest", due, ticks)
 		}
 		rested, due, ticks := takeOver(t, true, after)
-		if due*3 > ticks {
-			t.Errorf("%d of %d ticks were due at rest, want at most a third", due, ticks)
+		if due*6 > ticks {
+			t.Errorf("%d of %d ticks were due at rest, want at most a sixth", due, ticks)
 		}
 		if rested > restless {
 			t.Errorf("the silence of a primary was noticed after %d ms, without rest after %d ms", rested/ms, restless/ms)
