@@ -63,6 +63,9 @@ func printMove(out io.Writer, m *rounds.Move) error {
 	fmt.Fprintln(t, "\norders moved\tMiB a copy\tnew copies\ts\tMiB/s copied\torders/s copied\t")
 	took := m.Took.Seconds()
 	fmt.Fprintf(t, "%d\t%d\t%d\t%.1f\t%.0f\t%.0f\t\n", m.Orders, m.Bytes/mib, m.Copies, took, float64(m.Bytes)*float64(m.Copies)/mib/took, float64(m.Orders)*float64(m.Copies)/took)
+	if m.Disturbed > 0 {
+		fmt.Fprintf(t, "\n%d seconds are not counted: the hypervisor took too much of them, or of the one before\n", m.Disturbed)
+	}
 	fmt.Fprintln(t, "\ncreate-to-end, us\ts\torders/s\tp50\tp90\tp99\tp99.9\tmax\tlongest gap, ms\tp99 : before\t")
 	calm := float64(m.Before.CreateToEnd.Percentile(99))
 	for _, row := range []struct {
@@ -70,13 +73,22 @@ func printMove(out io.Writer, m *rounds.Move) error {
 		p    *rounds.Part
 	}{{"before the move", &m.Before}, {"while it moves", &m.During}, {"after it", &m.After}} {
 		if row.p.For == 0 || row.p.Orders == 0 {
+			fmt.Fprintf(t, "%s\t0\tINVALID\t\t\t\t\t\t\t\t\n", row.name)
 			continue
 		}
 		us := func(p float64) float64 { return float64(row.p.CreateToEnd.Percentile(p)) / 1e3 }
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2fx\t\n", row.name, row.p.For.Seconds(), float64(row.p.Orders)/row.p.For.Seconds(),
-			us(50), us(90), us(99), us(99.9), us(100), row.p.Gap.Seconds()*1e3, us(99)*1e3/max(1, calm))
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", row.name, row.p.For.Seconds(), float64(row.p.Orders)/row.p.For.Seconds(),
+			us(50), us(90), us(99), us(99.9), us(100), row.p.Gap.Seconds()*1e3, times(us(99)*1e3, calm))
 	}
 	return t.Flush()
+}
+
+// times says how often a figure has another, which is 0 if all of it was disturbed.
+func times(x, calm float64) string {
+	if calm == 0 {
+		return "INVALID"
+	}
+	return fmt.Sprintf("%.2fx", x/calm)
 }
 
 const idleHelp = `usage: go run ./hack/bench idle [flags]

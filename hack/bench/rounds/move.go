@@ -23,6 +23,8 @@ type Move struct {
 	Copies int           // new ones
 	Took   time.Duration // until exactly the new nodes had it
 	Unsent int64         // orders that were due and not sent: the machine was too busy
+	// Disturbed seconds are in no part: the hypervisor took more of them than a round may lose, or of the one before.
+	Disturbed int
 	// Before, During and After are the parts of one load.
 	Before, During, After Part
 }
@@ -61,6 +63,7 @@ func (r *Runner) Move(ctx context.Context, at place.Place, c *cases.Case, s syst
 	spec.Held, spec.Series = 0, true
 	var res generator.Result
 	loaded := make(chan error, 1)
+	stolen := watchSteal(ctx)
 	go func() {
 		var err error
 		res, err = r.generate(ctx, at, &spec)
@@ -77,7 +80,11 @@ func (r *Runner) Move(ctx context.Context, at place.Place, c *cases.Case, s syst
 		return m, fmt.Errorf("%d orders failed while the partition moved: %s", res.Failed-res.Unsent, res.Error)
 	}
 	m.Took, m.Unsent = to.Sub(from), res.Unsent
-	m.split(res.Series, from.Sub(res.Began), to.Sub(res.Began))
+	samples, err := stolen()
+	if err != nil {
+		return m, err
+	}
+	m.split(res.Series, from.Sub(res.Began), to.Sub(res.Began), samples.disturbs(res.Began, r.Limits.MaxSteal))
 	return m, nil
 }
 
@@ -106,10 +113,15 @@ func moveDuring(ctx context.Context, run *system.Running, after time.Duration, l
 	return from, time.Now(), nil
 }
 
-// split gives whole seconds to the parts: one in which the partition moves, however shortly, is of the move.
-func (m *Move) split(series []generator.Second, from, to time.Duration) {
+// split gives whole seconds to the parts: one in which the partition moves, however shortly, is of the move, and one that
+// was disturbed of none.
+func (m *Move) split(series []generator.Second, from, to time.Duration, disturbed func(second time.Duration) bool) {
 	for i := range series {
 		second := time.Duration(i) * time.Second
+		if disturbed(second) {
+			m.Disturbed++
+			continue
+		}
 		part := &m.During
 		switch {
 		case second+time.Second <= from:
