@@ -9,20 +9,35 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
-// tlsStream is TLS over another stream. A tls.Conn is broken by a write that was
-// cut short, so records are made into a buffer (secure.Records) and the buffer is
-// what is written piece by piece.
+// tlsStream is TLS over another stream: records are made into a buffer, which is written
+// piece by piece, and taken apart as they come.
 type tlsStream struct {
-	below   *belowTLS
-	records *secure.Records
-	conn    *tls.Conn
-	owed    int // bytes of the present Write that are records by now, not all written
+	st    stream
+	addr  string
+	layer *tlsrecord.Layer
+
+	// Of the reader.
+	raw   []byte // raw[:have] is received, less than what was opened
+	have  int
+	plain []byte // opened; plain[taken:] is not read yet
+	taken int
+	err   error // what follows plain
+
+	// Of the writer.
+	out  []byte // records; out[sent:] is not written
+	sent int
+	owed int // bytes of the present Write that are records by now
 }
 
-// maxSeal is how many bytes are made into records before they are written.
-const maxSeal = 64 << 10
+const (
+	// maxSeal is how many bytes are made into records before they are written.
+	maxSeal = 64 << 10
+	// minRaw is the length of the receive buffer at first: several orders in a record each.
+	minRaw = tlsrecord.MaxRecord
+)
 
 func newTLSStream(ctx context.Context, cfg *Config, st stream, addr string) (stream, error) {
 	host, _, err := net.SplitHostPort(addr)
@@ -34,78 +49,92 @@ func newTLSStream(ctx context.Context, cfg *Config, st stream, addr string) (str
 		st.Close() //nolint:errcheck // the error that matters is returned
 		return nil, &tlsError{addr, err}
 	}
-	below := &belowTLS{st: st, until: never, patient: ctx}
-	s := &tlsStream{below: below, records: secure.NewRecords(below)}
-	s.conn = tls.Client(s.records, tc)
-	if err := s.conn.HandshakeContext(ctx); err != nil {
+	s, err := tlsrecord.Client(ctx, &belowTLS{st: st, ctx: ctx}, tc)
+	if err != nil {
 		st.Close() //nolint:errcheck // the error that matters is returned
+		err = &tlsError{addr, secure.Explain(err)}
 		if ctx.Err() != nil {
-			return nil, join(ctx.Err(), &tlsError{addr, secure.Explain(err)})
+			err = join(ctx.Err(), err)
 		}
-		return nil, &tlsError{addr, secure.Explain(err)}
+		return nil, err
 	}
-	below.patient = nil
-	below.addr = addr
-	return s, nil
+	t := &tlsStream{st: st, addr: addr, layer: s.Layer, raw: make([]byte, max(minRaw, len(s.Early)))}
+	t.have = copy(t.raw, s.Early)
+	t.open()
+	return t, nil
 }
 
+// Read implements stream.
 func (s *tlsStream) Read(p []byte, until int64) (int, error) {
-	s.below.until = until
-	n, err := s.records.ReadAll(s.conn, p)
-	if err == nil {
-		return n, nil
+	if s.taken == len(s.plain) && s.err == nil {
+		if s.have == len(s.raw) || 2*len(s.raw) <= len(p) {
+			s.raw = append(s.raw, make([]byte, len(s.raw))...)
+		}
+		n, err := s.st.Read(s.raw[s.have:], until)
+		s.have += n
+		if n == 0 {
+			return 0, err
+		}
+		s.open()
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, errTick
+	n := copy(p, s.plain[s.taken:])
+	switch s.taken += n; {
+	case n > 0:
+		return n, nil
+	case s.err != nil:
+		return 0, s.err
+	}
+	return 0, errTick // a record is not whole yet, or had no data
+}
+
+// open takes what was received apart.
+func (s *tlsStream) open() {
+	data, rest, err := s.layer.Open(s.plain[:0], s.raw[:s.have])
+	s.plain, s.taken = data, 0
+	s.have = copy(s.raw, rest)
+	if s.err = err; err == nil {
+		return
 	}
 	if why := secure.ExplainRead(err); why != err { //nolint:errorlint // the very same error means: nothing to say
-		err = &tlsError{s.below.addr, why}
+		s.err = &tlsError{s.addr, why}
 	}
-	return n, err
 }
 
+// Write implements stream.
 func (s *tlsStream) Write(p []byte) (int, error) {
 	if s.owed == 0 {
-		s.records.Hold()
-		n, err := s.conn.Write(p[:min(len(p), maxSeal)])
+		s.owed = min(len(p), maxSeal)
+		s.out, s.sent = s.layer.Seal(s.out[:0], p[:s.owed]), 0
+	}
+	for s.sent < len(s.out) {
+		n, err := s.st.Write(s.out[s.sent:])
+		s.sent += n
 		if err != nil {
 			return 0, err
 		}
-		s.owed = n
-	}
-	if err := s.records.Flush(); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = errTick
-		}
-		return 0, err
 	}
 	n := s.owed
 	s.owed = 0
 	return n, nil
 }
 
-func (s *tlsStream) Close() error { return s.below.Close() }
+// Close implements stream.
+func (s *tlsStream) Close() error { return s.st.Close() }
 
-// belowTLS is a stream as a net.Conn. Its ticks are timeouts, after which a
-// tls.Conn can be read again.
+// belowTLS is a stream as the net.Conn of a handshake: ticks are waited through.
 type belowTLS struct {
-	st      stream
-	addr    string
-	until   int64           // for Read
-	patient context.Context // during the handshake: ticks are waited through
+	st  stream
+	ctx context.Context
 }
 
 func (b *belowTLS) Read(p []byte) (int, error) {
 	for {
-		n, err := b.st.Read(p, b.until)
+		n, err := b.st.Read(p, never)
 		if !errors.Is(err, errTick) {
 			return n, err
 		}
-		if b.patient == nil {
+		if b.ctx.Err() != nil {
 			return n, os.ErrDeadlineExceeded
-		}
-		if err := b.patient.Err(); err != nil {
-			return n, err
 		}
 	}
 }
@@ -118,10 +147,8 @@ func (b *belowTLS) Write(p []byte) (sent int, err error) {
 		case err == nil:
 		case !errors.Is(err, errTick):
 			return sent, err
-		case b.patient == nil:
+		case b.ctx.Err() != nil:
 			return sent, os.ErrDeadlineExceeded
-		case b.patient.Err() != nil:
-			return sent, b.patient.Err()
 		}
 	}
 	return sent, nil

@@ -14,14 +14,19 @@ if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
 fi
 export ORDERGRID_REQUIRE_ENVTEST=1
 
-# Reports are looked at in a real browser. Where it can be installed it must be there; elsewhere those tests say why they are skipped.
-step "Chromium for the tests of HTML reports"
-if ! command -v chromium chromium-browser google-chrome >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+# Reports are looked at in a real browser, TLS records by OpenSSL. Where these can be installed they must be there; elsewhere those tests say
+# why they are skipped.
+step "Chromium for the tests of HTML reports, OpenSSL for those of TLS"
+missing=()
+command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core)
+command -v openssl >/dev/null || missing+=(openssl)
+if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium fonts-dejavu-core >/dev/null ||
-		echo "chromium cannot be installed here"
+	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "${missing[@]}" >/dev/null ||
+		echo "${missing[*]} cannot be installed here"
 fi
 if command -v chromium chromium-browser google-chrome; then export ORDERGRID_REQUIRE_CHROMIUM=1; fi
+if command -v openssl; then export ORDERGRID_REQUIRE_OPENSSL=1; fi
 
 step "go vet"
 go vet "${pkgs[@]}"

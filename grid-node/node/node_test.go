@@ -116,7 +116,7 @@ func TestBackupDiesAndReturns(t *testing.T) {
 
 func TestPrimaryDiesNothingIsLost(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.KindAuto, transport.KindNet} {
-		t.Run(string(kind.Resolve(false)), func(t *testing.T) { primaryDies(t, kind) })
+		t.Run(string(kind.Resolve()), func(t *testing.T) { primaryDies(t, kind) })
 	}
 }
 

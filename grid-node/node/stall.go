@@ -25,7 +25,7 @@ type watchdog struct {
 const stallShare = 2
 
 func newWatchdog(name string, cfg *Config) *watchdog {
-	return &watchdog{name: name, log: cfg.Log, after: cfg.Lease / stallShare, pinned: cfg.Transport.Pinned(cfg.TLS != nil)}
+	return &watchdog{name: name, log: cfg.Log, after: cfg.Lease / stallShare, pinned: cfg.Transport.Pinned()}
 }
 
 // tick returns the time since the last tick, 0 at the first.

@@ -39,9 +39,6 @@ func (c *Config) checkTLS() error {
 	default:
 		return fmt.Errorf("--tls-transition: value %q, allowed: accept, dial, or nothing", c.TLSTransition)
 	}
-	if c.TLS != nil && c.Transport == transport.KindEpoll {
-		return fmt.Errorf("--io: value %q, allowed: net, or nothing, with --tls-cert", c.Transport)
-	}
 	return nil
 }
 

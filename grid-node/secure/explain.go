@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
 // ErrPlain says that the other end does not speak TLS.
@@ -99,12 +101,19 @@ func ExplainRead(err error) error {
 // does not export the type of the alerts it received; their texts are those of
 // AlertError.
 func remote(err error) string {
+	var said string
 	var op *net.OpError
-	if !errors.As(err, &op) || op.Op != "remote error" {
+	var later *tlsrecord.AlertError
+	switch {
+	case errors.As(err, &later):
+		said = later.Alert.Error()
+	case errors.As(err, &op) && op.Op == "remote error":
+		said = op.Err.Error()
+	default:
 		return ""
 	}
 	for n, text := range alerts {
-		if op.Err.Error() == n.Error() {
+		if said == n.Error() {
 			return text
 		}
 	}

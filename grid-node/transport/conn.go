@@ -139,13 +139,18 @@ func (c *Conn) SetOut(b []byte) {
 	} else {
 		c.out = b
 	}
-	if !c.dirty {
-		c.dirty = true
-		c.core.dirty = append(c.core.dirty, c)
-	}
+	c.touched()
 	if c.Buffered() > c.hard {
 		c.core.stats.SlowPeers++
 		c.Close(ErrOutputFull)
+	}
+}
+
+// touched has the output written at the end of this wake-up.
+func (c *Conn) touched() {
+	if !c.dirty {
+		c.dirty = true
+		c.core.dirty = append(c.core.dirty, c)
 	}
 }
 
@@ -177,6 +182,7 @@ func (c *Conn) CloseAfterFlush(err error) {
 		c.Close(err)
 		return
 	}
+	c.sayEnd(nil)
 	c.linger, c.cause, c.in = true, err, nil
 	if (c.paused || c.waiting) && !c.ended {
 		c.paused, c.waiting = false, false
@@ -190,6 +196,9 @@ func (c *Conn) CloseAfterFlush(err error) {
 // endOfInput closes a connection whose peer will send nothing more, after what
 // this wake-up had to say to it: the peer may have closed only its half.
 func (c *Conn) endOfInput() {
+	if c.ended { // of its records before, of the stream now
+		return
+	}
 	c.ended = true
 	c.sock.setReading(c, false)
 	switch {
@@ -241,6 +250,9 @@ func (c *Conn) trimInput() {
 	const keep = 64 << 10
 	if !c.longIn && len(c.in) == 0 && cap(c.in) > keep {
 		c.in = nil
+	}
+	if g := c.guard; g != nil && len(g.raw) == 0 && cap(g.raw) > keep {
+		g.raw = nil
 	}
 	c.longIn = false
 }

@@ -49,6 +49,7 @@ type core struct {
 	sweepAt  int64
 	stats    Stats
 	posts    postQueue
+	doors    *doors // nil: the loop accepts itself
 	stopping atomic.Bool
 }
 
@@ -63,7 +64,16 @@ func (l *core) Stats() Stats {
 	s.Conns, s.Waiting = len(l.conns), l.turns.queue.len()
 	s.Unread, s.InputHeld = l.turns.unread, l.turns.input
 	s.Rests = l.share.rests
+	l.greeting().count(&s)
 	return s
+}
+
+// greeting are the handshakes under way; nil without TLS.
+func (l *core) greeting() *handshakes {
+	if l.doors == nil {
+		return nil
+	}
+	return l.doors.handshakes
 }
 
 // add registers a connection.

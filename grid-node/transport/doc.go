@@ -21,9 +21,12 @@
 //   - KindNet (everywhere): the net package, a reader and a writer goroutine per
 //     connection around the same single handler goroutine, which is not locked to a
 //     thread and writes what is little itself. About 1.5 times slower at p50; for other
-//     operating systems, and for TLS (Config.TLS): the same goroutines, a record layer
-//     between them and the socket. A connection whose handshake is not done is not known
-//     to the loop.
+//     operating systems.
+//
+// With Config.TLS connections are accepted and dialled on goroutines of the net package,
+// where crypto/tls makes their handshake. Then either loop has the socket, and seals and
+// opens records itself (package tlsrecord); a connection whose handshake is not done is not
+// known to it.
 //
 // # Stop-the-world
 //

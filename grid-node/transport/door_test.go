@@ -13,8 +13,8 @@ func TestConnsSayByWhichDoorTheyCame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if over, ok := secured.Load(first); ok {
-			secured.Store(second.String(), over)
+		if over, ok := wantTLS.Load(first); ok {
+			wantTLS.Store(second.String(), over)
 		}
 		for i, addr := range []string{first, second.String(), first} {
 			_ = dial(t, addr)

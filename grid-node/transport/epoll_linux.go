@@ -78,6 +78,9 @@ func newEpollLoop(cfg Config, h Handler) (Loop, error) {
 			return nil, err
 		}
 	}
+	if cfg.TLS != nil {
+		l.doors = newDoors(&l.core, l.Post, l.secured)
+	}
 	return l, nil
 }
 
@@ -217,6 +220,9 @@ func (l *epollLoop) shut() {
 	l.posts.done.Store(true)
 	// Listeners first: who sees its connection end and looks again must find that
 	// nobody is there.
+	if l.doors != nil {
+		l.doors.shut()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, fd := range l.listeners {
@@ -231,6 +237,9 @@ func (l *epollLoop) shut() {
 
 // Listen implements Loop.
 func (l *epollLoop) Listen(addr string) (net.Addr, error) {
+	if l.doors != nil {
+		return l.doors.listen(addr)
+	}
 	// The net package knows how to parse, bind and name an address; only the
 	// descriptor is wanted.
 	ln, err := listenTCP(addr)
@@ -321,6 +330,10 @@ func (l *epollLoop) Dial(addr string, tag any) *Conn {
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
 	c.sock = noSocket{}
+	if l.cfg.TLS != nil && !l.cfg.TLS.DialPlain {
+		go l.dialSecured(c, addr)
+		return c
+	}
 	if ap, err := netip.ParseAddrPort(addr); err == nil {
 		l.connect(c, ap)
 		return c

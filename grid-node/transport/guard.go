@@ -1,6 +1,14 @@
 package transport
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
+)
 
 // Guard protects a connection: it makes records of what is written and takes them apart
 // again. It is for one connection, and used on its loop only.
@@ -8,8 +16,11 @@ type Guard interface {
 	// Seal appends data to dst in records.
 	Seal(dst, data []byte) []byte
 	// Open appends the data of all whole records to dst; rest is less than one. An error
-	// ends the connection. dst and sealed do not overlap.
+	// ends the connection: io.EOF behind the data, if that is the end that the peer told. dst
+	// and sealed do not overlap.
 	Open(dst, sealed []byte) (data, rest []byte, err error)
+	// End appends what tells the peer that nothing more comes, and why: err of Open, or nil.
+	End(dst []byte, err error) []byte
 }
 
 // protection is a Guard with the buffers on the handler's side of it: Conn.out has records,
@@ -24,8 +35,8 @@ type protection struct {
 
 // Protect puts everything that is written from now on into records, and takes what is
 // received behind the frames that OnFrames consumes for records. Call it once, in
-// OnFrames or OnOpen, and consume nothing after it. What was put out before leaves as it
-// is. The result of a Conn.Out of before is not valid any more.
+// OnFrames or OnOpen, not of a TLS connection, and consume nothing after it. What was put out
+// before leaves as it is. The result of a Conn.Out of before is not valid any more.
 func (c *Conn) Protect(g Guard) { c.guard = &protection{Guard: g} }
 
 // Begins reports whether the records begin behind the frame that OnFrames handles: it
@@ -64,6 +75,15 @@ func (l *core) guardBegins(c *Conn, rest []byte) []byte {
 	return c.in
 }
 
+// begin announces a connection, which may hold records, and what was in some.
+func (l *core) begin(c *Conn, remote net.Addr) {
+	g := c.guard
+	l.opened(c, remote)
+	if g != nil && (len(g.raw) > 0 || len(c.in) > 0) && c.Open() {
+		l.unseal(c, nil)
+	}
+}
+
 // unseal delivers what is in the records that data ends, and keeps the rest of both.
 func (l *core) unseal(c *Conn, data []byte) {
 	g := c.guard
@@ -74,16 +94,51 @@ func (l *core) unseal(c *Conn, data []byte) {
 		sealed = g.raw
 	}
 	in, rest, err := g.Open(c.in, sealed)
-	if err != nil {
-		c.Close(fmt.Errorf("%s: %w", c.remote, err))
-		return
-	}
 	if c.in = in; cap(in) > len(data) {
 		c.longIn = true
 	}
 	g.raw = append(g.raw[:0], rest...)
-	if len(c.in) > 0 {
+	if len(c.in) > 0 && (err == nil || errors.Is(err, io.EOF)) {
 		rest := l.deliver(c, c.in)
 		c.in = c.in[:copy(c.in, rest)]
 	}
+	switch {
+	case c.closing || c.linger:
+	case err != nil:
+		c.unsealed(err)
+	default:
+		if len(g.raw) > 0 && c.frameTime != 0 && c.partialAt == 0 && !c.paused {
+			c.partialAt = l.clock.mono
+		}
+		if cap(c.in)+cap(g.raw) != c.countedIn && !c.exempt {
+			l.countIn(c)
+		}
+	}
+}
+
+// unsealed ends a connection whose records have ended.
+func (c *Conn) unsealed(err error) {
+	var alert *tlsrecord.AlertError
+	switch {
+	case errors.Is(err, io.EOF):
+		c.endOfInput()
+	case errors.As(err, &alert):
+		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(err)))
+	case !c.tls: // its records cannot say why
+		c.Close(fmt.Errorf("%s: %w", c.remote, err))
+	default:
+		c.sayEnd(err)
+		c.CloseAfterFlush(fmt.Errorf("%s: %w", c.remote, err))
+	}
+}
+
+// sayEnd puts what tells the peer that nothing more comes behind all other output.
+func (c *Conn) sayEnd(err error) {
+	g := c.guard
+	if g == nil || !g.begun {
+		return
+	}
+	c.seal()
+	c.out = g.End(c.out, err)
+	c.touched()
 }

@@ -20,7 +20,7 @@ func (c *Conn) HandOver(to Loop, tag any) error {
 	switch {
 	case !c.Open() || c.ended:
 		return ErrClosed
-	case c.guard != nil:
+	case c.guard != nil && !c.tls:
 		return errors.New("hand over a connection: it is protected already, allowed: before Protect")
 	case c.Buffered() > 0:
 		return fmt.Errorf("hand over a connection: %d bytes of output are not sent", c.Buffered())
@@ -43,7 +43,11 @@ func (c *Conn) keepRest(rest []byte) {
 // adopted opens a connection that another loop handed over.
 func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
 	l.stats.Adopted++
-	l.opened(c, remote)
+	before := c.guard // of TLS: rest was in its records
+	if len(rest) > 0 && before != nil {
+		c.in, rest = rest, nil
+	}
+	l.begin(c, remote)
 	switch {
 	case len(rest) == 0 || c.closing || c.linger:
 	case c.guard != nil:
@@ -80,15 +84,15 @@ func (s *netSocket) accepts(to Loop) error {
 func (s *netSocket) handOver(c *Conn) {
 	close(s.gone)
 	to := c.to.(*netLoop)
-	nc, tls, tag, rest := s.nc, s.tls, c.toTag, c.toRest
+	nc, tag, rest, guard := s.nc, c.toTag, c.toRest, c.guard
 	ok := to.Post(func() {
 		if to.full() {
 			_ = nc.Close()
 			return
 		}
-		a := &netSocket{l: to, nc: nc, tls: tls}
+		a := &netSocket{l: to, secured: secured{nc: nc}}
 		a.prompt.Store(true)
-		ac := &Conn{Tag: tag, sock: a, prompt: true, chain: c.chain, tls: c.tls}
+		ac := &Conn{Tag: tag, sock: a, prompt: true, chain: c.chain, tls: c.tls, guard: guard}
 		a.conn = ac
 		to.add(ac)
 		to.serve(a)

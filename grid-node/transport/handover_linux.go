@@ -22,14 +22,14 @@ func (s *epollSocket) handOver(c *Conn) {
 		_ = unix.Close(fd)
 		return
 	}
-	tag, rest := c.toTag, c.toRest
+	tag, rest, guard := c.toTag, c.toRest, c.guard
 	remote, _ := netip.ParseAddrPort(c.remote)
 	ok := to.Post(func() {
 		if to.full() {
 			_ = unix.Close(fd)
 			return
 		}
-		a := &Conn{Tag: tag, prompt: true}
+		a := &Conn{Tag: tag, prompt: true, chain: c.chain, tls: c.tls, guard: guard}
 		to.add(a)
 		if to.attach(a, fd, readMask) {
 			to.adopted(a, net.TCPAddrFromAddrPort(remote), rest)

@@ -107,7 +107,7 @@ func TestHandOverToNowhere(t *testing.T) {
 }
 
 func TestHandOverRefusesUnsentOutputAndOtherKinds(t *testing.T) {
-	ks := slices.DeleteFunc(kinds(), func(k Kind) bool { return k == overTLS }) // of the kind net
+	ks := slices.DeleteFunc(kinds(), func(k Kind) bool { return k == overTLS || k == netTLS }) // of the other two kinds
 	for i, kind := range ks {
 		other := &echo{}
 		serve(t, ks[(i+1)%len(ks)], Config{}, other)

@@ -58,6 +58,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// greeting are the handshakes of a loop.
+func greeting(l Loop) *handshakes { return l.(interface{ greeting() *handshakes }).greeting() }
+
 // under says how many handshakes wait for this process and for their peers.
 func under(t *testing.T, e *echo) (computing, greeting int) {
 	t.Helper()
@@ -67,7 +70,7 @@ func under(t *testing.T, e *echo) (computing, greeting int) {
 
 func allTurnsAreBack(t *testing.T, e *echo, of int) {
 	t.Helper()
-	turns := e.loop.(*netLoop).handshakes.turns
+	turns := greeting(e.loop).turns
 	eventually(t, "all turns are given back", func() bool {
 		if !turns.TryAcquire(int64(of)) {
 			return false
@@ -137,22 +140,6 @@ func TestHandshakesTakeTurns(t *testing.T) {
 		t.Errorf("%d computed at the same time, want %d; %d parts of handshakes, want %d", n, turns, g.entered.Load(), 2*clients)
 	}
 	allTurnsAreBack(t, e, turns)
-}
-
-// A connection whose handshake is done takes no turns any more.
-func TestRecordsTakeNoTurns(t *testing.T) {
-	e := &echo{}
-	addr := serve(t, overTLS, Config{}, e)
-	c := dial(t, addr)
-	exchange(t, c, frame("x"), 5)
-	onLoop(t, e.loop, func() bool {
-		for _, c := range e.loop.(*netLoop).conns {
-			if _, ok := c.sock.(*netSocket).tls.records.Conn.(*net.TCPConn); !ok {
-				t.Errorf("records are read from a %T, want the socket", c.sock.(*netSocket).tls.records.Conn)
-			}
-		}
-		return true
-	})
 }
 
 // Whoever has the node wait, at any point of the handshake, has no turn meanwhile.
@@ -250,7 +237,7 @@ func TestWaitersEndWithTheLoop(t *testing.T) {
 	for range 5 {
 		rawDial(t, addr, clientHello(t))
 	}
-	hs := l.(*netLoop).handshakes
+	hs := greeting(l)
 	eventually(t, "all wait", func() bool { var s Stats; hs.count(&s); return s.Computing == 5 && g.entered.Load() == 1 })
 	l.Stop()
 	if err := within(t, done); err != nil {

@@ -75,13 +75,16 @@ func (e *echo) OnClose(_ *Conn, err error) {
 func (e *echo) OnTick()    { e.ticks++ }
 func (e *echo) OnWakeEnd() { e.wakes++ }
 
-// overTLS is KindNet with Config.TLS, for the tests the third kind.
-const overTLS Kind = "tls"
+// Loops with Config.TLS are further kinds for the tests.
+const (
+	overTLS Kind = "tls" // KindAuto
+	netTLS  Kind = "net-tls"
+)
 
 // kinds are the implementations this platform has.
 func kinds() []Kind {
 	if runtime.GOOS == "linux" {
-		return []Kind{KindEpoll, KindNet, overTLS}
+		return []Kind{KindEpoll, KindNet, overTLS, netTLS}
 	}
 	return []Kind{KindNet, overTLS}
 }
@@ -118,14 +121,14 @@ func testTLS(t testing.TB) *TLS {
 	return &TLS{Server: identity.Server, Client: identity.Client}
 }
 
-// secured are the addresses that want TLS.
-var secured sync.Map
+// wantTLS are the addresses that want TLS.
+var wantTLS sync.Map
 
 // newLoop is New, that knows overTLS, and Listen.
 func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr string) {
 	t.Helper()
-	if kind == overTLS {
-		kind = KindNet
+	if kind == overTLS || kind == netTLS {
+		kind = map[Kind]Kind{overTLS: KindAuto, netTLS: KindNet}[kind]
 		if cfg.TLS == nil {
 			cfg.TLS = testTLS(t)
 		}
@@ -139,9 +142,9 @@ func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr strin
 		t.Fatal(err)
 	}
 	if cfg.TLS != nil {
-		secured.Store(a.String(), cfg.TLS)
+		wantTLS.Store(a.String(), cfg.TLS)
 	} else {
-		secured.Delete(a.String()) // the port may have been that of a loop with TLS
+		wantTLS.Delete(a.String()) // the port may have been that of a loop with TLS
 	}
 	return l, a.String()
 }
@@ -227,7 +230,7 @@ func dial(t testing.TB, addr string) net.Conn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(hang))
-	if cfg, ok := secured.Load(addr); ok {
+	if cfg, ok := wantTLS.Load(addr); ok {
 		over := tls.Client(c, cfg.(*TLS).Client("127.0.0.1"))
 		if err := over.Handshake(); err != nil {
 			t.Fatal(err)

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
-	"sync"
 	"time"
-
-	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
 // netLoop is the portable loop: goroutines do the blocking, one goroutine runs
@@ -20,13 +16,8 @@ type netLoop struct {
 	events chan netEvent // of prompt connections, and what this side began
 	others chan netEvent // connections that come, and what those that are not prompt send
 	wake   chan struct{} // posts are waiting
-	ended  chan struct{} // closed when Run ends
 
-	mu        sync.Mutex
-	listeners []net.Listener
-
-	restTimer  *time.Timer
-	handshakes *handshakes // of accepted connections; nil without TLS
+	restTimer *time.Timer
 }
 
 // netEvent is something a helper goroutine has for the loop.
@@ -44,23 +35,15 @@ const (
 	netWritten
 	netAccepted
 	netDialled
-	netNoTLS
 )
 
 func newNetLoop(cfg Config, h Handler) Loop {
 	l := &netLoop{core: newCore(cfg, h), events: make(chan netEvent, 256), others: make(chan netEvent, 256),
-		wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if cfg.TLS != nil {
-		l.handshakes = newHandshakes(cfg.TLS.MaxHandshakes, cfg.TLS.MaxComputing)
-	}
+		wake: make(chan struct{}, 1)}
+	l.doors = newDoors(&l.core, l.Post, func(door int, s *secured) bool {
+		return l.send(netEvent{kind: netAccepted, s: &netSocket{l: l, secured: *s, door: door}})
+	})
 	return l
-}
-
-// Stats implements Loop.
-func (l *netLoop) Stats() Stats {
-	s := l.core.Stats()
-	l.handshakes.count(&s)
-	return s
 }
 
 // Run implements Loop.
@@ -154,15 +137,7 @@ func (l *netLoop) rest() <-chan time.Time {
 }
 
 func (l *netLoop) handle(ev netEvent) {
-	s := ev.s
-	if ev.kind == netNoTLS {
-		l.stats.NoTLS++
-		if l.cfg.TLS.OnFailure != nil {
-			l.cfg.TLS.OnFailure(s.nc.RemoteAddr().String(), ev.err)
-		}
-		return
-	}
-	c := s.conn
+	s, c := ev.s, ev.s.conn
 	switch ev.kind {
 	case netAccepted:
 		l.accepted(s)
@@ -201,8 +176,8 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 	case errors.Is(ev.err, io.EOF):
 		c.endOfInput()
 	case ev.err != nil:
-		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(ev.err)))
-	case !c.paused && !c.waiting && !c.closing:
+		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, ev.err))
+	case !c.paused && !c.waiting && !c.closing && !c.ended:
 		s.startRead()
 	}
 }
@@ -237,7 +212,7 @@ func (l *netLoop) send(ev netEvent) bool {
 	select {
 	case to <- ev:
 		return true
-	case <-l.ended:
+	case <-l.doors.ended:
 		return false
 	}
 }
@@ -263,54 +238,13 @@ func (l *netLoop) Stop() { l.Post(func() { l.stopping.Store(true) }) }
 
 func (l *netLoop) shut() {
 	l.posts.done.Store(true)
-	close(l.ended)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, ln := range l.listeners { // first, see epollLoop.shut
-		_ = ln.Close()
-	}
-	l.handshakes.end()
-	l.posts.run() // connections handed over just now are closed too
+	l.doors.shut() // first, see epollLoop.shut
+	l.posts.run()  // connections handed over just now are closed too
 	l.closeAll()
 }
 
 // Listen implements Loop.
-func (l *netLoop) Listen(addr string) (net.Addr, error) {
-	ln, err := listenTCP(addr)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	door := len(l.listeners)
-	l.listeners = append(l.listeners, ln)
-	l.mu.Unlock()
-	go l.acceptLoop(ln, door)
-	return ln.Addr(), nil
-}
-
-func (l *netLoop) acceptLoop(ln net.Listener, door int) {
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			select {
-			case <-l.ended:
-				return
-			case <-time.After(100 * time.Millisecond): // no file descriptors, most likely
-				l.Post(func() { l.stats.Refused++ })
-				continue
-			}
-		}
-		s := &netSocket{l: l, nc: nc, door: door}
-		if l.cfg.TLS != nil {
-			l.secureAccepted(s)
-			continue
-		}
-		if !l.send(netEvent{kind: netAccepted, s: s}) {
-			_ = nc.Close()
-			return
-		}
-	}
-}
+func (l *netLoop) Listen(addr string) (net.Addr, error) { return l.doors.listen(addr) }
 
 func (l *netLoop) accepted(s *netSocket) {
 	if len(l.conns) >= l.cfg.MaxConns {
@@ -319,8 +253,9 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s, chain: s.tls.chain(), tls: s.tls != nil, door: s.door}
+	c := &Conn{sock: s, door: s.door}
 	s.conn = c
+	l.secure(c, &s.secured)
 	l.add(c)
 	l.start(s, c, s.nc.RemoteAddr())
 }
@@ -329,7 +264,7 @@ func (l *netLoop) accepted(s *netSocket) {
 func (l *netLoop) serve(s *netSocket) {
 	s.rbuf = make([]byte, min(firstRead, l.cfg.ReadBuffer))
 	s.next = make(chan struct{}, 1)
-	s.out = make(chan outgoing, 1)
+	s.out = make(chan []byte, 1)
 	s.gone = make(chan struct{})
 	s.try = newTryWriter(s.nc)
 	go s.readLoop()
@@ -342,7 +277,7 @@ func (l *netLoop) start(s *netSocket, c *Conn, remote net.Addr) {
 		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3})
 	}
 	l.serve(s)
-	l.opened(c, remote)
+	l.begin(c, remote)
 	if !c.closing && !c.paused && !c.waiting {
 		s.startRead()
 	}
@@ -357,21 +292,12 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 	l.add(c)
 	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
 	go func() {
-		d := net.Dialer{}
-		if l.cfg.Source.IsValid() {
-			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(l.cfg.Source, 0))
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.DialTimeout)
 		defer cancel()
-		nc, err := d.DialContext(ctx, "tcp", addr)
-		if err == nil {
-			s.dialled = &netSocket{nc: nc}
-			if l.cfg.TLS != nil && !l.cfg.TLS.DialPlain {
-				s.dialled.tls, err = l.cfg.TLS.dialled(ctx, nc, addr)
-			}
-		}
-		if !l.send(netEvent{kind: netDialled, s: s, err: err}) && nc != nil {
-			_ = nc.Close()
+		var err error
+		s.dialled, err = l.cfg.dial(ctx, addr)
+		if !l.send(netEvent{kind: netDialled, s: s, err: err}) && err == nil {
+			_ = s.dialled.nc.Close()
 		}
 	}()
 	return c
@@ -379,16 +305,16 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 
 func (l *netLoop) dialDone(s *netSocket, err error) {
 	c := s.conn
-	if d := s.dialled; d != nil && (c.closing || err != nil) {
-		_ = d.nc.Close()
-	}
 	switch {
 	case c.closing:
+		if err == nil {
+			_ = s.dialled.nc.Close()
+		}
 	case err != nil:
 		c.Close(fmt.Errorf("connect to %s: %w", c.remote, err))
 	default:
-		s.nc, s.tls = s.dialled.nc, s.dialled.tls
-		c.chain, c.tls = s.tls.chain(), s.tls != nil
+		s.secured = *s.dialled
+		l.secure(c, &s.secured)
 		l.start(s, c, s.nc.RemoteAddr())
 	}
 }

@@ -3,14 +3,15 @@ package transport
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
 // TLS makes all connections of a Loop TLS connections, but for those of AcceptPlain and
@@ -43,96 +44,66 @@ type TLS struct {
 	OnFailure func(remote string, err error)
 }
 
-// session is TLS on a connection of a netLoop.
-type session struct {
-	conn    *tls.Conn
-	records *secure.Records
+// secured is a connection behind its handshake.
+type secured struct {
+	nc      net.Conn
+	session *tlsrecord.Session // nil: it is a plain one
+	early   []byte             // of a plain one: read already, to find out what the peer speaks
 }
 
-// chain is the certificate of the peer and the intermediate ones it sent.
-func (t *session) chain() []*x509.Certificate {
-	if t == nil {
-		return nil
+// secure has c go on where the handshake ended.
+func (l *core) secure(c *Conn, s *secured) {
+	if s.session == nil {
+		return
 	}
-	return t.conn.ConnectionState().PeerCertificates
+	l.stats.BytesIn += uint64(len(s.session.Early))
+	c.tls, c.chain = true, s.session.State.PeerCertificates
+	c.guard = &protection{Guard: s.session, raw: s.session.Early, begun: true}
 }
 
-func (t *session) read(p []byte) (int, error) { return t.records.ReadAll(t.conn, p) }
-
-func (t *session) write(p []byte) (int, error) {
-	t.records.Hold()
-	n, err := t.conn.Write(p)
-	if err == nil {
-		err = t.records.Flush()
+// dial connects and, if that is wanted, makes the handshake.
+func (cfg *Config) dial(ctx context.Context, addr string) (*secured, error) {
+	d := net.Dialer{}
+	if cfg.Source.IsValid() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(cfg.Source, 0))
 	}
-	return n, err
-}
-
-// writeNow encrypts p and hands to w what that takes; false: a rest is held, and
-// Flush sends it.
-func (t *session) writeNow(p []byte, w io.Writer) (all bool, err error) {
-	t.records.Hold()
-	if _, err = t.conn.Write(p); err != nil {
-		return false, err
-	}
-	return t.records.FlushTo(w)
-}
-
-// dialled makes the handshake of a connection this side opened.
-func (t *TLS) dialled(ctx context.Context, nc net.Conn, addr string) (*session, error) {
-	host, _, err := net.SplitHostPort(addr)
+	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{records: secure.NewRecords(nc)}
-	s.conn = tls.Client(s.records, t.Client(host))
-	err = s.conn.HandshakeContext(ctx)
-	switch {
-	case errors.Is(err, io.EOF): // as of a plain connection that ends before it is answered
-		return nil, fmt.Errorf("%w: %w", ErrPeerClosed, secure.Explain(err))
-	case err != nil:
-		return nil, secure.Explain(err)
+	s := &secured{nc: nc}
+	if cfg.TLS == nil || cfg.TLS.DialPlain {
+		return s, nil
 	}
-	return s, nil
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil {
+		s.session, err = tlsrecord.Client(ctx, nc, cfg.TLS.Client(host))
+	}
+	if err == nil {
+		return s, nil
+	}
+	_ = nc.Close()
+	if why := secure.Explain(err); errors.Is(err, io.EOF) { // as of a plain connection that ends before it is answered
+		return nil, fmt.Errorf("%w: %w", ErrPeerClosed, why)
+	}
+	return nil, secure.Explain(err)
 }
 
-// secureAccepted makes the handshake of an accepted connection, off the loop.
-func (l *netLoop) secureAccepted(s *netSocket) {
-	h := l.handshakes.begin(s.nc, l.cfg.TLS.HandshakeTimeout)
-	if h == nil {
-		_ = s.nc.Close()
-		return
-	}
-	go func() {
-		kind := netAccepted
-		var err error
-		if s.tls, err = l.cfg.TLS.accepted(h); err == nil && s.tls == nil {
-			s.early = h.early
-		}
-		if err != nil {
-			kind = netNoTLS
-			_ = s.nc.Close()
-		}
-		h.done()
-		if !l.send(netEvent{kind: kind, s: s, err: err}) {
-			_ = s.nc.Close()
-		}
-	}()
-}
-
-// accepted makes the handshake of a peer; nil without an error: it speaks plainly, and may.
-func (t *TLS) accepted(h *handshake) (*session, error) {
+// accepted makes the handshake of a peer; without a session and an error: it speaks
+// plainly, and may.
+func (t *TLS) accepted(h *handshake) (*secured, error) {
+	s := &secured{nc: h.Conn}
 	if t.AcceptPlain {
 		switch speaks, err := h.speaksTLS(); {
 		case err != nil:
 			return nil, secure.Explain(err)
 		case !speaks:
-			return nil, h.SetDeadline(time.Time{})
+			s.early = h.early
+			return s, h.SetDeadline(time.Time{})
 		}
 	}
-	s := &session{records: secure.NewRecords(h)}
-	s.conn = tls.Server(s.records, t.Server())
-	err := s.conn.Handshake()
+	var err error
+	s.session, err = tlsrecord.Server(context.Background(), h, t.Server())
 	h.giveBack()
 	if err != nil {
 		err = secure.Explain(err)
@@ -141,7 +112,6 @@ func (t *TLS) accepted(h *handshake) (*session, error) {
 		}
 		return nil, err
 	}
-	s.records.Conn = h.Conn // orders take no turns
 	return s, h.SetDeadline(time.Time{})
 }
 

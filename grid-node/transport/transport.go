@@ -22,20 +22,19 @@ const (
 	KindNet Kind = "net"
 )
 
-// Resolve says what KindAuto stands for here, with or without TLS; any other kind
-// is itself.
-func (k Kind) Resolve(withTLS bool) Kind {
+// Resolve says what KindAuto stands for here; any other kind is itself.
+func (k Kind) Resolve() Kind {
 	switch {
 	case k != KindAuto:
 		return k
-	case runtime.GOOS == "linux" && !withTLS:
+	case runtime.GOOS == "linux":
 		return KindEpoll
 	}
 	return KindNet
 }
 
 // Pinned says whether a Loop of this kind stays on one OS thread.
-func (k Kind) Pinned(withTLS bool) bool { return k.Resolve(withTLS) == KindEpoll }
+func (k Kind) Pinned() bool { return k.Resolve() == KindEpoll }
 
 // Handler receives everything that happens on a Loop. All methods run on the
 // loop and must not block: while one runs, nothing else of the process is served.
@@ -150,7 +149,7 @@ type Config struct {
 	// WakeUp, if set, is told at the end of each wake-up with something to do how
 	// long it took, writes included.
 	WakeUp func(time.Duration)
-	TLS    *TLS // nil: plain TCP; KindNet only, which KindAuto then is
+	TLS    *TLS // nil: plain TCP
 }
 
 func (c Config) withDefaults() Config {
@@ -197,11 +196,8 @@ func listenTCP(addr string) (net.Listener, error) {
 // New returns a Loop of the given kind that serves h.
 func New(kind Kind, cfg Config, h Handler) (Loop, error) {
 	cfg = cfg.withDefaults()
-	switch kind.Resolve(cfg.TLS != nil) {
+	switch kind.Resolve() {
 	case KindEpoll:
-		if cfg.TLS != nil {
-			return nil, fmt.Errorf("transport kind %q: it has no TLS, allowed with TLS: %q", kind, KindNet)
-		}
 		return newEpollLoop(cfg, h)
 	case KindNet:
 		return newNetLoop(cfg, h), nil

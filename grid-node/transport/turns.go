@@ -161,13 +161,16 @@ func (l *core) countIn(c *Conn) {
 	n := 0
 	if !c.exempt {
 		n = cap(c.in)
+		if c.guard != nil {
+			n += cap(c.guard.raw)
+		}
 	}
 	l.turns.input += n - c.countedIn
 	grown := n > c.countedIn
 	c.countedIn = n
 	if grown && l.turns.input > l.cfg.MaxHeldInput {
 		l.shed(ErrHeldInput, func(c *Conn) int64 {
-			if len(c.in) == 0 && c.countedIn > 0 { // a buffer that is kept for the next frame
+			if len(c.in) == 0 && cap(c.in) > 0 { // a buffer that is kept for the next frame
 				c.in = nil
 				l.countIn(c)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
 // A frame that is not finished in time ends its connection, however busily bytes of it
@@ -60,4 +62,45 @@ func TestFramesMayTakeTheirTime(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	})
+}
+
+// A TLS record that is not finished in time is a frame that is not, and so is one behind
+// records that were.
+func TestUnfinishedRecords(t *testing.T) {
+	for _, kind := range []Kind{overTLS, netTLS} {
+		t.Run(string(kind), func(t *testing.T) {
+			e := &echo{setup: func(c *Conn) { c.SetFrameTime(100 * time.Millisecond) }}
+			addr := serve(t, kind, Config{}, e)
+			c := dial(t, addr)
+			whole := frame("whole")
+			if got := exchange(t, c, whole, len(whole)); string(got) != string(whole) {
+				t.Fatalf("got %q", got)
+			}
+			if _, err := tcpOf(c).Write([]byte{23, 3, 3, 0x20}); err != nil {
+				t.Fatal(err)
+			}
+			if err := within(t, e.closed); !errors.Is(err, ErrUnfinished) {
+				t.Fatalf("closed: %v, want %v", err, ErrUnfinished)
+			}
+		})
+	}
+}
+
+// What is no record ends a TLS connection, and its peer reads the alert that says so.
+func TestNoRecord(t *testing.T) {
+	for _, kind := range []Kind{overTLS, netTLS} {
+		t.Run(string(kind), func(t *testing.T) {
+			e := &echo{}
+			c := dial(t, serve(t, kind, Config{}, e))
+			if _, err := tcpOf(c).Write([]byte{22, 3, 3, 0, 1, 1}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "unexpected message") {
+				t.Errorf("the peer reads %v", err)
+			}
+			if err := within(t, e.closed); !errors.Is(err, tlsrecord.ErrRecord) {
+				t.Errorf("closed: %v", err)
+			}
+		})
+	}
 }

@@ -39,8 +39,7 @@ that vary one thing, tls/... those that show what TLS costs; they run only when 
 names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
-counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-net (the grid on
-the net package) and grid-tls. Every round starts every system
+counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls. Every round starts every system
 afresh; a round on a busy machine does not count and is repeated.
 
 Examples:

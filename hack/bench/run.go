@@ -87,8 +87,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
 	all = append(all, redis.New(b.redis, b.dir))
 	flags := strings.Fields(b.nodeFlags)
-	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridNet, Args: append([]string{"--io", "net"}, flags...), Dir: b.dir},
-		&grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
+	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
 		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir})
 	var use []system.System
 	for _, s := range all {

@@ -156,8 +156,7 @@ func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape(), 
 // Names of systems that are measured where a case asks for them only.
 const (
 	Grid    = "grid"
-	GridNet = "grid-net" // the grid on the net package
-	GridTLS = "grid-tls" // the same with TLS
+	GridTLS = "grid-tls" // the grid with TLS
 	// GridScraped has its metrics read every second.
 	GridScraped = "grid-scraped"
 	// GridInsecure is without the peer key, so that nothing between nodes is sealed.
@@ -172,12 +171,11 @@ func (c *Case) Uses(system string) bool {
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}
-	return system != GridNet && system != GridTLS && system != GridScraped && system != GridInsecure
+	return system != GridTLS && system != GridScraped && system != GridInsecure
 }
 
-// TLS are the cases that show what TLS costs. It takes the net package, so that is
-// measured by itself too. On request only: CASES=tls.
-func TLS() []Case { return besides("tls", Grid, GridNet, GridTLS) }
+// TLS are the cases that show what TLS costs. On request only: CASES=tls.
+func TLS() []Case { return besides("tls", Grid, GridTLS) }
 
 // Scrape are the cases that show what being observed costs. On request only:
 // CASES=scrape.
