@@ -195,8 +195,8 @@ alerts-check: ## Cause the conditions of the alert rules in real grids under a r
 	@$(GO) run -tags faulty ./e2e/alerts/cmd/alerts -only '$(ALERT)'
 
 .PHONY: e2e
-e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill: SUITE=pull-the-plug
-	@hack/e2e.sh "$(SUITE)"
+e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill: SUITE=pull-the-plug; RATE=orders/s under operations
+	@ORDERGRID_OPERATIONS_RATE=$(if $(filter file,$(origin RATE)),,$(RATE)) hack/e2e.sh "$(SUITE)"
 
 ##@ Cluster
 

@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// ratePerProbe of two probes, one bound to each partition of shard 0: 1,000 orders a second.
-	ratePerProbe = 500
 	// calmFor is how long all has to be well before something is done, and quiet how long orders go on afterwards, so that
 	// the plot shows how it was without.
 	calmFor, quiet = 8 * time.Second, 8 * time.Second
@@ -35,7 +33,24 @@ const (
 	imageVariable = "ORDER_PROBE_IMAGE"
 	// mostHistory is read, in bytes.
 	mostHistory = 1 << 30
+	// rateVariable sets the recorder's orders a second; without it they are defaultRate.
+	rateVariable = "ORDERGRID_OPERATIONS_RATE"
+	defaultRate  = 1000
 )
+
+// ratePerProbe is the rate of each of the recorder's two probes, in orders a second.
+func (f *field) ratePerProbe() int {
+	f.Helper()
+	text := os.Getenv(rateVariable)
+	if text == "" {
+		return defaultRate / 2
+	}
+	rate, err := strconv.Atoi(text)
+	if err != nil || rate < 2 || rate > 100_000 {
+		f.Fatalf("%s: value %q, allowed: 2..100000 orders a second", rateVariable, text)
+	}
+	return rate / 2
+}
 
 // recorder puts orders on the grid while things are done to it.
 type recorder struct {
@@ -45,7 +60,7 @@ type recorder struct {
 	steps int
 }
 
-// record begins to put 1,000 orders a second on the grid. The grid has to be there, with at least copies of every order;
+// record begins to put orders on the grid, at the rate of rateVariable. The grid has to be there, with at least copies of every order;
 // change alters the recorder's manifest, in pairs of old and new.
 func (f *field) record(ctx context.Context, name string, copies int, change ...string) *recorder {
 	f.Helper()
@@ -67,7 +82,7 @@ func (f *field) record(ctx context.Context, name string, copies int, change ...s
 		f.Fatal(err)
 	}
 	encode := base64.StdEncoding.EncodeToString
-	fill := append(change, "@CERT@", encode(cert), "@KEY@", encode(key), "@IMAGE@", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "@RATE@", strconv.Itoa(ratePerProbe), "@TOKEN@", token, "@COPIES@", strconv.Itoa(copies))
+	fill := append(change, "@CERT@", encode(cert), "@KEY@", encode(key), "@IMAGE@", cmp.Or(os.Getenv(imageVariable), "ordergrid.dev/order-probe:dev"), "@RATE@", strconv.Itoa(f.ratePerProbe()), "@TOKEN@", token, "@COPIES@", strconv.Itoa(copies))
 	remove := func(ctx context.Context) (string, error) {
 		return f.kube.Run(ctx, "delete", "pod", "recorder", "-n", namespace, "--ignore-not-found", "--wait", "--grace-period=1")
 	}
