@@ -283,15 +283,20 @@ func (w *world) checkEnd() {
 }
 
 // recoverLoss is for worlds in which everything may die: a person looks, and
-// accepts the loss if nobody is left.
+// accepts the loss if no member is left. If one is, the operator takes back an
+// acceptance that still stands, as the real one does.
 func (w *world) recoverLoss() {
 	if !w.profile.mayLose {
 		return
 	}
 	w.runUntil(w.now+5*second, func() bool { return w.redundant() == "" }) // those who were told to stop stop
-	if !w.stopped && w.noneLeft() {
+	switch {
+	case w.stopped:
+	case w.noneLeft():
 		w.checkNobodyPromoted()
 		w.acceptLoss()
+	default:
+		w.takeBackLoss(w.api.rec.Epoch)
 	}
 }
 

@@ -334,12 +334,19 @@ func (w *world) withdrawLoss() {
 		return
 	}
 	w.after(rng.Int64N(300*millisecond), func() {
-		if c := &w.api.rec; !w.healing && !w.api.rewound && c.Epoch == epoch && c.AcceptLossEpoch == epoch {
-			w.faults.hit(faultLossWithdrawn)
-			w.logf("api: a person takes the acceptance of epoch %d back", epoch)
-			w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = 0 })
+		if !w.healing {
+			w.takeBackLoss(epoch)
 		}
 	})
+}
+
+// takeBackLoss ends the acceptance of the loss of an epoch, if it still stands.
+func (w *world) takeBackLoss(epoch uint64) {
+	if c := &w.api.rec; !w.api.rewound && c.Epoch == epoch && c.AcceptLossEpoch == epoch {
+		w.faults.hit(faultLossWithdrawn)
+		w.logf("api: the acceptance of the loss of epoch %d is taken back", epoch)
+		w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = 0 })
+	}
 }
 
 func (w *world) makeSinkCrash() {
