@@ -220,9 +220,10 @@ func (s *script) arbiter(d *datadriven.TestData) {
 	case "rewind":
 		var epoch int
 		arg(d, "epoch", &epoch)
+		a.version++
+		arg(d, "version", &a.version) // of a store that was restored: it counts from there again
 		for _, c := range a.history {
 			if int(c.Epoch) == epoch {
-				a.version++
 				a.rec = c
 				a.rec.Version = fmt.Sprint(a.version)
 			}

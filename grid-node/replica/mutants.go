@@ -94,6 +94,7 @@ const (
 	mutOldCopyFirst
 	mutLearnerCounted
 	mutStalePods
+	mutSpecOutlives
 	mutUnwantedClaims
 	mutRankIgnored
 	mutWithdrawnForgotten

@@ -106,6 +106,7 @@ var mutantList = [mutants]Mutant{
 	mutDifferenceKept:        {"difference-kept", "a primary keeps a copy that made another state of the log"},
 	mutOldCopyFirst:          {"old-copy-first", "a copy on a pod that the record does not name is let go before the one that takes its place is in sync"},
 	mutLearnerCounted:        {"learner-counted", "a copy that moves away is let go when the one that takes its place is fed, not when it is in sync"},
+	mutSpecOutlives:          {"spec-outlives", "what the spec asked for before the record went back counts for a later record of the same version"},
 	mutStalePods:             {"stale-pods", "copies are let go, and handed over to, by the pods of an older version of the record than the one that is changed"},
 	mutUnwantedClaims:        {"unwanted-claims", "a pod that the record does not name claims the partition"},
 	mutRankIgnored:           {"rank-ignored", "which copy goes is decided by the pods' names alone"},

@@ -35,6 +35,7 @@ var proofs = [mutants]string{
 	mutUnknownRetireFailed:   "^TestScripts$/^retire_unanswered$",
 	mutChangeUnheard:         "^TestScripts$/^move_unheard$",
 	mutRefusedForgets:        "^TestScripts$/^refused_after_unknown$",
+	mutSpecOutlives:          "^TestScripts$/^reassert_spec$",
 	mutWithdrawnForgotten:    "^TestScripts$/^move_stale$",
 	mutHandOverUnheard:       "^TestScripts$/^handover_unheard_member$",
 	mutParkedForgotten:       "^TestScripts$/^handover_parked$",

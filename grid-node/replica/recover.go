@@ -94,6 +94,9 @@ func (r *Replica) reasserted(now *Config) {
 		return
 	}
 	r.alarm(AlarmReasserted, fmt.Sprintf("the record is at epoch %d again; it had gone back", now.Epoch))
+	if !mutant(mutSpecOutlives) {
+		r.specVersion = "" // the record had this version twice: what the spec asks for now is read anew
+	}
 	r.observe(now, true)
 	for i := range r.primary.peers { // who could not follow while the record was wrong answers now, or is dropped
 		r.primary.peers[i].heardAt = r.now.Mono
