@@ -28,6 +28,7 @@ type Log interface {
 // Feed is the readers of one log.
 type Feed struct {
 	log     Log
+	next    atomic.Uint64             // no reader waits for an earlier entry
 	mu      sync.Mutex                // for changes
 	readers atomic.Pointer[[]*Reader] // replaced as a whole
 }
@@ -35,6 +36,7 @@ type Feed struct {
 // New returns the feed of a log, with no reader yet.
 func New(log Log) *Feed {
 	f := &Feed{log: log}
+	f.next.Store(Never)
 	f.readers.Store(&[]*Reader{})
 	return f
 }
@@ -57,14 +59,31 @@ func (f *Feed) Reader(name string) (*Reader, error) {
 // Wake wakes the readers that wait for what is committed by now. The log's writer calls
 // it after it has moved the committed entry on. It allocates nothing and never blocks.
 func (f *Feed) Wake() {
-	all := *f.readers.Load()
-	if len(all) == 0 {
+	next := f.next.Load()
+	if next == Never {
 		return
 	}
 	committed := f.log.Committed()
-	for _, r := range all {
-		if seq := r.awaits.Load(); seq <= committed && r.awaits.CompareAndSwap(seq, Never) {
+	if committed < next {
+		return
+	}
+	// A reader that begins to wait now is seen below, or puts its entry here afterwards.
+	f.next.Store(Never)
+	for _, r := range *f.readers.Load() {
+		seq := r.awaits.Load()
+		if seq <= committed && r.awaits.CompareAndSwap(seq, Never) {
 			r.Nudge()
+		} else {
+			f.await(seq)
+		}
+	}
+}
+
+// await has Wake look at its readers once seq is committed.
+func (f *Feed) await(seq uint64) {
+	for next := f.next.Load(); seq < next; next = f.next.Load() {
+		if f.next.CompareAndSwap(next, seq) {
+			return
 		}
 	}
 }
@@ -119,6 +138,7 @@ func (r *Reader) Nudge() {
 func (r *Reader) Await(ctx context.Context, seq uint64, limit time.Duration) {
 	r.awaits.Store(seq)
 	defer r.awaits.Store(Never)
+	r.f.await(seq)
 	if r.Committed() >= seq { // committed before anybody could see that it is awaited
 		return
 	}

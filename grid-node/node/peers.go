@@ -38,6 +38,7 @@ type peers struct {
 	live      *liveness
 
 	byAddr map[string]*peer
+	last   *peer   // of the last look-up: most nodes send to one other
 	bulkIn linkSet // bulk connections that others dialled
 	names  peerNames
 	lookAt int64 // Mono from which tick has something to do
@@ -54,6 +55,9 @@ const (
 // at finds or makes the peer; nil when there are too many, which only nodes
 // that lie about their addresses can cause.
 func (ps *peers) at(addr string) *peer {
+	if ps.last != nil && ps.last.addr == addr {
+		return ps.last
+	}
 	p := ps.byAddr[addr]
 	if p == nil {
 		if len(ps.byAddr) >= maxPeers {
@@ -63,6 +67,7 @@ func (ps *peers) at(addr string) *peer {
 		p = &peer{addr: addr, backoff: minDialBackoff}
 		ps.byAddr[addr] = p
 	}
+	ps.last = p
 	return p
 }
 

@@ -39,6 +39,19 @@ var bounds = func() (b [perOctave]float64) {
 	return b
 }()
 
+// cells is the number of bounds below each 64th of an octave. At most one bound lies in a
+// cell, so that one comparison finds the bucket.
+var cells = func() (c [64]uint8) {
+	for i := range c {
+		for _, b := range bounds {
+			if b < 0.5+float64(i)/128 {
+				c[i]++
+			}
+		}
+	}
+	return c
+}()
+
 // Observe counts a duration in nanoseconds; a negative one counts as 0.
 func (h *Histogram) Observe(ns int64) { h.ObserveN(ns, 1) }
 
@@ -55,11 +68,9 @@ func slot(s float64) int {
 	bits := math.Float64bits(s)
 	exp := int(bits>>52) - 1022 // s = frac * 2^exp, frac in [0.5, 1)
 	frac := math.Float64frombits(bits&(1<<52-1) | 1022<<52)
-	i := 0
-	for _, b := range &bounds {
-		if frac > b {
-			i++
-		}
+	i := int(cells[bits>>46&63])
+	if i < perOctave && frac > bounds[i] {
+		i++
 	}
 	return min(max((exp-minExp-1)*perOctave+i, 0), len(Histogram{}.counts)-1)
 }
