@@ -26,7 +26,7 @@ const probeInvalid = 3
 func probeOutcome(d *demo, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == probeInvalid {
-		d.out.line("The machine was too busy for the latencies above to count: the table says INVALID and why. No order was lost; run it again when the machine is quiet.")
+		d.out.line("The machine was too busy for the latencies marked ~ above to count; under the table stands why. No order was lost; run it again when the machine is quiet.")
 		return nil
 	}
 	return err

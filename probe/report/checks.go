@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -46,29 +48,61 @@ func (r *Report) ServerCPU() (text string, ok bool) {
 // Remark is why a run is not valid, or what was wrong with its orders.
 type Remark struct {
 	Verdict string // as Check.Verdict
+	Guard   string // as Reason.Guard; empty for what was wrong
 	Where   string // such as "6,000 orders/s run 1"
 	Text    string
+	Advice  string // what to do about the guard, with the last remark of it
 }
 
-// Remarks on all runs, in order.
+// guardAdvice is what a person can do, guard by guard: first what is easiest.
+var guardAdvice = []struct{ guard, advice string }{
+	{"host", "run it again when nothing else uses the machine, or on a machine of its own"},
+	{"generator", "give the probe more cores, or ask for fewer probes or a lower rate (--probes, --rates)"},
+	{"schedule", "give the probe more cores: the thread that creates orders has to run when they are due"},
+	{"rate", "give the probe more cores, or ask for a lower rate (--rates)"},
+	{"samples", "measure for longer (--measure)"},
+	{"arrival", "measure for longer (--measure): bursts are rare"},
+	{"capacity", "ask for a lower rate (--rates), or give the grid more cores"},
+	{"answers", "see the log of the grid's nodes for why orders were refused or not answered"},
+	{"topology", "wait until every copy is in sync (kubectl ordergrid status), then run it again"},
+	{"detector", "see the log of the probe"},
+}
+
+// Remarks on all runs: what was wrong, then why runs are not valid, by guard.
 func (r *Report) Remarks() (out []Remark) {
 	for i := range r.Result.RoundTrips {
 		t := &r.Result.RoundTrips[i]
 		_, reasons := t.verdict(r.Result)
 		for _, why := range reasons {
-			out = append(out, Remark{why.Verdict, fmt.Sprintf("%s/s %s", thousands(float64(t.Rate)), scenario.WriteLabel("ping", t.Replicas)), why.Text})
+			out = append(out, Remark{Verdict: why.Verdict, Guard: why.Guard, Where: fmt.Sprintf("%s/s %s", thousands(float64(t.Rate)), scenario.WriteLabel("ping", t.Replicas)), Text: why.Text})
 		}
 	}
 	for _, c := range r.Checks {
 		where := fmt.Sprintf("%s run %d", c.where(), c.Run)
 		for _, why := range c.Reasons {
-			out = append(out, Remark{why.Verdict, where, why.Text})
+			out = append(out, Remark{Verdict: why.Verdict, Guard: why.Guard, Where: where, Text: why.Text})
 		}
 		for _, v := range c.Violations {
-			out = append(out, Remark{Incorrect, where, v})
+			out = append(out, Remark{Verdict: Incorrect, Where: where, Text: v})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Remark) int { return cmp.Compare(guardRank(a.Guard), guardRank(b.Guard)) })
+	for i := range out {
+		if rank := guardRank(out[i].Guard); rank >= 0 && (i+1 == len(out) || out[i+1].Guard != out[i].Guard) {
+			out[i].Advice = guardAdvice[rank].advice
 		}
 	}
 	return out
+}
+
+// guardRank is the place of a guard in guardAdvice, -1 for none.
+func guardRank(guard string) int {
+	for i := range guardAdvice {
+		if guardAdvice[i].guard == guard {
+			return i
+		}
+	}
+	return -1
 }
 
 func (c Check) where() string {

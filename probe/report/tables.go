@@ -179,8 +179,12 @@ func (r *Report) scalingTable() *Table {
 				pub.Text, pub.Style = fmt.Sprintf("%+.1f", row.Published.Value), ""
 			}
 			here := hereCell(row)
-			if row.Verdict == OK && row.Here != nil {
+			switch {
+			case row.Here == nil:
+			case row.Verdict == OK:
 				here.Text = fmt.Sprintf("%+.1f", *row.Here)
+			case row.Verdict != Incorrect:
+				here.Text = notCounted + fmt.Sprintf("%+.1f", *row.Here)
 			}
 			g.add(append(r.rateCells(gr), pub, here)...)
 		}
@@ -227,11 +231,17 @@ func publishedCell(row Row) Cell {
 // noteLetter names a note, counted from 0.
 func noteLetter(i int) string { return string(rune('a' + i)) }
 
+// notCounted marks a figure of runs that are not valid: it is shown, and counts for no
+// ratio and no verdict.
+const notCounted = "~"
+
 func hereCell(row Row) Cell {
 	c := Cell{Of: &row, Part: "here"}
 	switch {
 	case row.Verdict == Invalid || row.Verdict == Contended:
-		c.Text, c.Style = Invalid, "doubt"
+		if c.Text, c.Style = NoValue, "dim"; row.Here != nil {
+			c.Text = notCounted + short(*row.Here)
+		}
 	case row.Verdict == Incorrect:
 		c.Text, c.Style = Incorrect, "bad"
 	case row.Here == nil:

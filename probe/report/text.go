@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -101,8 +102,15 @@ func (t *text) remarks() {
 	if c, ok := t.r.ServerCPU(); ok {
 		t.printf("  %s\n", c)
 	}
-	for _, m := range t.r.Remarks() {
+	remarks := t.r.Remarks()
+	if slices.ContainsFunc(remarks, func(m Remark) bool { return m.Guard != "" }) {
+		t.printf("  %s marks a figure of runs that are not valid: it counts for no ratio and no verdict\n", notCounted)
+	}
+	for _, m := range remarks {
 		t.printf("  %s %s: %s\n", t.p(m.Style(), m.Verdict), m.Where, m.Text)
+		if m.Advice != "" {
+			t.printf("    what to do: %s\n", m.Advice)
+		}
 	}
 }
 
