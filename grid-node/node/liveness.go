@@ -34,7 +34,6 @@ type liveness struct {
 	vitals atomic.Pointer[[]beating]  // by partition; the data loop replaces the list
 	pulses map[string]*pulse          // dialled, by address
 	heard  map[*transport.Conn]*pulse // accepted
-	beatAt int64
 	dog    *watchdog
 
 	beats   []replica.Beat      // scratch, as those below
@@ -96,7 +95,7 @@ func newLiveness(id *identity) (*liveness, error) {
 	var err error
 	l.loop, err = transport.New(id.cfg.Transport, transport.Config{
 		MaxConns: maxLivenessConns, ReadBuffer: 4 << 10, MaxInput: maxPulseFrame, HardOut: livenessHardOut, MaxMemory: 32 << 20,
-		Tick: id.cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: id.cfg.Source(), TLS: id.cfg.transportTLS(nil),
+		Tick: id.cfg.Beacon, DialTimeout: transportDialTimeout, Source: id.cfg.Source(), TLS: id.cfg.transportTLS(nil),
 	}, l)
 	return l, err
 }
@@ -112,10 +111,7 @@ func (l *liveness) OnTick() {
 	l.threadMu.Lock()
 	l.thread = l.dog.stats
 	l.threadMu.Unlock()
-	if now.Mono-l.beatAt > int64(l.cfg.Beacon)*3/4 { // every other tick
-		l.beatAt = now.Mono
-		l.beat(now)
-	}
+	l.beat(now)
 	l.tidy(now.Mono)
 }
 
