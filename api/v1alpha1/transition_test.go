@@ -98,7 +98,7 @@ func TestTransitions(t *testing.T) {
 		{"a status without a claim, then a backup", []api.GridPartitionStatus{config(0, 0, nil)}, config(1, 1, &a, a, b), "inSync has 2 members at the first claim"},
 		{"first claim without lineage", nil, config(1, 0, &a, a), "lineage 0 at epoch 1: the first claim starts lineage 1; set lineage to 1"},
 		{"first claim at lineage 2", nil, config(1, 2, &a, a), "lineage 2 at the first claim: nothing can have been lost yet; set lineage to 1"},
-		{"first claim with a backup", nil, config(1, 1, &a, a, b), "inSync has 2 members at the first claim, when nobody can have joined yet; claim with the primary alone"},
+		{"first claim with a backup", nil, config(1, 1, &a, a, b), "inSync has 2 members at the first claim, when no other member can have joined yet; claim with the primary alone"},
 		{"first claim of nobody", nil, config(1, 1, nil), "primary is missing at epoch 1: every epoch has exactly one primary; name it with id, podName, bootID and address"},
 		{"a primary at epoch 0", nil, config(0, 0, &a, a), "primary rtd-s0-0/0000000000000001 at epoch 0, which means never claimed; propose epoch 1"},
 		{"first claim without change id", nil, with(config(1, 1, &a, a), func(s *api.GridPartitionStatus) { s.ChangeID = "" }), "changeID is missing at epoch 1: a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal"},
@@ -110,7 +110,7 @@ func TestTransitions(t *testing.T) {
 		{"the same again", upTo(pair), pair, ""},
 		{"accepted loss", upTo(pair), config(4, 2, &c, c), ""},
 		{"accepted loss by a member that was in sync", upTo(pair), config(4, 2, &a, a), ""},
-		{"loss nobody accepted", upTo(pair), config(4, 2, &c, c), "status.lineage: Invalid value: lineage 2 would give up what lineage 1 holds, and nobody accepted that: spec.acceptDataLossEpoch is 0, not the epoch 3; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=3"},
+		{"loss not accepted", upTo(pair), config(4, 2, &c, c), "status.lineage: Invalid value: lineage 2 would give up what lineage 1 holds, and this loss was not accepted: spec.acceptDataLossEpoch is 0, not the epoch 3; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=3"},
 		{"a second loss after an accepted one", append(upTo(pair), config(4, 2, &c, c)), config(5, 3, &a, a), "spec.acceptDataLossEpoch is 3, not the epoch 4"},
 		{"accepted loss, yet two lineages", upTo(pair), config(4, 3, &c, c), "lineage 3 does not follow 1"},
 

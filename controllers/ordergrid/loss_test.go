@@ -114,7 +114,7 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 		p.Status = api.GridPartitionStatus{Epoch: 3, Lineage: 2, ChangeID: "fresh", Primary: &fresh, InSync: []api.Member{fresh}}
 		return b.asPod(grid, 0).Status().Update(t.Context(), p)
 	}
-	if err := begin(p1.DeepCopy()); err == nil || !strings.Contains(err.Error(), "nobody accepted that") {
+	if err := begin(p1.DeepCopy()); err == nil || !strings.Contains(err.Error(), "this loss was not accepted") {
 		t.Errorf("the other partition, whose loss nobody accepted: %v", err)
 	}
 	if err := begin(p0); err != nil {

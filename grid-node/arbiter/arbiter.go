@@ -23,35 +23,35 @@ type Member struct {
 	Address string `json:"address"` // "ip:port" of the data port
 }
 
-// Spec says which partition a record is for. Nodes only read it.
+// Spec is the desired state of a partition. Nodes only read it.
 type Spec struct {
 	Grid      string `json:"grid"`
 	Partition int    `json:"partition"` // its number
-	Shard     int    `json:"shard"`     // whose pods are to hold it; Pods says which
+	Shard     int    `json:"shard"`     // whose pods hold it; Pods names them
 	Replicas  int    `json:"replicas"`  // copies wanted, the primary's included; 1..3
 	MinInSync int    `json:"minInSync"` // fewer in-sync copies refuse orders; 1..Replicas
-	// MaxInSync is up to how many copies the primary takes pods in; with more, the pod
-	// with the largest name is let go. Replicas..3; 0: Replicas.
+	// MaxInSync is the number of copies up to which the primary admits pods; above it the
+	// pod with the largest name is removed. Replicas..3; 0: Replicas.
 	MaxInSync int `json:"maxInSync,omitempty"`
-	// Pods are the names of the pods that are to hold a copy, Replicas..4 of them; MaxInSync is
-	// not looked at then. None: every pod may.
+	// Pods are the names of the pods that should hold a copy, Replicas..4 of them;
+	// MaxInSync is ignored then. Empty: every pod may.
 	Pods         []string `json:"pods,omitempty"`
 	PreferredPod string   `json:"preferredPod"` // the pod that should be primary
 
-	// LearnerRate is how many bytes a second the primary sends at most to pods that catch up with
-	// the partition, all of them together: MinLearnerRate..MaxLearnerRate, and no more than the
-	// node's own limit leaves it. 0: that alone.
+	// LearnerRate is the most bytes a second that the primary sends to all learners of the
+	// partition together: MinLearnerRate..MaxLearnerRate, and at most what the node's own
+	// limit leaves. 0: the node's limit alone.
 	LearnerRate int64 `json:"learnerRate,omitempty"`
 
-	// AcceptDataLossEpoch is the epoch whose in-sync members a person has given up;
-	// only then may lineage rise. 0: none.
+	// AcceptDataLossEpoch is the epoch whose in-sync members an administrator has given
+	// up; only then may lineage rise. 0: none.
 	AcceptDataLossEpoch uint64 `json:"acceptDataLossEpoch,omitempty"`
-	// ReassertChangeID is the change id of the configuration that a person says is
-	// the true one although this record shows an older one. "": none.
+	// ReassertChangeID is the change id of the configuration that an administrator
+	// declares the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
-	// External is where clients outside the cluster reach the grid's pods, those of all shards; in the record of partition 0
-	// only.
+	// External lists where clients outside the cluster reach the grid's pods, those of all
+	// shards; only in the record of partition 0.
 	External []ExternalAddress `json:"external,omitempty"`
 }
 
@@ -64,13 +64,13 @@ type ExternalAddress struct {
 // MaxMembers of a configuration: three copies, and one more while they move to other pods.
 const MaxMembers = 4
 
-// Bounds of Spec.LearnerRate, bytes a second.
+// Bounds of Spec.LearnerRate, bytes per second.
 const (
 	MinLearnerRate = 64 << 10
 	MaxLearnerRate = 16 << 30
 )
 
-// CheckLearnerRate refuses a rate that is out of bounds.
+// CheckLearnerRate rejects a rate out of bounds.
 func (s *Spec) CheckLearnerRate() error {
 	if n := s.LearnerRate; n != 0 && (n < MinLearnerRate || n > MaxLearnerRate) {
 		return fmt.Errorf("learnerRate: value %d, allowed: %d to %d bytes a second, or 0 for the limit of the node alone", n, MinLearnerRate, int64(MaxLearnerRate))
@@ -83,8 +83,8 @@ type Record struct {
 	Name     string    `json:"name"`             // the object's name, "<grid>-p<number>"
 	Version  string    `json:"version"`          // opaque; what CompareAndSwap expects to find
 	Epoch    uint64    `json:"epoch"`            // 0: never claimed, unless it is Copied
-	Copied   bool      `json:"copied,omitempty"` // made again as a copy of another object: what was claimed there is not in it
-	Lineage  uint64    `json:"lineage"`          // rises only when a person accepted the loss of data
+	Copied   bool      `json:"copied,omitempty"` // created as a copy of another object, whose claims it lacks
+	Lineage  uint64    `json:"lineage"`          // rises only when an administrator accepted data loss
 	ChangeID string    `json:"changeID,omitempty"`
 	Primary  Member    `json:"primary,omitzero"`
 	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most MaxMembers
@@ -92,9 +92,9 @@ type Record struct {
 	Spec     Spec      `json:"spec"`
 }
 
-// News is what Watch has to tell.
+// News is an event of Watch.
 type News struct {
-	// All: Records are all of the grid's. A record that is not among them is gone.
+	// All: Records are all of the grid's. A record not among them was deleted.
 	All     bool
 	Records []Record // as they are now
 	Gone    []string // names of records that were deleted
@@ -102,13 +102,13 @@ type News struct {
 
 // Arbiter holds the records of a grid.
 type Arbiter interface {
-	// Get reads a record as it stands, never from a cache. ErrNotFound if there is
-	// none; any other error says nothing about the record.
+	// Get reads the current record, never from a cache. ErrNotFound if there is none; any
+	// other error leaves the record unknown.
 	Get(ctx context.Context, name string) (Record, error)
-	// CompareAndSwap replaces the record r.Name if its version is r.Version and the
-	// change obeys CheckTransition; r.Spec is ignored. It returns the record that
-	// stands now. ErrConflict and ErrRefused mean: not done. ErrUnknown means: it
-	// may have been done, or may still be; only Get can tell, later.
+	// CompareAndSwap replaces the record r.Name if its version is r.Version and the change
+	// obeys CheckTransition; r.Spec is ignored. It returns the current record. ErrConflict
+	// and ErrRefused mean: not done. ErrUnknown means: it may have been done, or may still
+	// be; only a later Get can tell.
 	CompareAndSwap(ctx context.Context, r Record) (Record, error)
 	// Watch follows all records of a grid until ctx ends; it returns ctx's error. f gets
 	// all of them first, and again whenever changes may have been missed and from time to
@@ -131,9 +131,8 @@ func Refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// Recorder tells a person what happened to a partition: a Kubernetes Event, where
-// there is a Kubernetes. Event never blocks; what is too much is counted and
-// left out.
+// Recorder records what happened to a partition for users: a Kubernetes Event, where there
+// is Kubernetes. Event never blocks; excess events are counted and dropped.
 type Recorder interface {
 	Event(partition, reason, message string, warning bool)
 }

@@ -66,7 +66,7 @@ func (f *fixture) partition(t *testing.T) string {
 	return name
 }
 
-// put proposes r for the record as it stands.
+// put proposes r for the current record.
 func (f *fixture) put(t *testing.T, name string, r arbiter.Record) (arbiter.Record, error) {
 	t.Helper()
 	now, err := f.Get(t.Context(), name)
@@ -99,7 +99,7 @@ func (f *fixture) reach(t *testing.T, old arbiter.Record) string {
 	return name
 }
 
-// setSpec is what the operator does when a person has asked for it.
+// setSpec does what the operator does when an administrator has asked for it.
 func (f *fixture) setSpec(t *testing.T, name string, s arbiter.Spec) {
 	t.Helper()
 	var gp api.GridPartition
@@ -112,8 +112,8 @@ func (f *fixture) setSpec(t *testing.T, name string, s arbiter.Spec) {
 	}
 }
 
-// The CEL rules of the CRD and the Go rules of the in-memory arbiter decide
-// alike, in the same words.
+// The CEL rules of the CRD and the Go rules of the in-memory arbiter decide alike, with
+// the same messages.
 func TestCELAndGoRulesAgree(t *testing.T) {
 	f := newFixture(t)
 	for _, c := range arbitertest.Transitions() {
@@ -152,19 +152,19 @@ func TestRoundTripAndConflict(t *testing.T) {
 	f.setSpec(t, name, arbiter.Spec{AcceptDataLossEpoch: 1, ReassertChangeID: "true-one"})
 	asked, err := f.Get(t.Context(), name)
 	if err != nil || asked.Spec.AcceptDataLossEpoch != 1 || asked.Spec.ReassertChangeID != "true-one" {
-		t.Fatalf("what a person asked for: %+v, %v", asked.Spec, err)
+		t.Fatalf("what an administrator asked for: %+v, %v", asked.Spec, err)
 	}
 	late := arbitertest.Rec(2, 1, "late", arbitertest.A, arbitertest.A, arbitertest.B)
 	late.Name, late.Version = name, unclaimed.Version
 	if _, err := f.CompareAndSwap(t.Context(), late); !errors.Is(err, arbiter.ErrConflict) {
 		t.Fatalf("stale version: %v", err)
 	}
-	if _, err := f.Get(t.Context(), "nobody"); !errors.Is(err, arbiter.ErrNotFound) {
+	if _, err := f.Get(t.Context(), "missing"); !errors.Is(err, arbiter.ErrNotFound) {
 		t.Fatalf("unknown name: %v", err)
 	}
 }
 
-// Primary and backup race for the next epoch: one wins, whatever the order.
+// Primary and backup race for the next epoch: one wins, in either order.
 func TestOneWinnerOfARace(t *testing.T) {
 	f := newFixture(t)
 	name := f.reach(t, arbitertest.Rec(2, 1, "c2", arbitertest.A, arbitertest.A, arbitertest.B))
@@ -193,7 +193,7 @@ func TestOneWinnerOfARace(t *testing.T) {
 	}
 }
 
-// nodeConfig is the access of a pod: as the Role that the operator makes.
+// nodeConfig has the rights of a pod: the Role that the operator creates.
 func (f *fixture) nodeConfig(t *testing.T, names ...string) *rest.Config {
 	t.Helper()
 	user := "node-of-" + f.ns
@@ -216,8 +216,8 @@ func (f *fixture) nodeConfig(t *testing.T, names ...string) *rest.Config {
 	return cfg
 }
 
-// With the Role of its shard a node can watch the grid's records, read and change its
-// own, and nothing else.
+// With the Role of its shard a node can watch the grid's records, read and change its own,
+// and nothing else.
 func TestRoleIsEnough(t *testing.T) {
 	f := newFixture(t)
 	mine, other := f.partition(t), f.partition(t)
@@ -403,8 +403,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// However a stream ends, all records are listed again: what it lost, a deletion among it,
-// is known then. A version that is gone (410, as an answer and as an event) is such an end.
+// However a stream ends, all records are listed again, which covers lost changes and
+// deletions. An expired version (410, as a response or as an event) is such an end.
 func TestWatchBeginsAgainWithAList(t *testing.T) {
 	gone := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}`
 	for what, answer := range map[string]struct {
@@ -442,7 +442,7 @@ func TestWatchBeginsAgainWithAList(t *testing.T) {
 	}
 }
 
-// A node at rest has one stream, whatever the number of partitions, and asks for nothing.
+// An idle node has one stream, whatever the number of partitions, and sends no requests.
 func TestRequestsOfAWatch(t *testing.T) {
 	f := newFixture(t)
 	for range 8 {

@@ -45,8 +45,8 @@ func answer(code int, body string) http.HandlerFunc {
 	}
 }
 
-// Only what the API server says about this very PUT is a fact; everything else
-// may have happened.
+// Only the API server's response to this very PUT is conclusive; otherwise the change may
+// have happened.
 func TestOutcomeOfAPut(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -92,7 +92,7 @@ func TestOutcomeOfAPut(t *testing.T) {
 	}
 }
 
-// A PUT is sent once: only the proposer may decide to send it again.
+// A PUT is sent once: only the proposer may retry it.
 func TestPutIsNotRetried(t *testing.T) {
 	n := 0
 	a := against(t, func(w http.ResponseWriter, r *http.Request) {

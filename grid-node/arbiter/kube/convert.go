@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
 
-// FromObject is what an object says.
+// FromObject converts an object to a record.
 func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	r := arbiter.Record{
 		Name: gp.Name, Version: gp.ResourceVersion,

@@ -19,8 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
 
-// Recorder posts Kubernetes Events about GridPartitions. Event only queues; Run
-// posts, at a bounded rate, and says how many were left out.
+// Recorder posts Kubernetes Events about GridPartitions. Event only queues; Run posts at a
+// bounded rate and reports how many were dropped.
 type Recorder struct {
 	client    *rest.RESTClient
 	arbiter   *Arbiter // knows the objects' UIDs, by which kubectl describe finds events
@@ -39,8 +39,8 @@ const (
 	eventsPerSec = 1
 	eventBurst   = 20
 
-	// Most events tell of a change of configuration that is under way: the API
-	// server has that to do first.
+	// Most events report a change of configuration in progress: the API server should
+	// handle that first.
 	eventDelay = 500 * time.Millisecond
 )
 
@@ -107,7 +107,7 @@ func (r *Recorder) Run(ctx context.Context) {
 
 func (r *Recorder) post(ctx context.Context, ev *corev1.Event) {
 	if n := r.dropped.Swap(0); n > 0 {
-		ev.Message = cut(ev.Message, 900) + fmt.Sprintf(" (%d events were left out before this one)", n)
+		ev.Message = cut(ev.Message, 900) + fmt.Sprintf(" (%d events were dropped before this one)", n)
 	}
 	ev.InvolvedObject.UID = r.arbiter.uid(ev.InvolvedObject.Name)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

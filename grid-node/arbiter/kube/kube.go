@@ -56,7 +56,7 @@ func New(cfg *rest.Config, namespace string) (*Arbiter, error) {
 	c.APIPath, c.GroupVersion = "/apis", &gv
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c.UserAgent = "grid-node"
-	// A node asks at membership changes only, then at once: no client-side brake.
+	// A node sends requests at membership changes only, then at once: no client-side rate limit.
 	c.QPS = -1
 	client, err := rest.RESTClientFor(c)
 	if err != nil {
@@ -65,8 +65,8 @@ func New(cfg *rest.Config, namespace string) (*Arbiter, error) {
 	return &Arbiter{client: client, params: runtime.NewParameterCodec(scheme), namespace: namespace}, nil
 }
 
-// Get implements arbiter.Arbiter. Without a resource version the API server
-// answers from a quorum of etcd, not from its cache.
+// Get implements arbiter.Arbiter. Without a resource version the API server answers from
+// an etcd quorum, not from its cache.
 func (a *Arbiter) Get(ctx context.Context, name string) (arbiter.Record, error) {
 	var gp v1alpha1.GridPartition
 	err := a.client.Get().Namespace(a.namespace).Resource(resourceName).Name(name).Do(ctx).Into(&gp)
@@ -86,9 +86,9 @@ func (a *Arbiter) uid(name string) types.UID {
 	return uid
 }
 
-// CompareAndSwap implements arbiter.Arbiter: one PUT on the status subresource
-// with the resource version that was read. It is never retried here: only the
-// proposer knows whether it still wants it.
+// CompareAndSwap implements arbiter.Arbiter: one PUT on the status subresource with the
+// resource version that was read. It is never retried here: only the proposer can decide
+// that.
 func (a *Arbiter) CompareAndSwap(ctx context.Context, r arbiter.Record) (arbiter.Record, error) {
 	gp := toObject(r, a.namespace)
 	var now v1alpha1.GridPartition
@@ -100,8 +100,8 @@ func (a *Arbiter) CompareAndSwap(ctx context.Context, r arbiter.Record) (arbiter
 	return FromObject(&now), nil
 }
 
-// classify says what a failed PUT means for the record. Only what the API server
-// itself said about this very request is a fact.
+// classify returns what a failed PUT means for the record. Only the API server's own
+// response to this request is conclusive.
 func classify(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -113,7 +113,7 @@ func classify(err error) error {
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", arbiter.ErrNotFound, status.Status().Message)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
-		// Both are also sent after a request was begun.
+		// Both are also sent after a request has started.
 		return fmt.Errorf("%w: %s", arbiter.ErrUnknown, status.Status().Message)
 	case code >= 400 && code < 500:
 		return arbiter.Refused("%s", status.Status().Message)

@@ -18,9 +18,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
-// Two nodes form a shard through a real API server, with no more rights than a
-// pod has: claim, join, hand the partition over when the primary stops, orders
-// flowing before and after.
+// Two nodes form a shard through a real API server with the rights of a pod: claim, join,
+// hand-over when the primary stops, with orders before and after.
 func TestNodesOnARealAPIServer(t *testing.T) {
 	f := newFixture(t)
 	if err := transport.TuneScheduler(4); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 )
 
-// network stands between one member and the API server. What it does to a PUT is real: the API server gets the request,
-// or does not, and commits it when it comes.
+// network is between one member and the API server. Its effect on a PUT is real: the API
+// server gets the request or not, and commits it when it arrives.
 type network struct {
 	next http.RoundTripper
 
@@ -44,7 +44,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The member gives up; the request does not.
+	// The member times out; the request stays in flight.
 	late := req.Clone(context.WithoutCancel(req.Context()))
 	deliver := func() (int, error) {
 		late.Body = io.NopCloser(bytes.NewReader(body))
@@ -99,15 +99,16 @@ func (f *fixture) two(t *testing.T) (a, b *kube.Arbiter, na, nb *network, read a
 	return a, b, na, nb, read
 }
 
-// The answer to a PUT is lost although the API server committed it: the proposer is told that it does not know, finds
-// its own change with a quorum read, and the other member, which read the same version, loses.
+// The answer to a PUT is lost although the API server committed it: the proposer gets
+// ErrUnknown, finds its own change with a quorum read, and the other member, which read
+// the same version, loses.
 func TestCommittedButTimedOut(t *testing.T) {
 	f := newFixture(t)
 	a, b, na, _, read := f.two(t)
 	na.set("lose answer")
 	shrink := arbitertest.Rec(3, 1, "a-drops-b", arbitertest.A, arbitertest.A)
 	if _, err := propose(t, a, read.Name, read.Version, shrink); !errors.Is(err, arbiter.ErrUnknown) {
-		t.Fatalf("the answer was lost, and the proposer hears %v", err)
+		t.Fatalf("the answer was lost, and the proposer got %v", err)
 	}
 	takeOver := arbitertest.Rec(3, 1, "b-takes-over", arbitertest.B, arbitertest.B)
 	if _, err := propose(t, b, read.Name, read.Version, takeOver); !errors.Is(err, arbiter.ErrConflict) {
@@ -118,7 +119,7 @@ func TestCommittedButTimedOut(t *testing.T) {
 	if err != nil || now.ChangeID != "a-drops-b" || now.Epoch != 3 {
 		t.Fatalf("record %+v, %v", now, err)
 	}
-	// The identical PUT again: not a second change, and no way back for b.
+	// The identical PUT again: not a second change, and b cannot go back.
 	if _, err := propose(t, a, read.Name, read.Version, shrink); !errors.Is(err, arbiter.ErrConflict) {
 		t.Errorf("the identical PUT at the old version: %v", err)
 	}
@@ -136,7 +137,7 @@ func TestDelayedPutLandsLate(t *testing.T) {
 	a, b, na, _, read := f.two(t)
 	na.set("hold")
 	if _, err := propose(t, a, read.Name, read.Version, arbitertest.Rec(3, 1, "late", arbitertest.A, arbitertest.A)); !errors.Is(err, arbiter.ErrUnknown) {
-		t.Fatalf("the PUT is on its way, and the proposer hears %v", err)
+		t.Fatalf("the PUT is on its way, and the proposer got %v", err)
 	}
 	won, err := propose(t, b, read.Name, read.Version, arbitertest.Rec(3, 1, "b-takes-over", arbitertest.B, arbitertest.B))
 	if err != nil {
@@ -150,14 +151,15 @@ func TestDelayedPutLandsLate(t *testing.T) {
 	}
 }
 
-// The same, but the record has not moved: the PUT lands after its proposer asked the API server and saw the old epoch.
-// That read was no proof that the change would never happen, which is why a proposer never returns to its old epoch.
+// As above, but the record has not moved: the PUT lands after its proposer read the old
+// epoch from the API server. That read was no proof that the change would never happen,
+// which is why a proposer never returns to its old epoch.
 func TestDelayedPutLandsAfterTheReadThatMissedIt(t *testing.T) {
 	f := newFixture(t)
 	a, b, na, _, read := f.two(t)
 	na.set("hold")
 	if _, err := propose(t, a, read.Name, read.Version, arbitertest.Rec(3, 1, "late", arbitertest.A, arbitertest.A)); !errors.Is(err, arbiter.ErrUnknown) {
-		t.Fatalf("the PUT is on its way, and the proposer hears %v", err)
+		t.Fatalf("the PUT is on its way, and the proposer got %v", err)
 	}
 	if now, err := a.Get(t.Context(), read.Name); err != nil || now.Version != read.Version {
 		t.Fatalf("record %+v, %v", now, err)
@@ -173,8 +175,9 @@ func TestDelayedPutLandsAfterTheReadThatMissedIt(t *testing.T) {
 	}
 }
 
-// Primary and backup race, with every fault on either side: whatever each of them hears, one change stands, both read the
-// same, and the loser can never follow with a change of its own.
+// Primary and backup race, with every fault on either side: whatever answers they get, one
+// change wins, both read the same, and the loser can never follow with a change of its
+// own.
 func TestRaceUnderFaults(t *testing.T) {
 	f := newFixture(t)
 	modes := []string{"", "lose answer", "hold"}
@@ -216,10 +219,10 @@ func TestRaceUnderFaults(t *testing.T) {
 			}
 			for i, who := range []string{"of-a", "of-b"} {
 				if errs[i] == nil && now.ChangeID != who {
-					t.Errorf("%s was told that it won, and %s stands", who, now.ChangeID)
+					t.Errorf("%s got success, and %s won", who, now.ChangeID)
 				}
 				if now.ChangeID == who && (errors.Is(errs[i], arbiter.ErrConflict) || errors.Is(errs[i], arbiter.ErrRefused)) {
-					t.Errorf("%s stands, and was told %v", who, errs[i])
+					t.Errorf("%s won, and got %v", who, errs[i])
 				}
 			}
 			loser, proposer := arbitertest.B, b

@@ -16,8 +16,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
-// Tokens asks the API server whom a token stands for (TokenReview). It needs the
-// right to create tokenreviews, which is the cluster's to give.
+// Tokens resolves tokens through the API server (TokenReview). It needs the right to
+// create tokenreviews, which the cluster grants.
 type Tokens struct {
 	client   *rest.RESTClient
 	audience string
@@ -25,8 +25,8 @@ type Tokens struct {
 
 var _ access.Reviewer = (*Tokens)(nil)
 
-// A node asks so often at most, whatever strangers send it: reviews a second, and at
-// once after a quiet time.
+// The rate limit of reviews a node sends, whatever clients send it: per second, and the
+// burst.
 const (
 	reviewsPerSecond = 20
 	reviewBurst      = 50
@@ -35,7 +35,7 @@ const (
 // NewTokens returns a reviewer of tokens for one audience.
 func NewTokens(cfg *rest.Config, audience string) (*Tokens, error) {
 	if audience == "" {
-		return nil, errors.New(`--token-audience: value "", allowed: what tokens have to be for, for example ordergrid.dev`)
+		return nil, errors.New(`--token-audience: value "", allowed: the audience of tokens, for example ordergrid.dev`)
 	}
 	scheme := runtime.NewScheme()
 	if err := authenticationv1.AddToScheme(scheme); err != nil {
@@ -80,7 +80,7 @@ func (t *Tokens) Review(ctx context.Context, token string) (*access.Identity, er
 	return &access.Identity{User: s.User.Username, Groups: s.User.Groups, Token: true}, nil
 }
 
-// reason is why a request failed, without what was sent and where to.
+// reason returns why a request failed, without its content or target.
 func reason(err error) string {
 	var status apierrors.APIStatus
 	switch {

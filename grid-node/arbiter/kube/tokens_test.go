@@ -39,8 +39,7 @@ func (f *fixture) account(t *testing.T, name string) *corev1.ServiceAccount {
 	return sa
 }
 
-// reviewing is a node's access to the API server; may gives it the one right it
-// needs.
+// reviewing is a node's access to the API server; may grants the one right it needs.
 func (f *fixture) reviewing(t *testing.T, user string, may bool) *rest.Config {
 	t.Helper()
 	if may {
@@ -60,8 +59,7 @@ func (f *fixture) reviewing(t *testing.T, user string, may bool) *rest.Config {
 	return cfg
 }
 
-// The API server says whom a token stands for, and whom none does. No error tells
-// the token.
+// The API server resolves valid tokens and rejects others. No error contains the token.
 func TestTokenReviews(t *testing.T) {
 	f := newFixture(t)
 	node, err := kube.NewTokens(f.reviewing(t, "reviewing-node", true), gridAudience)
@@ -88,7 +86,7 @@ func TestTokenReviews(t *testing.T) {
 	if err := f.admin.Delete(t.Context(), leaver); err != nil {
 		t.Fatal(err)
 	}
-	forbidden, err := kube.NewTokens(f.reviewing(t, "nobody-node", false), gridAudience)
+	forbidden, err := kube.NewTokens(f.reviewing(t, "other-node", false), gridAudience)
 	if err != nil {
 		t.Fatal(err)
 	}

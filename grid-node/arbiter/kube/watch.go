@@ -16,18 +16,18 @@ import (
 )
 
 // A watch of a grid is a list and a stream of the changes after it. The list has no
-// resource version, so it is of this moment (a quorum of etcd, or the API server's cache
-// once it has caught up with etcd), and no limit, since pages never come from the cache.
-// The stream begins at the list's version. However it ends, the next begins with a list:
-// so a version that the API server no longer has (410 Gone) takes no other path than a
-// lost connection, and no bookmarks are needed.
+// resource version, so it is current (an etcd quorum, or the API server's cache once it
+// has caught up with etcd), and no limit, since pages never come from the cache. The
+// stream begins at the list's version. However it ends, the next begins with a list: so an
+// expired version (410 Gone) takes the same path as a lost connection, and no bookmarks
+// are needed.
 const (
 	listTimeout = 30 * time.Second
-	// The server ends a stream after this time to twice as much; then everything is listed
-	// again. It bounds how long a change that the stream has lost stays unseen, and is
-	// random, so that the nodes of a grid do not list at the same moment.
+	// The server ends a stream after one to two times this; then everything is listed
+	// again. It bounds how long a change lost by the stream stays unseen, and is random,
+	// so that the nodes of a grid do not list at the same moment.
 	streamTime = 15 * time.Minute
-	// A server that does not end it is not waited for longer.
+	// Client-side limit for a server that does not end it.
 	streamSpare = 30 * time.Second
 )
 
@@ -66,7 +66,7 @@ func (a *Arbiter) watchOnce(ctx context.Context, grid string, f func(arbiter.New
 	}
 	news := arbiter.News{All: true}
 	for i := range list.Items {
-		if gp := &list.Items[i]; gp.Spec.GridRef.Name == grid { // a label is not what decides
+		if gp := &list.Items[i]; gp.Spec.GridRef.Name == grid { // the label alone does not decide
 			news.Records = append(news.Records, a.seen(gp))
 		}
 	}
@@ -103,7 +103,7 @@ func (a *Arbiter) list(ctx context.Context, opts metav1.ListOptions) (*v1alpha1.
 	return list, a.client.Get().Namespace(a.namespace).Resource(resourceName).VersionedParams(&opts, a.params).Do(ctx).Into(list)
 }
 
-// seen is what an object says; its UID is kept for events.
+// seen converts an object and remembers its UID for events.
 func (a *Arbiter) seen(gp *v1alpha1.GridPartition) arbiter.Record {
 	a.uids.Store(gp.Name, gp.UID)
 	return FromObject(gp)

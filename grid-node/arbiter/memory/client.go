@@ -74,7 +74,7 @@ func (c *Client) record(ctx context.Context, method, name string, body []byte) (
 	return r, err
 }
 
-// notDone is an error that the arbiter answered, with the record that stands, where known.
+// notDone is an error response of the arbiter, with the current record, where known.
 type notDone struct {
 	error
 	record *arbiter.Record
@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, int
 		return nil
 	}
 	var p problem
-	_ = dec.Decode(&p) // the status alone says enough
+	_ = dec.Decode(&p) // the status code is enough
 	switch resp.StatusCode {
 	case http.StatusNotFound:
 		return &notDone{arbiter.ErrNotFound, p.Record}

@@ -16,12 +16,12 @@ type FaultMode string
 // The modes.
 const (
 	FaultNone FaultMode = "ok"
-	// FaultAway: no answer to anything, connections and watches end.
+	// FaultAway: requests get no answer, connections and watches end.
 	FaultAway FaultMode = "away"
-	// FaultSlow: every answer comes a delay late.
+	// FaultSlow: every answer is delayed.
 	FaultSlow FaultMode = "slow"
-	// FaultCommitThenTimeout: a change is made, then the connection ends a delay
-	// later without an answer. Reads are answered.
+	// FaultCommitThenTimeout: a change is made, then the connection ends after a delay
+	// without an answer. Reads are answered.
 	FaultCommitThenTimeout FaultMode = "commit-then-timeout"
 )
 
@@ -33,7 +33,7 @@ type Fault struct {
 
 const maxFaultDelay = time.Minute
 
-// check returns the delay of a fault, or what is wrong with it.
+// check returns the delay of a fault, or an error.
 func (f *Fault) check() (time.Duration, error) {
 	switch f.Mode {
 	case FaultNone, FaultAway, FaultSlow, FaultCommitThenTimeout:
@@ -53,12 +53,12 @@ func (f *Fault) check() (time.Duration, error) {
 	return d, nil
 }
 
-// faults is the switch. Its zero value is FaultNone.
+// faults is the fault switch. Its zero value is FaultNone.
 type faults struct {
 	mu    sync.Mutex
 	fault Fault
 	delay time.Duration
-	ended context.CancelFunc // of the requests that wait under the present fault
+	ended context.CancelFunc // of the requests that wait in the present fault
 	ctx   context.Context
 }
 
@@ -77,7 +77,7 @@ func (s *faults) set(f Fault) error {
 	return nil
 }
 
-// now is the fault at present, and a context that ends with it.
+// now returns the present fault, and a context that ends with it.
 func (s *faults) now() (Fault, time.Duration, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *faults) now() (Fault, time.Duration, context.Context) {
 	return s.fault, s.delay, s.ctx
 }
 
-// faulty stands between nodes and the records.
+// faulty applies the fault to requests of nodes.
 func (s *Store) faulty(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		fault, delay, during := s.faults.now()
@@ -119,7 +119,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// discard is an answer that nobody gets.
+// discard drops a response.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }
@@ -141,7 +141,7 @@ func (s *Store) serveFault(w http.ResponseWriter, req *http.Request) {
 	answer(w, http.StatusOK, f)
 }
 
-// decode reads a JSON body of known fields only; false: it has been answered.
+// decode reads a JSON body of known fields only; false: an error was sent.
 func decode(w http.ResponseWriter, req *http.Request, into any, allowed string) bool {
 	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
 	dec.DisallowUnknownFields()

@@ -53,8 +53,8 @@ func fault(t *testing.T, url, body string) {
 	}
 }
 
-// Away: reads fail, changes are unknown and not made, a waiting watch ends and
-// comes back with what happened meanwhile.
+// Away: reads fail, changes are unknown and not made, a pending watch ends and later
+// returns the changes in between.
 func TestAway(t *testing.T) {
 	s, c, url := serve(t)
 	seen, failed := make(chan arbiter.Record, 16), make(chan error, 64)
@@ -159,7 +159,7 @@ func TestControlsRefuse(t *testing.T) {
 		{"POST", "/v1/faults", `{"mode":"` + long + `"}`, 400, "too large"},
 		{"DELETE", "/v1/faults", ``, 405, ""},
 		{"GET", "/v1/watch?grid=g&after=soon", ``, 400, `after: value \"soon\", allowed`},
-		{"PUT", "/v1/partitions/nobody/spec", `{"minInSync":1}`, 404, "no such partition"},
+		{"PUT", "/v1/partitions/missing/spec", `{"minInSync":1}`, 404, "no such partition"},
 		{"PUT", "/v1/partitions/" + name + "/spec", ``, 400, "allowed: one object"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `null`, 400, "not a spec"},
 		{"PUT", "/v1/partitions/" + name + "/spec", `7`, 400, "not a spec"},

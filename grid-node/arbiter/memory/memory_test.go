@@ -75,7 +75,7 @@ func TestCompareAndSwap(t *testing.T) {
 		if _, err := a.CompareAndSwap(t.Context(), bad); !errors.Is(err, arbiter.ErrRefused) || !strings.Contains(err.Error(), "epoch 3 does not follow 1") {
 			t.Fatalf("skipped epoch: %v", err)
 		}
-		if _, err := a.Get(t.Context(), "nobody"); !errors.Is(err, arbiter.ErrNotFound) {
+		if _, err := a.Get(t.Context(), "missing"); !errors.Is(err, arbiter.ErrNotFound) {
 			t.Fatalf("unknown name: %v", err)
 		}
 	})
@@ -128,7 +128,7 @@ func TestWatchSeesNowAndLater(t *testing.T) {
 		if n := <-seen; n.All || len(n.Records) != 1 || n.Records[0].Epoch != 1 || n.Records[0].ChangeID != "claim" {
 			t.Fatalf("second: %+v", n)
 		}
-		for other, grid := range map[string]string{"h-p0": "h", "g-p1": "g"} { // the other grid's is not told
+		for other, grid := range map[string]string{"h-p0": "h", "g-p1": "g"} { // no change of the other grid is reported
 			if err := s.Create(other, arbiter.Spec{Grid: grid, Replicas: 1, MinInSync: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestWatchSurvivesTheServer(t *testing.T) {
 	}
 }
 
-// A server with another store, at a lower version than the watcher has seen, tells
+// A server with another store, at a lower version than the watcher has seen, sends
 // everything again.
 func TestWatchSurvivesAnotherStore(t *testing.T) {
 	var now atomic.Pointer[memory.Store]
@@ -238,7 +238,7 @@ func TestWatchOfTheLargestGrid(t *testing.T) {
 	})
 }
 
-// Only what the arbiter itself said about a change is a fact.
+// Only the arbiter's own answer about a change is conclusive.
 func TestUnknownOutcome(t *testing.T) {
 	for what, h := range map[string]http.HandlerFunc{
 		"server error": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },

@@ -22,7 +22,7 @@ import (
 
 const maxBody = 64 << 10
 
-// problem is the body of an error response. Record is what stands, where known.
+// problem is the body of an error response. Record is the current one, where known.
 type problem struct {
 	Message string          `json:"message"`
 	Record  *arbiter.Record `json:"record,omitempty"`
@@ -75,5 +75,5 @@ func (s *Store) reply(w http.ResponseWriter, r arbiter.Record, name string, err 
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client is gone; nobody to tell
+	_ = json.NewEncoder(w).Encode(body) // the client is gone: the error is ignored
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// SetSpec changes the spec of a record, as a person does with kubectl: change
-// gets a copy of the present one. Which partition the record is for cannot
-// change. The record gets a new version, watchers see it.
+// SetSpec changes the spec of a record, as kubectl would: change gets a copy of the
+// present one. The partition of a record cannot change. The record gets a new version and
+// watchers see it.
 func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,12 +69,12 @@ func podsAllowed(s arbiter.Spec) bool {
 	return len(s.Pods) >= s.Replicas && len(s.Pods) <= arbiter.MaxMembers
 }
 
-// isPodName says whether a member id can be made of it.
+// isPodName reports whether a member id can be made of s.
 func isPodName(s string) bool {
 	return s != "" && len(s) <= 63 && !strings.ContainsAny(s, "/ \t\n\"\\")
 }
 
-// serveSpec takes the fields of a spec that shall change and leaves the others.
+// serveSpec updates the given fields of a spec and leaves the others.
 func (s *Store) serveSpec(w http.ResponseWriter, req *http.Request) {
 	var body json.RawMessage
 	if !decode(w, req, &body, "one object with fields of a spec") {

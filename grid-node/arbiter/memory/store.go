@@ -1,7 +1,7 @@
-// Package memory is an arbiter in the memory of one process: the state, an HTTP
-// server for it, and the client that other processes use. `grid-node dev` and
-// tests run on it. It keeps the promises of the API server: versions never
-// repeat, a change obeys arbiter.CheckTransition, a watcher sees the last state.
+// Package memory is an arbiter in the memory of one process: the state, an HTTP server for
+// it, and the client that other processes use. `grid-node dev` and tests run on it. It
+// gives the guarantees of the API server: versions never repeat, a change obeys
+// arbiter.CheckTransition, a watcher sees the last state.
 package memory
 
 import (
@@ -76,8 +76,8 @@ func (s *Store) List() []arbiter.Record {
 	return out
 }
 
-// CompareAndSwap implements arbiter.Arbiter. On a conflict the record that
-// stands is returned with the error.
+// CompareAndSwap implements arbiter.Arbiter. On a conflict the current record is returned
+// with the error.
 func (s *Store) CompareAndSwap(_ context.Context, r arbiter.Record) (arbiter.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Store) wake() {
 	s.changed = make(chan struct{})
 }
 
-// Create makes an unclaimed record. It is refused if there is one of that name.
+// Create makes an unclaimed record. It fails if the name exists.
 func (s *Store) Create(name string, spec arbiter.Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Store) Create(name string, spec arbiter.Spec) error {
 	return nil
 }
 
-// Delete takes a record away.
+// Delete removes a record.
 func (s *Store) Delete(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

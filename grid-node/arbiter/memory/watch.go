@@ -19,7 +19,7 @@ const WaitLimit = 20 * time.Second
 
 // changes is the answer to a GET of /v1/watch.
 type changes struct {
-	Version uint64           `json:"version"` // of the store; what the next request says as after
+	Version uint64           `json:"version"` // of the store; the next request's "after"
 	All     bool             `json:"all,omitempty"`
 	Records []arbiter.Record `json:"records,omitempty"`
 	Gone    []string         `json:"gone,omitempty"`
@@ -29,9 +29,8 @@ func (c *changes) news() arbiter.News {
 	return arbiter.News{All: c.All, Records: c.Records, Gone: c.Gone}
 }
 
-// next waits until records of a grid have changed since the store had a version, 0 for
-// all records at once. A version that the store does not have yet is that of a store
-// before it.
+// next waits until records of a grid have changed since a version of the store, 0 for all
+// records at once. A version above the store's belongs to a previous store.
 func (s *Store) next(ctx context.Context, grid string, after uint64) (changes, error) {
 	for {
 		s.mu.Lock()
@@ -40,7 +39,7 @@ func (s *Store) next(ctx context.Context, grid string, after uint64) (changes, e
 		if c.All || len(c.Records)+len(c.Gone) > 0 {
 			return c, nil
 		}
-		after = c.Version // what others' records did meanwhile is not looked at again
+		after = c.Version // skip changes of other grids
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -81,7 +80,7 @@ func (s *Store) Watch(ctx context.Context, grid string, f func(arbiter.News, err
 	}
 }
 
-// serveWatch answers all records of a grid, or those that have changed since a version.
+// serveWatch answers all records of a grid, or those changed since a version.
 func (s *Store) serveWatch(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
 	var after uint64
@@ -96,9 +95,9 @@ func (s *Store) serveWatch(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	c, err := s.next(ctx, q.Get("grid"), after)
 	if errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // the arbiter has gone away meanwhile, or the watcher has
+		panic(http.ErrAbortHandler) // a fault began, or the watcher is gone
 	}
-	answer(w, http.StatusOK, &c) // with nothing in it once the time is up
+	answer(w, http.StatusOK, &c) // empty after WaitLimit
 }
 
 // Watch implements arbiter.Arbiter.
