@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// File is a file of rules. What could not be read changes nothing: the rules before
-// stay. Before any could be read, nobody may do anything.
+// File is a file of rules. When it cannot be read, the previous rules stay in use. Until
+// it has been read once, no client has any permission.
 type File struct {
 	path  string
 	state atomic.Pointer[fileState]
 }
 
-// fileState is what is known of the file; it is replaced, never changed.
+// fileState is an immutable snapshot of the file.
 type fileState struct {
 	rules *Rules
-	text  string    // that rules are of
-	read  time.Time // when
-	err   error     // why the file that is there now is not in use
+	text  string    // source of rules
+	read  time.Time // when it was read
+	err   error     // why the present content is not in use
 }
 
-// Open reads the file. Err says whether that worked; it is read again by Watch.
+// Open reads the file. The error reports whether that worked; Watch reads it again.
 func Open(path string) *File {
 	f := &File{path: path}
 	f.state.Store(&fileState{})
@@ -32,16 +32,16 @@ func Open(path string) *File {
 	return f
 }
 
-// Rules of this moment; nil until there were any.
+// Rules returns the rules in use; nil before the first successful read.
 func (f *File) Rules() *Rules { return f.state.Load().rules }
 
-// Err is why the file is not in use as it is now; nil if it is.
+// Err returns why the present content is not in use; nil if it is.
 func (f *File) Err() error { return f.state.Load().err }
 
-// Read is when the rules of this moment were read; zero until there were any.
+// Read returns when the rules in use were read; zero if there are none.
 func (f *File) Read() time.Time { return f.state.Load().read }
 
-// reload reads the file and says whether anything is other than before.
+// reload reads the file and reports whether anything changed.
 func (f *File) reload() bool {
 	old := f.state.Load()
 	next := &fileState{rules: old.rules, text: old.text, read: old.read}
@@ -69,9 +69,9 @@ func readAtMost(path string, limit int64) (string, error) {
 	return string(b), err
 }
 
-// Watch reads the file again every so often until ctx ends, and calls changed when
-// it is another one, or could or could not be read as before. The content is
-// compared: a mounted ConfigMap is a link that moves.
+// Watch rereads the file periodically until ctx ends, and calls changed when its content
+// changes or reading begins or ceases to fail. The content is compared, since a mounted
+// ConfigMap is a symbolic link that is replaced.
 func (f *File) Watch(ctx context.Context, every time.Duration, changed func()) {
 	t := time.NewTicker(every)
 	defer t.Stop()

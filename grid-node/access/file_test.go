@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// What cannot be read leaves the rules before in use, and nobody in where there were
-// none.
+// A file that cannot be read leaves the previous rules in use; without previous rules all
+// clients are rejected.
 func TestFileIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	// As the kubelet does it: the name is a link, and the link moves.
+	// As the kubelet does it: the name is a symbolic link that is replaced.
 	path := filepath.Join(dir, "rules.json")
 	put := func(text string) {
 		t.Helper()

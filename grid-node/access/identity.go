@@ -6,26 +6,28 @@ import (
 	"strings"
 )
 
-// Identity is who a client proved to be.
+// Identity is the verified identity of a client.
 type Identity struct {
 	User   string   // common name of the certificate, or the user name of the token
 	URIs   []string // URI names of the certificate, for example spiffe://…
 	Groups []string // organizations of the certificate, or the groups of the token
-	// Token says that a token proves it, and not a certificate.
+	// Token reports that a token, not a certificate, proves the identity.
 	Token bool
-	// tools says that it is the operator's: only OfCertificate makes it so.
+	// tools marks the operator's own programs; only OfCertificate sets it.
 	tools bool
 }
 
-// serviceAccounts begins the names that Kubernetes gives to service accounts and to
-// their groups. An authority that signs any name must not make service accounts.
+// serviceAccounts is the prefix of the names that Kubernetes gives service accounts and
+// their groups. An authority that signs any name must not be able to make service
+// accounts.
 const serviceAccounts = "system:serviceaccount"
 
 const accountPrefix = serviceAccounts + ":"
 
-// OfCertificate is the identity that a verified certificate proves, read as
-// Kubernetes reads it: common name and organizations. own says that an authority of
-// nodes signed it: no other makes the operator's tools. nil for none.
+// OfCertificate returns the identity that a verified certificate proves, read as
+// Kubernetes reads it: common name and organizations. own reports that an authority of
+// nodes signed it; only such a certificate can be the operator's tools. It returns nil for
+// nil.
 func OfCertificate(cert *x509.Certificate, own bool) *Identity {
 	if cert == nil {
 		return nil
@@ -50,16 +52,16 @@ func OfCertificate(cert *x509.Certificate, own bool) *Identity {
 	return id
 }
 
-// Tools is the common name in the certificate of the operator's own probes and
-// recorders, which every grid lets in. The name alone is worth nothing: Rules give
-// what is Tools' to an identity that IsTools.
+// Tools is the common name in the certificate of the operator's own probes and recorders,
+// which every grid admits. The name alone is not enough: Rules grant the rights of Tools
+// only to an identity that IsTools.
 const Tools = "ordergrid-tools"
 
 // IsTools reports whether id is the operator's tools, by the common name of a
 // certificate that an authority of nodes signed.
 func (id *Identity) IsTools() bool { return id != nil && id.tools }
 
-// foreign is a name out of a certificate, or nothing if no certificate gives it.
+// foreign returns a name from a certificate, or "" if certificates may not carry it.
 func foreign(name string) string {
 	if name == Tools || strings.HasPrefix(name, serviceAccounts) {
 		return ""
@@ -77,10 +79,10 @@ func (id *Identity) account() string {
 	return namespace + "/" + name
 }
 
-// maxShown bounds what of a foreign name stands in a log or an answer.
+// maxShown bounds how much of a client's name appears in a log or reply.
 const maxShown = 128
 
-// String is for logs and refusals: printable, and never a secret.
+// String is for logs and error replies: printable, without secrets.
 func (id *Identity) String() string {
 	switch {
 	case id == nil:
@@ -98,7 +100,7 @@ func (id *Identity) String() string {
 	return fmt.Sprintf("a member of group %.*q", maxShown, id.Groups[0])
 }
 
-// Name is User, or what stands in its place.
+// Name is User, or a substitute if it is empty.
 func (id *Identity) Name() string {
 	switch {
 	case id == nil:
@@ -109,7 +111,7 @@ func (id *Identity) Name() string {
 	return id.User
 }
 
-// Key tells identities apart; nobody chooses his own. Empty for nil only.
+// Key identifies a client for quotas; clients cannot choose it. Empty only for nil.
 func (id *Identity) Key() string {
 	switch {
 	case id == nil:

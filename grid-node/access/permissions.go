@@ -10,7 +10,7 @@ import (
 // Permissions is a set of permissions. The bits are those of wire.Authenticated.
 type Permissions uint8
 
-// The permissions. None of them holds another.
+// The permissions. None implies another.
 const (
 	Submit = Permissions(wire.MaySubmit) // open sessions, submit orders
 	Read   = Permissions(wire.MayRead)   // read an order by its id or ClOrdID
@@ -23,7 +23,7 @@ var permissionNames = [...]struct {
 	name string
 }{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}}
 
-// String is the names, as in spec.security.authorization: "Submit, Read"; "none".
+// String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {
 	var names []string
 	for _, n := range permissionNames {
@@ -46,6 +46,6 @@ func parsePermission(s string) (Permissions, error) {
 	return 0, fmt.Errorf("permission is %.40q, allowed: Submit, Read, Admin", s)
 }
 
-// Needs is the permission that a client's request of type t takes; 0 for what any client
-// with a permission may send.
+// Needs returns the permission that a client's request of type t requires; 0 if any
+// permission will do.
 func Needs(t wire.Type) Permissions { return Permissions(wire.Row(t).Needs) }

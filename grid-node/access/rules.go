@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Rules say who may do what. They are made by Parse and never change.
+// Rules map subjects to permissions. Parse makes them; they are immutable.
 type Rules struct {
 	users, groups, accounts map[string]Permissions
 }
@@ -26,21 +26,20 @@ type Document struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Rule gives permissions to subjects.
+// Rule grants permissions to subjects.
 type Rule struct {
 	Subjects    []Subject `json:"subjects"`
 	Permissions []string  `json:"permissions"` // Submit, Read, Admin
 }
 
-// Subject is what a RoleBinding calls a subject.
+// Subject is as in a RoleBinding.
 type Subject struct {
 	Kind      string `json:"kind"` // User, Group, ServiceAccount
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"` // of a ServiceAccount
 }
 
-// Parse reads a file of rules. A field that is not known is refused: it may narrow
-// a rule.
+// Parse reads a file of rules. An unknown field is rejected: it might narrow a rule.
 func Parse(text []byte) (*Rules, error) {
 	if len(text) > MaxRulesFile {
 		return nil, fmt.Errorf("%d bytes, allowed: at most %d", len(text), MaxRulesFile)
@@ -52,12 +51,12 @@ func Parse(text []byte) (*Rules, error) {
 		return nil, fmt.Errorf("allowed: JSON, {\"rules\": [{\"subjects\": [{\"kind\", \"name\", \"namespace\"}], \"permissions\": []}]}: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the rules, allowed: one JSON object")
+		return nil, errors.New("data after the rules, allowed: one JSON object")
 	}
 	return Compile(&doc)
 }
 
-// Compile checks the rules and makes them ready to be asked.
+// Compile checks the rules and prepares them for lookup.
 func Compile(doc *Document) (*Rules, error) {
 	r := &Rules{users: map[string]Permissions{}, groups: map[string]Permissions{}, accounts: map[string]Permissions{}}
 	if len(doc.Rules) > maxRules {
@@ -107,8 +106,7 @@ func (r *Rules) grant(s Subject, p Permissions) error {
 	return nil
 }
 
-// Of is what a client may do; nobody knows a nil identity, and nil Rules give
-// nobody anything.
+// Of returns the permissions of a client: none for a nil identity or nil Rules.
 func (r *Rules) Of(id *Identity) Permissions {
 	if r == nil || id == nil {
 		return 0
@@ -126,8 +124,8 @@ func (r *Rules) Of(id *Identity) Permissions {
 	return p
 }
 
-// user is what id may do under a name. A user of an OpenID provider may have any, that
-// of the operator's tools too.
+// user returns the permissions of id under a user name. A user of an OpenID provider may
+// have any name, even that of the operator's tools.
 func (r *Rules) user(id *Identity, name string) Permissions {
 	if name == "" || name == Tools && !id.IsTools() {
 		return 0

@@ -46,7 +46,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		want  Permissions
 		shown string
 	}{
-		"nobody":                          {nil, 0, "a client without a certificate and a token"},
+		"no proof":                        {nil, 0, "a client without a certificate and a token"},
 		"empty certificate":               {certificate("", nil), 0, "a client without a certificate and a token"},
 		"common name":                     {certificate("gateway-7", nil), Submit | Read, `user "gateway-7"`},
 		"another common name":             {certificate("gateway-70", nil), 0, `user "gateway-70"`},
@@ -90,7 +90,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// What a connection may is looked at for each frame.
+// Permissions are checked on every frame.
 func TestNeedsCostsNothing(t *testing.T) {
 	may, refused := Submit|Read, 0
 	if n := testing.AllocsPerRun(100, func() {
@@ -112,7 +112,7 @@ func TestRulesRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                       "allowed: JSON",
 		`[]`:                                     "allowed: JSON",
-		`{"rules": []} {}`:                       "something stands behind the rules",
+		`{"rules": []} {}`:                       "data after the rules",
 		`{"rule": []}`:                           `unknown field "rule"`,
 		`{"rules": [{"permissions": ["Read"]}]}`: "rules[0].subjects: 0 of them, allowed: 1..256",
 		`{"rules": [{"subjects": [` + many + `], "permissions": ["Read"]}]}`:                                            "rules[0].subjects: 257 of them",
@@ -132,7 +132,7 @@ func TestRulesRefused(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, reading it ends, and gives nobody anything by mistake.
+// Parsing always terminates, and never grants permissions by mistake.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte(`{"rules":[{"subjects":[{"kind":"Group","name":"g"}],"permissions":["Admin"]}]}`))
@@ -147,7 +147,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is counted by who it is must not count two as one, nor one as two.
+// Two identities must not share a quota key, nor one identity have two.
 func TestKeysTellIdentitiesApart(t *testing.T) {
 	seen := map[string]int{}
 	for i, id := range []*Identity{

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// digest stands for a token wherever one has to be found again.
+// digest identifies a token in maps.
 type digest [sha256.Size]byte
 
 func digestOf(token []byte) digest { return sha256.Sum256(token) }
 
-// claims are what a token says of itself. Nobody has checked them: they may only
-// spare a question, or make an answer count for less long.
+// claims are the unverified claims of a token. They may only avoid a review, or shorten
+// how long a verdict counts.
 type claims struct {
 	Expires  int64     `json:"exp"` // unix seconds, 0 for never
 	Audience audiences `json:"aud"`
@@ -26,7 +26,7 @@ type claims struct {
 // audiences of a token: one name, or a list of them.
 type audiences []string
 
-// UnmarshalJSON takes both forms of RFC 7519.
+// UnmarshalJSON accepts both forms of RFC 7519.
 func (a *audiences) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {
 		return json.Unmarshal(b, (*[]string)(a))
@@ -39,15 +39,15 @@ func (a *audiences) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxClaims bounds the claims of a token that is taken apart, bytes of base64.
+// maxClaims bounds the claims of a token that is decoded, bytes of base64.
 const maxClaims = 12 << 10
 
-// ErrExpired says that a token has ended by what it tells of itself. It comes with ErrRefused.
+// ErrExpired means that a token has expired by its own claims. It comes with ErrRefused.
 var ErrExpired = errors.New("it has expired")
 
-var errNotJWT = errors.New("it is no JSON web token: allowed: what TokenRequest or a projected volume gives")
+var errNotJWT = errors.New("it is not a JSON web token: allowed: what TokenRequest or a projected volume gives")
 
-// peek reads the claims of a token. The error never contains any of it.
+// peek reads the claims of a token. The error never contains any part of it.
 func peek(token []byte) (c claims, err error) {
 	parts := bytes.Split(token, []byte{'.'})
 	if len(parts) != 3 || len(parts[0]) == 0 || len(parts[1]) == 0 || len(parts[1]) > maxClaims || len(parts[2]) == 0 {
@@ -61,7 +61,7 @@ func peek(token []byte) (c claims, err error) {
 	return c, nil
 }
 
-// plausible says why nobody has to be asked about a token.
+// plausible returns why a token can be refused without a review.
 func (c *claims) plausible(audience string, now time.Time) error {
 	switch {
 	case c.Expires != 0 && now.Unix() >= c.Expires:

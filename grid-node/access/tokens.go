@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// Reviewer vouches for tokens. Review may take as long as ctx lets it. An error that
-// matches ErrRefused says that the token is not good; any other, that nobody knows.
+// Reviewer vouches for tokens. Review may take as long as ctx allows. An error that
+// matches ErrRefused means that the token is invalid; any other, that the outcome is
+// unknown.
 type Reviewer interface {
 	Review(ctx context.Context, token string) (*Identity, error)
 }
 
-// ErrRefused says that a token is not good, and asking again is of no use.
+// ErrRefused means that a token is invalid and a retry is useless.
 var ErrRefused = errors.New("token refused")
 
-// ErrUnavailable says that nobody could be asked about a token, or too many wait for that.
-var ErrUnavailable = errors.New("tokens cannot be looked at now")
+// ErrUnavailable means that the review could not be made, or that too many are queued.
+var ErrUnavailable = errors.New("tokens cannot be reviewed now")
 
 // Limits of Tokens. Zero fields take the default.
 type Limits struct {
@@ -27,7 +28,7 @@ type Limits struct {
 	PerAddress  int           // of those, from one address; default 8
 	Timeout     time.Duration // of a review, waiting included; default 4 s
 	Fresh       time.Duration // how long a verdict counts without asking again; default 5 min
-	Stale       time.Duration // and if nobody can be asked; default 1 h
+	Stale       time.Duration // and while reviews fail; default 1 h
 	Refused     time.Duration // how long a refusal counts; default 10 s
 	MaxAccepted int           // tokens remembered; default 4096
 	MaxRefused  int           // likewise, refused ones; default 1024
@@ -56,12 +57,12 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Verdict is the outcome of a look at a token.
+// Verdict is the outcome of a token review.
 type Verdict struct {
 	Identity *Identity
-	// Until is when the token has to be looked at again.
+	// Until is when the token must be reviewed again.
 	Until time.Time
-	// Expires is when the token ends by what it says; zero for never.
+	// Expires is when the token expires by its claims; zero for never.
 	Expires time.Time
 	Err     error // matches ErrRefused or ErrUnavailable; Identity is nil then
 }
@@ -73,9 +74,9 @@ type TokenStats struct {
 	Turned                    uint64 // refused because too many waited
 }
 
-// Tokens looks at tokens: bounded in the number of reviews, of those who wait, and
-// of what it remembers. What asks about the same token at the same time shares a
-// review. Safe for concurrent use; Ask never waits.
+// Tokens reviews tokens: bounded in concurrent reviews, queued requests and remembered
+// verdicts. Concurrent requests for one token share a review. Safe for concurrent use; Ask
+// never blocks.
 type Tokens struct {
 	reviewer Reviewer
 	audience string
@@ -87,7 +88,7 @@ type Tokens struct {
 	accepted map[digest]accepted
 	refused  map[digest]refusal
 	pending  map[digest]*review
-	waiting  map[string]int // reviews under way by address
+	waiting  map[string]int // reviews in progress by address
 	stats    TokenStats
 }
 
@@ -102,24 +103,24 @@ type refusal struct {
 	until time.Time
 }
 
-// review is one question under way.
+// review is one review in progress.
 type review struct {
 	token   string
 	key     digest
 	host    string
 	expires time.Time
-	by      time.Time // when it has to be answered
+	by      time.Time // deadline
 	done    []func(Verdict)
 }
 
-// NewTokens makes one that takes tokens for one audience. Run has to run.
+// NewTokens returns Tokens for one audience. Run must run.
 func NewTokens(r Reviewer, audience string, limits Limits) *Tokens {
 	limits = limits.withDefaults()
 	return &Tokens{reviewer: r, audience: audience, limits: limits, now: time.Now, queue: make(chan *review, limits.Queue),
 		accepted: map[digest]accepted{}, refused: map[digest]refusal{}, pending: map[digest]*review{}, waiting: map[string]int{}}
 }
 
-// Audience that tokens have to be for.
+// Audience is the audience that tokens must have.
 func (t *Tokens) Audience() string { return t.audience }
 
 // Run reviews until ctx ends.
@@ -141,8 +142,8 @@ func (t *Tokens) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Ask has done called once with the verdict, at once or from another goroutine. host
-// is who asks: nobody may fill the queue alone. again wants a verdict that is not
+// Ask calls done once with the verdict, at once or from another goroutine. host is the
+// address of the client, which cannot fill the queue alone. again asks for a verdict no
 // older than Limits.Refused.
 func (t *Tokens) Ask(host string, token []byte, again bool, done func(Verdict)) {
 	if v, known := t.ask(host, token, again, done); known {
@@ -183,7 +184,7 @@ func (t *Tokens) ask(host string, token []byte, again bool, done func(Verdict)) 
 	}
 	if t.waiting[host] >= t.limits.PerAddress {
 		t.stats.Turned++
-		return Verdict{Err: fmt.Errorf("%w: %d tokens of this address wait to be looked at, allowed: %d", ErrUnavailable, t.waiting[host], t.limits.PerAddress)}, true
+		return Verdict{Err: fmt.Errorf("%w: %d tokens of this address await review, allowed: %d", ErrUnavailable, t.waiting[host], t.limits.PerAddress)}, true
 	}
 	select {
 	case t.queue <- r:
@@ -196,7 +197,7 @@ func (t *Tokens) ask(host string, token []byte, again bool, done func(Verdict)) 
 	return Verdict{}, false
 }
 
-// verdict of a token that was accepted.
+// verdict returns the verdict of an accepted token.
 func (t *Tokens) verdict(a accepted) Verdict {
 	v := Verdict{Identity: a.identity, Until: a.reviewed.Add(t.limits.Fresh), Expires: a.expires}
 	if !a.expires.IsZero() && a.expires.Before(v.Until) {
@@ -205,7 +206,7 @@ func (t *Tokens) verdict(a accepted) Verdict {
 	return v
 }
 
-// review asks, within what is left of the time.
+// review calls the Reviewer within the remaining time.
 func (t *Tokens) review(ctx context.Context, r *review) (*Identity, error) {
 	left := r.by.Sub(t.now())
 	if left <= 0 {
@@ -215,15 +216,15 @@ func (t *Tokens) review(ctx context.Context, r *review) (*Identity, error) {
 	defer cancel()
 	id, err := t.reviewer.Review(ctx, r.token)
 	if err == nil && id == nil {
-		err = errors.New("the review names nobody")
+		err = errors.New("the review names no user")
 	}
 	return id, err
 }
 
-// answer remembers the outcome of a review and tells everybody who waits.
+// answer stores the outcome of a review and notifies all waiters.
 func (t *Tokens) answer(r *review, id *Identity, err error) {
 	v := t.settle(r, id, err)
-	for _, done := range r.done { // nobody adds to it: settle took it off the list
+	for _, done := range r.done { // no longer shared: settle removed it from the list
 		done(v)
 	}
 }
@@ -252,8 +253,8 @@ func (t *Tokens) settle(r *review, id *Identity, err error) Verdict {
 		return Verdict{Err: err}
 	}
 	t.stats.Failed++
-	// Nobody can be asked. Who was accepted not long ago is believed a little longer:
-	// an API server that is away must not end the trade of those it has vouched for.
+	// The API server cannot be reached. A token accepted recently stays accepted for a
+	// while: an outage of the API server must not stop clients already verified.
 	if a, ok := t.accepted[r.key]; ok && now.Sub(a.reviewed) < t.limits.Stale && (a.expires.IsZero() || now.Before(a.expires)) {
 		v := t.verdict(a)
 		if again := now.Add(t.limits.Refused); v.Until.Before(again) {
@@ -267,7 +268,7 @@ func (t *Tokens) settle(r *review, id *Identity, err error) Verdict {
 	return Verdict{Err: err}
 }
 
-// makeRoom keeps a map below its limit: what has ended goes first, then anything.
+// makeRoom keeps a map below its limit: expired entries go first, then any.
 func makeRoom[V any](m map[digest]V, limit int, ended func(V) bool) {
 	if len(m) < limit {
 		return
@@ -285,7 +286,7 @@ func makeRoom[V any](m map[digest]V, limit int, ended func(V) bool) {
 	}
 }
 
-// Stats of the reviews so far.
+// Stats returns the counters of reviews so far.
 func (t *Tokens) Stats() TokenStats {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// jwt is a token as far as anybody but the API server can read it.
+// jwt returns a token that only the API server can verify.
 func jwt(name, audience string, expires time.Time) []byte {
 	enc := base64.RawURLEncoding.EncodeToString
 	return []byte(enc([]byte(`{"alg":"RS256"}`)) + "." + enc(fmt.Appendf(nil, `{"sub":%q,"aud":[%q],"exp":%d}`, name, audience, expires.Unix())) + "." + enc([]byte("signature of "+name)))
 }
 
-// office is an API server that can be slow, away, or change its mind.
+// office is an API server that can be slow, unreachable, or change its verdict.
 type office struct {
 	mu     sync.Mutex
 	asked  int
@@ -61,7 +61,7 @@ func (o *office) count() int {
 	return o.asked
 }
 
-// clock is one that a test moves.
+// clock is a clock that a test advances.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -118,8 +118,8 @@ func TestVerdictsAreRemembered(t *testing.T) {
 		t.Fatalf("again: %+v, %d reviews", v, o.count())
 	}
 
-	// The API server is away: who was accepted is believed for an hour, or until the
-	// token ends.
+	// The API server is unreachable: an accepted token stays accepted for an hour, or
+	// until it expires.
 	o.set(errors.New("connection refused"), nil)
 	c.pass(30 * time.Minute)
 	if v = ask(t, tokens, token, false); v.Err != nil || v.Until.Before(c.now().Add(time.Second)) {
@@ -159,7 +159,7 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	}
 }
 
-// What is not worth a question does not become one.
+// An implausible token causes no review.
 func TestImplausibleTokensAreNotReviewed(t *testing.T) {
 	tokens, o, c := newOffice(t, Limits{})
 	in := c.now().Add(time.Hour)
@@ -193,8 +193,8 @@ func TestImplausibleTokensAreNotReviewed(t *testing.T) {
 	}
 }
 
-// However many ask, few reviews are under way, one token is reviewed once, and who
-// floods does not keep others out.
+// However many ask, few reviews run at once, one token is reviewed once, and a flood from
+// one address does not keep others out.
 func TestAskingIsBounded(t *testing.T) {
 	l := Limits{Workers: 2, Queue: 6, PerAddress: 3}
 	tokens, o, c := newOffice(t, l)
@@ -217,7 +217,7 @@ func TestAskingIsBounded(t *testing.T) {
 		}
 		turned++
 	}
-	tokens.Ask("10.0.0.2", jwt("other", audience, in), false, done) // still finds a place
+	tokens.Ask("10.0.0.2", jwt("other", audience, in), false, done) // still admitted
 	close(hold)
 	for range 1000 + l.PerAddress + 1 {
 		if v := <-got; v.Err != nil {
@@ -238,7 +238,7 @@ func TestAskingIsBounded(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, whoever comes.
+// Memory is bounded for any number of clients.
 func TestMemoryIsBounded(t *testing.T) {
 	tokens, o, c := newOffice(t, Limits{MaxAccepted: 16, MaxRefused: 8})
 	for i := range 100 {
@@ -252,7 +252,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// An API server that never answers is given up in time.
+// A review that the API server never answers times out.
 func TestReviewTimesOut(t *testing.T) {
 	tokens, o, _ := newOffice(t, Limits{Timeout: 20 * time.Millisecond})
 	o.set(nil, make(chan struct{}))
@@ -262,7 +262,7 @@ func TestReviewTimesOut(t *testing.T) {
 	}
 }
 
-// Claims come from strangers.
+// Claims are untrusted input.
 func FuzzPeek(f *testing.F) {
 	f.Add(jwt("x", audience, time.Unix(2_000_000_000, 0)))
 	f.Add([]byte("a.eyJhdWQiOiJ4In0.c"))
@@ -273,7 +273,7 @@ func FuzzPeek(f *testing.F) {
 			t.Fatalf("claims of a token that is none: %+v", c)
 		}
 		if err = c.plausible(audience, time.Unix(1, 0)); err == nil && len(c.Audience) == 0 {
-			t.Fatal("a token for nobody is plausible")
+			t.Fatal("a token without an audience is plausible")
 		}
 	})
 }

@@ -14,22 +14,23 @@ var suite = noise.NewCipherSuite(noise.DH25519, noise.CipherAESGCM, noise.HashSH
 // ProofSize is the size of a proof and of the answer to it: a public key and a tag.
 const ProofSize = wire.ProofSize
 
-// ErrProof says that the other end does not hold the key, or that what it said is not
-// what arrived: somebody is between the two.
-var ErrProof = errors.New("the proof does not hold: the other end has another key, or what it said was changed on the way")
+// ErrProof means that the other end does not hold the key, or that its frames were
+// modified on the way.
+var ErrProof = errors.New("the proof does not hold: the other end has another key, or its frames were modified on the way")
 
 func config(key Key, hello, challenge []byte, dials bool) noise.Config {
-	// Both are whole frames, which begin with their length: one ends where the other begins.
+	// Both are whole frames, which begin with their length, so their concatenation is
+	// unambiguous.
 	prologue := append([]byte("OrderGrid peers\n"), hello...)
 	return noise.Config{CipherSuite: suite, Pattern: noise.HandshakeNN, Initiator: dials,
 		Prologue: append(prologue, challenge...), PresharedKey: key[:]}
 }
 
-// Proving is a dialler between its proof and the answer to it.
+// Proving is the state of a dialler between its proof and the answer.
 type Proving struct{ state *noise.HandshakeState }
 
 // Prove answers a challenge: hello is the frame that the dialler sent, challenge the one
-// that it got.
+// it received.
 func Prove(key Key, hello, challenge []byte) (p *Proving, proof []byte, err error) {
 	state, err := noise.NewHandshakeState(config(key, hello, challenge, true))
 	if err != nil {
@@ -42,7 +43,7 @@ func Prove(key Key, hello, challenge []byte) (p *Proving, proof []byte, err erro
 	return &Proving{state}, proof, nil
 }
 
-// Finish looks at the answer: the other end holds the key too, if there is no error.
+// Finish checks the answer: without an error the other end holds the key too.
 func (p *Proving) Finish(answer []byte) (*Records, error) {
 	if len(answer) != ProofSize {
 		return nil, ErrProof
@@ -54,9 +55,8 @@ func (p *Proving) Finish(answer []byte) (*Records, error) {
 	return newRecords(out.UnsafeKey(), in.UnsafeKey()), nil
 }
 
-// Accept looks at a proof of one of the keys and answers it: hello is the frame that
-// arrived, challenge the one that was sent. A proof that does not hold takes no
-// computation on the curve.
+// Accept checks a proof against the keys and answers it: hello is the frame received,
+// challenge the one sent. An invalid proof costs no computation on the curve.
 func Accept(keys []Key, hello, challenge, proof []byte) (answer []byte, r *Records, err error) {
 	if len(proof) != ProofSize {
 		return nil, nil, ErrProof
@@ -70,7 +70,7 @@ func Accept(keys []Key, hello, challenge, proof []byte) (answer []byte, r *Recor
 			continue
 		}
 		answer, in, out, err := state.WriteMessage(nil, nil)
-		if err != nil { // a public key of low order, from who holds the key
+		if err != nil { // a public key of low order, from a holder of the key
 			return nil, nil, fmt.Errorf("%w: %w", ErrProof, err)
 		}
 		return answer, newRecords(out.UnsafeKey(), in.UnsafeKey()), nil

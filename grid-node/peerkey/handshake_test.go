@@ -11,7 +11,7 @@ var (
 	theChallenge = []byte("a challenge of s0-1 with a nonce, whole frame")
 )
 
-// meet is a handshake that nobody disturbs.
+// meet runs an undisturbed handshake.
 func meet(t testing.TB, dialler Key, accepted ...Key) (a, b *Records) {
 	t.Helper()
 	p, proof, err := Prove(dialler, theHello, theChallenge)
@@ -45,7 +45,7 @@ func TestBothProveTheKey(t *testing.T) {
 	}
 }
 
-// While a key is replaced a proof by any key of the file counts.
+// During a rotation a proof by any key of the file is accepted.
 func TestKeysOverlap(t *testing.T) {
 	before, now, next := New(), New(), New()
 	for _, own := range []Key{before, now, next} {
@@ -65,7 +65,7 @@ func TestKeysOverlap(t *testing.T) {
 	}
 }
 
-// One bit anywhere in what the two said, and one of them refuses: names, role, versions,
+// A flipped bit anywhere in the exchange makes one of them reject: names, role, versions,
 // addresses and the nonce are part of the proof.
 func TestEveryBitIsProved(t *testing.T) {
 	key := New()
@@ -83,7 +83,7 @@ func TestEveryBitIsProved(t *testing.T) {
 			t.Fatalf("bit %d of the Hello: %v", bit, err)
 		}
 	}
-	for bit := range 8 * len(theChallenge) { // another nonce: a proof of another connection
+	for bit := range 8 * len(theChallenge) { // another nonce: a proof from another connection
 		if _, _, err := Accept([]Key{key}, theHello, flip(theChallenge, bit), proof); !errors.Is(err, ErrProof) {
 			t.Fatalf("bit %d of the challenge: %v", bit, err)
 		}
@@ -111,7 +111,8 @@ func TestEveryBitIsProved(t *testing.T) {
 	}
 }
 
-// The dialler's own words prove nothing to it, nor does an answer of another connection.
+// The dialler's own frames sent back prove nothing, nor does an answer from another
+// connection.
 func TestNothingIsReflected(t *testing.T) {
 	key := New()
 	p, proof, err := Prove(key, theHello, theChallenge)
@@ -137,11 +138,11 @@ func TestNothingIsReflected(t *testing.T) {
 	}
 	a, _ := meet(t, key, key)
 	if _, _, err := a.Open(nil, a.Seal(nil, []byte("mine"))); !errors.Is(err, ErrRecord) {
-		t.Errorf("a record that comes back: %v", err)
+		t.Errorf("a reflected record: %v", err)
 	}
 }
 
-// A public key of low order would make a secret that anybody knows.
+// A public key of low order would make a secret that anyone can compute.
 func TestLowOrder(t *testing.T) {
 	for _, proof := range [][]byte{make([]byte, ProofSize), append([]byte{1}, make([]byte, ProofSize-1)...), nil, make([]byte, ProofSize+1)} {
 		if _, _, err := Accept([]Key{New()}, theHello, theChallenge, proof); !errors.Is(err, ErrProof) {
@@ -150,7 +151,7 @@ func TestLowOrder(t *testing.T) {
 	}
 }
 
-// Who does not hold the key gets nothing, whatever the bytes are.
+// Without the key no bytes get through.
 func FuzzAccept(f *testing.F) {
 	key := New()
 	_, proof, err := Prove(New(), theHello, theChallenge)
@@ -173,7 +174,7 @@ func FuzzAccept(f *testing.F) {
 	})
 }
 
-// What a stranger costs, beside what a node does.
+// The cost of a stranger's proof, next to a valid one.
 func BenchmarkAccept(b *testing.B) {
 	key := New()
 	_, good, err := Prove(key, theHello, theChallenge)

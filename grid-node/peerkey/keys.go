@@ -18,7 +18,7 @@ import (
 type Key [32]byte
 
 const (
-	// MaxKeys are in a file at the same time: the present one, and one before and after it.
+	// MaxKeys is the most keys in a file: the present one, and those before and after it.
 	MaxKeys = 4
 	maxFile = 4 << 10
 	recheck = time.Second
@@ -27,14 +27,14 @@ const (
 // allowed completes an error about a file.
 const allowed = "1 to 4 lines, each with 32 random bytes in base64, such as `head -c 32 /dev/urandom | base64` prints"
 
-// New is a key that nobody has.
+// New returns a random key.
 func New() Key {
 	var k Key
 	_, _ = rand.Read(k[:]) // never fails
 	return k
 }
 
-// Text is the key as a line of a file.
+// Text returns the key as a line of a file.
 func (k Key) Text() string { return base64.StdEncoding.EncodeToString(k[:]) + "\n" }
 
 // String keeps the key out of logs.
@@ -43,11 +43,11 @@ func (k Key) String() string { return "(a peer key)" }
 // GoString keeps the key out of logs.
 func (k Key) GoString() string { return k.String() }
 
-// WriteFile writes a file with one key, for its owner alone.
+// WriteFile writes a file with one key, readable by its owner only.
 func WriteFile(path string, k Key) error { return os.WriteFile(path, []byte(k.Text()), 0o600) }
 
-// Parse reads the lines of a file. Empty ones do not count. An error says which line is
-// wrong and nothing of what is in it.
+// Parse reads the lines of a file. Empty lines are skipped. An error names the line, never
+// its content.
 func Parse(text string) ([]Key, error) {
 	var keys []Key
 	number := 0
@@ -59,14 +59,14 @@ func Parse(text string) ([]Key, error) {
 		}
 		b, err := base64.StdEncoding.Strict().DecodeString(line)
 		if err != nil || len(b) != len(Key{}) {
-			return nil, fmt.Errorf("line %d is no key, allowed: %s", number, allowed)
+			return nil, fmt.Errorf("line %d is not a key, allowed: %s", number, allowed)
 		}
 		k := Key(b)
 		if k == (Key{}) {
 			return nil, fmt.Errorf("line %d is all zeros, allowed: %s", number, allowed)
 		}
 		if slices.Contains(keys, k) {
-			return nil, fmt.Errorf("line %d is a key for the second time, allowed: %s, each another one", number, allowed)
+			return nil, fmt.Errorf("line %d is a duplicate, allowed: %s, all different", number, allowed)
 		}
 		keys = append(keys, k)
 	}
@@ -76,20 +76,20 @@ func Parse(text string) ([]Key, error) {
 	return keys, nil
 }
 
-// Keys are those of a file. The first is the one that this process proves by; a proof by
-// any of them is accepted. It is safe for concurrent use.
+// Keys are the keys of a file. The first is the one this process proves; a proof by any of
+// them is accepted. Safe for concurrent use.
 type Keys struct {
 	path  string
 	state atomic.Pointer[state]
 }
 
-// state is replaced, never changed.
+// state is an immutable snapshot.
 type state struct {
 	keys []Key
-	err  error // why the file that is there now is not in use
+	err  error // why the present content is not in use
 }
 
-// Of are keys that never change.
+// Of returns constant keys.
 func Of(keys ...Key) *Keys {
 	k := &Keys{}
 	k.state.Store(&state{keys: keys})
@@ -104,17 +104,17 @@ func Load(path string) (*Keys, error) {
 	return k, err
 }
 
-// Own is the key to prove by.
+// Own returns the key to prove.
 func (k *Keys) Own() Key { return k.state.Load().keys[0] }
 
-// Accepted are the keys that a proof may be made by; they may not be modified.
+// Accepted returns the keys accepted in proofs; they may not be modified.
 func (k *Keys) Accepted() []Key { return k.state.Load().keys }
 
-// Err is why the file is not in use as it is now; nil if it is.
+// Err returns why the present content is not in use; nil if it is.
 func (k *Keys) Err() error { return k.state.Load().err }
 
-// Watch reads the file again every second until ctx ends. What cannot be read changes
-// nothing. changed is told of other keys, and of errors that come and go.
+// Watch rereads the file every second until ctx ends. A file that cannot be read changes
+// nothing. changed is called on new keys, and when an error appears or disappears.
 func (k *Keys) Watch(ctx context.Context, changed func()) {
 	if k.path == "" {
 		return
@@ -133,7 +133,7 @@ func (k *Keys) Watch(ctx context.Context, changed func()) {
 	}
 }
 
-// reload reads the file and reports whether anything is other than before.
+// reload reads the file and reports whether anything changed.
 func (k *Keys) reload() bool {
 	old := k.state.Load()
 	keys, err := read(k.path)

@@ -20,10 +20,10 @@ func TestParse(t *testing.T) {
 		"two and space":  {"\n" + a.Text() + "\r\n  " + b.Text() + "\n", 2, ""},
 		"none":           {"\n", 0, "there are 0 keys"},
 		"five":           {a.Text() + b.Text() + New().Text() + New().Text() + New().Text(), 0, "there are 5 keys"},
-		"short":          {"c2hvcnQ=\n", 0, "line 1 is no key"},
-		"no base64":      {a.Text() + "what is this?\n", 0, "line 2 is no key"},
+		"short":          {"c2hvcnQ=\n", 0, "line 1 is not a key"},
+		"no base64":      {a.Text() + "what is this?\n", 0, "line 2 is not a key"},
 		"zeros":          {Key{}.Text(), 0, "all zeros"},
-		"the same twice": {a.Text() + a.Text(), 0, "for the second time"},
+		"the same twice": {a.Text() + a.Text(), 0, "is a duplicate"},
 	} {
 		keys, err := Parse(c.text)
 		if len(keys) != c.keys || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -47,7 +47,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 }
 
-// A file is replaced under a running process; half of one changes nothing.
+// A file is replaced under a running process; a partial file changes nothing.
 func TestReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peer.key")
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {

@@ -8,10 +8,9 @@ import (
 	"fmt"
 )
 
-// A record is its length (u32, little-endian, of the whole record), what AES-256-GCM
-// made of the data, and a tag of 16 bytes. The nonce is the number of the record, each
-// direction has a key of its own: a record that was changed, left out, repeated or sent
-// back does not open.
+// A record is its length (u32, little-endian, of the whole record), the AES-256-GCM
+// ciphertext, and a tag of 16 bytes. The nonce is the number of the record, each direction
+// has its own key: a modified, missing, repeated or reflected record does not open.
 const (
 	recordHeader = 4
 	recordTag    = 16
@@ -19,17 +18,16 @@ const (
 	MaxRecord = 32 << 10
 	minSealed = recordHeader + recordTag + 1
 	maxSealed = recordHeader + recordTag + MaxRecord
-	// rekeyAfter is how many records a key is good for: well below what would let
-	// AES-GCM be told from chance.
+	// rekeyAfter is how many records use one key: well below the limit of AES-GCM.
 	rekeyAfter = 1 << 23
 )
 
-// ErrRecord says that what arrived is not what the other end sent, or not the next of
-// it. The connection is of no use any more.
-var ErrRecord = errors.New("a record was changed, repeated or left out on the way")
+// ErrRecord means that the received data is not the next that the other end sent. The
+// connection is unusable.
+var ErrRecord = errors.New("a record was modified, repeated or lost on the way")
 
-// Records seals what goes out on one connection and opens what comes in. It allocates
-// nothing, except when a buffer has to grow.
+// Records seals outgoing and opens incoming data of one connection. It allocates only to
+// grow a buffer.
 type Records struct{ out, in direction }
 
 // direction is one key and the number of the next record.
@@ -51,7 +49,7 @@ func newRecords(out, in Key) *Records {
 func (d *direction) use(key Key) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(err) // of a key that is no 32 bytes
+		panic(err) // only for a key that is not 32 bytes
 	}
 	if d.aead, err = cipher.NewGCM(block); err != nil {
 		panic(err)
@@ -59,10 +57,10 @@ func (d *direction) use(key Key) {
 	d.key, d.until = key, d.n+rekeyAfter
 }
 
-// next makes the nonce of the next record, and a new key when it is time.
+// next returns the nonce of the next record, and rekeys when due.
 func (d *direction) next() []byte {
 	if d.n == d.until {
-		// REKEY of Noise: the key is what it makes of zeros under the last nonce there is.
+		// REKEY of Noise: the new key encrypts zeros under the last nonce.
 		binary.BigEndian.PutUint64(d.nonce[4:], ^uint64(0))
 		var zeros Key
 		d.use(Key(d.aead.Seal(nil, d.nonce[:], zeros[:], nil)))
@@ -72,7 +70,7 @@ func (d *direction) next() []byte {
 	return d.nonce[:]
 }
 
-// Seal appends data to dst in as many records as it takes.
+// Seal appends data to dst in as many records as needed.
 func (r *Records) Seal(dst, data []byte) []byte {
 	for len(data) > 0 {
 		n := min(len(data), MaxRecord)
@@ -85,8 +83,8 @@ func (r *Records) Seal(dst, data []byte) []byte {
 	return dst
 }
 
-// Open appends what is in the whole records of sealed to dst; rest is what is not whole
-// yet, less than one record. dst and sealed do not overlap.
+// Open appends the data of the whole records of sealed to dst; rest is the incomplete last
+// record. dst and sealed do not overlap.
 func (r *Records) Open(dst, sealed []byte) (data, rest []byte, err error) {
 	for len(sealed) >= recordHeader {
 		size := binary.LittleEndian.Uint32(sealed)
@@ -106,5 +104,5 @@ func (r *Records) Open(dst, sealed []byte) (data, rest []byte, err error) {
 	return dst, sealed, nil
 }
 
-// End appends nothing: a connection of nodes ends with a frame that says why.
+// End appends nothing: a connection of nodes ends with a frame with the reason.
 func (r *Records) End(dst []byte, _ error) []byte { return dst }

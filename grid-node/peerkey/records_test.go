@@ -17,7 +17,7 @@ func TestRecordsCarryEverything(t *testing.T) {
 		want, wire = append(want, data...), a.Seal(wire, data)
 	}
 	if len(a.Seal(nil, nil)) != 0 {
-		t.Error("nothing makes a record")
+		t.Error("no data makes a record")
 	}
 	var got, held []byte
 	for n := 1; len(wire) > 0; n = n*3%50_021 + 1 {
@@ -39,7 +39,7 @@ func TestRecordsCarryEverything(t *testing.T) {
 	}
 }
 
-// Whoever is between the two can end the connection, and nothing else.
+// An attacker on the path can end the connection, and nothing else.
 func TestTamperedRecords(t *testing.T) {
 	for name, tamper := range map[string]func(a, b, c []byte) []byte{
 		"repeated":             func(a, _, _ []byte) []byte { return bytes.Join([][]byte{a, a}, nil) },
@@ -71,7 +71,7 @@ func TestEveryBitOfARecord(t *testing.T) {
 		record := a.Seal(nil, []byte("x"))
 		record[bit/8] ^= 1 << (bit % 8)
 		got, rest, err := b.Open(nil, record)
-		// A length that says more than is there waits for it, and fails then.
+		// A length beyond the data waits for more, and fails then.
 		if err == nil && len(rest) == size {
 			got, _, err = b.Open(nil, append(rest, make([]byte, maxSealed)...))
 		}
@@ -81,7 +81,7 @@ func TestEveryBitOfARecord(t *testing.T) {
 	}
 }
 
-// After so many records both ends go on with another key.
+// After so many records both ends rekey.
 func TestKeysAreReplaced(t *testing.T) {
 	key := New()
 	a, b := meet(t, key, key)
@@ -113,7 +113,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Nothing that arrives opens, or makes us keep more than a record of it.
+// No forged input opens, or makes us keep more than a record of it.
 func FuzzOpen(f *testing.F) {
 	key := New()
 	a, b := meet(f, key, key)

@@ -7,17 +7,18 @@ import (
 	"testing"
 )
 
-// An authority of clients lets clients in and makes nobody a node, whatever it writes into a certificate.
+// A certificate of an authority of clients is valid for clients and never for nodes,
+// whatever it contains.
 func TestClientAuthorities(t *testing.T) {
 	_, own := authority(t, t.TempDir(), "own", node)
-	_, foreign := authority(t, t.TempDir(), "desk", node) // a node's certificate in all but who signed it
+	_, foreign := authority(t, t.TempDir(), "desk", node) // a node's certificate except for its authority
 	closed := load(t, own)
 	own.ClientCA = foreign.CA
 	open := load(t, own)
 	stranger := load(t, foreign)
 	asStranger := mixed(open, stranger)
 	if _, _, atServer := meet(t, asStranger, closed.Server()); atServer == nil {
-		t.Error("a certificate of an authority that nobody named is let in")
+		t.Error("a certificate of an unknown authority is accepted")
 	}
 	state, atClient, atServer := meet(t, asStranger, open.Server())
 	if atClient != nil || atServer != nil {
@@ -32,13 +33,13 @@ func TestClientAuthorities(t *testing.T) {
 	if err := open.CheckNode([]*x509.Certificate{closed.Certificate()}, "10.0.0.1"); err != nil {
 		t.Errorf("the own node: %v", err)
 	}
-	// Dialling, a node trusts its own authority alone.
+	// When dialling, a node trusts its own authority alone.
 	if _, atClient, _ := meet(t, open.Client("10.0.0.1"), stranger.Server()); atClient == nil {
 		t.Error("a node of the other authority is dialled")
 	}
 }
 
-// Clients that need no certificate: who presents one has to present a good one.
+// With optional client certificates: a presented one must be valid.
 func TestNoClientCertificateNeeded(t *testing.T) {
 	_, own := authority(t, t.TempDir(), "own", node)
 	own.ClientAuth = NoClientCert
@@ -50,10 +51,10 @@ func TestNoClientCertificateNeeded(t *testing.T) {
 	}
 	_, foreign := authority(t, t.TempDir(), "other", node)
 	if _, _, atServer := meet(t, mixed(id, load(t, foreign)), id.Server()); atServer == nil {
-		t.Error("a bad one is let in")
+		t.Error("an invalid one is accepted")
 	}
 	if err := id.CheckNode(nil, "10.0.0.1"); err == nil {
-		t.Error("who presents nothing is a node")
+		t.Error("a peer without a certificate counts as a node")
 	}
 	own.ClientAuth = "perhaps"
 	if _, err := Load(own); err == nil || !strings.Contains(err.Error(), `"perhaps"`) {

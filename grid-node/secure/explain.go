@@ -12,15 +12,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
-// ErrPlain says that the other end does not speak TLS.
+// ErrPlain means that the other end does not speak TLS.
 var ErrPlain = errors.New("the other end does not speak TLS")
 
-// ErrTLS says that the other end speaks TLS, this one does not.
+// ErrTLS means that the other end speaks TLS and this one does not.
 var ErrTLS = errors.New("the other end speaks TLS")
 
-// LooksLikeTLS tells the first bytes of a TLS stream (a handshake or an alert
-// record, of a version above SSL 3.0) from a frame: as a frame's length these three
-// bytes are 66,000 or more, out of range for a first frame. It needs three bytes.
+// LooksLikeTLS reports whether buf begins with a TLS record (a handshake or an alert, of a
+// version above SSL 3.0) rather than a frame: as a frame's length these three bytes are
+// 66,000 or more, out of range for a first frame. It needs three bytes.
 func LooksLikeTLS(b []byte) bool {
 	return len(b) >= 3 && (b[0] == recordHandshake || b[0] == recordAlert) && b[1] == 3 && b[2] >= 1 && b[2] <= 4
 }
@@ -30,7 +30,7 @@ const (
 	recordHandshake = 22
 )
 
-// Alerts of RFC 8446 that a person can do something about, by number.
+// Actionable alerts of RFC 8446, by number.
 var alerts = map[tls.AlertError]string{
 	42:  "it does not accept the certificate presented: is it signed by an authority that the other end trusts?",
 	43:  "it does not accept this kind of certificate: it needs extended key usage clientAuth",
@@ -41,8 +41,7 @@ var alerts = map[tls.AlertError]string{
 	116: "it demands a certificate and none was presented",
 }
 
-// HandshakeError is a connection that came to nothing, in words for whoever has to
-// mend it.
+// HandshakeError is a failed handshake, explained for its user.
 type HandshakeError struct {
 	Why   string
 	Cause error // ErrPlain too, if that is what it is
@@ -50,10 +49,10 @@ type HandshakeError struct {
 
 func (e *HandshakeError) Error() string { return "TLS: " + e.Why + " (" + e.Cause.Error() + ")" }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *HandshakeError) Unwrap() error { return e.Cause }
 
-// Explain says why a handshake failed, from the view of the end that saw err. The
+// Explain returns why a handshake failed, from the view of the end that saw err. The
 // result is a *HandshakeError; nil stays nil.
 func Explain(err error) error {
 	if err == nil {
@@ -70,7 +69,7 @@ func explain(err error) *HandshakeError {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &record):
-		return &HandshakeError{"what it sent is no TLS", fmt.Errorf("%w: its first bytes are % x", ErrPlain, record.RecordHeader[:])}
+		return &HandshakeError{"it did not send TLS", fmt.Errorf("%w: its first bytes are % x", ErrPlain, record.RecordHeader[:])}
 	case remote(err) != "":
 		return &HandshakeError{remote(err), err}
 	case errors.As(err, &unknown):
@@ -87,9 +86,9 @@ func explain(err error) *HandshakeError {
 	return &HandshakeError{"the handshake failed", err}
 }
 
-// ExplainRead is Explain for a connection whose handshake this end has finished:
-// the other end's verdict on our certificate comes as an alert later. Errors of
-// another kind are returned as they are.
+// ExplainRead is Explain for a connection whose handshake this end has finished: the other
+// end's verdict on our certificate comes as an alert later. Other errors are returned as
+// they are.
 func ExplainRead(err error) error {
 	if why := remote(err); why != "" {
 		return &HandshakeError{why, err}
@@ -97,9 +96,8 @@ func ExplainRead(err error) error {
 	return err
 }
 
-// remote is what an alert of the other end means, "" if err is none. Package tls
-// does not export the type of the alerts it received; their texts are those of
-// AlertError.
+// remote returns the meaning of an alert of the other end, "" if err is none. Package tls
+// does not export the type of received alerts; their texts are those of AlertError.
 func remote(err error) string {
 	var said string
 	var op *net.OpError

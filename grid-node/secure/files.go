@@ -18,33 +18,33 @@ import (
 type Files struct {
 	Cert string // certificate, with intermediate ones behind it
 	Key  string // its private key
-	CA   string // the authorities that the other end's certificate may be of
-	// Name is what the certificates of nodes are for. "": the address dialled.
+	CA   string // the authorities accepted for the other end's certificate
+	// Name is the name that certificates of nodes must be valid for. "": the address
+	// dialled.
 	Name string
-	// ClientCA are further authorities that a client's certificate may be of; a
-	// certificate of theirs makes nobody a node. "": none.
+	// ClientCA are further authorities accepted for clients' certificates; they do not
+	// certify nodes. "": none.
 	ClientCA string
-	// ClientAuth is what an accepting node demands of clients.
+	// ClientAuth is what an accepting node requires of clients.
 	ClientAuth ClientAuth
 }
 
-// ClientAuth is what clients have to present. Nodes always present a certificate.
+// ClientAuth is what clients must present. Nodes always present a certificate.
 type ClientAuth string
 
 const (
-	// RequireClientCert lets in nobody without a certificate; "" is the same.
+	// RequireClientCert rejects clients without a certificate; "" is the same.
 	RequireClientCert ClientAuth = "require"
-	// NoClientCert asks for a certificate and does without. One that is presented has
-	// to be good all the same.
+	// NoClientCert makes the certificate optional. A presented one must be valid.
 	NoClientCert ClientAuth = "none"
 )
 
-// recheck is how long files are believed to be unchanged.
+// recheck is how long files are assumed to be unchanged.
 const recheck = time.Second
 
-// Identity is what a process presents and whom it trusts. It is safe for
-// concurrent use. Files that changed are read again at the next handshake; if that
-// fails, what was read before stays in use and Err says why.
+// Identity is the certificate of a process and the authorities it trusts. It is safe for
+// concurrent use. Changed files are reread at the next handshake; if that fails, the
+// previous ones stay in use and Err returns why.
 type Identity struct {
 	files Files
 
@@ -56,7 +56,7 @@ type Identity struct {
 	err error
 }
 
-// trust is what was read from the files.
+// trust is the content of the files.
 type trust struct {
 	cert        *tls.Certificate
 	roots       *x509.CertPool      // who signs nodes
@@ -64,7 +64,7 @@ type trust struct {
 	authorities []*x509.Certificate // those of roots
 }
 
-// stamp tells one state of a file from the next.
+// stamp identifies a state of a file.
 type stamp struct {
 	info os.FileInfo
 }
@@ -73,7 +73,7 @@ func (s stamp) same(t stamp) bool {
 	return s.info != nil && t.info != nil && os.SameFile(s.info, t.info) && s.info.ModTime().Equal(t.info.ModTime()) && s.info.Size() == t.info.Size()
 }
 
-// Load reads the files. The error says which one is wrong.
+// Load reads the files. The error names the wrong one.
 func Load(f Files) (*Identity, error) {
 	i := &Identity{files: f, now: time.Now}
 	switch f.ClientAuth {
@@ -90,7 +90,7 @@ func Load(f Files) (*Identity, error) {
 	return i, i.err
 }
 
-// current is the certificate and the trust of this moment.
+// current returns the certificate and trust in use.
 func (i *Identity) current() trust {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,7 +100,7 @@ func (i *Identity) current() trust {
 	return i.trust
 }
 
-// refresh reads the files if they are not those read last.
+// refresh rereads the files if they changed.
 func (i *Identity) refresh() {
 	i.checked = i.now()
 	var stamps [4]stamp
@@ -122,7 +122,7 @@ func (i *Identity) refresh() {
 	}
 	t, err := read(i.files)
 	if err != nil {
-		i.err = err // perhaps half of them are written: they are looked at again
+		i.err = err // they may be half written: retry
 		return
 	}
 	i.trust, i.stamps, i.err = t, stamps, nil
@@ -166,7 +166,7 @@ func readAuthorities(what, path string) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// ParseCertificates are those of a PEM text. What is none is left out, as
+// ParseCertificates returns those of a PEM text. Other blocks are skipped, as
 // x509.CertPool does.
 func ParseCertificates(text []byte) (list []*x509.Certificate) {
 	for len(text) > 0 {
@@ -192,30 +192,29 @@ func pool(list []*x509.Certificate) *x509.CertPool {
 	return p
 }
 
-// Err is why the files could not be read when they last changed; nil if they
-// could.
+// Err returns why the files could not be read when they last changed; nil if they could.
 func (i *Identity) Err() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.err
 }
 
-// Expires is when the certificate in use ends.
+// Expires returns when the certificate in use ends.
 func (i *Identity) Expires() time.Time { return i.current().cert.Leaf.NotAfter }
 
-// Certificate is the one in use; it may not be modified.
+// Certificate returns the one in use; it may not be modified.
 func (i *Identity) Certificate() *x509.Certificate { return i.current().cert.Leaf }
 
-// Authorities are those trusted to sign nodes; they may not be modified.
+// Authorities returns those trusted to sign nodes; they may not be modified.
 func (i *Identity) Authorities() []*x509.Certificate { return i.current().authorities }
 
-// Fingerprint names a certificate by the SHA-256 of its bytes, in hexadecimal.
+// Fingerprint returns the SHA-256 of a certificate's bytes, in hexadecimal.
 func Fingerprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// Server is the configuration of one accepted connection.
+// Server returns the configuration of one accepted connection.
 func (i *Identity) Server() *tls.Config {
 	t, demand := i.current(), tls.RequireAndVerifyClientCert
 	if i.files.ClientAuth == NoClientCert {
@@ -224,12 +223,12 @@ func (i *Identity) Server() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{*t.cert},
 		ClientAuth: demand, ClientCAs: t.clientRoots,
-		// A session that is resumed would skip the look at the certificate.
+		// A resumed session would skip the check of the certificate.
 		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 	}
 }
 
-// Client is the configuration of one connection dialled to host.
+// Client returns the configuration of one connection dialled to host.
 func (i *Identity) Client(host string) *tls.Config {
 	t := i.current()
 	if i.files.Name != "" {
@@ -237,18 +236,18 @@ func (i *Identity) Client(host string) *tls.Config {
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: t.roots, ServerName: host, DynamicRecordSizingDisabled: true,
-		// Always this one: without it the other end says what is missing, with a list
-		// of authorities that it does not match Go would send none.
+		// Always this one: otherwise, if it does not match the other end's list of
+		// authorities, Go would send none and the other end's error would be misleading.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.cert, nil },
 	}
 }
 
 var errNoCertificate = errors.New("no certificate was presented")
 
-// CheckNode says whether the presenter of a certificate, the first of the chain, may
-// speak as the node at host: it has to be a server's, of Files.Name or else of host,
-// and signed by Files.CA. The handshake verified no more than that an authority of
-// clients or of nodes signed it.
+// CheckNode checks whether the presenter of a certificate, the first of the chain, may be
+// the node at host: it must be a server's, for Files.Name or else host, and signed by
+// Files.CA. The handshake verified only that an authority of clients or of nodes signed
+// it.
 func (i *Identity) CheckNode(chain []*x509.Certificate, host string) error {
 	if err := i.Own(chain); err != nil {
 		return err
@@ -265,5 +264,5 @@ func (i *Identity) CheckNode(chain []*x509.Certificate, host string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("certificate of %q is no server's: allowed for a node: extended key usage serverAuth and clientAuth", cert.Subject.CommonName)
+	return fmt.Errorf("certificate of %q is not for a server: allowed for a node: extended key usage serverAuth and clientAuth", cert.Subject.CommonName)
 }

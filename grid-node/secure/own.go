@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Own says whether an authority of nodes, one of Files.CA, signed the certificate that
+// Own checks whether an authority of nodes, one of Files.CA, signed the certificate that
 // is the first of the chain. The handshake has verified that one of them did or, with
-// Files.ClientCA, an authority that only clients are of.
+// Files.ClientCA, an authority for clients only.
 func (i *Identity) Own(chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return errNoCertificate

@@ -60,7 +60,7 @@ func sockets(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// meet makes a handshake and returns what each end says.
+// meet makes a handshake and returns each end's error.
 func meet(t *testing.T, client, server *tls.Config) (state tls.ConnectionState, atClient, atServer error) {
 	t.Helper()
 	a, b := sockets(t)
@@ -115,7 +115,7 @@ func TestBothEndsAreVerified(t *testing.T) {
 			want string
 		}{{"client", atClient, c.client1}, {"server", atServer, c.server1}} {
 			if x.want == "" && x.err != nil || x.want != "" && (x.err == nil || !strings.Contains(Explain(x.err).Error(), x.want)) {
-				t.Errorf("%s: the %s says %v, want %q", name, x.end, Explain(x.err), x.want)
+				t.Errorf("%s: the %s returns %v, want %q", name, x.end, Explain(x.err), x.want)
 			}
 		}
 		if c.client1 == "" && state.Version != tls.VersionTLS13 {
@@ -124,7 +124,7 @@ func TestBothEndsAreVerified(t *testing.T) {
 	}
 }
 
-// mixed trusts like one and presents the certificate of the other.
+// mixed trusts like the one and presents the certificate of the other.
 func mixed(trusts, presents *Identity) *tls.Config {
 	c := trusts.Client("10.0.0.1")
 	c.GetClientCertificate = presents.Client("").GetClientCertificate
@@ -149,7 +149,7 @@ func TestCheckNode(t *testing.T) {
 	}
 	clientOnly := node
 	clientOnly.ClientOnly = true
-	nobody := pki.Identity{User: "nobody"}
+	nameless := pki.Identity{User: "nameless"}
 	for name, c := range map[string]struct {
 		files Files
 		cert  *x509.Certificate
@@ -159,9 +159,9 @@ func TestCheckNode(t *testing.T) {
 		"its address":         {files, leaf(node), "10.0.0.1", ""},
 		"another address":     {files, leaf(node), "10.0.0.2", "10.0.0.2"},
 		"the name":            {named, leaf(node), "10.0.0.2", ""},
-		"no name in it":       {named, leaf(nobody), "10.0.0.1", "nobody"},
-		"a client's":          {named, leaf(clientOnly), "10.0.0.1", "no server's"},
-		"a client's, no name": {files, leaf(clientOnly), "10.0.0.1", "no server's"},
+		"no name in it":       {named, leaf(nameless), "10.0.0.1", "nameless"},
+		"a client's":          {named, leaf(clientOnly), "10.0.0.1", "not for a server"},
+		"a client's, no name": {files, leaf(clientOnly), "10.0.0.1", "not for a server"},
 		"none":                {files, nil, "10.0.0.1", "no certificate"},
 	} {
 		var chain []*x509.Certificate
@@ -201,8 +201,8 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
-// Certificates are replaced under a running process: new handshakes use the new
-// ones, a half-written pair changes nothing.
+// Certificates are replaced under a running process: new handshakes use the new ones, a
+// half-written pair changes nothing.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	ca, files := authority(t, dir, "one", node)
@@ -243,12 +243,13 @@ func TestRotation(t *testing.T) {
 	if got := name(); got != "second" || id.Err() != nil {
 		t.Errorf("after the rotation: %q, %v", got, id.Err())
 	}
-	// Another authority: whoever has only the old one is refused from now on.
+	// Another authority: clients with a certificate of the old one are rejected from now
+	// on.
 	_, before := authority(t, t.TempDir(), "before", node)
 	authority(t, dir, "two", second)
 	name()
 	if _, _, atServer := meet(t, mixed(id, load(t, before)), id.Server()); atServer == nil {
-		t.Error("a certificate of an authority that is gone was accepted")
+		t.Error("a certificate of a removed authority was accepted")
 	}
 	if _, atClient, atServer := meet(t, id.Client("10.0.0.1"), id.Server()); atClient != nil || atServer != nil {
 		t.Errorf("with the new authority: %v, %v", atClient, atServer)

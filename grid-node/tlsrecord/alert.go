@@ -22,11 +22,11 @@ const (
 	alertFatal   = 2
 )
 
-// ErrRecord says that what arrived is no record of the peer's, or not the next of them. The
-// connection is of no use any more.
+// ErrRecord means that the received data is not the next record of the peer. The
+// connection is unusable.
 var ErrRecord = errors.New("TLS record")
 
-// recordError is ErrRecord with its reason and the alert that tells it to the peer.
+// recordError is ErrRecord with its reason and the alert to send.
 type recordError struct {
 	alert tls.AlertError
 	why   string
@@ -37,16 +37,16 @@ func (e *recordError) Error() string { return ErrRecord.Error() + ": " + e.why }
 // Is matches ErrRecord.
 func (e *recordError) Is(target error) bool { return target == ErrRecord }
 
-// AlertError is an alert of the peer that is no end in order.
+// AlertError is an alert of the peer other than a regular end.
 type AlertError struct{ Alert tls.AlertError }
 
 func (e *AlertError) Error() string { return "remote error: " + e.Alert.Error() }
 
-// Unwrap is the alert.
+// Unwrap returns the alert.
 func (e *AlertError) Unwrap() error { return e.Alert }
 
-// alertOf is the error of a record with an alert; nil of user_canceled, which comes before
-// close_notify. The level is not looked at, as RFC 8446, section 6, wants.
+// alertOf returns the error of a record with an alert; nil for user_canceled, which
+// precedes close_notify. The level is ignored, as RFC 8446, section 6, requires.
 func alertOf(inner []byte) error {
 	switch {
 	case len(inner) != 2:
@@ -59,7 +59,7 @@ func alertOf(inner []byte) error {
 	return &AlertError{tls.AlertError(inner[1])}
 }
 
-// answer is the key update that this end owes: who reads says so to who writes.
+// answer is the key update that this end owes, passed from the reader to the writer.
 type answer struct{ owed atomic.Bool }
 
 func (a *answer) owe()        { a.owed.Store(true) }

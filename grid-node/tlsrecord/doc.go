@@ -4,5 +4,6 @@
 // The handshake is crypto/tls's, and with it every decision about certificates, suites and
 // versions. It ends with two traffic secrets; from there on records are sealed and opened
 // here, by crypto/aes or golang.org/x/crypto/chacha20poly1305, without a goroutine, a lock
-// or an allocation: bytes in, bytes out. docs/adr/0039-tls-records-on-the-loop.md tells why.
+// or an allocation: bytes in, bytes out. The reasons are in
+// docs/adr/0039-tls-records-on-the-loop.md.
 package tlsrecord

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// suite is what a cipher suite of TLS 1.3 is made of.
+// suite holds the primitives of a cipher suite of TLS 1.3.
 type suite struct {
 	hash   func() hash.Hash
 	keyLen int
@@ -49,7 +49,7 @@ func (s *suite) expand(secret []byte, label string, size int) []byte {
 	info = append(info, 0)
 	out, err := hkdf.Expand(s.hash, secret, string(info), size)
 	if err != nil {
-		panic(err) // of a size that no hash can fill
+		panic(err) // only for a size that no hash can fill
 	}
 	return out
 }
@@ -86,14 +86,14 @@ func (h *half) use(secret []byte) (err error) {
 	return err
 }
 
-// update takes the next generation of keys (RFC 8446, section 7.2).
+// update derives the next generation of keys (RFC 8446, section 7.2).
 func (h *half) update() {
 	if err := h.use(h.suite.expand(h.secret, "traffic upd", len(h.secret))); err != nil {
 		panic(err) // the first keys were of the same lengths
 	}
 }
 
-// next is the nonce of the next record.
+// next returns the nonce of the next record.
 func (h *half) next() []byte {
 	h.nonce = h.iv
 	low := h.nonce[ivLen-8:]

@@ -12,20 +12,21 @@ import (
 	"net"
 )
 
-// Session is a connection behind its handshake.
+// Session is a connection after its handshake.
 type Session struct {
 	*Layer
-	// Early are records, or the beginning of one, that came with the end of the handshake.
+	// Early are records, or a partial one, received with the end of the handshake.
 	Early []byte
 	State tls.ConnectionState
 }
 
-// Client makes the handshake of the end that dialled; an end of ctx ends it, and closes nc.
+// Client makes the handshake of the dialling end; when ctx ends it is aborted and nc
+// closed.
 func Client(ctx context.Context, nc net.Conn, cfg *tls.Config) (*Session, error) {
 	return handshake(ctx, nc, cfg, true)
 }
 
-// Server makes the handshake of the end that accepted. It sends no tickets.
+// Server makes the handshake of the accepting end. It sends no tickets.
 func Server(ctx context.Context, nc net.Conn, cfg *tls.Config) (*Session, error) {
 	return handshake(ctx, nc, cfg, false)
 }
@@ -64,20 +65,20 @@ func newLayer(id uint16, found *secrets, isClient bool) (*Layer, error) {
 	return l, err
 }
 
-// secrets are the traffic secrets of one connection, as crypto/tls writes them for those
-// who look into connections with Wireshark: a label, the client's random, the secret.
+// secrets are the traffic secrets of one connection, as crypto/tls writes them to a key
+// log (for tools such as Wireshark): a label, the client's random, the secret.
 type secrets struct {
 	client, server []byte
-	others         io.Writer // that the configuration names
+	others         io.Writer // KeyLogWriter of the configuration
 }
 
-// of is cfg for one connection, whose secrets it finds.
+// of returns cfg for one connection, whose secrets are captured in s.
 func (s *secrets) of(cfg *tls.Config) *tls.Config {
 	s.others = cfg.KeyLogWriter
 	cfg = cfg.Clone()
 	cfg.MinVersion, cfg.KeyLogWriter = tls.VersionTLS13, s
-	// A ticket would be a record that is not counted here, and a session that is resumed
-	// would skip the look at the certificate.
+	// A ticket would be a record that is not counted here, and a resumed session would
+	// skip the check of the certificate.
 	cfg.SessionTicketsDisabled, cfg.ClientSessionCache = true, nil
 	if choose := cfg.GetConfigForClient; choose != nil {
 		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -116,12 +117,12 @@ func (s *secrets) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// firstBuffer is what a handshake fits in: the buffers of strangers are garbage soon, and
-// the collector runs beside orders.
+// firstBuffer fits a handshake: buffers of strangers are soon garbage, and the collector
+// runs beside orders.
 const firstBuffer = 4 << 10
 
-// oneRecord gives a tls.Conn one record at a time, so that it has taken nothing that
-// belongs behind the handshake when that is done.
+// oneRecord gives a tls.Conn one record at a time, so that it reads nothing beyond the end
+// of the handshake.
 type oneRecord struct {
 	net.Conn
 	in   []byte // in[r:w] is received and not given out
@@ -145,7 +146,7 @@ func (c *oneRecord) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// receive reads what the socket has, behind the few bytes that may be left.
+// receive reads from the socket, after the bytes that may be left.
 func (c *oneRecord) receive() error {
 	c.w, c.r = copy(c.in, c.in[c.r:c.w]), 0
 	n, err := c.Conn.Read(c.in[c.w:])

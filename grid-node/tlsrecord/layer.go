@@ -11,15 +11,15 @@ const (
 	header  = 5       // bytes: type, version, length
 	overTag = 16 + 1  // of every suite, and the type of what is inside
 	maxData = 1 << 14 // bytes in one record
-	// maxSealed is the longest record behind its header: padding may fill it.
+	// maxSealed is the longest record after its header: padding may fill it.
 	maxSealed = maxData + 256
 	// MaxRecord is the longest record with its header, in bytes.
 	MaxRecord = header + maxSealed
-	// maxVain is how many records in a row may be without data, as in crypto/tls: each costs
-	// as much as one with.
+	// maxVain is how many consecutive records may be without data, as in crypto/tls: each
+	// costs as much as one with.
 	maxVain = 16
-	// maxMessage bounds a handshake message behind the handshake, its header included: a
-	// ticket of a server. A client has nothing longer to say than a key update.
+	// maxMessage bounds a handshake message after the handshake, including its header: a
+	// server's ticket. A client sends nothing longer than a key update.
 	maxMessage = 64 << 10
 )
 
@@ -39,20 +39,20 @@ const (
 	updateRequested  = 1
 )
 
-// Layer seals what goes out on one connection and opens what comes in. It is not safe for
-// concurrent use, but for this: one goroutine may Open while another Seals and Ends.
+// Layer seals outgoing and opens incoming data of one connection. It is not safe for
+// concurrent use, with one exception: one goroutine may Open while another Seals and Ends.
 type Layer struct {
 	out, in  half
 	isClient bool
-	vain     int    // records without data in a row
+	vain     int    // consecutive records without data
 	message  []byte // beginning of a handshake message
 	err      error  // that Open returned
 	ended    bool   // End was called
 	answer   answer
 }
 
-// Seal appends data to dst in as few records as it takes. A key update that the peer asked
-// for, or that is due, goes before it.
+// Seal appends data to dst in as few records as possible. A key update that the peer
+// requested, or that is due, precedes it.
 func (l *Layer) Seal(dst, data []byte) []byte {
 	if l.answer.taken() || l.out.seq >= updateAfter {
 		dst = l.seal(dst, []byte{keyUpdate, 0, 0, 1, updateOnly}, typeHandshake)
@@ -75,10 +75,10 @@ func (l *Layer) seal(dst, data []byte, inner byte) []byte {
 	return l.out.aead.Seal(dst[:at+header], l.out.next(), inside, dst[at:at+header])
 }
 
-// Open appends the data of all whole records to dst; rest is less than one. Data may come
-// beside an error, which ends the connection: io.EOF after the peer's close_notify, an
-// *AlertError for another alert of the peer, ErrRecord for what is no record of it. dst and
-// sealed do not overlap.
+// Open appends the data of all whole records to dst; rest is less than one. Data may be
+// returned together with an error, which ends the connection: io.EOF after the peer's
+// close_notify, an *AlertError for another alert of the peer, ErrRecord for an invalid
+// record. dst and sealed do not overlap.
 func (l *Layer) Open(dst, sealed []byte) (data, rest []byte, err error) {
 	for l.err == nil && len(sealed) >= header {
 		size := int(binary.BigEndian.Uint16(sealed[3:]))
@@ -104,7 +104,7 @@ func (l *Layer) open(dst, record []byte) []byte {
 	at := len(dst)
 	opened, err := l.in.aead.Open(dst, l.in.next(), record[header:], record[:header])
 	if err != nil {
-		l.err = &recordError{alertBadMAC, "it was changed, repeated or left out on the way"}
+		l.err = &recordError{alertBadMAC, "it was modified, repeated or lost on the way"}
 		return dst
 	}
 	inner, kind := opened[at:], byte(0)
@@ -132,7 +132,7 @@ func (l *Layer) open(dst, record []byte) []byte {
 	return dst
 }
 
-// messages takes in what a peer may say behind the handshake.
+// messages handles handshake messages after the handshake.
 func (l *Layer) messages(part []byte) error {
 	l.message = append(l.message, part...)
 	for len(l.message) >= messageHeader {
@@ -140,9 +140,9 @@ func (l *Layer) messages(part []byte) error {
 		size := messageHeader + int(l.message[1])<<16 + int(l.message[2])<<8 + int(l.message[3])
 		switch {
 		case kind == keyUpdate && size == messageHeader+1:
-		case kind == newSessionTicket && l.isClient && size <= maxMessage: // nothing is resumed
+		case kind == newSessionTicket && l.isClient && size <= maxMessage: // sessions are not resumed
 		default:
-			return &recordError{alertUnexpected, fmt.Sprintf("a handshake message of type %d and %d bytes behind the handshake", kind, size)}
+			return &recordError{alertUnexpected, fmt.Sprintf("a handshake message of type %d and %d bytes after the handshake", kind, size)}
 		}
 		if len(l.message) < size {
 			return nil
@@ -157,7 +157,7 @@ func (l *Layer) messages(part []byte) error {
 	return nil
 }
 
-// updated takes the peer's next keys; nothing of this record may be behind that.
+// updated derives the peer's next keys; nothing may follow in this record.
 func (l *Layer) updated(request byte, more bool) error {
 	switch {
 	case more:
@@ -172,8 +172,8 @@ func (l *Layer) updated(request byte, more bool) error {
 	return nil
 }
 
-// End appends what tells the peer why nothing more comes: close_notify, or the alert that
-// belongs to an error of Open. It says it once.
+// End appends the alert that ends the connection: close_notify, or the one that belongs to
+// an error of Open. It does so once.
 func (l *Layer) End(dst []byte, err error) []byte {
 	if l.ended {
 		return dst

@@ -75,8 +75,8 @@ func sockets(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// needOpenSSL skips where the other implementation is not there; hack/test.sh installs it and
-// then demands it.
+// needOpenSSL skips the test without OpenSSL; hack/test.sh installs it and then requires
+// it.
 func needOpenSSL(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("openssl")
@@ -89,8 +89,8 @@ func needOpenSSL(t *testing.T) string {
 	return path
 }
 
-// OpenSSL's s_client talks to a server of ours: each suite, with updates of the keys that
-// it begins, and its end.
+// OpenSSL's s_client connects to our server: each suite, with key updates from both sides,
+// and its end.
 func TestAgainstOpenSSLClient(t *testing.T) {
 	openssl, f := needOpenSSL(t), files(t)
 	server, _ := configsOf(t, f)
@@ -119,7 +119,7 @@ func TestAgainstOpenSSLClient(t *testing.T) {
 			}
 			p := &peer{t: t, nc: nc, s: s, wire: s.Early}
 			for i, command := range []string{"", "k", "K", "", "K"} { // k updates, K asks for an update too
-				if command != "" { // one that it reads by itself
+				if command != "" { // a command to s_client
 					fmt.Fprintln(in, command)
 					out.await(t, "KEYUPDATE")
 				}
@@ -141,7 +141,7 @@ func TestAgainstOpenSSLClient(t *testing.T) {
 	}
 }
 
-// A client of ours talks to OpenSSL's s_server, which sends tickets, updates its keys, and
+// Our client connects to OpenSSL's s_server, which sends tickets, updates its keys, and
 // ends.
 func TestAgainstOpenSSLServer(t *testing.T) {
 	openssl, f := needOpenSSL(t), files(t)
@@ -250,13 +250,13 @@ func (o *output) await(t *testing.T, text string) {
 		select {
 		case line, ok := <-o.lines:
 			if !ok {
-				t.Fatalf("it ended before it said %q", text)
+				t.Fatalf("it ended before it printed %q", text)
 			}
 			if strings.Contains(line, text) {
 				return
 			}
 		case <-limit:
-			t.Fatalf("it does not say %q", text)
+			t.Fatalf("it does not print %q", text)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// suites are all of TLS 1.3 that there are.
+// suites are all suites of TLS 1.3 in crypto/tls.
 var suites = []uint16{tls.TLS_AES_128_GCM_SHA256, tls.TLS_AES_256_GCM_SHA384, tls.TLS_CHACHA20_POLY1305_SHA256}
 
 // ends are the two layers of a connection with made-up secrets.
@@ -75,8 +75,8 @@ func TestTraceOfRFC8448(t *testing.T) {
 	}
 }
 
-// Everything that one end seals the other one opens, whatever the pieces it comes in, and
-// whenever keys are updated.
+// Everything that one end seals the other opens, whatever the fragmentation, and whenever
+// keys are updated.
 func TestLayersCarryEverything(t *testing.T) {
 	for _, id := range suites {
 		t.Run(tls.CipherSuiteName(id), func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLayersCarryEverything(t *testing.T) {
 				t.Fatalf("%d bytes differ from the %d that were sent", len(got), len(sent))
 			}
 			if wire = a.End(nil, nil); len(a.End(nil, nil)) != 0 {
-				t.Error("the end is told twice")
+				t.Error("the end is sent twice")
 			}
 			if _, _, err := b.Open(nil, wire); err != io.EOF {
 				t.Errorf("after the end: %v", err)
@@ -131,8 +131,8 @@ func open(t *testing.T, l *Layer, got *[]byte, wire []byte, n int) []byte {
 	return append(bytes.Clone(rest), wire[n:]...)
 }
 
-// What is no record of the peer, or not the next, ends the connection with an alert that
-// the peer understands, and nothing is opened behind it.
+// An invalid record ends the connection with an alert that the peer understands, and
+// nothing is opened after it.
 func TestHostileRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		wire  func(a *Layer) []byte
@@ -141,7 +141,7 @@ func TestHostileRecords(t *testing.T) {
 	}{
 		"changed":           {func(a *Layer) []byte { b := a.Seal(nil, []byte("x")); b[len(b)-1] ^= 1; return b }, alertBadMAC, "changed"},
 		"length changed":    {func(a *Layer) []byte { return append(a.Seal(nil, []byte("x"))[:4], 17, 0, 0) }, 0, ""}, // not whole
-		"left out":          {func(a *Layer) []byte { a.Seal(nil, []byte("x")); return a.Seal(nil, []byte("y")) }, alertBadMAC, "left out"},
+		"left out":          {func(a *Layer) []byte { a.Seal(nil, []byte("x")); return a.Seal(nil, []byte("y")) }, alertBadMAC, "lost"},
 		"repeated":          {func(a *Layer) []byte { b := a.Seal(nil, nil); b = a.seal(b, nil, typeData); return append(b, b...) }, alertBadMAC, "repeated"},
 		"its own":           {nil, alertBadMAC, "changed"},
 		"plain":             {func(*Layer) []byte { return []byte{22, 3, 3, 0, 1, 1} }, alertUnexpected, "begins with 16 03 03"},
@@ -191,13 +191,13 @@ func TestHostileRecords(t *testing.T) {
 			}
 			var told *AlertError
 			if _, _, err := a.Open(nil, b.End(nil, err)); !errors.As(err, &told) || told.Alert != c.alert {
-				t.Errorf("the peer is told %v, want %v", err, c.alert)
+				t.Errorf("the peer gets %v, want %v", err, c.alert)
 			}
 		})
 	}
 }
 
-// updates are n records that update keys and ask for as many.
+// updates returns n records that update keys and request as many.
 func updates(a *Layer, n int) (b []byte) {
 	for range n {
 		b = a.seal(b, []byte{keyUpdate, 0, 0, 1, updateRequested}, typeHandshake)
@@ -206,7 +206,7 @@ func updates(a *Layer, n int) (b []byte) {
 	return b
 }
 
-// Many updates that ask for one are answered by one, with the next data.
+// Many updates that request one are answered by one, with the next data.
 func TestUpdatesAreAnsweredOnce(t *testing.T) {
 	a, b := ends(t, suites[0])
 	if data, rest, err := b.Open(nil, updates(a, maxVain)); len(data)+len(rest) > 0 || err != nil {
@@ -221,7 +221,7 @@ func TestUpdatesAreAnsweredOnce(t *testing.T) {
 	}
 }
 
-// A ticket of a server, in pieces, and padding are nothing.
+// A server's ticket, in pieces, and padding carry no data.
 func TestServersMaySendTickets(t *testing.T) {
 	a, b := ends(t, suites[0])
 	ticket := append([]byte{newSessionTicket, 0, 0, 200}, make([]byte, 200)...)
@@ -275,7 +275,7 @@ func TestAgainstCryptoTLS(t *testing.T) {
 			} else {
 				other = tls.Client(far, client)
 			}
-			go func() { // echoes with a word of its own first
+			go func() { // echoes after a message of its own
 				_, _ = other.Write([]byte("first"))
 				_, _ = io.Copy(other, other)
 				_ = other.CloseWrite()
@@ -319,7 +319,7 @@ func converse(t *testing.T, nc net.Conn, s *Session) {
 	}
 }
 
-// Whatever arrives: no panic, nothing opened that was not sealed, an error once and for all.
+// For any input: no panic, nothing opened that was not sealed, and an error is permanent.
 func FuzzOpen(f *testing.F) {
 	a, _ := ends(f, suites[0])
 	f.Add([]byte{}, uint16(0), byte(0))
@@ -346,7 +346,7 @@ func FuzzOpen(f *testing.F) {
 				t.Fatalf("first %v, then %v", err, again)
 			}
 		}
-		// What a peer of ours seals may be anything, too.
+		// Records sealed by the peer may contain anything, too.
 		c, d := ends(t, suites[0])
 		for kind := byte(20); kind < 25; kind++ {
 			if _, _, err := d.Open(nil, c.seal(nil, junk[:min(len(junk), maxData)], kind)); err != nil {
