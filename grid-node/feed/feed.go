@@ -1,8 +1,8 @@
-// Package feed is how the committed log of a partition is read while it is written: by
-// readers with a name, each on a goroutine and at a place of its own. A reader is woken
-// when an entry that it waits for is committed, and the log keeps what it holds.
+// Package feed lets readers follow the committed log of a partition while it is written.
+// Readers are named; each runs on its own goroutine at its own position. A reader is woken
+// when an entry that it waits for is committed, and the log keeps the entries it holds.
 //
-// A log without readers that wait costs its writer one load a wake-up of the loop.
+// A log without waiting readers costs its writer one load per wake-up of the loop.
 package feed
 
 import (
@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Never is an entry that no log has: a reader that awaits it is woken by Nudge alone.
+// Never is a sequence number no log reaches: a reader that awaits it is woken by Nudge
+// alone.
 const Never = math.MaxUint64
 
 // Log is a partition's log; see store.Store.
@@ -25,7 +26,7 @@ type Log interface {
 	Pin(seq uint64)         // keep entries from seq on, 0: none
 }
 
-// Feed is the readers of one log.
+// Feed is the set of readers of one log.
 type Feed struct {
 	log     Log
 	next    atomic.Uint64             // no reader waits for an earlier entry
@@ -41,13 +42,13 @@ func New(log Log) *Feed {
 	return f
 }
 
-// Reader adds a reader. Its name is unique in the feed: a second one is an error.
+// Reader adds a reader. Its name must be unique in the feed.
 func (f *Feed) Reader(name string) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := *f.readers.Load()
 	if slices.ContainsFunc(all, func(r *Reader) bool { return r.name == name }) {
-		return nil, fmt.Errorf("reader %q: the name is taken, allowed: one of its own for each reader of a log", name)
+		return nil, fmt.Errorf("reader %q: the name is taken, allowed: a unique name for each reader of a log", name)
 	}
 	r := &Reader{f: f, name: name, wake: make(chan struct{}, 1)}
 	r.awaits.Store(Never)
@@ -56,8 +57,8 @@ func (f *Feed) Reader(name string) (*Reader, error) {
 	return r, nil
 }
 
-// Wake wakes the readers that wait for what is committed by now. The log's writer calls
-// it after it has moved the committed entry on. It allocates nothing and never blocks.
+// Wake wakes the readers whose awaited entry is committed. The log's writer calls it after
+// it has advanced the commit. It allocates nothing and never blocks.
 func (f *Feed) Wake() {
 	next := f.next.Load()
 	if next == Never {
@@ -88,7 +89,7 @@ func (f *Feed) await(seq uint64) {
 	}
 }
 
-// Reader reads a log. Its methods are for one goroutine, but for Nudge, Name and Held.
+// Reader reads a log. Its methods are for one goroutine, except Nudge, Name and Held.
 type Reader struct {
 	f      *Feed
 	name   string
@@ -100,18 +101,19 @@ type Reader struct {
 // Name is the reader's name.
 func (r *Reader) Name() string { return r.name }
 
-// Committed is the last entry that may be read.
+// Committed returns the last entry that may be read.
 func (r *Reader) Committed() uint64 { return r.f.log.Committed() }
 
-// Read returns a committed entry, nil if it is freed. The bytes are the log's own: they
-// may be used while the reader holds the entry, and not be changed.
+// Read returns a committed entry, nil if it is freed. The bytes belong to the log: they
+// are valid while the reader holds the entry and must not be changed.
 func (r *Reader) Read(seq uint64) []byte { return r.f.log.Read(seq) }
 
-// Held is the first entry that stays in the log for this reader, 0 if any may go.
+// Held returns the first entry that the log keeps for this reader, 0 for none.
 func (r *Reader) Held() uint64 { return r.held.Load() }
 
-// Hold keeps the entries from seq on in the log, and lets go of those before; 0 lets go of
-// all. seq is still there if the reader holds an earlier one, or if the log's writer calls.
+// Hold keeps the entries from seq on in the log and releases those before; 0 releases all.
+// seq is guaranteed to be present if the reader holds an earlier one, or if the log's
+// writer calls.
 func (r *Reader) Hold(seq uint64) {
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
@@ -125,21 +127,21 @@ func (r *Reader) Hold(seq uint64) {
 	r.f.log.Pin(lowest)
 }
 
-// Nudge ends the Await that is under way, or the next one.
+// Nudge ends the current Await, or the next one.
 func (r *Reader) Nudge() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is about to look already
+	default: // already pending
 	}
 }
 
-// Await returns once entry seq is committed, Nudge was called, limit has passed (0: there
-// is none) or ctx has ended. It may return early: the caller looks again.
+// Await returns once entry seq is committed, Nudge was called, limit has passed (0: no
+// limit) or ctx has ended. It may return early: the caller checks again.
 func (r *Reader) Await(ctx context.Context, seq uint64, limit time.Duration) {
 	r.awaits.Store(seq)
 	defer r.awaits.Store(Never)
 	r.f.await(seq)
-	if r.Committed() >= seq { // committed before anybody could see that it is awaited
+	if r.Committed() >= seq { // committed before awaits was visible
 		return
 	}
 	var due <-chan time.Time

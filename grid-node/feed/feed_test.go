@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// counter is a log of entries that say nothing.
+// counter is a log of meaningless entries.
 type counter struct {
 	committed, pin atomic.Uint64
 	looks          atomic.Uint64 // how often a reader asked how far it is committed

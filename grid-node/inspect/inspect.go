@@ -1,6 +1,6 @@
-// Package inspect reads the committed log of a replica again, behind the loop, and checks
-// what every reader relies on: each entry is whole, and follows the one before by its
-// number and by its hash. What it finds is memory that went bad, or a bug.
+// Package inspect rereads the committed log of a replica in the background and checks what
+// every reader relies on: each entry is whole and follows its predecessor by number and by
+// hash. A finding is corrupted memory or a bug.
 package inspect
 
 import (
@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// Every is how long new entries gather before they are read: a log at rest is left
-	// alone, and a busy one costs a wake-up a second.
+	// Every is how long new entries accumulate before they are read: an idle log costs
+	// nothing, and a busy one a wake-up a second.
 	Every = time.Second
-	// slice is how many entries are held in the log and looked at between pauses, in which
-	// nothing is held. Looking takes one part in share of a processor: a burst would cost
-	// orders theirs where none is free, and what lies in memory can wait. More than that
-	// can read is read later, or freed unread.
+	// slice is how many entries are held in the log and checked between pauses, in which
+	// none is held. Checking takes 1/share of a processor: a burst would delay orders
+	// where no processor is free, and entries in memory can wait. If more is written than
+	// that, it is read later, or freed unread.
 	slice    = 512
 	share    = 50
-	maxPause = 20 * time.Millisecond // a slice in which the process stood still took long
+	maxPause = 20 * time.Millisecond // a slice in which the process was suspended took long
 )
 
 // Options of an Inspector.
@@ -34,11 +34,11 @@ type Options struct {
 	Logger *slog.Logger
 	// Hold has Log hold the first entry from seq on that is not freed, and returns it.
 	Hold func(seq uint64) (uint64, error)
-	// Turns is shared by the inspectors of a process: one at a time looks, or pauses behind it.
+	// Turns is shared by the inspectors of a process: only one at a time checks or pauses.
 	Turns *Turns
 }
 
-// Turns bounds what all inspectors of a process take together to what one does.
+// Turns limits all inspectors of a process together to the load of one.
 type Turns struct{ c chan struct{} }
 
 // NewTurns returns the turns of one process.
@@ -54,13 +54,13 @@ type Inspector struct {
 	broken atomic.Uint64
 }
 
-// New returns an inspector that begins with the first entry held.
+// New returns an inspector that starts at the first entry held.
 func New(o Options) *Inspector { return &Inspector{o: o, next: 1} }
 
-// Seq is the last entry that was looked at.
+// Seq returns the last entry checked.
 func (i *Inspector) Seq() uint64 { return i.seq.Load() }
 
-// Broken is how many entries could not be right.
+// Broken returns how many entries failed the checks.
 func (i *Inspector) Broken() uint64 { return i.broken.Load() }
 
 // Run inspects until ctx ends.
@@ -77,8 +77,8 @@ func (i *Inspector) Run(ctx context.Context) {
 	}
 }
 
-// pass inspects what is committed by now, and leaves what comes meanwhile for the next one:
-// each slice is a wake-up of the loop, and a log that grows is never read to its end.
+// pass inspects what is committed by now and leaves later entries for the next pass: each
+// slice is a wake-up of the loop, and reading a growing log would never end.
 func (i *Inspector) pass(ctx context.Context) {
 	for last := i.o.Log.Committed(); i.next <= last; {
 		select {
@@ -94,11 +94,12 @@ func (i *Inspector) pass(ctx context.Context) {
 	}
 }
 
-// turn inspects a slice and pauses behind it; false: there is no more up to last, or not now.
+// turn inspects a slice and pauses after it; false: there is no more up to last, or not
+// now.
 func (i *Inspector) turn(ctx context.Context, last uint64) bool {
 	began := time.Now()
 	if err := i.look(); err != nil || i.next > last {
-		return false // of an error: the loop is busy, or it ends
+		return false // error: the loop is busy or stopping
 	}
 	select {
 	case <-ctx.Done():
@@ -108,7 +109,7 @@ func (i *Inspector) turn(ctx context.Context, last uint64) bool {
 	}
 }
 
-// look inspects a slice. What was freed meanwhile is passed over.
+// look inspects a slice. Entries freed in between are skipped.
 func (i *Inspector) look() error {
 	first, err := i.o.Hold(i.next)
 	if err != nil {
@@ -131,12 +132,12 @@ func (i *Inspector) look() error {
 	return nil
 }
 
-// pauseAfter is the pause behind a slice that took so long.
+// pauseAfter returns the pause after a slice that took so long.
 func pauseAfter(took time.Duration) time.Duration {
 	return min((share-1)*min(took, maxPause), maxPause)
 }
 
-// wrong says why an entry cannot be the one at next, "" if it may be.
+// wrong returns why an entry cannot be the one at next, "" if it may be.
 func (i *Inspector) wrong(entry []byte) string {
 	var e order.Entry
 	switch _, err := order.DecodeEntry(entry, &e); {

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/feed/feedtest"
 )
 
-// damaged is a log whose memory has gone bad in places.
+// damaged is a log with corrupted entries.
 type damaged struct {
 	*feedtest.Log
 	first uint64 // entry that is held
@@ -60,7 +60,7 @@ func TestBrokenEntriesAreFound(t *testing.T) {
 		want  string
 	}{
 		"nothing":   {func(b []byte) []byte { return b }, 0, ""},
-		"payload":   {flip(80), 1, "seq=9 reason=\"it follows an entry of hash"}, // the one behind says so
+		"payload":   {flip(80), 1, "seq=9 reason=\"it follows an entry of hash"}, // found at the next entry
 		"number":    {flip(8), 2, "seq=8 reason=\"entry 12 stands at place 8"},
 		"chain":     {flip(16), 2, "seq=8 reason=\"it follows an entry of hash"},
 		"reserved":  {flip(55), 2, "seq=8 reason=\"entry 8: reserved"},
@@ -88,7 +88,7 @@ func TestBrokenEntriesAreFound(t *testing.T) {
 	}
 }
 
-// Entries that were freed before it came to them are nothing wrong.
+// Entries freed before they were checked are not a finding.
 func TestFreedEntriesArePassedOver(t *testing.T) {
 	l := &damaged{Log: feedtest.NewLog(t)}
 	l.Fill(1, 20)
@@ -136,7 +136,7 @@ func TestPassEnds(t *testing.T) {
 	looks, hold := 0, i.o.Hold
 	i.o.Hold = func(seq uint64) (uint64, error) {
 		if looks++; looks > 4 {
-			return 0, errors.New("the pass goes on for ever")
+			return 0, errors.New("the pass never ends")
 		}
 		l.Order(1, 3, "more")
 		l.Commit()
@@ -147,7 +147,7 @@ func TestPassEnds(t *testing.T) {
 	}
 }
 
-// A node with many partitions inspects one at a time: what it takes is that of one.
+// A node with many partitions inspects one at a time, at the cost of one.
 func TestInspectorsTakeTurns(t *testing.T) {
 	turns, looking := NewTurns(), make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -173,7 +173,7 @@ func TestInspectorsTakeTurns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	turns.c <- struct{}{} // somebody else looks
+	turns.c <- struct{}{} // another inspector runs
 	l := &damaged{Log: feedtest.NewLog(t)}
 	l.Fill(1, 3)
 	i, _ := inspector(t, l)
@@ -185,8 +185,8 @@ func TestInspectorsTakeTurns(t *testing.T) {
 	}
 }
 
-// A process that stood still in the middle of a slice, or got no processor, does not pause
-// for a multiple of that.
+// A process that was suspended in the middle of a slice, or got no processor, does not
+// pause for a multiple of that time.
 func TestPausesAreBounded(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		0: 0, 80 * time.Microsecond: 3920 * time.Microsecond, time.Millisecond: maxPause, time.Hour: maxPause,
@@ -197,8 +197,8 @@ func TestPausesAreBounded(t *testing.T) {
 	}
 }
 
-// An inspector that is far behind keeps no more than a slice from being freed, and that
-// only while it looks: a node that frees what is downstream would refuse orders.
+// An inspector that is far behind keeps at most a slice from being freed, and only while
+// it reads it: a node that frees what is downstream would reject orders.
 func TestNoMoreThanASliceIsHeld(t *testing.T) {
 	l := &damaged{Log: feedtest.NewLog(t)}
 	l.Fill(1, 4*slice)

@@ -10,34 +10,34 @@ import (
 // MaxReaders bounds the readers with a name.
 const MaxReaders = 16
 
-// Cursors are positions that the log itself says, so a replica that takes over knows them.
+// Cursors are positions that log entries set, so a replica that takes over knows them.
 type Cursors struct {
-	Sink    Position // up to here the sink without a name holds everything
+	Sink    Position // everything up to here is in the unnamed sink
 	Readers []Reader // those that have a name, by name
-	Free    Position // up to here entries may be freed
-	Data    uint64   // the last entry that is no position
+	Free    Position // entries up to here may be freed
+	Data    uint64   // the last entry that sets no position
 	sum     uint64   // of Readers
 }
 
-// Reader is a reader of the log that has a name, and what it holds.
+// Reader is a named reader of the log and its position.
 type Reader struct {
 	Name string
 	Position
 }
 
-// Position is the highest that entries said.
+// Position is the highest that entries set.
 type Position struct {
 	To    uint64
-	Entry uint64 // the last entry that said one, 0 for none since the log was begun or taken in
+	Entry uint64 // the last entry that set it, 0 for none since the start or the snapshot
 }
 
-// cursorsAt are those of a log that is held behind base only.
+// cursorsAt returns the cursors of a log that begins after base.
 func cursorsAt(base, sink uint64) Cursors {
 	return Cursors{Sink: Position{To: sink}, Free: Position{To: base}, Data: base}
 }
 
-// Reader is the position of a reader, and whether the log has one. The name "" is that of
-// the sink without one, whose position every log has.
+// Reader returns the position of a reader, and whether the log has one. The name "" is the
+// unnamed sink, whose position every log has.
 func (c *Cursors) Reader(name string) (p Position, found bool) {
 	if name == "" {
 		return c.Sink, true
@@ -85,7 +85,7 @@ func (c *Cursors) apply(e *order.Entry, payload []byte) {
 	}
 }
 
-// set moves a reader, takes one in, or drops it.
+// set moves, adds or drops a reader.
 func (c *Cursors) set(seq, to uint64, name []byte) {
 	i, known := c.find(name)
 	switch {

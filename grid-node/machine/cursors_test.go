@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// said applies a position of a reader as the next entry, or gives the refusal.
+// said applies a position of a reader as the next entry, or returns the error.
 func said(m *Machine, seq, to uint64, name string) error {
 	e := &order.Entry{Kind: order.KindReader, Seq: seq}
 	payload := order.AppendReader(nil, to, name)

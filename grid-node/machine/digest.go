@@ -6,20 +6,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// DigestForm numbers the way in which Digest makes one number of a state. A change of what
-// goes into it takes the next, so that programs of neighbouring releases do not take it for a
-// difference of their states.
+// DigestForm is the version of the digest. A change of its inputs increments it, so that
+// neighbouring releases do not mistake it for a difference of their states.
 const DigestForm = 1
 
-// Digest is of the state: equal at equal logs, whatever a replica was sent as a snapshot and
-// what it applied itself. It follows the state, so that it costs nothing to ask for: what
-// comes into a part is added to the part's sum and what goes is taken off, in any order.
+// Digest returns a digest of the state: equal for equal logs, whether a replica restored a
+// snapshot or applied the entries. It is maintained incrementally: additions to a part are
+// added to its sum, removals subtracted, in any order.
 //
-// It says what a snapshot carries. The rest follows from entries behind the snapshot's base:
-// which entries said the positions, and what may be freed.
+// It covers what a snapshot carries. The rest follows from entries after the snapshot's
+// base: which entries set the positions, and what may be freed.
 func (m *Machine) Digest() uint64 { return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) }
 
-// Recount is Digest by a walk over all of the state, for tests of the sums.
+// Recount computes Digest from the whole state, for tests of the sums.
 func (m *Machine) Recount() uint64 {
 	var sessions, orders, readers uint64
 	for slot := range m.Sessions.slots {
@@ -38,8 +37,8 @@ func (m *Machine) digest(sessions, orders, readers uint64) uint64 {
 	return mix(sessions, orders, mix(m.Cursors.Sink.To, m.Orders.Lineage, readers))
 }
 
-// mix makes one number of three. Nothing depends on it but the comparison of states of
-// programs that agree on it: who chooses the numbers may make two states look the same.
+// mix combines three numbers. It is not collision-resistant against an adversary; only
+// cooperating programs compare states by it.
 func mix(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
 	hi, lo = bits.Mul64(hi^lo^0x8ebc6af09c88c6e3, c^0x589965cc75374cc3)
@@ -50,7 +49,7 @@ func (r *Reader) sum() uint64 { return mix(r.To, xxhash.Sum64String(r.Name), 4) 
 
 func (e epochStart) sum() uint64 { return mix(e.seq, uint64(e.epoch), 1) }
 
-// recount is the sum of a session, as set, place and open keep it.
+// recount returns the sum of a session, as set, place and open maintain it.
 func (s *Session) recount(slot uint32) (sum uint64) {
 	if !s.Open {
 		return 0
@@ -62,15 +61,15 @@ func (s *Session) recount(slot uint32) (sum uint64) {
 	return sum
 }
 
-// head is of what a session keeps while it is open.
+// head hashes the fields of an open session.
 func (s *Session) head(slot uint32) uint64 {
 	return mix(uint64(slot)<<32|uint64(s.Generation), s.ID[0], s.ID[1])
 }
 
-// place is of how far it is.
+// place hashes its progress.
 func (s *Session) place(slot uint32) uint64 { return mix(2<<32|uint64(slot), s.Last, s.Touched) }
 
-// reply is of one place of its ring.
+// reply hashes one slot of its ring.
 func reply(slot uint32, pos, seq uint64) uint64 {
 	if seq == 0 {
 		return 0

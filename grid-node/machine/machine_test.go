@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// entries are of a log as a primary makes it: sessions opened and evicted, orders with
-// clientSeqs left out and filled in later, or far ahead, epochs that change, positions.
+// entries generates a log as a primary makes it: sessions opened and evicted, orders with
+// clientSeqs skipped and filled in later, or far ahead, epochs that change, positions.
 type entries struct {
 	rnd   *rand.Rand
 	seq   uint64
@@ -56,8 +56,8 @@ func (g *entries) next(m *Machine) (*order.Entry, []byte) {
 	return e, payload
 }
 
-// TestDigest holds the digest against a walk over the state, and against that of machines
-// that came to the state in other ways: by a snapshot at any entry before.
+// TestDigest compares the digest with a walk over the state, and with machines that
+// reached the state by a snapshot at any earlier entry.
 func TestDigest(t *testing.T) {
 	for seed := range uint64(20) {
 		g := newEntries(seed)

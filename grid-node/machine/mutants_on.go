@@ -16,7 +16,7 @@ type Mutant struct {
 
 var mutantList = [mutants]Mutant{
 	mutNone:          {"none", "nothing", ""},
-	mutEpochBoundary: {"epoch-boundary", "a copy of the first order of an epoch that is freed is told the epoch before", "machine ^TestSnapshot$"},
+	mutEpochBoundary: {"epoch-boundary", "a copy of the first order of an epoch that is freed is reported with the epoch before", "machine ^TestSnapshot$"},
 	mutWindowEdge:    {"window-edge", "a clientSeq that has just left the window is looked up in it", "replica ^TestScripts$/^sessions$"},
 
 	mutRestoreEpochless:  {"restore-epochless", "a learner forgets the epochs in a snapshot", ""},
@@ -29,8 +29,8 @@ var mutantList = [mutants]Mutant{
 // Mutants lists the variants.
 func Mutants() []Mutant { return mutantList[1:] }
 
-// SelectMutant breaks the machine in one way from here on, in this process, or, if it has
-// no such variant, in none. It reports whether it has.
+// SelectMutant breaks the machine in one way from here on, in this process, or not at all
+// if there is no such variant. It reports whether there is.
 func SelectMutant(name string) bool {
 	selected = mutNone
 	for id := range mutantList {

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Orders is what is said of orders long after their entries are gone: a retried order is
-// told the epoch it was made in.
+// Orders keeps what is needed about orders whose entries are freed: a retried order is
+// answered with the epoch it was made in.
 type Orders struct {
 	Lineage uint64 // 0 before the first noop
 	epochs  []epochStart
@@ -20,7 +20,7 @@ type epochStart struct {
 	epoch uint32
 }
 
-// maxEpochs are remembered; an order of an older one is said to be of the oldest.
+// maxEpochs are remembered; an older order is reported as of the oldest.
 const maxEpochs = 1024
 
 func (o *Orders) apply(e *order.Entry, payload []byte) {
@@ -41,7 +41,7 @@ func (o *Orders) add(e epochStart) {
 	o.sum += e.sum()
 }
 
-// EpochAt is the epoch entry seq was made in; 0 when nothing was applied.
+// EpochAt returns the epoch of entry seq; 0 when nothing was applied.
 func (o *Orders) EpochAt(seq uint64) uint32 {
 	i := sort.Search(len(o.epochs), func(i int) bool { return o.epochs[i].seq > seq || mutant(mutEpochBoundary) && o.epochs[i].seq == seq })
 	if len(o.epochs) == 0 {

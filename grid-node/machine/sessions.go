@@ -10,7 +10,7 @@ import (
 // MaxSessions bounds what another replica can make this one allocate.
 const MaxSessions = 1 << 16
 
-// SessionBytes is what a session with this window takes.
+// SessionBytes returns the memory of a session with this window.
 func SessionBytes(window int) int64 {
 	return int64(unsafe.Sizeof(Session{})) + int64(window)*8 + 64
 }
@@ -18,7 +18,7 @@ func SessionBytes(window int) int64 {
 // Session is the exactly-once state of one client session.
 type Session struct {
 	ID         [2]uint64
-	Generation uint32 // of the slot: sessions that had it, this one included
+	Generation uint32 // of the slot: sessions that used it, this one included
 	Open       bool
 	Last       uint64   // highest clientSeq applied
 	Touched    uint64   // the last entry that belongs to it
@@ -43,10 +43,10 @@ func (t *Sessions) Slots() int { return len(t.slots) }
 // Open is how many sessions there are.
 func (t *Sessions) Open() int { return len(t.byID) }
 
-// At is the session of a slot, open or not.
+// At returns the session of a slot, open or not.
 func (t *Sessions) At(slot uint32) *Session { return &t.slots[slot] }
 
-// Find is the session that has a slot in this generation, nil if it has gone.
+// Find returns the session of a slot in this generation, nil if it was evicted.
 func (t *Sessions) Find(slot, generation uint32) *Session {
 	if int(slot) >= len(t.slots) {
 		return nil
@@ -63,7 +63,7 @@ func (t *Sessions) SlotOf(id [2]uint64) (slot uint32, ok bool) {
 	return slot, ok
 }
 
-// Applied is the entry that a clientSeq became, 0 for none, or one out of the window.
+// Applied returns the entry of a clientSeq, 0 for none, or one outside the window.
 func (t *Sessions) Applied(s *Session, c uint64) uint64 {
 	if s.ring == nil || c > s.Last || s.Last-c >= t.window {
 		return 0
@@ -71,7 +71,7 @@ func (t *Sessions) Applied(s *Session, c uint64) uint64 {
 	return s.ring[c&(t.window-1)]
 }
 
-// Verdict is what a clientSeq is to a session.
+// Verdict classifies a clientSeq.
 type Verdict uint8
 
 // Verdicts.
@@ -82,9 +82,9 @@ const (
 	Gap                    // clientSeqs between are missing; seq is the one expected
 )
 
-// Admit says what to do with a clientSeq. One that was refused took no entry; it may come
-// again and is then looked at anew. expected is the next one that this primary has not
-// seen, 0 before it has seen any. It changes nothing.
+// Admit classifies a clientSeq. A rejected one took no entry; it may be retried and is
+// then checked anew. expected is the next one that this primary has not seen, 0 before the
+// first. It changes nothing.
 func (t *Sessions) Admit(s *Session, c, expected uint64) (v Verdict, seq uint64) {
 	if c <= s.Last {
 		if s.Last-c >= t.window && !(mutant(mutWindowEdge) && s.Last-c == t.window) {
@@ -150,7 +150,7 @@ func (s *Session) set(slot uint32, pos, seq uint64) {
 	s.ring[pos] = seq
 }
 
-// open makes slot the session id, whoever had it.
+// open gives slot to the session id, replacing any previous one.
 func (t *Sessions) open(slot, generation uint32, id [2]uint64, seq uint64) {
 	for int(slot) >= len(t.slots) {
 		t.slots = append(t.slots, Session{})
@@ -166,7 +166,7 @@ func (t *Sessions) open(slot, generation uint32, id [2]uint64, seq uint64) {
 	t.byID[id] = slot
 }
 
-// ForgetReplies is for mutants: what was applied is not known any more. The digest says it is.
+// ForgetReplies is for mutants: it drops the replies but not their part of the digest.
 func (t *Sessions) ForgetReplies() {
 	for i := range t.slots {
 		clear(t.slots[i].ring)

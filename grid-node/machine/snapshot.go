@@ -10,8 +10,7 @@ import (
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
 // a record per session slot.
 
-// snapshotPart is how many bytes of state one part has, about: one session more may
-// go over it.
+// snapshotPart is the approximate size of a part in bytes: one session may exceed it.
 const snapshotPart = 64 << 10
 
 // AppendSnapshot appends the part of the state that begins with session slot from: 0 first,
@@ -26,9 +25,9 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 	return dst, next
 }
 
-// Restore takes the part of session slots from up to next in, of the state that the entries
-// up to base led to: first the one from 0, to a machine that Begin has made, then those that
-// follow. After an error the machine is of no use. Nothing of a part is believed.
+// Restore adds the part with session slots from..next of the state up to base: first the
+// one from 0, to a machine after Begin, then those that follow. After an error the machine
+// is unusable. Parts are untrusted input.
 func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *SnapshotError {
 	d := decoder{b: part, base: base, window: m.Sessions.window}
 	if from == 0 {
@@ -82,7 +81,7 @@ func (s *Session) appendTo(dst []byte, window uint64) []byte {
 	return dst
 }
 
-// SnapshotError says which field of a snapshot cannot be right.
+// SnapshotError names the invalid field of a snapshot.
 type SnapshotError struct {
 	Field   string
 	Value   uint64
@@ -93,7 +92,7 @@ func (e *SnapshotError) Error() string {
 	return fmt.Sprintf("snapshot: %s is %d, allowed: %s", e.Field, e.Value, e.Allowed)
 }
 
-// decoder reads the state of another process.
+// decoder decodes the state of another process.
 type decoder struct {
 	b      []byte
 	base   uint64
@@ -118,7 +117,7 @@ func (d *decoder) u64(field string) uint64 {
 	return v
 }
 
-// seq reads a sequence number that has to be freed, or 0.
+// seq reads a sequence number that must be freed, or 0.
 func (d *decoder) seq(field string) uint64 {
 	v := d.u64(field)
 	if v > d.base {

@@ -17,12 +17,12 @@ const (
 	KindNoop        Kind = 1 // begins an epoch; payload: lineage u64, boot id of the primary u64
 	KindOrder       Kind = 2 // payload: the FIX message verbatim
 	KindSessionOpen Kind = 3 // payload: session id, hi u64, lo u64
-	KindCursor      Kind = 4 // payload: seq u64 up to which the sink without a name holds everything
+	KindCursor      Kind = 4 // payload: seq u64 up to which the unnamed sink holds everything
 	KindTruncate    Kind = 5 // payload: seq u64 up to which entries may be freed
-	KindReader      Kind = 6 // payload: seq u64 up to which a reader holds everything, ReaderGone: it is no reader any more; its name
+	KindReader      Kind = 6 // payload: seq u64 up to which a reader holds everything, or ReaderGone; its name
 )
 
-// String is the word the file sink prints.
+// String returns the word that the file sink prints.
 func (k Kind) String() string {
 	switch k {
 	case KindNoop:
@@ -49,17 +49,17 @@ const (
 	MaxPayload = 64<<10 - 64
 )
 
-// Padded is the size an entry of n bytes takes in the store and on the wire.
+// Padded returns the size of an entry of n bytes in the store and on the wire.
 func Padded(n int) int { return (n + 7) &^ 7 }
 
-// ReaderGone stands in place of the position of a reader that was removed.
+// ReaderGone is the position of a removed reader.
 const ReaderGone = 1<<64 - 1
 
-// MaxReaderName is how many bytes the name of a reader has at most: lowercase letters,
+// MaxReaderName is the maximum length of a reader's name in bytes: lowercase letters,
 // digits and hyphens.
 const MaxReaderName = 32
 
-// IsReaderName reports whether a reader may be called so.
+// IsReaderName reports whether a reader may have this name.
 func IsReaderName[T string | []byte](name T) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
@@ -77,8 +77,8 @@ func AppendReader(dst []byte, seq uint64, name string) []byte {
 // Reader reads the payload of an entry of kind reader.
 func Reader(payload []byte) (seq uint64, name []byte) { return le.Uint64(payload), payload[8:] }
 
-// Entry is the header of a log entry. The same bytes stand in the store, in
-// Prepare and in LogChunk frames, so replicas are byte-identical.
+// Entry is the header of a log entry. The same bytes are in the store, in Prepare and in
+// LogChunk frames, so replicas are byte-identical.
 //
 //	off size field            off size field
 //	 0  u32  size             48  u8   clOrdIDLen
@@ -103,9 +103,9 @@ type Entry struct {
 	Fields    Fields
 }
 
-// Fields says where the indexed fields stand in the payload. Offset 0 means
-// that the field is not there (a FIX message never begins with a value).
-// Quantity and price end at the next SOH.
+// Fields are the positions of the indexed fields in the payload. Offset 0 means that the
+// field is absent (a FIX message never begins with a value). Quantity and price end at the
+// next SOH.
 type Fields struct {
 	ClOrdIDOff, SymbolOff, AccountOff, QtyOff, PriceOff uint16
 	ClOrdIDLen, SymbolLen, AccountLen                   uint8
@@ -134,7 +134,7 @@ func (e *Entry) Put(b []byte) {
 	le.PutUint32(b[60:], 0)
 }
 
-// EntryError says which field of an entry cannot be right.
+// EntryError names the invalid field of an entry.
 type EntryError struct {
 	Seq     uint64 // as read, 0 if not read yet
 	Field   string
@@ -146,8 +146,8 @@ func (e *EntryError) Error() string {
 	return fmt.Sprintf("entry %d: %s is %d, allowed: %s", e.Seq, e.Field, e.Value, e.Allowed)
 }
 
-// DecodeEntry reads the header of the entry that b begins with and checks that
-// everything it refers to lies inside. It returns the entry's bytes (unpadded).
+// DecodeEntry decodes the header of the entry at the start of b and checks that everything
+// it refers to lies inside. It returns the entry's bytes (unpadded).
 func DecodeEntry(b []byte, e *Entry) (entry []byte, err error) {
 	if len(b) < HeaderSize {
 		return nil, &EntryError{Field: "bytes", Value: uint64(len(b)), Allowed: "64 or more"}
@@ -175,7 +175,7 @@ func DecodeEntry(b []byte, e *Entry) (entry []byte, err error) {
 	return b[:e.Size:e.Size], nil
 }
 
-// check is the part of DecodeEntry that looks at meaning.
+// check is the semantic part of DecodeEntry.
 func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
@@ -228,9 +228,8 @@ func fixedPayload(k Kind) (int, bool) {
 	return 0, false
 }
 
-// NextEntry decodes the first of several padded entries and returns what
-// follows it. Padding bytes have to be zero: they are part of what replicas
-// compare.
+// NextEntry decodes the first of several padded entries and returns the bytes after it.
+// Padding bytes must be zero: replicas compare them too.
 func NextEntry(b []byte, e *Entry) (entry, rest []byte, err error) {
 	entry, err = DecodeEntry(b, e)
 	if err != nil {
@@ -248,8 +247,8 @@ func NextEntry(b []byte, e *Entry) (entry, rest []byte, err error) {
 	return entry, b[n:], nil
 }
 
-// Hash of an unpadded entry. It covers PrevHash, so equal hashes at equal seq
-// mean equal logs up to there.
+// Hash of an unpadded entry. It covers PrevHash, so equal hashes at equal seq mean equal
+// logs up to there.
 func Hash(entry []byte) uint64 { return xxhash.Sum64(entry) }
 
 // Payload of an entry as returned by DecodeEntry or the store.
@@ -261,8 +260,8 @@ func ClOrdID(entry []byte) []byte {
 	return entry[HeaderSize+off : HeaderSize+off+n]
 }
 
-// PeekClOrdID is the ClOrdID of the entry that b may begin with, unchecked: nil, or
-// any bytes of b. For hints.
+// PeekClOrdID returns the ClOrdID of the entry that b may begin with, unchecked: nil, or
+// any bytes of b. For prefetching.
 func PeekClOrdID(b []byte) []byte {
 	if len(b) < HeaderSize || Kind(b[4]) != KindOrder {
 		return nil
@@ -278,12 +277,11 @@ func PeekClOrdID(b []byte) []byte {
 // Seq of an entry, without decoding the rest.
 func Seq(entry []byte) uint64 { return le.Uint64(entry[8:]) }
 
-// Received is the wall clock of the primary that took the entry in, ns since 1970.
+// Received returns the wall clock of the primary at receipt, ns since 1970.
 func Received(entry []byte) int64 { return int64(le.Uint64(entry[40:])) }
 
 // PrevHash of an entry, without decoding the rest.
 func PrevHash(entry []byte) uint64 { return le.Uint64(entry[16:]) }
 
-// HashClOrdID is the hash that indexes use and that routes an order to its
-// partition.
+// HashClOrdID is the hash of indexes and of the routing of orders to partitions.
 func HashClOrdID(id []byte) uint64 { return xxhash.Sum64(id) }

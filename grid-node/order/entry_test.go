@@ -78,7 +78,7 @@ func TestReaderEntries(t *testing.T) {
 }
 
 func TestChainOfHashes(t *testing.T) {
-	// Hash covers prevHash: one changed bit anywhere before changes all after.
+	// Hash covers prevHash: one changed bit anywhere changes all later hashes.
 	b := make([]byte, HeaderSize+16)
 	e := Entry{Size: uint32(len(b)), Kind: KindNoop, Seq: 1}
 	e.Put(b)

@@ -14,17 +14,16 @@ const (
 	maxCustom  = 64   // distinct tags of 1024 and more in one message
 )
 
-// Version of FIX a message is written in.
+// Version is the FIX version of a message.
 type Version uint8
 
-// Versions taken.
+// Supported versions.
 const (
 	FIX42 Version = 42
 	FIX44 Version = 44
 )
 
-// Order is what pre-processing finds in a message. Offsets count from the first
-// byte of it.
+// Order is the result of parsing a message. Offsets count from its first byte.
 type Order struct {
 	Fields
 	Version     Version
@@ -40,28 +39,26 @@ const (
 	trailer = 7 // 10=ddd and SOH
 )
 
-// minMessage is shorter than any order; it lets the envelope be read without
-// further checks.
+// minMessage is shorter than any order; with it the envelope is read without further
+// checks.
 const minMessage = len(begin42) + len("1\x0135=D\x01") + trailer
 
 // Parse reads a FIX 4.2 or 4.4 NewOrderSingle (35=D), OrderCancelRequest (F) or
-// OrderCancelReplaceRequest (G) in place: nothing is copied and nothing
-// allocated unless the message is refused. o is only valid when the error is
-// nil. What a cancel or replace is about (OrigClOrdID) is not looked up: each
-// message has a ClOrdID of its own and a place of its own in the log.
+// OrderCancelReplaceRequest (G) in place: it copies nothing and allocates only for an
+// error. o is only valid when the error is nil. The subject of a cancel or replace
+// (OrigClOrdID) is not looked up: each message has its own ClOrdID and its own entry in
+// the log.
 //
-// Checked are the envelope (BeginString, BodyLength, MsgType first; CheckSum
-// last; both right), every field's syntax and characters, repeated tags,
-// repeating group counts, length-prefixed data fields, and the fields an order
-// must have. Tags this page does not know pass through unread: the payload is
-// stored verbatim.
+// Checked are the envelope (BeginString, BodyLength, MsgType first; CheckSum last; both
+// correct), every field's syntax and characters, repeated tags, repeating group counts,
+// length-prefixed data fields, and the required fields. Unknown tags pass through unread:
+// the payload is stored verbatim.
 func Parse(msg []byte, o *Order) *Error {
 	_, _, err := parse(msg, o)
 	return err
 }
 
-// parse is Parse. It says where the fields after MsgType begin and where CheckSum
-// begins.
+// parse is Parse. It returns where the fields after MsgType and where CheckSum begin.
 func parse(msg []byte, o *Order) (body, end int, err *Error) {
 	body, end, err = envelope(msg, o)
 	if err != nil {
@@ -79,8 +76,8 @@ func parse(msg []byte, o *Order) (body, end int, err *Error) {
 	return body, end, p.finish()
 }
 
-// envelope checks what frames the message and returns where the fields after
-// MsgType begin and where CheckSum begins.
+// envelope checks the frame of the message and returns where the fields after MsgType and
+// where CheckSum begin.
 func envelope(m []byte, o *Order) (body, end int, err *Error) {
 	if len(m) > MaxPayload {
 		return 0, 0, &Error{Reason: ReasonTooLong, Value: number(len(m)), Allowed: "at most 65472 bytes"}
@@ -143,8 +140,7 @@ func CheckSum(b []byte) uint8 {
 	const low = 0x00ff00ff00ff00ff
 	var sum uint64
 	for len(b) >= 32 {
-		// Eight sums of 16 bits, in two words that do not wait for each other; 32 rounds
-		// of 4*255 fit.
+		// Eight sums of 16 bits, in two independent words; 32 rounds of 4*255 fit.
 		var even, odd uint64
 		n := min(len(b)/32, 32)
 		for range n {
@@ -165,8 +161,8 @@ func lanes(x uint64) uint64 { return x&0xffff + x>>16&0xffff + x>>32&0xffff + x>
 
 func digits3(v uint8) []byte { return []byte{'0' + v/100, '0' + v/10%10, '0' + v%10} }
 
-// Seal writes the right CheckSum into a message that ends with "10=ddd" and
-// SOH. It reports whether the message does.
+// Seal writes the correct CheckSum into a message that ends with "10=ddd" and SOH. It
+// reports whether the message does.
 func Seal(msg []byte) bool {
 	end := len(msg) - trailer
 	if end < 0 || string(msg[end:end+3]) != "10=" || msg[len(msg)-1] != SOH {
@@ -177,8 +173,8 @@ func Seal(msg []byte) bool {
 	return true
 }
 
-// Find says where the value of the first field with this tag stands. It is for
-// tools that patch a template; data fields that contain SOH may mislead it.
+// Find returns the position of the value of the first field with this tag. It is for tools
+// that patch a template; data fields that contain SOH may mislead it.
 func Find(msg []byte, tag int) (off, length int, ok bool) {
 	key := append([]byte(number(tag)), '=')
 	for i := 0; i < len(msg); {

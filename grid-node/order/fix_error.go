@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reason an order is refused.
+// Reason is why an order is rejected.
 type Reason uint8
 
 // Reasons.
@@ -26,7 +26,7 @@ const (
 	ReasonTimestamp                     // not a UTC timestamp
 	ReasonDataLength                    // a data field and its length do not fit
 	ReasonGroup                         // a repeating group and its count do not fit
-	ReasonOutOfPlace                    // an envelope field where it may not stand
+	ReasonOutOfPlace                    // an envelope field at the wrong position
 	ReasonTooMany                       // too many user-defined tags
 )
 
@@ -58,13 +58,13 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// Error says why a message is not an order. It is made only for a refused one.
+// Error is why a message is not a valid order. It is made only for a rejected one.
 type Error struct {
 	Tag     uint32 // 0 when no tag is at fault
 	Reason  Reason
 	Offset  int    // of the fault in the message, where that helps
 	Value   string // what was there, quoted and cut to 32 bytes
-	Allowed string // what would have been right
+	Allowed string // what is valid
 }
 
 func (e *Error) Error() string {

@@ -16,10 +16,10 @@ type tagSet [tableSize / 64]uint64
 func (s *tagSet) has(tag uint32) bool { return s[tag/64]>>(tag%64)&1 != 0 }
 func (s *tagSet) set(tag uint32)      { s[tag/64] |= 1 << (tag % 64) }
 
-// groupCount compares what a group's count fields promise with what is there.
+// groupCount compares the promised count of a group with its actual entries.
 type groupCount struct{ promised, found uint32 }
 
-// field reads the field that begins at i and returns where the next one does.
+// field reads the field at i and returns the start of the next one.
 func (p *parser) field(i, end int) (int, *Error) {
 	start := i
 	tag, i := readTag(p.msg, start, end)
@@ -73,8 +73,7 @@ func (p *parser) customTag(tag uint32, off int) *Error {
 	return nil
 }
 
-// data reads the data field that has to follow its length field: any bytes, SOH
-// among them.
+// data reads the data field that must follow its length field: any bytes, including SOH.
 func (p *parser) data(lenTag uint32, value []byte, i, end int) (int, *Error) {
 	n, ok := parseUint(value, 5)
 	want := dataTag(lenTag)
@@ -187,7 +186,7 @@ func (p *parser) count(tag uint32, off int, v []byte) *Error {
 	return nil
 }
 
-// finish checks what has to be there.
+// finish checks the required fields.
 func (p *parser) finish() *Error {
 	if p.grouped {
 		for g := 1; g < nGroups; g++ {
@@ -232,7 +231,7 @@ func missing(tag uint32, when string) *Error {
 	return &Error{Tag: tag, Reason: ReasonMissing, Value: "none", Allowed: "the tag is required " + when}
 }
 
-// limited says whether the order type has a limit price.
+// limited reports whether the order type has a limit price.
 func limited(t byte) bool {
 	switch t {
 	case '2', '4', '7', '8', 'B', 'F':

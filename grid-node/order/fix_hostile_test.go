@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fix42 and fix44 make a message from its fields after MsgType, with '|' for
-// SOH, and a right envelope around them.
+// fix42 and fix44 make a message from its fields after MsgType, with '|' for SOH, and a
+// valid envelope.
 func fix42(body string) []byte { return envelopeOf("FIX.4.2", body) }
 func fix44(body string) []byte { return envelopeOf("FIX.4.4", body) }
 
@@ -50,8 +50,8 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// TestParseRefuses is the list of hostile and broken inputs with the exact
-// words a person gets to see.
+// TestParseRefuses is the list of hostile and broken inputs with their exact error
+// messages.
 func TestParseRefuses(t *testing.T) {
 	seed42 := seed(t, "order-305-fix42.txt")
 	edit := func(old, new string) []byte { return bytes.Replace(seed42, []byte(old), []byte(new), 1) }
@@ -116,7 +116,7 @@ func TestParseRefuses(t *testing.T) {
 		{"newline in symbol", fix44(strings.Replace(whole, "IBM", "I\nM", 1)), `tag 55 (Symbol): character not allowed at byte 71: "I\n"; allowed: printable ASCII; use the Encoded… fields for other text`},
 		{"endless value", fix44(whole + "58=" + long + "|"), `tag 58 (Text): too long at byte 120: 2000 bytes; allowed: at most 1024 bytes`},
 		{"data longer than the message", fix44(whole + "95=9999|96=a|"), `tag 96 (RawData): data and its length do not fit at byte 127: "9999"; allowed: the number of bytes before the SOH that ends the field`},
-		{"data shorter than told", fix44(whole + "95=1|96=ab|"), `tag 96 (RawData): data and its length do not fit at byte 124: "1"; allowed: the number of bytes before the SOH that ends the field`},
+		{"data shorter than its length", fix44(whole + "95=1|96=ab|"), `tag 96 (RawData): data and its length do not fit at byte 124: "1"; allowed: the number of bytes before the SOH that ends the field`},
 		{"data length negative", fix44(whole + "95=-1|96=a|"), `tag 95 (RawDataLength): data and its length do not fit at byte 122: "-1"; allowed: 1 to 5 digits, not 0`},
 		{"data without length", fix44(whole + "96=a|"), `tag 96 (RawData): data and its length do not fit at byte 119: "a"; allowed: a length field right before it`},
 		{"length without data", fix44(whole + "95=1|58=a|"), `tag 96 (RawData): data and its length do not fit at byte 121: "58=a\x01"; allowed: tag 96 right after its length field`},
@@ -178,6 +178,6 @@ func TestFindAndSeal(t *testing.T) {
 		t.Error(err)
 	}
 	if Seal([]byte("10=1")) {
-		t.Error("Seal took a message without trailer")
+		t.Error("Seal accepted a message without trailer")
 	}
 }

@@ -2,17 +2,17 @@ package order
 
 import "math/bits"
 
-// What looks at every byte of a message reads eight at once, and may: envelope has
-// checked that a SOH stands before end, where every walk ends, and behind end the
-// trailer of seven bytes.
+// Scans of every byte of a message read eight at once, which is safe: envelope has checked
+// that there is a SOH before end, where every scan stops, and the seven-byte trailer after
+// end.
 
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
 )
 
-// readTag reads the tag number at i and returns it and where its value begins; 0
-// when no tag stands there.
+// readTag reads the tag number at i and returns it and the start of its value; 0 if there
+// is no tag.
 func readTag(m []byte, i, end int) (tag uint32, value int) {
 	x := le.Uint64(m[i:])
 	a, b, c := uint32(x&0xff)-'0', uint32(x>>8&0xff)-'0', uint32(x>>16&0xff)-'0'
@@ -43,13 +43,13 @@ func readLongTag(m []byte, start int) (tag uint32, value int) {
 	return tag, i + 1
 }
 
-// skipPrintable returns where the first byte from i on stands that is not
-// printable ASCII: the SOH that ends the field, or what may not be there.
+// skipPrintable returns the index of the first byte from i on that is not printable ASCII:
+// the SOH that ends the field, or an invalid byte.
 func skipPrintable(m []byte, i int) int {
 	for ; ; i += 8 {
 		x := le.Uint64(m[i:])
-		// The high bit of each byte below 0x20 or above 0x7e; those above the lowest
-		// one found may be wrong, nobody looks at them.
+		// The high bit of each byte below 0x20 or above 0x7e; bits above the lowest one
+		// found may be wrong and are not used.
 		if odd := ((x-0x20*ones)&^x | (x + ones) | x) & highs; odd != 0 {
 			return i + bits.TrailingZeros64(odd)/8
 		}

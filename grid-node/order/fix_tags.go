@@ -4,7 +4,7 @@ package order
 // 956; tags from 5000 on are user-defined.
 const tableSize = 1024
 
-// Classes of tags. Those below classMember may stand in a message once.
+// Classes of tags. Those below classMember may occur once in a message.
 const (
 	classPlain uint8 = iota
 	classEnvelope
@@ -17,15 +17,15 @@ const (
 	classInt
 	classBool
 	classTime
-	classData   // data without its length before it: always wrong
+	classData   // data without its length before it: always invalid
 	classCount  // of a repeating group
 	classMember // of a repeating group
 	classNestedCount
 	classDataLen // once, unless it belongs to a group
 )
 
-// group is a repeating group that may occur in a NewOrderSingle or in the
-// standard header. Every entry of it begins with tag first.
+// group is a repeating group of a NewOrderSingle or of the standard header. Every entry of
+// it begins with tag first.
 type group struct {
 	count, first uint16
 	parent       uint8 // index of the group it is nested in
@@ -52,14 +52,14 @@ var groups = [nGroups]group{
 	14: {count: 382, first: 375, members: []uint16{375, 337, 437, 438}},
 }
 
-// dataPairs are length field and data field.
+// dataPairs are pairs of length field and data field.
 var dataPairs = [][2]uint16{
 	{90, 91}, {93, 89}, {95, 96}, {212, 213}, {348, 349}, {350, 351}, {352, 353}, {354, 355}, {356, 357}, {358, 359},
 	{360, 361}, {362, 363}, {364, 365}, {445, 446}, {618, 619}, {621, 622},
 }
 
-// required in every order: the standard header and what FIX marks so for D. A
-// cancel has no OrdType (40), see finish.
+// required in every order: the standard header and the required fields of D. A cancel has
+// no OrdType (40), see finish.
 var required = [...]uint16{49, 56, 34, 52, 11, 55, 54, 60, 40}
 
 // requiredMask has the bits of required: all of them are below 64.

@@ -74,8 +74,8 @@ func parseUint(v []byte, limit int) (int, bool) {
 	return n, true
 }
 
-// decimal says whether v is digits with at most one point, at most 20
-// characters. A signed one may begin with a minus; an unsigned one is not zero.
+// decimal reports whether v is digits with at most one point, at most 20 characters. A
+// signed one may begin with a minus; an unsigned one is not zero.
 func decimal(v []byte, signed bool) bool {
 	if len(v) > 20 {
 		return false
@@ -98,7 +98,7 @@ func decimal(v []byte, signed bool) bool {
 	return digits > 0 && points <= 1 && (signed || !zero)
 }
 
-// timestamp says whether v is a UTCTimestamp: YYYYMMDD-HH:MM:SS with or without
+// timestamp reports whether v is a UTCTimestamp: YYYYMMDD-HH:MM:SS with or without
 // milliseconds; second 60 is a leap second.
 func timestamp(v []byte) bool {
 	if len(v) != 17 && len(v) != 21 {
@@ -119,7 +119,7 @@ func timestamp(v []byte) bool {
 		hour <= 23 && minute <= 59 && second <= 60
 }
 
-// two reads two digits, 255 if they are not.
+// two reads two digits, 255 if invalid.
 func two(v []byte) int {
 	a, b := v[0]-'0', v[1]-'0'
 	if a > 9 || b > 9 {

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzParse: whatever comes in, Parse neither panics nor points outside the
-// message, does not change it, and refuses with words. What it takes has the
-// fields an order must have. The envelope is repaired first half of the time,
-// so that the fuzzer gets past the CheckSum.
+// FuzzParse: for any input, Parse neither panics nor points outside the message, does not
+// change it, and explains a rejection. An accepted message has the required fields. The
+// envelope is repaired half of the time, so that the fuzzer gets past the CheckSum.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"order-305-fix42.txt", "order-305-fix44.txt"} {
 		f.Add(seed(f, name), false)
@@ -35,7 +34,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkFields(t, msg, &o)
-		// What is accepted fits an entry, and the entry says the same.
+		// An accepted message fits an entry with the same fields.
 		e := Entry{Size: uint32(HeaderSize + len(msg)), Kind: KindOrder, Seq: 1, Fields: o.Fields}
 		b := make([]byte, Padded(int(e.Size)))
 		e.Put(b)
@@ -67,7 +66,7 @@ func checkFields(t *testing.T, msg []byte, o *Order) {
 	}
 }
 
-// FuzzEntry: decoding never panics, and what it takes is what Put writes.
+// FuzzEntry: decoding never panics, and an accepted entry is what Put writes.
 func FuzzEntry(f *testing.F) {
 	e := Entry{Size: HeaderSize + 16, Kind: KindNoop, Seq: 7, PrevHash: 9, Epoch: 2, TimeNs: -1}
 	b := make([]byte, e.Size)

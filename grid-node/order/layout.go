@@ -1,13 +1,13 @@
 package order
 
-// Layouts is Parse for a stream of orders that resemble each other, as those of one
-// source do. It remembers the last messages that Parse took, and what of them may
-// become something else without any other field being read differently. A message of
-// the same length is then compared with them word by word, and only what differs is
-// looked at. All else goes to Parse: the result, and every error, are those of Parse.
+// Layouts is Parse for a stream of similar orders, as from one source. It keeps the last
+// messages that Parse accepted, and which of their bytes may change without affecting how
+// any other field is read. A message of the same length is then compared with them word by
+// word, and only differing bytes are checked. Everything else goes to Parse: results and
+// errors are those of Parse.
 //
-// The zero value is ready. It takes at most layoutSets*layoutWays*5 KiB, when it needs
-// them, and allocates nothing else. It is not safe for concurrent use.
+// The zero value is ready. It allocates at most layoutSets*layoutWays*5 KiB, on demand,
+// and nothing else. It is not safe for concurrent use.
 type Layouts struct {
 	sets [layoutSets]layoutSet
 }
@@ -15,8 +15,8 @@ type Layouts struct {
 const (
 	layoutSets = 16
 	layoutWays = 2
-	// maxLayout bounds the messages that are remembered, in bytes. With it sums of
-	// all bytes fit 16 bits, see bytesSum.
+	// maxLayout bounds the messages that are kept, in bytes. Below it sums of all bytes
+	// fit 16 bits, see bytesSum.
 	maxLayout = 1024
 	maxChecks = 8
 	maxPause  = 63
@@ -26,33 +26,33 @@ const (
 type layoutSet struct {
 	ways   [layoutWays]*layout
 	recent int   // the way that fitted last
-	pause  uint8 // messages that fit nothing and are not remembered, between two that are
+	pause  uint8 // unmatched messages not kept between two that are
 	left   uint8 // of pause
 }
 
-// layout is a message that Parse took, and what it may be compared with.
+// layout is a message that Parse accepted, prepared for comparison.
 type layout struct {
 	raw    [maxLayout]byte           // the message, up to the SOH before "10="
 	words  [maxLayout / 8]layoutWord // of raw, the last ones end where it does
 	size   int                       // bytes of the message
 	body   int                       // bytes of raw
 	sum    uint8                     // of all bytes before "10="
-	used   bool                      // something fitted
+	used   bool                      // a message matched
 	checks [maxChecks]layoutCheck
 	nCheck int
 	order  Order
 }
 
-// layoutWord says what may become of eight bytes. Each mask has 0xff, digit 0x80, in
-// the bytes it is about.
+// layoutWord is how eight bytes may change. Each mask has 0xff, digit 0x80, in the bytes
+// concerned.
 type layoutWord struct {
-	keep   uint64 // has to be the same: tags, separators, what decides how others are read
-	digit  uint64 // a digit that has to stay one
-	again  uint64 // when it changes, the values in checks have to be looked at again
+	keep   uint64 // must be equal: tags, separators, bytes that determine how others are read
+	digit  uint64 // must stay a digit
+	again  uint64 // on a change the values in checks are checked again
 	checks uint8  // bit i for checks[i]
 }
 
-// layoutCheck is a value that is more than printable characters or digits.
+// layoutCheck is a value with more constraints than its characters.
 type layoutCheck struct {
 	off, end uint16
 	time     bool // a UTCTimestamp; else a positive decimal number
@@ -76,8 +76,8 @@ func (ls *Layouts) Parse(msg []byte, o *Order) *Error {
 	return err
 }
 
-// remember replaces the layout that did not fit for longer. Where no two messages are
-// alike it does so more and more seldom.
+// remember replaces the least recently matched layout. If no messages are alike it does so
+// ever more rarely.
 func (s *layoutSet) remember(msg []byte, o *Order, body, end int) {
 	if s.left > 0 {
 		s.left--
@@ -98,8 +98,8 @@ func (s *layoutSet) remember(msg []byte, o *Order, body, end int) {
 	l.learn(msg, o, body, end)
 }
 
-// fits says whether msg, of the same size, is an order for the same reasons as the
-// message that was learnt, with all fields in the same places.
+// fits reports whether msg, of the same size, is a valid order for the same reasons as the
+// learned message, with all fields in the same places.
 func (l *layout) fits(msg []byte) bool {
 	var was, is uint64 // sums of the words that differ
 	var due uint8
@@ -134,15 +134,15 @@ func (l *layout) fits(msg []byte) bool {
 	return due == 0 || l.again(msg, due)
 }
 
-// same32 says whether 32 bytes are the same.
+// same32 reports whether 32 bytes are equal.
 func same32(a, b []byte) bool {
 	_, _ = a[31], b[31]
 	return (le.Uint64(a)^le.Uint64(b))|(le.Uint64(a[8:])^le.Uint64(b[8:]))|
 		(le.Uint64(a[16:])^le.Uint64(b[16:]))|(le.Uint64(a[24:])^le.Uint64(b[24:])) == 0
 }
 
-// again looks at values that are more than characters of a kind. A message in which
-// they are right is the one to compare the next with: their times are closer.
+// again checks values with more constraints than their characters. A message that passes
+// replaces the reference: its times are closer to the next.
 func (l *layout) again(msg []byte, due uint8) bool {
 	for i := range l.checks[:l.nCheck] {
 		c := &l.checks[i]
@@ -159,7 +159,7 @@ func (l *layout) again(msg []byte, due uint8) bool {
 	return true
 }
 
-// endsSealed says whether a message ends with SOH, CheckSum, and SOH.
+// endsSealed reports whether a message ends with SOH, CheckSum, and SOH.
 func endsSealed(msg []byte, sum uint8) bool {
 	const (
 		want = SOH | '1'<<8 | '0'<<16 | '='<<24 | SOH<<56
@@ -172,7 +172,7 @@ func endsSealed(msg []byte, sum uint8) bool {
 	return (w>>32&15)*100+(w>>40&15)*10+w>>48&15 == uint64(sum)
 }
 
-// learn remembers msg, of which parse has made o, body and end.
+// learn keeps msg, which parse accepted with o, body and end.
 func (l *layout) learn(msg []byte, o *Order, body, end int) {
 	*l = layout{size: len(msg), body: end - 1, sum: CheckSum(msg[:end]), order: *o}
 	copy(l.raw[:l.body], msg)
@@ -189,7 +189,7 @@ func (l *layout) learn(msg []byte, o *Order, body, end int) {
 	l.keepRest()
 }
 
-// behindData is where the field after a data field begins, whose length stands at
+// behindData returns the start of the field after a data field, whose length is at
 // from..to. Data and length may not change.
 func behindData(msg []byte, from, to int) int {
 	n, _ := parseUint(msg[from:to], 5)
@@ -198,7 +198,7 @@ func behindData(msg []byte, from, to int) int {
 	return to + 1 + n + 1
 }
 
-// field says what may become of the value at from..to.
+// field records how the value at from..to may change.
 func (l *layout) field(tag uint32, from, to int) {
 	class := classPlain
 	if tag < tableSize {
@@ -230,7 +230,7 @@ func (l *layout) field(tag uint32, from, to int) {
 	}
 }
 
-// digits lets each digit from..to become another one.
+// digits lets each digit from..to become any other.
 func (l *layout) digits(from, to int) {
 	for i := from; i < to; i++ {
 		if l.raw[i]-'0' <= 9 {
@@ -241,20 +241,19 @@ func (l *layout) digits(from, to int) {
 	}
 }
 
-// free lets a byte become any other that is printable. keep has the opposite
-// meaning until keepRest.
+// free lets a byte become any other printable one. keep is inverted until keepRest.
 func (l *layout) free(i int) {
 	k, bit := l.at(i)
 	k.keep |= 0xff << bit
 }
 
-// at is the word that a byte is judged in, and the place of its lowest bit there.
+// at returns the word that checks a byte, and the position of its lowest bit there.
 func (l *layout) at(i int) (k *layoutWord, bit int) {
 	i -= l.body & 7
 	return &l.words[i>>3], i & 7 * 8
 }
 
-// keepRest ends learning: what was not freed has to stay.
+// keepRest ends learning: bytes that were not freed must stay.
 func (l *layout) keepRest() {
 	for i := range l.words {
 		l.words[i].keep = ^l.words[i].keep

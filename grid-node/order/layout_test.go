@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/race"
 )
 
-// layoutSeeds have every class of field between them, and every length modulo 8.
+// layoutSeeds cover every class of field and every length modulo 8.
 func layoutSeeds(tb testing.TB) [][]byte {
 	msgs := [][]byte{
 		seed(tb, "order-305-fix42.txt"),
@@ -28,22 +28,22 @@ func layoutSeeds(tb testing.TB) [][]byte {
 	return msgs
 }
 
-// sameAsParse says how Layouts and Parse differ on msg, "" if they do not.
+// sameAsParse returns how Layouts and Parse differ on msg, "" if they do not.
 func sameAsParse(ls *Layouts, msg []byte) string {
 	var want, got Order
 	wantErr, gotErr := Parse(msg, &want), ls.Parse(msg, &got)
 	switch {
 	case (wantErr == nil) != (gotErr == nil):
-		return fmt.Sprintf("Parse says %v, Layouts %v", wantErr, gotErr)
+		return fmt.Sprintf("Parse returns %v, Layouts %v", wantErr, gotErr)
 	case wantErr != nil && *wantErr != *gotErr:
-		return fmt.Sprintf("Parse says %v, Layouts %v", wantErr, gotErr)
+		return fmt.Sprintf("Parse returns %v, Layouts %v", wantErr, gotErr)
 	case wantErr == nil && want != got:
 		return fmt.Sprintf("Parse finds %+v, Layouts %+v", want, got)
 	}
 	return ""
 }
 
-// knowing has learnt msg.
+// knowing returns Layouts that has learned msg.
 func knowing(tb testing.TB, msg []byte) *Layouts {
 	tb.Helper()
 	var ls Layouts
@@ -57,8 +57,8 @@ func knowing(tb testing.TB, msg []byte) *Layouts {
 	return &ls
 }
 
-// Each byte of each message becomes every other byte, with the CheckSum it had and
-// with the right one: what is known before makes no difference.
+// Each byte of each message becomes every other byte, with its old CheckSum and with the
+// correct one: earlier messages make no difference.
 func TestLayoutsEveryByte(t *testing.T) {
 	for _, base := range layoutSeeds(t) {
 		ls := knowing(t, base)
@@ -92,7 +92,7 @@ func TestLayoutsEveryByte(t *testing.T) {
 	}
 }
 
-// What a mistaken or hostile peer sends in place of the message that is known.
+// What a faulty or hostile peer sends in place of the learned message.
 func TestLayoutsNearMisses(t *testing.T) {
 	const tail = "55=IBM|54=1|60=20071115-14:30:00.123|38=100|40=1|58=some text|"
 	base := header + "11=ABCDEFGH|21=1|" + tail
@@ -192,8 +192,8 @@ func offBy256(msg []byte) []byte {
 	}
 }
 
-// Streams of orders of several layouts, alike and not, with faults among them: the
-// answers are those of Parse whatever came before.
+// Streams of orders of several layouts, alike and not, with faults among them: the answers
+// are those of Parse whatever came before.
 func TestLayoutsStreams(t *testing.T) {
 	seeds := layoutSeeds(t)
 	for round := range uint64(200) {
@@ -227,7 +227,7 @@ func mutateByte(r *rand.Rand, msg []byte) {
 	}
 }
 
-// FuzzLayouts: after any message that Parse takes, any other is judged as Parse does.
+// FuzzLayouts: after any message that Parse accepts, any other is judged as Parse does.
 func FuzzLayouts(f *testing.F) {
 	for _, m := range layoutSeeds(f) {
 		f.Add(m, m, true)
@@ -252,8 +252,7 @@ func FuzzLayouts(f *testing.F) {
 	})
 }
 
-// Where no two messages are alike few are remembered; where they are again, they
-// are recognised again.
+// If no messages are alike few are kept; when they become alike, they are matched again.
 func TestLayoutsGiveUpAndComeBack(t *testing.T) {
 	var ls Layouts
 	var o Order
@@ -274,7 +273,7 @@ func TestLayoutsGiveUpAndComeBack(t *testing.T) {
 		_ = ls.Parse(msg(7), &o)
 	}
 	if l := set.ways[set.recent]; !l.used || !l.fits(msg(7)) {
-		t.Error("a layout that came often is not known")
+		t.Error("a frequent layout is not kept")
 	}
 }
 

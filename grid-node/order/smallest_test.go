@@ -13,9 +13,9 @@ func message(version string, fields []string) []byte {
 	return fmt.Appendf(m, "10=%03d\x01", CheckSum(m))
 }
 
-// TestSmallestOrder shows how short a valid order can be: every value has one
-// byte where the type of the field allows that, and no field can be left out. So
-// benchmarks cannot have orders of 64 bytes; docs/performance.md quotes the sizes.
+// TestSmallestOrder shows how short a valid order can be: every value has one byte where
+// the type of the field allows that, and no field can be left out. So benchmarks cannot
+// have orders of 64 bytes; docs/performance.md quotes the sizes.
 func TestSmallestOrder(t *testing.T) {
 	common := []string{"35=D", "49=A", "56=B", "34=1", "52=20261121-09:30:00", "11=1", "55=A", "54=1", "60=20261121-09:30:00", "38=1", "40=1"}
 	for _, c := range []struct {

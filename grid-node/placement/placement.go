@@ -1,9 +1,11 @@
-// Package placement decides on which shard each partition of a grid has its copies, and which partitions move next. It is
-// a pure function of what is observed: the same observation gives the same plan, and a plan that was carried out gives
-// none. The operator goes by it, and so does the one of the simulator.
+// Package placement decides which shard holds each partition of a grid, and which
+// partitions move next. It is a pure function of the observation: the same observation
+// gives the same plan, and a completed plan gives an empty one. The operator and the
+// simulated operator use it.
 //
-// All copies of a partition are on the pods of one shard, but while it moves. So two pods that end together cost orders of
-// the few partitions of one shard, and not of any two (copysets).
+// All copies of a partition are on the pods of one shard, except during a move. So two
+// pods that fail together cost orders of the few partitions of one shard, and not of any
+// two (copysets).
 package placement
 
 import (
@@ -12,23 +14,24 @@ import (
 	"slices"
 )
 
-// Shard is a set of pods that partitions can be on.
+// Shard is a set of pods that can hold partitions.
 type Shard struct {
 	ID int
-	// Leaves: it is to be removed, and gives all its partitions away.
+	// Leaves: it is to be removed, and all its partitions move away.
 	Leaves bool
-	// Closed is why no partition may be moved to it now, "" if it may: its pods are not ready, or are being replaced.
+	// Closed is why no partition may move to it now, "" if it may: its pods are not ready,
+	// or are being replaced.
 	Closed string
 }
 
-// Partition is what is observed of one.
+// Partition is one observed partition.
 type Partition struct {
 	ID   int
 	Home int // the shard that its record names
 	// Held are the shards with a pod that is in sync, in rising order.
 	Held  []int
-	Bytes int64 // of its orders, about; what a move carries
-	// Moving: it is not as its record wants it yet. It is left alone until it is.
+	Bytes int64 // approximate size of its orders, copied by a move
+	// Moving: it does not match its record yet. It is left alone until it does.
 	Moving bool
 	// Stays is why it may not move now, "" if it may: it has no primary, or lacks copies.
 	Stays string
@@ -36,25 +39,26 @@ type Partition struct {
 
 // Limits of a plan.
 type Limits struct {
-	Concurrent int // moves under way at a time, at least 1
+	Concurrent int // moves in progress at a time, at least 1
 }
 
 // Move gives a partition another home.
 type Move struct {
 	Partition, From, To int
 	Bytes               int64
-	Back                bool // to where its copies are: its new shard failed before one was there
+	Back                bool // back to its copies: the new shard failed before it had one
 }
 
 // Plan is what to do next.
 type Plan struct {
 	Begin   []Move // now
-	Queued  []Move // after those: others are under way
+	Queued  []Move // after those: others are in progress
 	Waiting []string
 }
 
-// Next plans the moves after which every shard that stays has as many partitions as the others, or one fewer, and one that
-// leaves has none. Of all such plans it takes one that moves the fewest partitions, and of those on a shard the smallest.
+// Next plans the moves after which every remaining shard has as many partitions as the
+// others, or one fewer, and a leaving one has none. Of all such plans it picks one that
+// moves the fewest partitions, and within a shard the smallest.
 func Next(shards []Shard, partitions []Partition, limits Limits) (p Plan) {
 	b := newBoard(shards, partitions)
 	b.turnBack(&p)
@@ -70,7 +74,8 @@ func Next(shards []Shard, partitions []Partition, limits Limits) (p Plan) {
 	return p
 }
 
-// Home is where a partition of a new grid begins: shard i has every partition that leaves i when divided by shards.
+// Home is the first shard of a partition of a new grid: the partition number modulo
+// shards.
 func Home(partition, shards int) int { return partition % shards }
 
 type place struct {
@@ -115,7 +120,8 @@ func (b *board) at(shard int) *place {
 	return nil
 }
 
-// share gives every shard that stays its part. One partition more have those that have the most already.
+// share assigns every remaining shard its part. Shards with the most partitions get the
+// remainder.
 func (b *board) share(n int) {
 	var stay []*place
 	for _, at := range b.places {
@@ -135,7 +141,8 @@ func (b *board) share(n int) {
 	}
 }
 
-// turnBack sends partitions home whose new shard cannot take them, as long as no copy is there yet.
+// turnBack returns partitions home whose new shard cannot take them, as long as no copy is
+// there yet.
 func (b *board) turnBack(p *Plan) {
 	for _, at := range b.places {
 		if at.Closed == "" && !at.Leaves {
@@ -154,8 +161,8 @@ func (b *board) turnBack(p *Plan) {
 	}
 }
 
-// moves lists the moves that are left, the most urgent first: from the shard that has the most too many, to the one that
-// lacks the most.
+// moves lists the remaining moves, the most urgent first: from the shard with the largest
+// excess to the one with the largest deficit.
 func (b *board) moves(p *Plan) (list []Move) {
 	for {
 		from := b.giver()
@@ -180,7 +187,7 @@ func (b *board) moves(p *Plan) (list []Move) {
 	}
 }
 
-// giver is the shard with the most partitions too many; nil if none has any.
+// giver returns the shard with the largest excess of partitions; nil if none.
 func (b *board) giver() (from *place) {
 	for _, at := range b.places {
 		if at.over() > 0 && (from == nil || at.over() > from.over()) {
@@ -190,7 +197,8 @@ func (b *board) giver() (from *place) {
 	return from
 }
 
-// taker is the shard that lacks the most partitions, one that may be moved to before others; nil if none lacks any.
+// taker returns the shard with the largest deficit, preferring one that accepts moves now;
+// nil if none.
 func (b *board) taker() (to *place) {
 	for _, at := range b.places {
 		if at.over() >= 0 || at.Leaves {
@@ -203,10 +211,10 @@ func (b *board) taker() (to *place) {
 	return to
 }
 
-// over is how many partitions a shard has beyond its part.
+// over returns how many partitions a shard has beyond its part.
 func (at *place) over() int { return len(at.has) - at.wish }
 
-// may reports whether a move can begin, and says why not.
+// may reports whether a move can begin, and records the reason if not.
 func (b *board) may(m Move, p *Plan) bool {
 	why := b.at(m.To).Closed
 	if why == "" {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// grid is a grid on which plans are carried out.
+// grid is a grid on which plans are executed.
 type grid struct {
 	shards     []Shard
 	partitions []Partition
@@ -40,7 +40,7 @@ func (g *grid) begin(t *testing.T, p Plan) {
 	}
 }
 
-// settle ends the moves under way.
+// settle ends the moves in progress.
 func (g *grid) settle() {
 	for i := range g.partitions {
 		q := &g.partitions[i]
@@ -58,7 +58,7 @@ func (g *grid) counts() []int {
 	return n
 }
 
-// run carries plans out until there is nothing to do, and returns how many moves that took.
+// run executes plans until there is nothing to do, and returns the number of moves.
 func (g *grid) run(t *testing.T, limit int) (moves int) {
 	t.Helper()
 	for range 10_000 {
@@ -129,7 +129,8 @@ func TestWhatMayNotMoveWaits(t *testing.T) {
 	}
 }
 
-// A move to a shard whose pods went before one of them was in sync is taken back; one with a copy there goes on.
+// A move to a shard whose pods vanished before one was in sync is reverted; one with a
+// copy there continues.
 func TestMoveToALostShardIsTurnedBack(t *testing.T) {
 	for _, c := range []struct {
 		held []int

@@ -16,19 +16,19 @@ type SessionID struct{ Hi, Lo uint64 }
 // Writer is a term as the primary. Terms are ordered by lineage, then by epoch.
 type Writer struct{ Lineage, Epoch uint64 }
 
-// Batch is a run of entries with what a sink wants to tag them with. Entries
-// alias the order store.
+// Batch is a run of entries with the tags that a sink wants. Entries alias the order
+// store.
 type Batch struct {
 	Entries  [][]byte
 	Lineages []uint64    // of each entry
 	Sessions []SessionID // of each entry, zero if it belongs to none
 	// Writer is the configuration in which this node is the primary: no entry is of a
-	// later one. A sink that several nodes write refuses a batch of an earlier writer
-	// than it has seen.
+	// later one. A sink that several nodes write rejects a batch of an earlier writer than
+	// it has seen.
 	Writer Writer
 
 	size    int
-	news    bool // holds more than the queue's own doing: cursor and truncate entries
+	news    bool // holds entries other than the queue's own cursors and truncates
 	lineage uint64
 	slots   map[uint32]SessionID // by slot, as of this point of the log; as many as the log allows
 	last    uint64
@@ -63,8 +63,8 @@ func (b *Batch) add(entry []byte) error {
 	return nil
 }
 
-// mayWrite says whether an entry is of the writer's term or of one before it: a log
-// that goes on beyond belongs to the primary that came next.
+// mayWrite reports whether an entry is of the writer's term or an earlier one: later
+// entries belong to the next primary.
 func (b *Batch) mayWrite(entry []byte) bool {
 	w := &b.Writer
 	if order.Kind(entry[4]) == order.KindNoop && binary.LittleEndian.Uint64(order.Payload(entry)) > w.Lineage {
@@ -86,8 +86,8 @@ func (b *Batch) follow(entry []byte, kind order.Kind) {
 	}
 }
 
-// session is what an entry belongs to; slot 0 is a session like any other, so
-// the kind has to say whether the field means anything.
+// session returns the session of an entry; slot 0 is a valid session, so the kind decides
+// whether the field has a meaning.
 func (b *Batch) session(entry []byte, kind order.Kind) SessionID {
 	if kind != order.KindOrder && kind != order.KindSessionOpen {
 		return SessionID{}

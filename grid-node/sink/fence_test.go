@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// recorder is a sink in memory, and what each batch said of its writer.
+// recorder is a sink in memory that keeps the writer of each batch.
 type recorder struct {
 	pos     Position
 	epochs  []uint32 // of the entries written
@@ -35,8 +35,8 @@ func (r *recorder) Write(b *Batch) error {
 	return nil
 }
 
-// starved is a log whose reader is put aside by the scheduler, once, between looking
-// whether its node is the primary and looking how far the log is committed.
+// starved is a log whose reader is descheduled once, between checking whether its node is
+// the primary and reading how far the log is committed.
 type starved struct {
 	*feedtest.Log
 	meanwhile func()
@@ -100,7 +100,7 @@ func TestAQueueOfAnEpochThatIsOverWritesNothingOfTheNext(t *testing.T) {
 	}
 }
 
-// The same process is the primary again, of epoch 3: it goes on where it stopped.
+// The same process becomes the primary again, of epoch 3: it continues where it stopped.
 func TestAQueueGoesOnInTheNextEpochOfItsNode(t *testing.T) {
 	log, sink, q := newFenced(t)
 	log.Fill(0x1, 3)
@@ -118,15 +118,15 @@ func TestAQueueGoesOnInTheNextEpochOfItsNode(t *testing.T) {
 	}
 }
 
-// A person accepted a loss: entries of the next lineage are not those of a writer of
-// the one before, whatever their epoch.
+// An administrator accepted a loss: entries of the next lineage do not belong to a writer
+// of the previous one, whatever their epoch.
 func TestAQueueWritesNothingOfTheNextLineage(t *testing.T) {
 	log, sink, q := newFenced(t)
 	log.Fill(0x1, 3)
 	q.SetActive(true, 1, 1, 0)
 	before, _ := log.Last()
 	log.meanwhile = func() {
-		log.Noop(1, 2, 0x2) // a record that went back counts epochs anew
+		log.Noop(1, 2, 0x2) // a record that was rolled back reuses epochs
 		log.Commit()
 		q.SetActive(false, 1, 2, 0)
 	}
@@ -141,7 +141,7 @@ func TestAQueueThatIsNotThePrimarysWritesNothing(t *testing.T) {
 	log.Fill(0x1, 1)
 	for range 3 {
 		if next, err := q.work(); next != feed.Never || err != nil {
-			t.Fatalf("it waits for entry %d, %v; want: to be told", next, err)
+			t.Fatalf("it waits for entry %d, %v; want: a notification", next, err)
 		}
 	}
 	if sink.pos.Seq != 0 {

@@ -1,11 +1,11 @@
-// Package sink carries the committed log of a partition to what stands behind the grid.
-// The queue is the log itself: nothing is copied, its bound is the order store's, and how
-// far the sink is (the cursor) is an entry of the log.
+// Package sink carries the committed log of a partition to downstream systems. The queue
+// is the log itself: nothing is copied, its bound is the order store's, and the position
+// of the sink (the cursor) is an entry of the log.
 //
 // A Queue is a reader of the log's feed. It runs on its own goroutine, reads the store
-// without a lock and never holds up the data path. Only the primary's node writes, entries
-// of its own term and of those before, never one of a later term; a node that becomes
-// primary goes on where its own sink ends.
+// without a lock and never delays the data path. Only the primary's node writes, entries
+// of its own term and earlier ones, never of a later term; a node that becomes primary
+// continues where its own sink ends.
 package sink
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Start is what the freed part of a log led to; the zero Start is a log that is
-// held from its first entry.
+// Start is the state after the freed part of a log; the zero Start is a log held from its
+// first entry.
 type Start struct {
 	Seq      uint64 // last entry that is freed
 	Hash     uint64 // of it
@@ -29,23 +29,23 @@ type Start struct {
 	Sessions map[uint32]SessionID // by slot
 }
 
-// Position is where a sink stands. The zero Position is an empty sink.
+// Position is the end of a sink. The zero Position is an empty sink.
 type Position struct {
 	Seq       uint64
 	Hash      uint64 // of entry Seq
 	FirstSeq  uint64 // first entry it holds
-	FirstHash uint64 // of entry FirstSeq: tells histories apart
+	FirstHash uint64 // of entry FirstSeq: distinguishes histories
 	Epoch     uint64
 	Lineage   uint64
 }
 
 // Sink takes committed entries in order, each once. It is used by one goroutine.
 type Sink interface {
-	// Open finds out where the sink stands. It is called again after an error.
+	// Open returns the position of the sink. It is called again after an error.
 	Open() (Position, error)
 	// Write makes the entries durable before it returns.
 	Write(b *Batch) error
-	// SetAside moves away what the sink holds, without losing it: it belongs to
+	// SetAside moves away the content of the sink, without losing it: it belongs to
 	// another history than the log. The sink is empty then.
 	SetAside() error
 	Close() error
@@ -58,11 +58,11 @@ type Options struct {
 	Sink    Sink
 	Metrics *metrics.SinkMetrics
 	Logger  *slog.Logger
-	// Advance is told the sequence number up to which the sink holds everything.
-	// It is called on the queue's goroutine and must not block.
+	// Advance is called with the sequence number up to which the sink holds everything, on
+	// the queue's goroutine. It must not block.
 	Advance func(seq uint64)
-	// Start says where the log begins, and has Log hold it there: from then on nothing
-	// is freed that the queue has not let go of. Nil for a log that is never freed.
+	// Start returns where the log begins, and has Log hold it there: from then on nothing
+	// is freed that the queue has not released. Nil for a log that is never freed.
 	Start func() (Start, error)
 }
 
@@ -74,8 +74,9 @@ const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
 
-	// A position is an entry of the log itself, and a line of the file. Told after each batch it is one for every order at
-	// a moderate rate; nobody needs it that often. What may be freed waits for it, so bytes count too.
+	// A position is an entry of the log itself, and a line of the file. Reported after
+	// each batch, that is one per order at a moderate rate, far more often than needed.
+	// Memory to be freed waits for it, so bytes count too.
 	reportEvery = time.Second
 	reportBytes = batchBytes
 )
@@ -93,8 +94,8 @@ type Queue struct {
 	open     bool
 	pos      Position
 	batch    Batch
-	reported uint64 // last cursor told
-	report   uint64 // cursor to tell
+	reported uint64 // last cursor reported
+	report   uint64 // cursor to report
 	reportAt time.Time
 	written  int // bytes since the last report
 }
@@ -102,10 +103,10 @@ type Queue struct {
 // New returns a queue that is not active.
 func New(o Options) *Queue { return &Queue{o: o, batch: newBatch()} }
 
-// SetActive says whether this node is the partition's primary, where its
-// configuration stands, and the replicated cursor: what earlier primaries' sinks
-// hold. A sink that holds nothing begins behind it; one that holds something goes
-// on where it ends, so that it stays dense. One goroutine calls it, whichever.
+// SetActive sets whether this node is the partition's primary, the configuration, and the
+// replicated cursor: the position of earlier primaries' sinks. An empty sink begins after
+// it; another continues where it ends, so that it stays dense. It is called by one
+// goroutine at a time.
 func (q *Queue) SetActive(active bool, epoch, lineage, cursor uint64) {
 	if active && q.term.Load() == epoch && q.lineage.Load() == lineage {
 		q.cursor.Store(cursor)
@@ -121,18 +122,18 @@ func (q *Queue) SetActive(active bool, epoch, lineage, cursor uint64) {
 	q.o.Log.Nudge()
 }
 
-// writer is the term for which the queue may write, if there is one.
+// writer returns the term for which the queue may write, if there is one.
 func (q *Queue) writer() (w Writer, active bool) {
 	w.Epoch = q.term.Load()
 	w.Lineage = q.lineage.Load()
 	return w, w.Epoch != 0 && q.term.Load() == w.Epoch
 }
 
-// Durable is the sequence number up to which this node's sink holds everything.
-// Any goroutine.
+// Durable returns the sequence number up to which this node's sink holds everything. Safe
+// for any goroutine.
 func (q *Queue) Durable() uint64 { return q.durable.Load() }
 
-// Err is why writing fails at present, nil if it does not. Any goroutine.
+// Err returns why writing fails at present, nil if it does not. Safe for any goroutine.
 func (q *Queue) Err() error {
 	if err := q.failure.Load(); err != nil {
 		return *err
@@ -152,7 +153,7 @@ func (q *Queue) Run(ctx context.Context) {
 			q.open = false
 			q.failure.Store(&err)
 			q.o.Metrics.Errors.Inc()
-			q.o.Logger.Error("sink failed, trying again", "partition", q.o.Name, "reason", err, "in", backoff.String())
+			q.o.Logger.Error("sink failed, retrying", "partition", q.o.Name, "reason", err, "in", backoff.String())
 			sleep(ctx, backoff)
 			backoff = min(2*backoff, maxBackoff)
 		case next == 0:
@@ -216,8 +217,8 @@ func (q *Queue) work() (next uint64, err error) {
 	return 0, nil
 }
 
-// letGo is for a queue that reads no more: others write the sink now. What this one
-// lacks by the time it is asked again may have been freed meanwhile.
+// letGo is for a queue that stops reading: others write the sink now. Entries it lacks may
+// be freed before it is active again.
 func (q *Queue) letGo() {
 	if q.open || q.o.Log.Held() != 0 {
 		q.open = false
@@ -230,8 +231,8 @@ func (q *Queue) advance(b *Batch) {
 	q.pos.Seq, q.pos.Hash = order.Seq(last), order.Hash(last)
 	q.durable.Store(q.pos.Seq)
 	q.o.Log.Hold(q.pos.Seq + 1)
-	// A cursor entry is an entry too: reporting that one was written would make
-	// another, for ever.
+	// A cursor entry is an entry too: reporting that one was written would make another,
+	// endlessly.
 	if b.news {
 		q.report = q.pos.Seq
 	}
@@ -239,7 +240,8 @@ func (q *Queue) advance(b *Batch) {
 	q.tell()
 }
 
-// due is when the cursor is to be reported although nothing more is written, 0 if never.
+// due returns when the cursor must be reported although nothing more is written, 0 if
+// never.
 func (q *Queue) due() time.Duration {
 	if q.report <= q.reported {
 		return 0
@@ -256,8 +258,8 @@ func (q *Queue) tell() {
 	q.o.Advance(q.report)
 }
 
-// resume opens the sink and finds the place in the log where it ends. It returns the
-// entry to wait for while the log has not been learnt that far, else 0.
+// resume opens the sink and finds the position in the log where it ends. It returns the
+// entry to wait for while the log has not reached it, else 0.
 func (q *Queue) resume() (next uint64, err error) {
 	if q.pos, err = q.o.Sink.Open(); err != nil {
 		return 0, err
@@ -271,7 +273,7 @@ func (q *Queue) resume() (next uint64, err error) {
 	committed := q.o.Log.Committed()
 	if q.pos.Seq > 0 {
 		if why := q.foreign(committed, &start); why != "" {
-			q.o.Logger.Warn("what the sink holds cannot be continued, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
+			q.o.Logger.Warn("the content of the sink cannot be continued, it is set aside", "partition", q.o.Name, "reason", why, "seq", q.pos.Seq)
 			if err := q.o.Sink.SetAside(); err != nil {
 				return 0, err
 			}
@@ -282,7 +284,7 @@ func (q *Queue) resume() (next uint64, err error) {
 		q.pos.Seq = max(q.cursor.Load(), start.Seq)
 	}
 	switch {
-	case q.pos.FirstSeq > committed: // whose hash tells whether it is this history
+	case q.pos.FirstSeq > committed: // its hash decides whether it is this history
 		return q.pos.FirstSeq, nil
 	case q.pos.Seq > committed:
 		return q.pos.Seq, nil
@@ -297,8 +299,8 @@ func (q *Queue) resume() (next uint64, err error) {
 	return 0, nil
 }
 
-// foreign says why what the sink holds is not a prefix of the log that can be
-// continued, "" if it may be one.
+// foreign returns why the content of the sink is not a prefix of the log that can be
+// continued, "" if it may be.
 func (q *Queue) foreign(committed uint64, start *Start) string {
 	if q.pos.Epoch > q.epoch.Load() {
 		return fmt.Sprintf("it ends in epoch %d, the partition is in epoch %d", q.pos.Epoch, q.epoch.Load())

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// grant is how much a store takes from its budget at a time, in bytes, so that
-// the shared counter is touched once per some hundred orders.
+// grant is how much a store takes from its budget at a time, in bytes, so that the shared
+// counter is touched once per some hundred orders.
 const grant = 64 << 10
 
-// PerOrder is what an order takes at most beside its payload, in bytes: header,
-// alignment and indexes, fixed parts included. TestMemoryPerOrder holds it.
+// PerOrder is the most memory an order takes beside its payload, in bytes: header,
+// alignment and indexes, fixed parts included. TestMemoryPerOrder checks it.
 const PerOrder = 96
 
 // Budget is a memory limit that the stores of one process share.
@@ -28,8 +28,8 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Used is what the stores have taken, in bytes.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// RefuseAt is the use, in bytes, from which orders and sessions are refused. What is
-// above is for the entries that keep the grid going.
+// RefuseAt returns the use, in bytes, at which orders and sessions are rejected. The rest
+// is reserved for entries of the grid itself.
 func (b *Budget) RefuseAt() int64 {
 	if b.limit <= 0 {
 		return math.MaxInt64

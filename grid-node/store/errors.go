@@ -2,7 +2,7 @@ package store
 
 import "fmt"
 
-// ErrCapacity says that the memory limit is reached. Nothing was written.
+// ErrCapacity means that the memory limit is reached. Nothing was written.
 type ErrCapacity struct {
 	Used  int64 // bytes
 	Limit int64 // bytes
@@ -12,7 +12,7 @@ func (e *ErrCapacity) Error() string {
 	return fmt.Sprintf("order store is full: %d of %d bytes used", e.Used, e.Limit)
 }
 
-// ErrGap says that an entry is not the one that comes next.
+// ErrGap means that an entry is not the next one.
 type ErrGap struct {
 	Expected, Got uint64 // seq
 }
@@ -21,7 +21,7 @@ func (e *ErrGap) Error() string {
 	return fmt.Sprintf("entry has seq %d, allowed: %d", e.Got, e.Expected)
 }
 
-// ErrChain says that an entry does not continue this log: its history is another.
+// ErrChain means that an entry does not continue this log: its history is another.
 type ErrChain struct {
 	Seq       uint64
 	Want, Got uint64 // hash of the entry before

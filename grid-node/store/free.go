@@ -7,16 +7,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// defaultBlock is the size in which memory goes back to the kernel, that of a huge
-// page: less would only break one up.
+// defaultBlock is the unit in which memory returns to the kernel, a huge page: less would
+// only split one.
 const defaultBlock = 2 << 20
 
-// Base is the last entry that is not held any more, and its hash; 0, 0 when
-// nothing was freed.
+// Base returns the last freed entry and its hash; 0, 0 when nothing was freed.
 func (s *Store) Base() (seq, hash uint64) { return s.base.Load(), s.baseHash }
 
-// SetBase makes an empty store one that begins behind entry seq, with so many
-// session slots in use. The error is *ErrCapacity.
+// SetBase makes an empty store begin after entry seq, with the given number of session
+// slots in use. The error is *ErrCapacity.
 func (s *Store) SetBase(seq, hash uint64, sessions int) error {
 	if s.last != 0 || s.base.Load() != 0 {
 		panic(fmt.Sprintf("order store: base %d set on a store that holds entries up to %d", seq, s.last)) // the caller's bug
@@ -34,13 +33,13 @@ func (s *Store) SetBase(seq, hash uint64, sessions int) error {
 	return nil
 }
 
-// Pin keeps entries from seq on: another goroutine reads them. It lets go of those
-// before; 0 lets go of all. Whoever pins has to know that seq is still held: on the
-// writer's goroutine, or from a lower pin.
+// Pin keeps entries from seq on for another goroutine and releases those before; 0
+// releases all. The caller must ensure that seq is still held: on the writer's goroutine,
+// or by a lower pin.
 func (s *Store) Pin(seq uint64) { s.pin.Store(seq) }
 
-// Freeable is the last entry up to seq that may be freed now: it is committed,
-// nobody pins it, and another one is behind it.
+// Freeable returns the last entry up to seq that may be freed now: committed, not pinned,
+// and followed by another entry.
 func (s *Store) Freeable(seq uint64) uint64 {
 	seq = min(seq, s.committed.Load())
 	if pin := s.pin.Load(); pin != 0 {
@@ -52,9 +51,9 @@ func (s *Store) Freeable(seq uint64) uint64 {
 	return max(seq, s.base.Load())
 }
 
-// FreeFirst frees the first entry held, which e is the header of: its ClOrdID is
-// not found any more, and its memory goes back once all of its block is free. No
-// slice of it may be in use. Freeable said that it may.
+// FreeFirst frees the first entry held, whose header is e: its ClOrdID is no longer found,
+// and its memory returns once its whole block is free. No slice of it may be in use.
+// Freeable must have allowed it.
 func (s *Store) FreeFirst(e *order.Entry) {
 	seq := s.base.Load() + 1
 	pos := s.seqs.get(seq)
@@ -72,8 +71,8 @@ func (s *Store) FreeFirst(e *order.Entry) {
 	}
 }
 
-// Through is the first entry from base+1 up to seq with which at least n bytes of
-// the log would be freed, or seq if all of them are fewer.
+// Through returns the first entry from base+1 up to seq with which at least n bytes of the
+// log would be freed, or seq if there are fewer.
 func (s *Store) Through(seq uint64, n int64) uint64 {
 	first := s.base.Load() + 1
 	if seq < first {
@@ -83,8 +82,8 @@ func (s *Store) Through(seq uint64, n int64) uint64 {
 	return first + uint64(k)
 }
 
-// release gives back what lies before next, the position of the first entry that
-// stays, when the one before it at pos is freed. It returns how many bytes.
+// release returns the memory before next, the position of the first entry that stays, when
+// the entry before it at pos is freed. It returns how many bytes.
 func (s *segments) release(pos, next uint32, block int) (bytes int64) {
 	i, base := locate(uint64(pos) << 3)
 	j, _ := locate(uint64(next) << 3)
@@ -104,7 +103,7 @@ func (s *segments) release(pos, next uint32, block int) (bytes int64) {
 	return bytes
 }
 
-// release gives back the places of entries up to seq, block by block.
+// release returns the slots of entries up to seq, block by block.
 func (x *seqIndex) release(seq uint64, block int) int64 {
 	k, off := x.placeOf(seq)
 	size := len(x.maps[k])
@@ -122,8 +121,8 @@ func (x *seqIndex) release(seq uint64, block int) int64 {
 	return int64(block)
 }
 
-// remove takes the slot of a position out. Slots behind it move up, so that no
-// search ends too early; pages keep their size and are filled again.
+// remove removes the slot of a position. Slots after it move up, so that no search ends
+// too early; pages keep their size and are filled again.
 func (x *keyIndex) remove(fp, pos uint32) {
 	n := x.pageOf(fp)
 	p := x.page(n)

@@ -19,8 +19,8 @@ func freeOne(s *Store) {
 	s.FreeFirst(&e)
 }
 
-// TestFree frees at random while orders are added and checks after each round that
-// exactly what is held is found, by number and by ClOrdID.
+// TestFree frees at random while orders are added and checks after each round that exactly
+// the held entries are found, by number and by ClOrdID.
 func TestFree(t *testing.T) {
 	s := open(t, Options{Block: 4096})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -59,7 +59,7 @@ func TestFree(t *testing.T) {
 			}
 		}
 		if held := last - base; s.Orders() != held {
-			t.Fatalf("round %d: %d orders held, the store says %d", round, held, s.Orders())
+			t.Fatalf("round %d: %d orders held, the store reports %d", round, held, s.Orders())
 		}
 	}
 	if a, ok := s.keys.depth, true; !ok || a == 0 {
@@ -67,8 +67,8 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestFreedMemoryIsThere: a store at its limit takes as much again as was freed,
-// and again, however often; what the kernel provides stays within the limit.
+// TestFreedMemoryIsThere: a full store accepts as much again as was freed, repeatedly; the
+// kernel's memory stays within the limit.
 func TestFreedMemoryIsThere(t *testing.T) {
 	const limit = 16 << 20
 	s := open(t, Options{Limit: limit, Block: 64 << 10})
@@ -110,7 +110,7 @@ func TestFreedMemoryIsThere(t *testing.T) {
 	}
 }
 
-// TestPositionsBeginAnew runs past the end of the space of positions.
+// TestPositionsBeginAnew runs past the end of the position space.
 func TestPositionsBeginAnew(t *testing.T) {
 	s := open(t, Options{Block: 4096})
 	add3 := func(name string) {
@@ -136,7 +136,7 @@ func TestPositionsBeginAnew(t *testing.T) {
 	add3("b")
 	s.seg.tail = s.seg.end - 64
 	if err := add(s, "full", 300); err == nil {
-		t.Fatal("the first segment is in use, and was given away")
+		t.Fatal("the first segment is in use and was released")
 	}
 	for range 4 {
 		freeOne(s)
@@ -159,7 +159,8 @@ func TestPositionsBeginAnew(t *testing.T) {
 	}
 }
 
-// TestStoreWithABase begins anywhere: what is below takes no memory and no address space.
+// TestStoreWithABase begins at any entry: freed entries take no memory and no address
+// space.
 func TestStoreWithABase(t *testing.T) {
 	for _, base := range []uint64{1, 1_000_003, 1<<53 - 2, 1 << 62} {
 		t.Run(fmt.Sprint(base), func(t *testing.T) { storeWithABase(t, base) })

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Whether the kernel has huge pages to give is its own matter; that they were
-// asked for shows in the flags of the mapping.
+// Whether the kernel provides huge pages depends on the machine; that they were requested
+// shows in the flags of the mapping.
 func TestLargeSegmentsAskForHugePages(t *testing.T) {
 	for _, c := range []struct {
 		size int
@@ -33,6 +33,6 @@ func vmFlags(t *testing.T, at uintptr) string {
 			return m.flags
 		}
 	}
-	t.Skip("this kernel does not tell the flags of a mapping (VmFlags in /proc/self/smaps, Linux 3.8 and later)")
+	t.Skip("this kernel does not report the flags of a mapping (VmFlags in /proc/self/smaps, Linux 3.8 and later)")
 	return ""
 }

@@ -13,13 +13,12 @@ import (
 // largest pause is thus the split of one page, about a microsecond, or the copy
 // of the directory, 20 microseconds at 20 million orders.
 //
-// How full a page is stands apart from the pages, in two bytes each, so that an
-// order costs one cache miss here and not two.
+// The fill of a page is stored apart from the pages, in two bytes each, so that an order
+// costs one cache miss here and not two.
 //
-// A slot is position+1 in its low half and 32 bits of the key's hash in its
-// high half: a split needs no look at the entries, and a lookup looks at an
-// entry only when all 32 bits agree. The hash is seeded per store, so nobody
-// outside can choose keys that collide.
+// A slot is position+1 in its low half and 32 bits of the key's hash in its high half: a
+// split does not read the entries, and a lookup reads an entry only when all 32 bits
+// agree. The hash is seeded per store, so clients cannot choose colliding keys.
 type keyIndex struct {
 	seed   maphash.Seed
 	depth  uint     // the directory has 1<<depth places
@@ -30,7 +29,7 @@ type keyIndex struct {
 	ready  atomic.Pointer[readyChunk]
 }
 
-// readyChunk is a chunk mapped and provided ahead of need, off the hot path.
+// readyChunk is a chunk mapped and faulted in ahead of need, off the hot path.
 type readyChunk struct {
 	chunk uint32
 	mem   []byte
@@ -69,7 +68,7 @@ func (p *page) add(slot uint64) {
 	p[i] = slot
 }
 
-// startSlot uses the bits of the hash that no directory does.
+// startSlot uses the bits of the hash that the directory does not use.
 func startSlot(fp uint32) uint32 { return fp >> (32 - pageSlotBits) }
 
 func (x *keyIndex) open() (err error) {
@@ -89,10 +88,9 @@ func mapDir(n int) ([]byte, []uint32, error) {
 	return mem, unsafe.Slice((*uint32)(unsafe.Pointer(&mem[0])), n), nil
 }
 
-// chunkOfPage says where a page lies. In place of a last page a chunk has the
-// pageFills. From the second on it is one huge page: an order looks anywhere in the
-// index, and to find the memory behind an address costs more than the memory where
-// there are many small pages.
+// chunkOfPage returns the chunk of a page. A chunk has the pageFills in place of its last
+// page. From the second on it is one huge page: accesses are spread over the whole index,
+// and with many small pages the TLB misses would cost more than the memory accesses.
 func chunkOfPage(n uint32) (chunk, at uint32) { return n / chunkPages, n % chunkPages }
 
 func (x *keyIndex) newPage() (uint32, error) {
@@ -112,19 +110,19 @@ func (x *keyIndex) newPage() (uint32, error) {
 
 func mapChunk(chunk uint32) ([]byte, error) {
 	mem, err := mapMemory(chunkBytes)
-	if err == nil && chunk > 0 { // a small grid takes little
+	if err == nil && chunk > 0 { // a small grid uses little
 		askHuge(mem)
 	}
 	return mem, err
 }
 
-// takeReady is the chunk if it was mapped ahead, else nil.
+// takeReady returns the chunk if it was mapped ahead, else nil.
 func (x *keyIndex) takeReady(chunk uint32) []byte {
 	r := x.ready.Swap(nil)
 	switch {
 	case r == nil:
 		return nil
-	case r.chunk != chunk: // it came too late
+	case r.chunk != chunk: // too late
 		unmapMemory(r.mem)
 		return nil
 	}
@@ -148,10 +146,10 @@ func (x *keyIndex) bytes() int64 {
 
 func (x *keyIndex) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
 
-// pageOf is the number of the page for a hash.
+// pageOf returns the number of the page for a hash.
 func (x *keyIndex) pageOf(fp uint32) uint32 { return x.dir[fp&(1<<x.depth-1)] }
 
-// prefetch begins to load what find and insert of this hash will look at.
+// prefetch starts to load what find and insert of this hash will access.
 func (x *keyIndex) prefetch(fp uint32) {
 	prefetch(unsafe.Pointer(&x.page(x.pageOf(fp))[startSlot(fp)]))
 }
@@ -173,7 +171,7 @@ func (x *keyIndex) find(fp uint32, key []byte, s *Store) (pos uint32, ok bool) {
 	}
 }
 
-// growth is how many bytes reserve may add for this hash.
+// growth returns how many bytes reserve may add for this hash.
 func (x *keyIndex) growth(fp uint32) int64 {
 	f := x.fill(x.pageOf(fp))
 	if f.count() < pageFull {
@@ -237,7 +235,7 @@ func (x *keyIndex) split(fp, from uint32) error {
 		}
 	}
 	*x.fill(from), *x.fill(n) = makeFill(d+1, kept), makeFill(d+1, moved)
-	// Every directory place whose low d bits are fp's and whose bit d is 1.
+	// Every directory entry whose low d bits are fp's and whose bit d is 1.
 	for i := uint64(fp)&(1<<d-1) | 1<<d; i < uint64(len(x.dir)); i += 1 << (d + 1) {
 		x.dir[i] = n
 	}

@@ -2,25 +2,25 @@ package store
 
 import "unsafe"
 
-// Looking an order up by ClOrdID waits for memory twice, for its slot in the index
-// and for its entry, and copying the entry waits again. Who has several lookups to
-// do does them in steps, Hint for all, Prefetch for all, FindHinted for all: then
-// they wait together. What has the hint already appends with it, too. Writer only.
+// Looking an order up by ClOrdID waits for memory twice, for its slot in the index and for
+// its entry, and copying the entry waits again. Several lookups are done in steps, Hint
+// for all, Prefetch for all, FindHinted for all, so that the waits overlap. A hint can
+// also be passed to append. Writer only.
 
-// entryAhead is how much of an entry Prefetch asks for, in bytes: the order of the
-// published report and its header.
+// entryAhead is how much of an entry Prefetch loads, in bytes: the order of the published
+// report and its header.
 const entryAhead = 384
 
 const cacheLine = 64
 
-// Hint begins to load what the index knows of a ClOrdID.
+// Hint starts to load the index entry of a ClOrdID.
 func (s *Store) Hint(id []byte) (hint uint32) {
 	hint = s.keys.hash(id)
 	s.keys.prefetch(hint)
 	return hint
 }
 
-// Prefetch begins to load the entry of the first order that a hint fits.
+// Prefetch starts to load the entry of the first order that matches a hint.
 func (s *Store) Prefetch(hint uint32) {
 	p := s.keys.page(s.keys.pageOf(hint))
 	for i := startSlot(hint); p[i] != 0; i = (i + 1) & (pageSlots - 1) {
@@ -31,7 +31,7 @@ func (s *Store) Prefetch(hint uint32) {
 	}
 }
 
-// PlaceOf is where entry seq lies, if it is there.
+// PlaceOf returns the place of entry seq, if it is held.
 func (s *Store) PlaceOf(seq uint64) (p Place, ok bool) {
 	if seq <= s.base.Load() || seq > s.last {
 		return 0, false
@@ -39,14 +39,14 @@ func (s *Store) PlaceOf(seq uint64) (p Place, ok bool) {
 	return Place(s.seqs.get(seq)), true
 }
 
-// PrefetchSeq begins to load where entry seq lies, for PlaceOf.
+// PrefetchSeq starts to load the index entry of seq, for PlaceOf.
 func (s *Store) PrefetchSeq(seq uint64) {
 	if seq > s.base.Load() && seq <= s.last {
 		s.seqs.prefetch(seq)
 	}
 }
 
-// PrefetchAt begins to load the entry at a place.
+// PrefetchAt starts to load the entry at a place.
 func (s *Store) PrefetchAt(p Place) { s.prefetchAt(uint32(p)) }
 
 func (s *Store) prefetchAt(pos uint32) {
@@ -56,17 +56,17 @@ func (s *Store) prefetchAt(pos uint32) {
 	}
 }
 
-// FindHinted is FindClOrdID with the hint of that ClOrdID. It says where the entry
-// lies.
+// FindHinted is FindClOrdID with the hint of that ClOrdID. It returns the place of the
+// entry.
 func (s *Store) FindHinted(hint uint32, id []byte) (p Place, ok bool) {
 	pos, ok := s.keys.find(hint, id, s)
 	return Place(pos), ok
 }
 
-// Place is where an entry lies, until it is freed.
+// Place is the position of an entry, valid until it is freed.
 type Place uint32
 
-// At is the entry at a place, as Get returns it.
+// At returns the entry at a place, as Get does.
 func (s *Store) At(p Place) []byte { return s.entryAt(uint32(p)) }
 
 func (x *seqIndex) prefetch(seq uint64) {

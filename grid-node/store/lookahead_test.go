@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// TestLookAhead: hints change nothing but when memory is loaded. The entries fill
-// segments to the last byte, so asking ahead would leave them if it could.
+// TestLookAhead: hints only affect when memory is loaded. The entries fill segments to the
+// last byte, so an overlong prefetch would leave them.
 func TestLookAhead(t *testing.T) {
 	s := open(t, Options{})
 	const n = 30000

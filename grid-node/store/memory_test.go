@@ -8,10 +8,9 @@ import (
 	"unsafe"
 )
 
-// TestMemoryPerOrder holds the promise at every moment up to a million orders,
-// with the payload that padding fits worst: right after the pages of the ClOrdID
-// index were split, at half their filling, too. The store's own account and what
-// the kernel says of its mappings are both held against it.
+// TestMemoryPerOrder checks PerOrder at every moment up to a million orders, with the
+// payload of the worst padding, also right after the pages of the ClOrdID index were
+// split, half full. Both the store's own accounting and the kernel's are compared.
 func TestMemoryPerOrder(t *testing.T) { memoryPerOrder(t, 1_000_000) }
 
 // TestMemoryOfTenMillionOrders takes 4 GiB and half a minute.
@@ -46,8 +45,8 @@ func memoryPerOrder(t *testing.T, n int) {
 	splits := float64(order64(payload)) + 4 + float64(pageBytes)/(pageFull/2)
 	t.Logf("%d orders of %d bytes: %.1f bytes each now; %.1f at the worst moment, after %d; %.1f by the kernel's count, after %d; %.1f right after a split of all pages",
 		n, payload, float64(s.Used())/float64(n), worst, worstAt, resident, residentAt, splits)
-	// The kernel gives whole huge pages: that of the entries and that of the index are
-	// begun, whatever the number of orders.
+	// The kernel provides whole huge pages: one partly used for the entries and one for
+	// the index, whatever the number of orders.
 	begun := 2 * float64(chunkBytes) / float64(residentAt)
 	for _, c := range []struct {
 		what         string
@@ -59,10 +58,10 @@ func memoryPerOrder(t *testing.T, n int) {
 	}
 }
 
-// order64 is what an order of n bytes takes in its segment.
+// order64 returns what an order of n bytes takes in its segment.
 func order64(n int) int { return (64 + n + 7) &^ 7 }
 
-// resident is what the kernel has provided for all mappings of the store, bytes.
+// resident returns what the kernel has provided for all mappings of the store, bytes.
 func (s *Store) resident(t *testing.T) (total int64) {
 	var starts []uintptr
 	note := func(m []byte) {
@@ -80,8 +79,8 @@ func (s *Store) resident(t *testing.T) (total int64) {
 		note(m)
 	}
 	note(s.keys.dirMap)
-	// The kernel joins neighbours of one kind to one mapping: count each once, and
-	// only such as hold memory of ours.
+	// The kernel merges adjacent mappings of one kind: count each once, and only those
+	// with memory of ours.
 	for _, m := range mappings(t) {
 		if slices.ContainsFunc(starts, m.holds) {
 			total += m.resident

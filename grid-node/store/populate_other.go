@@ -4,4 +4,4 @@ package store
 
 func populate([]byte) {}
 
-func forget([]byte) {} // given back with its whole segment
+func forget([]byte) {} // released with its whole segment

@@ -1,25 +1,24 @@
 package store
 
-// prefault is where the memory that the kernel was made to provide ahead ends. It
-// belongs to the goroutine that calls Prefault.
+// prefault is the end of the memory that was faulted in ahead. It belongs to the goroutine
+// that calls Prefault.
 type prefault struct {
 	to    uint64 // byte offset in the space of the segments
 	index int    // the segment mem is
 	mem   []byte
-	chunk uint32 // the last of the ClOrdID index that was made ready
+	chunk uint32 // the last prepared chunk of the ClOrdID index
 }
 
-// Prefault makes the kernel provide the memory that the next bytes appended will
-// need, so that the appending thread does not take page faults. Where the memory
-// of the machine is a promise too (a virtual machine whose host gives pages at
-// their first use), that costs more than everything else that is done for an order.
-// It is for one other goroutine than the writer's; calling it or not changes
-// nothing else.
+// Prefault makes the kernel provide the memory that the next bytes appended will need, so
+// that the appending thread does not take page faults. Where the machine's memory is
+// itself lazily provided (a virtual machine whose host allocates pages at their first
+// use), faults cost more than all other work on an order. It is called by one goroutine
+// other than the writer's; calling it changes nothing else.
 func (s *Store) Prefault(ahead int) {
 	s.prefaultKeys()
 	f, tail := &s.ahead, s.tailMark.Load()
 	end := tail + uint64(ahead)
-	if f.to > end+maxBytes/2 { // positions have begun anew
+	if f.to > end+maxBytes/2 { // positions have wrapped
 		f.to, f.mem = 0, nil
 	}
 	f.to = max(f.to, tail&^(pageSize-1))
@@ -37,8 +36,8 @@ func (s *Store) Prefault(ahead int) {
 
 const pageSize = 4096
 
-// segmentAhead makes f.mem segment i and says whether it could. The writer is in
-// that segment if entered.
+// segmentAhead makes f.mem segment i and reports whether it could. entered: the writer is
+// in that segment.
 func (s *Store) segmentAhead(i int, entered bool) bool {
 	f := &s.ahead
 	switch {
@@ -50,7 +49,7 @@ func (s *Store) segmentAhead(i int, entered bool) bool {
 	}
 	mem, err := mapMemory(segmentSize(i))
 	if err != nil {
-		return false // the writer will meet the same error and report it
+		return false // the writer will get the same error and report it
 	}
 	if !s.seg.ready[i].CompareAndSwap(nil, &mem[0]) {
 		unmapMemory(mem) // the writer has just entered it with a mapping of its own
@@ -60,8 +59,8 @@ func (s *Store) segmentAhead(i int, entered bool) bool {
 	return true
 }
 
-// prefaultKeys makes the next chunk of the ClOrdID index ready once the present one
-// is half used.
+// prefaultKeys prepares the next chunk of the ClOrdID index once the present one is half
+// used.
 func (s *Store) prefaultKeys() {
 	chunk, at := chunkOfPage(s.pagesMark.Load())
 	next := chunk + 1
@@ -70,11 +69,11 @@ func (s *Store) prefaultKeys() {
 	}
 	mem, err := mapChunk(next)
 	if err != nil {
-		return // the writer will meet the same error and report it
+		return // the writer will get the same error and report it
 	}
 	s.ahead.chunk = next
 	populate(mem)
 	if !s.keys.ready.CompareAndSwap(nil, &readyChunk{chunk: next, mem: mem}) {
-		unmapMemory(mem) // the writer has been faster than the one before
+		unmapMemory(mem) // the writer was faster with the previous one
 	}
 }

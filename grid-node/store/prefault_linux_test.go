@@ -21,8 +21,8 @@ func resident(t *testing.T, b []byte) (n int) {
 	return n
 }
 
-// TestPrefaultBeforeTheFirstEntry: the memory is there before it is used, it is
-// that memory that is used, and what follows is asked for ahead of the tail only.
+// TestPrefaultBeforeTheFirstEntry: the memory is provided before its use, that same memory
+// is used, and later memory is requested only ahead of the tail.
 func TestPrefaultBeforeTheFirstEntry(t *testing.T) {
 	s := open(t, Options{})
 	const ahead = 5 << 20 // segments of 1, 2 and 4 MiB
@@ -34,7 +34,7 @@ func TestPrefaultBeforeTheFirstEntry(t *testing.T) {
 		}
 	}
 	if s.seg.ready[3].Load() != nil {
-		t.Error("segment 3 is ready, nobody asked for it")
+		t.Error("segment 3 is ready although not requested")
 	}
 	for i := 1; s.seg.tail < 4<<20; i++ {
 		if err := add(s, fmt.Sprint(i), 1000); err != nil {
@@ -61,8 +61,8 @@ func TestPrefaultBeforeTheFirstEntry(t *testing.T) {
 	}
 }
 
-// TestPrefaultComesLate: the writer maps a segment itself and Prefault goes on
-// from where it is.
+// TestPrefaultComesLate: the writer maps a segment itself and Prefault continues from
+// there.
 func TestPrefaultComesLate(t *testing.T) {
 	s := open(t, Options{})
 	for i := 1; s.seg.tail < 2<<20; i++ {
@@ -83,8 +83,7 @@ func TestPrefaultComesLate(t *testing.T) {
 	}
 }
 
-// TestPrefaultOfTheIndex: the writer takes the chunk that was made ready, and one
-// that came too late is given back.
+// TestPrefaultOfTheIndex: the writer takes the prepared chunk, and a late one is released.
 func TestPrefaultOfTheIndex(t *testing.T) {
 	s := open(t, Options{})
 	n := 0

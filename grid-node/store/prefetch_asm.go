@@ -4,8 +4,8 @@ package store
 
 import "unsafe"
 
-// prefetch begins to load the cache line at p and waits for nothing. A load in Go
-// would wait: until it is done, the core runs out of what it may do ahead.
+// prefetch starts to load the cache line at p without waiting. A load in Go would stall
+// once the core's reorder buffer is full.
 //
 //go:noescape
 func prefetch(p unsafe.Pointer)

@@ -6,11 +6,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Range is as many whole entries (padded, contiguous, in log order) from seq
-// from up to seq to as stand in one segment and within limit bytes, but at least
-// one. through is the last of them. It returns nil, from-1 when from > to, and when
-// from was freed. The
-// writer asks for no more than Last, other goroutines for no more than Committed.
+// Range returns as many whole entries (padded, contiguous, in log order) from seq from up
+// to seq to as lie in one segment and within limit bytes, but at least one. through is the
+// last of them. It returns nil, from-1 when from > to, and when from was freed. The writer
+// may request up to Last, other goroutines up to Committed.
 func (s *Store) Range(from, to uint64, limit int) (entries []byte, through uint64) {
 	if from <= s.base.Load() || from > to {
 		return nil, from - 1
@@ -31,8 +30,8 @@ func (s *Store) Range(from, to uint64, limit int) (entries []byte, through uint6
 	return mem[:n:n], through
 }
 
-// span is the number of bytes from start to the end of entry seq, if that
-// stands in the same segment, of which mem bytes are left.
+// span returns the number of bytes from start to the end of entry seq, if that is in the
+// same segment, of which mem bytes are left.
 func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
 	pos := s.seqs.get(seq)
 	off := int(pos-start) << 3
@@ -42,8 +41,8 @@ func (s *Store) span(start uint32, seq uint64, mem int) (int, bool) {
 	return off + order.Padded(sizeOf(s.seg.at(pos))), true
 }
 
-// Bytes is how far the entries from..to reach in memory, about their size; 0
-// when from > to. Writer only.
+// Bytes returns the approximate size of entries from..to in memory; 0 when from > to.
+// Writer only.
 func (s *Store) Bytes(from, to uint64) int {
 	if from <= s.base.Load() || from > to {
 		return 0

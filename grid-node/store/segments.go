@@ -18,7 +18,7 @@ const (
 	maxSegments      = growingSegments + (maxBytes-growingBytes)>>lastSegmentBits
 )
 
-// locate says in which segment the byte offset lies and where that one begins.
+// locate returns the segment of a byte offset and where that segment begins.
 func locate(off uint64) (segment int, base uint64) {
 	if m := off>>firstSegmentBits + 1; m < 1<<growingSegments {
 		k := bits.Len64(m) - 1
@@ -32,26 +32,25 @@ func segmentSize(i int) int {
 	return 1 << (firstSegmentBits + min(i, growingSegments))
 }
 
-// segments is the memory of the entries. The writer fills maps[i] before any
-// reader can learn of a position in it (Committed is stored after), so readers
-// need no lock.
+// segments is the memory of the entries. The writer fills maps[i] before a reader can see
+// a position in it (Committed is stored after), so readers need no lock.
 type segments struct {
 	maps     [maxSegments][]byte
 	tail     uint64                            // byte offset of the next entry
 	end      uint64                            // byte offset where the current segment ends
-	wasted   uint64                            // bytes at ends of segments that no entry took
-	released int                               // bytes given back of the segment that the first entry stands in
+	wasted   uint64                            // unused bytes at the ends of segments
+	released int                               // bytes released of the segment of the first entry
 	ready    [maxSegments]atomic.Pointer[byte] // mapped ahead of need, off the hot path, until the writer takes them
 }
 
-// reserve makes sure that n bytes in one segment stand at tail. It moves tail
-// to the next segment when the current one is too short.
+// reserve ensures that n bytes in one segment are available at tail. It moves tail to the
+// next segment when the current one is too short.
 func (s *segments) reserve(n int) error {
 	if s.tail+uint64(n) <= s.end {
 		return nil
 	}
 	i, base := locate(s.end)
-	if i >= maxSegments { // positions begin anew, where the log was freed
+	if i >= maxSegments { // positions wrap to where the log was freed
 		i, base = 0, 0
 	}
 	if s.maps[i] != nil {
@@ -70,11 +69,10 @@ func (s *segments) reserve(n int) error {
 	return nil
 }
 
-// taken in ready says that the writer has the segment.
+// taken in ready means that the writer has the segment.
 var taken byte
 
-// takeReady is segment i if it was mapped ahead, else nil; it is not mapped ahead
-// any more.
+// takeReady returns segment i and clears it if it was mapped ahead, else nil.
 func (s *segments) takeReady(i int) []byte {
 	p := s.ready[i].Swap(&taken)
 	if p == nil || p == &taken {
@@ -83,7 +81,7 @@ func (s *segments) takeReady(i int) []byte {
 	return unsafe.Slice(p, segmentSize(i))
 }
 
-// at is the memory from pos (8-byte units) to the end of its segment.
+// at returns the memory from pos (8-byte units) to the end of its segment.
 func (s *segments) at(pos uint32) []byte {
 	off := uint64(pos) << 3
 	i, base := locate(off)

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// seqIndex maps seq to position. Chunk k holds 4096<<k positions, so it grows
-// without ever being copied; the kernel provides the pages as they are written.
+// seqIndex maps seq to position. Chunk k holds 4096<<k positions, so it grows without
+// copying; the kernel provides the pages as they are written.
 type seqIndex struct {
 	chunks [28][]uint32
 	maps   [28][]byte
@@ -15,7 +15,7 @@ type seqIndex struct {
 
 const firstChunkBits = 12
 
-// placeOf is the chunk of a seq and the place in it.
+// placeOf returns the chunk of a seq and the index in it.
 func (x *seqIndex) placeOf(seq uint64) (chunk int, off uint64) { return chunkOf(seq - 1 - x.before) }
 
 func chunkOf(i uint64) (chunk int, off uint64) {
@@ -23,7 +23,7 @@ func chunkOf(i uint64) (chunk int, off uint64) {
 	return k, i - (1<<k-1)<<firstChunkBits
 }
 
-// reserve makes sure that seq has a place.
+// reserve ensures that seq has a slot.
 func (x *seqIndex) reserve(seq uint64) error {
 	k, _ := x.placeOf(seq)
 	if x.chunks[k] != nil {

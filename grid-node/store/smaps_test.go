@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// mapping is one of this process as the kernel tells of it.
+// mapping is one mapping of this process as the kernel reports it.
 type mapping struct {
 	from, to uintptr
 	resident int64  // bytes provided
-	flags    string // two letters each; "" where the kernel does not tell
+	flags    string // two letters each; "" where the kernel does not report them
 }
 
-// holds says whether an address lies in the mapping.
+// holds reports whether an address lies in the mapping.
 func (m *mapping) holds(a uintptr) bool { return m.from <= a && a < m.to }
 
-// mappings of this process; the test is skipped where the kernel tells nothing.
+// mappings returns those of this process; the test is skipped where the kernel does not
+// report them.
 func mappings(t *testing.T) (list []mapping) {
 	t.Helper()
 	f, err := os.Open("/proc/self/smaps")

@@ -15,10 +15,10 @@ type Options struct {
 	Limit int64
 	// Budget is shared with other stores of the process.
 	Budget *Budget
-	// SessionBytes is what the replica keeps of a session beside the log; every
-	// session slot is charged to the limit once. 0 charges nothing.
+	// SessionBytes is the replica's memory of a session beside the log; every session slot
+	// is charged to the limit once. 0 charges nothing.
 	SessionBytes int64
-	// Block is the size in which the memory of freed entries goes back, in bytes: a
+	// Block is the unit in which the memory of freed entries is released, in bytes: a
 	// multiple of the page size; 2 MiB when 0.
 	Block int
 }
@@ -65,33 +65,32 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Last is the seq and hash of the last entry; 0, 0 when the store is empty.
+// Last returns the seq and hash of the last entry; 0, 0 when the store is empty.
 func (s *Store) Last() (seq, hash uint64) { return s.last, s.lastHash }
 
-// Orders is the number of entries of kind order that are held.
+// Orders returns the number of entries of kind order that are held.
 func (s *Store) Orders() uint64 { return s.orders }
 
-// Used is what entries and indexes take, in bytes.
+// Used returns the memory of entries and indexes, in bytes.
 func (s *Store) Used() int64 { return s.used }
 
-// Limit is the memory limit in bytes, 0 or less for none. It is shared when the
+// Limit returns the memory limit in bytes, 0 or less for none. It is shared when the
 // budget is.
 func (s *Store) Limit() int64 { return s.budget.limit }
 
-// BudgetUsed is what all stores of the budget have taken, in bytes.
+// BudgetUsed returns the memory of all stores of the budget, in bytes.
 func (s *Store) BudgetUsed() int64 { return s.budget.Used() }
 
-// Short says whether only the reserve of AppendEntry is left.
+// Short reports whether only the reserve of AppendEntry is left.
 func (s *Store) Short() bool {
 	b := s.budget
 	return b.limit > 0 && b.Used() > b.limit-b.limit/headroom
 }
 
-// Append adds an entry with the next seq. It fills e.Size, e.Seq and
-// e.PrevHash. The payload is copied. Orders and sessions use 31/32 of the limit,
-// other entries 63/64: what moves the cursor, or frees, must not lack memory.
-// Errors are *ErrCapacity or what the operating system said; then nothing was
-// written.
+// Append adds an entry with the next seq. It fills e.Size, e.Seq and e.PrevHash. The
+// payload is copied. Orders and sessions may use 31/32 of the limit, other entries 63/64:
+// moving the cursor and freeing must not lack memory. Errors are *ErrCapacity or from the
+// operating system; then nothing was written.
 func (s *Store) Append(e *order.Entry, payload []byte) error {
 	return s.AppendHinted(e, payload, s.hintOf(e, payload))
 }
@@ -117,15 +116,14 @@ func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32) error 
 	return nil
 }
 
-// AppendEntry adds an entry made elsewhere; e is its decoded header. Errors are
-// *ErrGap, *ErrChain, *ErrCapacity, or what the operating system said; then
-// nothing was written.
+// AppendEntry adds an entry made elsewhere; e is its decoded header. Errors are *ErrGap,
+// *ErrChain, *ErrCapacity, or from the operating system; then nothing was written.
 func (s *Store) AppendEntry(entry []byte, e *order.Entry) error {
 	return s.AppendEntryHinted(entry, e, s.hintOf(e, entry[order.HeaderSize:]))
 }
 
-// AppendEntryHinted is AppendEntry with the hint of the entry's ClOrdID; it does not
-// count for other kinds than orders.
+// AppendEntryHinted is AppendEntry with the hint of the entry's ClOrdID; the hint is
+// ignored for other kinds than orders.
 func (s *Store) AppendEntryHinted(entry []byte, e *order.Entry, hint uint32) error {
 	if e.Seq != s.last+1 {
 		return &ErrGap{Expected: s.last + 1, Got: e.Seq}
@@ -149,12 +147,12 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 	return s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
 }
 
-// headroom is the part of the limit (one in 32) that Append leaves to
-// AppendEntry: a replica must be able to store whatever its primary accepted,
-// though its index, seeded differently, may be a little larger.
+// headroom is the part of the limit (one in 32) that Append leaves to AppendEntry: a
+// replica must be able to store whatever its primary accepted, though its index, seeded
+// differently, may be a little larger.
 const headroom = 32
 
-// reserve makes room for an entry everywhere, so that publish cannot fail, and
+// reserve reserves space for an entry in all structures, so that publish cannot fail, and
 // leaves spare bytes of the limit untouched.
 func (s *Store) reserve(size int, e *order.Entry, hint uint32, spare int64) error {
 	need := int64(order.Padded(size)) + 4 + s.newSessions(e)*s.perSlot
@@ -184,7 +182,7 @@ func (s *Store) reserve(size int, e *order.Entry, hint uint32, spare int64) erro
 	return err
 }
 
-// newSessions is how many session slots the entry is the first to use.
+// newSessions returns how many session slots the entry uses for the first time.
 func (s *Store) newSessions(e *order.Entry) int64 {
 	if e.Kind != order.KindSessionOpen {
 		return 0
@@ -203,7 +201,7 @@ func (s *Store) grow(n, spare int64) error {
 	return &ErrCapacity{Used: s.budget.Used(), Limit: s.budget.limit}
 }
 
-// publish takes the entry that was written at the tail into the log.
+// publish adds the entry that was written at the tail to the log.
 func (s *Store) publish(b []byte, e *order.Entry, fp uint32) {
 	pos := uint32(s.seg.tail >> 3)
 	s.last++
@@ -222,11 +220,10 @@ func (s *Store) publish(b []byte, e *order.Entry, fp uint32) {
 	s.lastHash = order.Hash(b)
 }
 
-// SetCommitted says that entries up to seq may be read by other goroutines. It
-// never falls.
+// SetCommitted makes entries up to seq readable for other goroutines. It never falls.
 func (s *Store) SetCommitted(seq uint64) {
 	if seq > s.last {
-		panic(fmt.Sprintf("order store: committed %d, last is %d", seq, s.last)) // the caller's bug; readers would run into nothing
+		panic(fmt.Sprintf("order store: committed %d, last is %d", seq, s.last)) // the caller's bug; readers would read garbage
 	}
 	if seq > s.committed.Load() {
 		s.tailMark.Store(s.seg.tail)
@@ -237,11 +234,11 @@ func (s *Store) SetCommitted(seq uint64) {
 	}
 }
 
-// Committed is the seq up to which any goroutine may read.
+// Committed returns the seq up to which any goroutine may read.
 func (s *Store) Committed() uint64 { return s.committed.Load() }
 
-// Get is the entry seq without padding, or nil if it is not there. The bytes
-// do not change until the entry is freed. Writer only; others use Read.
+// Get returns entry seq without padding, or nil if it is not held. The bytes do not change
+// until the entry is freed. Writer only; others use Read.
 func (s *Store) Get(seq uint64) []byte {
 	if seq <= s.base.Load() || seq > s.last {
 		return nil
@@ -265,8 +262,8 @@ func (s *Store) entryAt(pos uint32) []byte {
 	return b[:n:n]
 }
 
-// HashAt is the hash of entry seq; 0 for seq 0, and for one that is freed and not
-// the base.
+// HashAt returns the hash of entry seq; 0 for seq 0, and for a freed entry other than the
+// base.
 func (s *Store) HashAt(seq uint64) uint64 {
 	switch base := s.base.Load(); {
 	case seq == base && seq != 0:
@@ -281,7 +278,7 @@ func (s *Store) HashAt(seq uint64) uint64 {
 	return order.PrevHash(s.seg.at(s.seqs.get(seq + 1)))
 }
 
-// FindClOrdID is the seq of the order with this ClOrdID. Writer only.
+// FindClOrdID returns the seq of the order with this ClOrdID. Writer only.
 func (s *Store) FindClOrdID(id []byte) (seq uint64, ok bool) {
 	p, ok := s.FindHinted(s.keys.hash(id), id)
 	if !ok {
@@ -298,7 +295,7 @@ func sizeOf(b []byte) int {
 	return int(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// Close gives the memory back. No slice of the store may be used after it.
+// Close releases the memory. No slice of the store may be used after it.
 func (s *Store) Close() {
 	s.seg.close()
 	s.seqs.close()

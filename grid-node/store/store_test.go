@@ -64,8 +64,8 @@ func TestAppendAndRead(t *testing.T) {
 	}
 }
 
-// TestRangesCoverTheLog walks with every kind of limit: whole entries, in order,
-// nothing left out, never over a segment's end.
+// TestRangesCoverTheLog walks with every kind of limit: whole entries, in order, without
+// omissions, never across the end of a segment.
 func TestRangesCoverTheLog(t *testing.T) {
 	s := open(t, Options{})
 	const n = 6000
@@ -137,8 +137,8 @@ func TestAppendEntryMirrors(t *testing.T) {
 	}
 }
 
-// TestCapacity fills stores that share a budget. Nothing is written by the
-// append that is refused; a backup has the reserve that a primary leaves.
+// TestCapacity fills stores that share a budget. A rejected append writes nothing; a
+// backup has the reserve that a primary leaves.
 func TestCapacity(t *testing.T) {
 	budget := NewBudget(4 << 20)
 	s, other := open(t, Options{Budget: budget}), open(t, Options{Budget: budget})
@@ -184,7 +184,7 @@ func TestCapacity(t *testing.T) {
 	}
 	other.Close()
 	if err := add(s, "after", 305); err != nil {
-		t.Errorf("the other store's memory did not come back: %v", err)
+		t.Errorf("the other store's memory was not returned: %v", err)
 	}
 }
 
@@ -203,8 +203,8 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 			t.Fatal("not found")
 		}
 	}
-	// A new segment or index chunk costs a few small allocations, once in some
-	// thousand orders; the average over many rounds to none.
+	// A new segment or index chunk costs a few small allocations, once in some thousand
+	// orders; on average over many rounds that is zero.
 	if n := testing.AllocsPerRun(20000, one); n != 0 {
 		t.Errorf("%v allocations an append, want 0", n)
 	}
@@ -280,7 +280,7 @@ func TestKeyIndexAtItsEdges(t *testing.T) {
 		}
 		slots += used
 		if f.count() != used || used > pageFull || f.depth() > s.keys.depth {
-			t.Fatalf("page %d: %d slots, says %d, depth %d", i, used, f.count(), f.depth())
+			t.Fatalf("page %d: %d slots, count is %d, depth %d", i, used, f.count(), f.depth())
 		}
 	}
 	if slots != n {

@@ -1,4 +1,4 @@
-// Package feedtest is for the tests of what reads a log: a log to read.
+// Package feedtest provides a log to the tests of its readers.
 package feedtest
 
 import (

@@ -1,5 +1,5 @@
 // Package file is the sink of a partition that is a file on the node: a line of text for
-// each entry. It is what an auditor reads, and the proof of what is downstream.
+// each entry, for audits and as evidence of what is downstream.
 package file
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/sink"
 )
 
-// Sink is a sink that appends one line per entry to a file and syncs it once a
-// batch. After a crash it goes on behind the last whole line.
+// Sink is a sink that appends one line per entry to a file and syncs it once per batch.
+// After a crash it continues after the last whole line.
 type Sink struct {
 	path    string
 	header  string
@@ -37,8 +37,8 @@ func New(dir, pod, grid, partition string, m *metrics.SinkMetrics) *Sink {
 	}
 }
 
-// tailWindow is how much of the end of the file Open reads and checks. The
-// longest line (64 KiB of payload, every byte escaped) fits several times.
+// tailWindow is how much of the end of the file Open reads and checks. The longest line
+// (64 KiB of payload, every byte escaped) fits several times.
 const tailWindow = 1 << 20
 
 // Open implements Sink.
@@ -53,8 +53,8 @@ func (s *Sink) Open() (sink.Position, error) {
 	}
 	s.f = f
 	if s.durable >= 0 {
-		// After a failed write or sync the kernel may have dropped what it could not
-		// write, and say so once only: trust nothing behind the last good sync.
+		// After a failed write or sync the kernel may have dropped dirty pages, and
+		// reports that only once: trust nothing after the last good sync.
 		if err := f.Truncate(s.durable); err != nil {
 			return sink.Position{}, err
 		}
@@ -121,7 +121,7 @@ func (s *Sink) Write(b *sink.Batch) error {
 	return nil
 }
 
-// SetAside implements Sink: the file gets a name that says when.
+// SetAside implements Sink: the file gets a name with the time.
 func (s *Sink) SetAside() error {
 	if err := os.Rename(s.path, s.path+"."+time.Now().UTC().Format(asideFormat)); err != nil {
 		return err
@@ -141,9 +141,9 @@ func (s *Sink) Close() error {
 	return err
 }
 
-// readTail finds the last whole line, checks that the lines before it are dense
-// and never go back an epoch, and returns where the next line has to begin; 0
-// for a file without a whole header.
+// readTail finds the last whole line, checks that the lines before it are dense and never
+// go back an epoch, and returns where the next line begins; 0 for a file without a whole
+// header.
 func readTail(f *os.File) (pos sink.Position, end int64, err error) {
 	st, err := f.Stat()
 	if err != nil || st.Size() == 0 {
@@ -154,7 +154,7 @@ func readTail(f *os.File) (pos sink.Position, end int64, err error) {
 	if _, err := f.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
 		return pos, 0, err
 	}
-	tail = tail[:bytes.LastIndexByte(tail, '\n')+1] // a torn last line is written again
+	tail = tail[:bytes.LastIndexByte(tail, '\n')+1] // a torn last line is rewritten
 	end = from + int64(len(tail))
 	if from > 0 {
 		cut := bytes.IndexByte(tail, '\n') + 1

@@ -167,8 +167,8 @@ func TestAnotherHistoryIsSetAside(t *testing.T) {
 	}
 }
 
-// A new primary with an empty sink begins behind the replicated cursor; one that
-// was primary before goes on where its own file ends.
+// A new primary with an empty sink begins after the replicated cursor; one that was
+// primary before continues where its own file ends.
 func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 	log := feedtest.NewLog(t)
 	log.Fill(0x1, 10)
@@ -186,8 +186,8 @@ func TestNewPrimaryBeginsBehindTheCursor(t *testing.T) {
 	}
 }
 
-// Reporting a cursor makes a cursor entry, which is written too: it must not be
-// reported again, for ever.
+// Reporting a cursor makes a cursor entry, which is written too: it must not be reported
+// again, endlessly.
 func TestCursorEntriesAreNotReported(t *testing.T) {
 	log := feedtest.NewLog(t)
 	log.Fill(0x1, 1)

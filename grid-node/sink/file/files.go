@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Name is the name of the file that the sink of a partition writes to. One that
-// was set aside has a dot and a time behind it.
+// Name is the name of the file that the sink of a partition writes to. A file that was set
+// aside has a dot and a time appended.
 func Name(grid, partition string) string { return grid + "-" + partition + ".log" }
 
 // Dir is the directory of a pod's files.
@@ -29,9 +29,8 @@ type Info struct {
 	SetAside bool
 }
 
-// List lists the files of a partition's sink in a pod's directory: those set
-// aside by age, then the one that is written to. A directory that is not there has
-// none.
+// List lists the files of a partition's sink in a pod's directory: those set aside by age,
+// then the current one. A missing directory has none.
 func List(dir, name string) ([]Info, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +46,7 @@ func List(dir, name string) ([]Info, error) {
 		}
 		st, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // set aside or removed meanwhile
+			continue // set aside or removed concurrently
 		}
 		if err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func List(dir, name string) ([]Info, error) {
 	return out, nil
 }
 
-// isFile says whether a name is the sink's, as it is or set aside.
+// isFile reports whether a name is the sink's, as it is or set aside.
 func isFile(s, name string) bool {
 	rest, ok := strings.CutPrefix(s, name)
 	if !ok || rest == "" {
@@ -81,11 +80,11 @@ func isFile(s, name string) bool {
 type Piece struct {
 	N    int    // bytes read
 	Size int64  // of the file
-	ID   uint64 // the same as long as the name means the same file; 0 if that is not known
+	ID   uint64 // identifies the file behind the name; 0 if unknown
 }
 
-// Read reads bytes of one of Files into b. file comes from outside; name is
-// that of the sink.
+// Read reads bytes of one of Files into b. file is untrusted input; name is that of the
+// sink.
 func Read(dir, name, file string, offset int64, b []byte) (p Piece, err error) {
 	if file == "" {
 		file = name
@@ -98,11 +97,11 @@ func Read(dir, name, file string, offset int64, b []byte) (p Piece, err error) {
 		return p, err
 	}
 	defer func() { _ = root.Close() }()
-	// Looked at before it is opened: opening something else than a file may block.
+	// Stat before opening: opening other kinds of files may block.
 	if st, err := root.Lstat(file); err != nil {
 		return p, err
 	} else if !st.Mode().IsRegular() {
-		return p, fmt.Errorf("sink file %s: it is no regular file", file)
+		return p, fmt.Errorf("sink file %s: it is not a regular file", file)
 	}
 	f, err := root.Open(file)
 	if err != nil {

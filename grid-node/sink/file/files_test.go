@@ -70,7 +70,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// Who asks names a file: it is one of the sink's, whatever the name.
+// The client names a file: only files of the sink are accepted.
 func TestReadFileStaysInTheSink(t *testing.T) {
 	dir := t.TempDir()
 	name := Name("g", "p1")

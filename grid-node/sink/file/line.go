@@ -77,7 +77,7 @@ func appendText(dst, b []byte) []byte {
 	return dst
 }
 
-// lineHead is what resuming needs of a line.
+// lineHead is the part of a line needed to resume.
 type lineHead struct {
 	seq, epoch, lineage, hash uint64
 }
