@@ -1,5 +1,5 @@
-// Package frametext says in words what a frame is: for the traces of the
-// simulator and of the scripted cases of grid-node/replica.
+// Package frametext formats frames as text: for the traces of the simulator and of the
+// scripted cases of grid-node/replica.
 package frametext
 
 import (
@@ -82,7 +82,7 @@ func Peer(frame []byte, short func(string) string) string {
 	return t.String()
 }
 
-// Quiet says whether a frame between replicas is of no news: a sign of life.
+// Quiet reports whether a frame between replicas carries no news: a heartbeat.
 func Quiet(frame []byte) bool {
 	t := wire.FrameType(frame)
 	return t == wire.TypeHeartbeat || t == wire.TypeHeartbeatAck
@@ -135,7 +135,7 @@ func Request(frame []byte) string {
 	}
 }
 
-// clOrdID of a FIX message that may be anything.
+// clOrdID of an untrusted FIX message.
 func clOrdID(fix []byte) string {
 	_, rest, ok := strings.Cut(string(fix), "\x0111=")
 	if !ok {

@@ -1,6 +1,6 @@
 package wire
 
-// How a client says who it is.
+// Authentication of clients.
 const (
 	TypeAuthenticate  Type = 0x04
 	TypeAuthenticated Type = 0x07
@@ -20,17 +20,17 @@ const MaxToken = 16 << 10
 // MaxAuthenticate is the size of the largest Authenticate frame.
 const MaxAuthenticate = authenticateFixed + MaxToken
 
-// Authenticate brings a token that says who the client is, over TLS only.
-// The client waits for Authenticated before it sends anything else.
+// Authenticate carries a token that identifies the client, over TLS only. The client waits
+// for Authenticated before it sends anything else.
 type Authenticate struct {
 	ReqID uint64
-	Token []byte // as it would stand behind "Bearer " in HTTP; a secret
+	Token []byte // as after "Bearer " in HTTP; a secret
 }
 
 const authenticateFixed = HeaderSize + 12
 
-// AppendAuthenticate appends an Authenticate frame. A token over MaxToken is cut:
-// check before.
+// AppendAuthenticate appends an Authenticate frame. A token over MaxToken is cut: check
+// before.
 func AppendAuthenticate(dst []byte, m *Authenticate) []byte {
 	token := clip(m.Token, MaxToken)
 	dst, f := begin(dst, TypeAuthenticate, 0, 0, authenticateFixed+len(token))
@@ -63,8 +63,8 @@ const (
 type Authenticated struct {
 	ReqID       uint64
 	Permissions uint16 // May* bits; unknown ones are ignored
-	ForS        uint32 // seconds after which the node looks at the token again, or it ends; 0 for never
-	User        []byte // who the node takes the client for
+	ForS        uint32 // seconds until the node reviews the token again, or it expires; 0 for never
+	User        []byte // the identity that the node assigns the client
 }
 
 const authenticatedFixed = HeaderSize + 16

@@ -28,11 +28,10 @@ var orderFrames = []Frame{
 func (m *OpenSession) request() (uint64, uint32) { return m.ReqID, 0 }
 func (m *Submit) request() (uint64, uint32)      { return m.ClientSeq, m.Slot }
 
-// OpenSession asks for a session of a partition. Opening the same id again
-// returns the same session, so a lost answer is repaired by asking again. The
-// session is bound to the connection that opened it last: Submits on any other
-// are refused (CodeSessionMoved), so that one that was delayed on a connection
-// the client has left is never applied.
+// OpenSession requests a session of a partition. Opening the same id again returns the
+// same session, so a lost answer is repaired by a retry. The session is bound to the
+// connection that opened it last: Submits on any other are rejected (CodeSessionMoved), so
+// that one delayed on a connection the client has left is never applied.
 type OpenSession struct {
 	ReqID      uint64
 	IDHi, IDLo uint64 // 128 random bits, chosen by the client, not both 0
@@ -75,7 +74,7 @@ func DecodeOpenSession(f []byte, m *OpenSession) error {
 // SessionOpened answers an OpenSession.
 type SessionOpened struct {
 	ReqID         uint64
-	Slot          uint32 // with Generation, what Submit carries in place of the id
+	Slot          uint32 // with Generation, identifies the session in Submit
 	Generation    uint32
 	Window        uint32 // submits the session may have in flight, and replies kept
 	LastClientSeq uint64 // highest clientSeq applied so far; the next is one more
@@ -121,8 +120,8 @@ type Submit struct {
 // SubmitFixed is the size of a Submit frame without its payload.
 const SubmitFixed = HeaderSize + 24
 
-// AppendSubmit appends a Submit frame. A payload over MaxPayload is the
-// caller's bug; it is cut, and then refused by the receiver.
+// AppendSubmit appends a Submit frame. A payload over MaxPayload is the caller's bug; it
+// is cut, and then rejected by the receiver.
 func AppendSubmit(dst []byte, p PartitionID, m *Submit) []byte {
 	payload := clip(m.Payload, MaxPayload+1)
 	dst, f := begin(dst, TypeSubmit, 0, p, SubmitFixed+len(payload))
@@ -134,8 +133,8 @@ func AppendSubmit(dst []byte, p PartitionID, m *Submit) []byte {
 	return dst
 }
 
-// DecodeSubmit decodes a Submit frame. A payload that is too long is left to
-// the receiver to reject by name, since the stream itself is in order.
+// DecodeSubmit decodes a Submit frame. A payload that is too long is left to the receiver
+// to reject by code, since the stream itself is intact.
 func DecodeSubmit(f []byte, m *Submit) error {
 	if err := open(f, TypeSubmit, SubmitFixed, false); err != nil {
 		return err
@@ -154,16 +153,16 @@ func DecodeSubmit(f []byte, m *Submit) error {
 // AckDup of Ack.Flags: the order had been applied before; this is the stored reply.
 const AckDup uint8 = 1
 
-// Ack says that the order is committed: Copies processes hold it in memory.
+// Ack confirms that the order is committed: Copies processes hold it in memory.
 type Ack struct {
 	ClientSeq uint64
-	Seq       uint64 // place in the partition's log
+	Seq       uint64 // position in the partition's log
 	Epoch     uint64
 	Slot      uint32
 	Copies    uint8
 	Flags     uint8  // AckDup
-	Hash      uint64 // of the log entry, 0 if it is freed. No other order has it, whatever log it is in
-	Lineage   uint32 // of the partition when this was said
+	Hash      uint64 // of the log entry, 0 if it is freed; unique among all orders of all logs
+	Lineage   uint32 // of the partition at the time of the answer
 }
 
 // AckSize is the size of an Ack frame.
@@ -197,7 +196,7 @@ func DecodeAck(f []byte, m *Ack) error {
 	return nil
 }
 
-// Reject says that a request was not done, and why.
+// Reject reports that a request was not executed, and why.
 type Reject struct {
 	RequestID uint64 // clientSeq of a Submit, reqID of any other request
 	Slot      uint32 // of a Submit
@@ -205,8 +204,8 @@ type Reject struct {
 	ForType   Type   // type of the refused frame
 	Tag       uint32 // FIX tag at fault, 0 if none
 	Detail    uint64 // see the codes
-	Limit     uint64 // what would be allowed, in the unit of Detail; 0 where the codes say nothing
-	Text      []byte // for people
+	Limit     uint64 // the allowed value, in the unit of Detail; 0 where the code defines none
+	Text      []byte // human-readable
 }
 
 const rejectFixed = HeaderSize + 40
@@ -244,7 +243,7 @@ func DecodeReject(f []byte, m *Reject) (err error) {
 	return err
 }
 
-// NotPrimary says that another node, or nobody, is the partition's primary.
+// NotPrimary reports that another node, or none, is the partition's primary.
 type NotPrimary struct {
 	RequestID uint64 // clientSeq of a Submit, reqID of any other request
 	Epoch     uint64 // the epoch this node knows

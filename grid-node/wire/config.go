@@ -20,7 +20,7 @@ var configFrames = []Frame{
 // Join registers a learner with the primary.
 type Join struct {
 	PeerHead        // Epoch is the configuration the learner read
-	LastSeq  uint64 // what the learner already stores; 0 for nothing
+	LastSeq  uint64 // last entry that the learner stores; 0 for none
 	LastHash uint64 // hash of that entry
 	Member   []byte // "<pod>/<bootID>"; the boot id equals From
 	Address  []byte // "ip:port"
@@ -63,7 +63,7 @@ type JoinReply struct {
 	PeerHead
 	FromSeq uint64 // with JoinAccepted: the first entry that will be sent
 	Code    uint16 // Join* constants
-	Text    []byte // for people
+	Text    []byte // human-readable
 }
 
 const joinReplyFixed = peerFixed + 16
@@ -93,9 +93,9 @@ func DecodeJoinReply(f []byte, m *JoinReply) (err error) {
 	return err
 }
 
-// NewConfig tells the members a configuration that the arbiter accepted, so
-// that they need not wait for their own watch. Epoch is the new epoch; the
-// first of Members is its primary and all of them are in sync.
+// NewConfig notifies the members of a configuration that the arbiter accepted, so that
+// they need not wait for their own watch. Epoch is the new epoch; the first of Members is
+// its primary and all of them are in sync.
 type NewConfig struct {
 	PeerHead
 	Lineage  uint64

@@ -1,6 +1,6 @@
 package wire
 
-// How connections begin and end, and whether they live.
+// How connections begin and end, and their liveness.
 const (
 	TypeHello   Type = 0x01
 	TypeWelcome Type = 0x02
@@ -22,20 +22,20 @@ var controlFrames = []Frame{
 		Example: &Request{ReqID: 13}},
 }
 
-// Role says what the dialler of a connection is.
+// Role is the role of the dialler of a connection.
 type Role uint8
 
-// Roles. They share one port; a node answers frames that do not belong to the
-// connection's role with Goaway.
+// Roles. They share one port; a node answers frames that do not belong to the connection's
+// role with Goaway.
 const (
 	RoleClient   Role = 1
 	RolePeer     Role = 2
 	RoleAdmin    Role = 3
 	RoleLiveness Role = 4 // of a node: Heartbeat and HeartbeatAck only, on a thread of their own
-	RoleBulk     Role = 5 // of a node: what it feeds to learners
+	RoleBulk     Role = 5 // of a node: catch-up of learners
 )
 
-// IsNode says whether the dialler is another node of the shard.
+// IsNode reports whether the dialler is another node of the shard.
 func (r Role) IsNode() bool { return r == RolePeer || r == RoleLiveness || r == RoleBulk }
 
 // Hello is the first frame of a connection, from the dialler.
@@ -93,8 +93,8 @@ func DecodeHello(f []byte, m *Hello) (err error) {
 	return done(b, TypeHello)
 }
 
-// Negotiate picks the version both sides speak: the highest of the overlap,
-// or 0 when there is none.
+// Negotiate picks the version both sides speak: the highest in common, or 0 when there is
+// none.
 func Negotiate(m *Hello) uint16 {
 	v := min(m.MaxVersion, Version)
 	if v < MinVersion || v < m.MinVersion {
@@ -143,10 +143,10 @@ func DecodeWelcome(f []byte, m *Welcome) (err error) {
 	return done(b, TypeWelcome)
 }
 
-// Goaway says why the connection closes. Nothing follows it.
+// Goaway is the reason why the connection closes. Nothing follows it.
 type Goaway struct {
 	Code uint16 // Goaway* constants
-	Text []byte // for people
+	Text []byte // human-readable
 }
 
 const goawayFixed = HeaderSize + 4
@@ -179,8 +179,7 @@ func cutText(b []byte, n uint16, t Type) ([]byte, error) {
 	return b, nil
 }
 
-// Request is a frame that carries nothing but a request id: TableRequest,
-// Ping, Pong.
+// Request is a frame that carries only a request id: TableRequest, Ping, Pong.
 type Request struct {
 	ReqID uint64
 }

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// FrameError says which field of which frame cannot be right. A node answers it
-// with Goaway and closes the connection: after it the stream has no meaning.
+// FrameError names the invalid field of a frame. A node answers it with Goaway and closes
+// the connection: the stream cannot be decoded further.
 type FrameError struct {
 	Type    Type   // 0 when the type is not known yet
 	Field   string // field name as in docs/protocol.md
 	Value   uint64 // what was read
-	Allowed string // what would have been right
+	Allowed string // what is valid
 }
 
 func (e *FrameError) Error() string {
@@ -28,18 +28,18 @@ func sizeText(n int, exact bool) string {
 	return "at least " + strconv.Itoa(n) + " bytes"
 }
 
-// Code says why a request was refused (Reject.Code).
+// Code is why a request was rejected (Reject.Code).
 type Code uint16
 
-// Reject codes. "Retry" means: the same clientSeq may be sent again and can
-// still succeed; nothing was applied.
+// Reject codes. "Retry" means: the same clientSeq may be sent again and can still succeed;
+// nothing was applied.
 //
-// A node answers a Submit with SessionUnknown, SessionWindow, SessionMoved, Unsupported
-// or NotPermitted without knowing whether another copy of the order was applied. With
-// any other code it has looked at the session before: no copy was. A new code that is
-// given before the session is looked at needs a place in client.decides.
+// A node answers a Submit with SessionUnknown, SessionWindow, SessionMoved, Unsupported or
+// NotPermitted without knowing whether another copy of the order was applied. Any other
+// code is given after the session check: no copy was applied. A new code that is given
+// before the session check must be added to client.decides.
 const (
-	CodeBadFIX             Code = 1  // the message is not a valid order; Tag says where. Final.
+	CodeBadFIX             Code = 1  // the message is not a valid order; Tag is the field. Final.
 	CodeDuplicateClOrdID   Code = 2  // another order of this partition has the ClOrdID; Detail is its seq. Final.
 	CodeCapacity           Code = 3  // the memory limit is reached; Detail is the bytes used, Limit those allowed. Retry later.
 	CodeOverloaded         Code = 4  // a queue is full. Retry at once, slower.
@@ -49,19 +49,20 @@ const (
 	CodeDraining           Code = 8  // the node is stopping. Retry, elsewhere after the next NotPrimary.
 	CodeInsufficientInSync Code = 9  // fewer in-sync copies than minInSync; Detail is how many there are. Retry later.
 	CodeTooLarge           Code = 10 // the order is longer than the limit; Detail is the limit in bytes. Final.
-	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node. Says nothing of other copies of an order.
+	CodeUnsupported        Code = 11 // the request is not known to this version, or not served by this node. Other copies of the order may have been applied.
 	CodeSessionMoved       Code = 12 // the session was opened on another connection since, or not on this one since this primary took over; Detail is the highest attempt seen. Open it again with a higher one.
-	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Read on behind it, what is freed is downstream.
+	CodeSnapshotRequired   Code = 13 // the entries asked for are freed; Detail is the last one that is. Continue after it, freed entries are downstream.
 	CodeSinkUnreadable     Code = 14 // the node has no file sink, no such file, or cannot read it.
-	CodeNotPermitted       Code = 15 // the client lacks the permission that the request takes, the text names both. Final for this copy of an order, says nothing of others.
+	CodeNotPermitted       Code = 15 // the client lacks the permission that the request requires, the text names both. Final for this copy of an order, other copies may have been applied.
 
-	// 16 said in versions before 4 that the partition takes no new orders. It is not used again.
+	// 16 meant in versions before 4 that the partition takes no new orders. It is not
+	// reused.
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted"}
 
-// String is the name docs/protocol.md uses.
+// String returns the name docs/protocol.md uses.
 func (c Code) String() string {
 	if int(c) < len(codeNames) && codeNames[c] != "" {
 		return codeNames[c]
@@ -77,19 +78,19 @@ const (
 	GoawayDraining uint16 = 4 // the node is stopping
 	GoawayLimit    uint16 = 5 // too many connections
 	GoawayRole     uint16 = 6 // a frame that this role may not send
-	GoawayTLS      uint16 = 7 // the port wants TLS and got none, or the other way round
+	GoawayTLS      uint16 = 7 // the port requires TLS and got none, or vice versa
 
-	GoawayUnauthenticated uint16 = 8  // who the client is was not proved: no certificate and no token in time, or a token that is not accepted
-	GoawayNotPermitted    uint16 = 9  // the client is known and may do nothing on this grid
-	GoawayAuthRetry       uint16 = 10 // a token cannot be looked at now, or has expired: connect again, with the present one
+	GoawayUnauthenticated uint16 = 8  // the client is not authenticated: no certificate and no token in time, or an invalid token
+	GoawayNotPermitted    uint16 = 9  // the client is known and has no permission on this grid
+	GoawayAuthRetry       uint16 = 10 // a token cannot be reviewed now, or has expired: reconnect, with the present one
 )
 
 // JoinReply codes.
 const (
-	JoinAccepted   uint16 = 0 // Prepare frames from FromSeq follow; what is before it and not there is asked for by SnapshotRequest
+	JoinAccepted   uint16 = 0 // Prepare frames from FromSeq follow; the state before it is requested by SnapshotRequest
 	JoinNotPrimary uint16 = 1 // ask the primary of the epoch given
-	JoinBusy       uint16 = 2 // another learner is being served; ask again later
+	JoinBusy       uint16 = 2 // another learner is being served; retry later
 	JoinDiverged   uint16 = 3 // the learner's log is not a prefix: discard it and join empty
 	JoinTruncated  uint16 = 4 // the log no longer reaches back to the learner: discard it and join empty, a snapshot is sent then
-	JoinReleased   uint16 = 5 // a learner that is about to stop is not counted on any more: it may end
+	JoinReleased   uint16 = 5 // a learner that is about to stop is no longer needed: it may exit
 )

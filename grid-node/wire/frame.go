@@ -8,20 +8,20 @@ var le = binary.LittleEndian
 const (
 	// FlagLearner on Prepare: the receiver is catching up and is not counted.
 	FlagLearner uint8 = 1
-	// FlagLeased on Prepare, Beacon and Heartbeat: the sender answers leased reads, so
-	// whoever takes over from it has to wait the lease out first.
+	// FlagLeased on Prepare, Beacon and Heartbeat: the sender answers leased reads, so its
+	// successor has to wait out the lease first.
 	FlagLeased uint8 = 2
-	// FlagDraining on PrepareAck, HeartbeatAck and Join: the sender is about to stop.
-	// Nobody hands over to it, and its primary retires it.
+	// FlagDraining on PrepareAck, HeartbeatAck and Join: the sender is about to stop. It
+	// is not a hand-over target, and its primary retires it.
 	FlagDraining uint8 = 8
-	// FlagFull on PrepareAck and HeartbeatAck: the sender has only its reserve of
-	// memory left. Its primary takes no new orders until that is over.
+	// FlagFull on PrepareAck and HeartbeatAck: the sender has only its memory reserve
+	// left. Its primary takes no new orders until that clears.
 	FlagFull uint8 = 16
-	// FlagWantArbiter on Beacon: the receiver is to find out whether it reaches the
-	// arbiter, because it may be handed the partition.
+	// FlagWantArbiter on Beacon: the receiver should check whether it reaches the arbiter,
+	// because it may get the partition handed over.
 	FlagWantArbiter uint8 = 32
-	// FlagReachesArbiter on PrepareAck: the arbiter has shown the sender the present
-	// configuration just now.
+	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
+	// from the arbiter.
 	FlagReachesArbiter uint8 = 64
 )
 
@@ -34,9 +34,9 @@ func FrameFlags(frame []byte) uint8 { return frame[5] }
 // FramePartition of a whole frame as returned by Split.
 func FramePartition(frame []byte) PartitionID { return PartitionID(le.Uint16(frame[6:])) }
 
-// Split cuts the first whole frame off buf. A nil frame with a nil error means
-// that more bytes are needed. A *FrameError means that the stream is beyond
-// repair and the connection has to be closed.
+// Split cuts the first whole frame off buf. A nil frame with a nil error means that more
+// bytes are needed. After a *FrameError the stream is unusable and the connection must be
+// closed.
 func Split(buf []byte) (frame, rest []byte, err error) {
 	if len(buf) < 4 {
 		return nil, buf, nil
@@ -51,8 +51,8 @@ func Split(buf []byte) (frame, rest []byte, err error) {
 	return buf[:n:n], buf[n:], nil
 }
 
-// Need says how many bytes the first frame of buf has in all, or 0 when fewer
-// than four bytes are there. Use it to size a read buffer.
+// Need returns the total size of the first frame of buf, or 0 when fewer than four bytes
+// are present. Use it to size a read buffer.
 func Need(buf []byte) int {
 	if len(buf) < 4 {
 		return 0

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Type is the kind of a frame. The constants stand with the messages.
+// Type is the kind of a frame. The constants are declared with the messages.
 type Type uint8
 
-// Frame is a row of the table of frames: what the protocol says of a type beside its
-// bytes. What a node lets in, which permission a request takes, which request an answer
-// is to, the table and the examples of docs/protocol.md and the corpus of the fuzz tests
-// follow from it.
+// Frame is a row of the table of frames: the properties of a type beside its bytes. Which
+// frames a node accepts, which permission a request requires, which request an answer is
+// for, the table and the examples of docs/protocol.md and the corpus of the fuzz tests are
+// derived from it.
 type Frame struct {
 	Type      Type
 	Name      string   // as in docs/protocol.md
 	From      Speakers // who may send it
 	ToReplica bool     // the replica of its partition handles it, not the node
-	Needs     uint16   // the permission that a client has to have, a May* bit; 0 for none
+	Needs     uint16   // the permission that a client needs, a May* bit; 0 for none
 	Example   any      // a message, a pointer to its struct
 	codec
 }
 
-// Speakers is a set of those who may send a frame.
+// Speakers is a set of senders.
 type Speakers uint8
 
-// The speakers. Before Welcome only FromEither may speak.
+// The speakers. Before Welcome only FromEither may send.
 const (
 	FromEither Speakers = 1 << iota // both sides, in the handshake
-	FromClient                      // a client that was let in
+	FromClient                      // an accepted client
 	FromPeer                        // a node, on connections of the roles peer and bulk
 	FromPulse                       // a node, on connections of the role liveness
 	FromNode                        // a node, to a client
@@ -50,7 +50,7 @@ func (s Speakers) String() string {
 	return strings.Join(names, "; ")
 }
 
-// Frames is the table, in the order of the types. It is not to be changed.
+// Frames is the table, in the order of the types. It must not be modified.
 var Frames []Frame
 
 // byType is the table by number.
@@ -64,10 +64,10 @@ func init() {
 	}
 }
 
-// Row is the row of a type; one without a name and speakers for types that are unknown.
+// Row returns the row of a type; for unknown types one without a name and speakers.
 func Row(t Type) *Frame { return &byType[t] }
 
-// String is the name docs/protocol.md uses, or "0xNN" for an unknown type.
+// String returns the name docs/protocol.md uses, or "0xNN" for an unknown type.
 func (t Type) String() string {
 	if s := byType[t].Name; s != "" {
 		return s
@@ -87,7 +87,7 @@ func Allowed(by Speakers) string {
 	return strings.Join(names, ", ")
 }
 
-// RequestID takes a request apart as far as an answer needs it. slot is 0 unless it is a
+// RequestID decodes the part of a request that an answer needs. slot is 0 unless it is a
 // Submit. It allocates.
 func RequestID(frame []byte) (reqID uint64, slot uint32, err error) {
 	t := FrameType(frame)
@@ -102,12 +102,12 @@ func RequestID(frame []byte) (reqID uint64, slot uint32, err error) {
 	return reqID, slot, err
 }
 
-// request is a message that is answered.
+// request is a message that has an answer.
 type request interface {
 	request() (reqID uint64, slot uint32)
 }
 
-// codec makes a message of a frame, and a frame of a message.
+// codec converts between messages and frames.
 type codec struct {
 	Decode func(frame []byte) (message any, err error) // allocates
 	append func(dst []byte, m any) []byte
@@ -126,12 +126,12 @@ func codecOf[T any](decode func([]byte, *T) error, encode func([]byte, *T) []byt
 	}
 }
 
-// codecOn is codecOf a frame that is about a partition.
+// codecOn is codecOf for a frame about a partition.
 func codecOn[T any](decode func([]byte, *T) error, encode func([]byte, PartitionID, *T) []byte) codec {
 	return codecOf(decode, func(dst []byte, m *T) []byte { return encode(dst, examplePartition, m) })
 }
 
-// codecFor is codecOf a message that several types have.
+// codecFor is codecOf for a message of several types.
 func codecFor[T any](t Type, decode func([]byte, Type, *T) error, encode func([]byte, Type, *T) []byte) codec {
 	return codecOf(func(f []byte, m *T) error { return decode(f, t, m) }, func(dst []byte, m *T) []byte { return encode(dst, t, m) })
 }

@@ -1,6 +1,6 @@
 package wire
 
-// Signs of life of many partitions at once.
+// Heartbeats of many partitions at once.
 const (
 	TypeHeartbeat    Type = 0x4c
 	TypeHeartbeatAck Type = 0x4d
@@ -17,16 +17,16 @@ var heartbeatFrames = []Frame{
 // count together.
 const FlagMore uint8 = 1
 
-// Heartbeat is the signs of life of all partitions that a node sends another at a moment, or
-// the answers to them (HeartbeatAck). A connection remembers what was said of each partition:
-// Rows are those of which something else is said than the last time.
+// Heartbeat carries the heartbeats of all partitions that a node sends another at a
+// moment, or the answers to them (HeartbeatAck). A connection keeps the last row of each
+// partition: Rows are those that changed.
 type Heartbeat struct {
-	SentNs int64 // the sender's clock; in an answer the SentNs of what is answered
+	SentNs int64 // the sender's clock; in an answer the SentNs of the request
 	Flags  uint8 // FlagMore
 	Rows   []HeartbeatRow
 }
 
-// HeartbeatRow is what is said of a partition. Epoch 0: nothing any more.
+// HeartbeatRow is the heartbeat of one partition. Epoch 0: removed.
 type HeartbeatRow struct {
 	PeerHead
 	CommitSeq uint64 // 0 in an answer
@@ -34,7 +34,7 @@ type HeartbeatRow struct {
 	Flags     uint8 // FlagLeased; in an answer FlagDraining, FlagFull
 }
 
-// MaxHeartbeatRows is how many rows one frame has at most.
+// MaxHeartbeatRows is the maximum number of rows in one frame.
 const MaxHeartbeatRows = 64
 
 const (
@@ -45,7 +45,7 @@ const (
 // MaxHeartbeat is the size of the largest Heartbeat frame.
 const MaxHeartbeat = heartbeatFixed + MaxHeartbeatRows*heartbeatRowSize
 
-// AppendHeartbeat appends a Heartbeat or HeartbeatAck frame (t says which).
+// AppendHeartbeat appends a Heartbeat or HeartbeatAck frame, depending on t.
 func AppendHeartbeat(dst []byte, t Type, m *Heartbeat) []byte {
 	dst, f := begin(dst, t, m.Flags, 0, heartbeatFixed+len(m.Rows)*heartbeatRowSize)
 	le.PutUint64(f[8:], uint64(m.SentNs))
@@ -64,7 +64,7 @@ func AppendHeartbeat(dst []byte, t Type, m *Heartbeat) []byte {
 	return dst
 }
 
-// DecodeHeartbeat decodes a Heartbeat or HeartbeatAck frame (t says which). Rows of m are
+// DecodeHeartbeat decodes a Heartbeat or HeartbeatAck frame, depending on t. Rows of m are
 // reused.
 func DecodeHeartbeat(f []byte, t Type, m *Heartbeat) error {
 	if err := open(f, t, heartbeatFixed, false); err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PartitionID is the number of a partition of the grid, 0..MaxPartitions-1. A grid has the
-// same partitions for all its life, wherever their copies are.
+// PartitionID is the number of a partition of the grid, 0..MaxPartitions-1. The partitions
+// of a grid never change, wherever their copies are.
 type PartitionID uint16
 
 // MaxPartitions is how many partitions a grid may have.
@@ -46,7 +46,7 @@ func parseDigits(s string) (int, error) {
 	return strconv.Atoi(s)
 }
 
-// OrderID is the grid order id: where an order stands in its partition's log.
+// OrderID is the grid order id: the position of an order in its partition's log.
 type OrderID struct {
 	Partition PartitionID
 	Seq       uint64
@@ -77,7 +77,7 @@ func ParseOrderID(s string) (OrderID, error) {
 	return OrderID{Partition: p, Seq: n}, nil
 }
 
-// FormatMemberID puts a member id together: "<pod>/<16 hex digits>".
+// FormatMemberID composes a member id: "<pod>/<16 hex digits>".
 func FormatMemberID(pod string, boot uint64) string {
 	return pod + "/" + FormatBootID(boot)
 }
@@ -85,8 +85,8 @@ func FormatMemberID(pod string, boot uint64) string {
 // FormatBootID is the 16 lower-case hex digits of a boot id.
 func FormatBootID(boot uint64) string { return fmt.Sprintf("%016x", boot) }
 
-// ParseMemberID takes a member id apart. The boot id is what frames between
-// replicas carry; it is never 0.
+// ParseMemberID parses a member id. Frames between replicas carry the boot id; it is never
+// 0.
 func ParseMemberID(s string) (pod string, boot uint64, err error) {
 	pod, hex, ok := strings.Cut(s, "/")
 	if ok && pod != "" && len(hex) == 16 && strings.ToLower(hex) == hex {

@@ -22,9 +22,9 @@ var peerFrames = []Frame{
 		Example: &Digest{PeerHead: exampleHead, Seq: 4096, Hash: 0x1122334455667788, State: 0x99aabbccddeeff00, Form: 1}},
 }
 
-// Between replicas every frame begins with {epoch, from, to}. From and To are
-// boot ids: what a former process of the same pod sent, or was to get, names
-// another boot id and is dropped, whatever connection it arrives on.
+// Between replicas every frame begins with {epoch, from, to}. From and To are boot ids:
+// frames from or to a former process of the same pod have another boot id and are dropped,
+// whatever connection they arrive on.
 
 // PeerHead is the common beginning of all frames between replicas.
 type PeerHead struct {
@@ -47,11 +47,11 @@ func (h *PeerHead) get(f []byte) {
 	h.To = le.Uint64(f[24:])
 }
 
-// Prepare replicates log entries. It also does the work of a Beacon.
+// Prepare replicates log entries. It also serves as a Beacon.
 type Prepare struct {
 	PeerHead
 	CommitSeq uint64 // the primary's committed prefix
-	Round     uint64 // counts what this primary sent; echoed, so that a read knows which answers are later than itself
+	Round     uint64 // counts messages of this primary; echoed, so that a read can tell which answers are later than itself
 	SentNs    int64  // the primary's clock; echoed, the lease counts from here
 	Flags     uint8  // FlagLearner, FlagLeased
 	Entries   []byte // one or more entries, contiguous, each padded to 8 bytes
@@ -92,7 +92,7 @@ func DecodePrepare(f []byte, m *Prepare) error {
 	return entriesLen(m.Entries, TypePrepare)
 }
 
-// PrepareAck says that the sender stores everything up to StoredSeq. It is cumulative.
+// PrepareAck acknowledges that the sender stores everything up to StoredSeq. It is cumulative.
 type PrepareAck struct {
 	PeerHead
 	StoredSeq uint64
@@ -131,7 +131,7 @@ func DecodePrepareAck(f []byte, m *PrepareAck) error {
 	return nil
 }
 
-// Nack asks for the log again from Expected on: something was lost in between.
+// Nack requests the log again from Expected on: something was lost in between.
 type Nack struct {
 	PeerHead
 	Expected uint64
@@ -155,8 +155,7 @@ func DecodeNack(f []byte, m *Nack) error {
 	return nil
 }
 
-// Beacon asks, behind the data, for a PrepareAck of its round. Signs of life are
-// Heartbeats.
+// Beacon requests, after the data, a PrepareAck of its round. Heartbeat carries liveness.
 type Beacon struct {
 	PeerHead
 	CommitSeq uint64
@@ -188,13 +187,13 @@ func DecodeBeacon(f []byte, m *Beacon) error {
 	return nil
 }
 
-// Digest is of the state that the sender made of the log up to an entry.
+// Digest carries the digest of the sender's state after an entry.
 type Digest struct {
 	PeerHead
 	Seq   uint64
 	Hash  uint64 // of the entry
 	State uint64 // the digest
-	Form  uint32 // how it was made: only digests of one form can be compared
+	Form  uint32 // version of the digest: only equal forms are comparable
 }
 
 // AppendDigest appends a Digest frame.

@@ -1,6 +1,6 @@
 package wire
 
-// What two nodes that meet prove.
+// Mutual authentication of two nodes.
 const (
 	TypeChallenge   Type = 0x08
 	TypeProof       Type = 0x09
@@ -16,14 +16,15 @@ var proofFrames = []Frame{
 		Example: &Proof{Bytes: [ProofSize]byte{7, 8, 9}}},
 }
 
-// ProofSize is the size of a proof of the grid's peer key and of the answer to it, and
-// NonceSize that of what makes each of them new, in bytes. They are grid-node/peerkey's.
+// ProofSize is the size of a proof of the grid's peer key and of the answer to it,
+// NonceSize that of the nonce that makes each unique, in bytes. They are
+// grid-node/peerkey's.
 const (
 	NonceSize = 32
 	ProofSize = 48
 )
 
-// Challenge answers the Hello of a node: it has to prove that it is of the grid.
+// Challenge answers the Hello of a node: it must prove that it belongs to the grid.
 type Challenge struct {
 	Version uint16 // spoken from here on
 	Nonce   [NonceSize]byte
@@ -60,8 +61,8 @@ func DecodeChallenge(f []byte, m *Challenge) (err error) {
 	return done(b, TypeChallenge)
 }
 
-// Proof is that a node holds the grid's peer key: of the dialler, for a Challenge, or the
-// answer of the node that was dialled.
+// Proof proves that a node holds the grid's peer key: from the dialler, for a Challenge,
+// or the answer of the accepting node.
 type Proof struct{ Bytes [ProofSize]byte }
 
 // AppendProof appends a Proof or ProofAnswer frame.

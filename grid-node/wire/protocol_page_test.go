@@ -12,9 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the examples of docs/protocol.md anew")
 
-// TestProtocolPage holds docs/protocol.md against the code: a section per frame
-// with the right number, an example with the bytes the encoder writes now, and
-// every reject code.
+// TestProtocolPage compares docs/protocol.md with the code: a section per frame with the
+// right number, an example with the bytes the encoder writes now, and every reject code.
 func TestProtocolPage(t *testing.T) {
 	const path = "../../docs/protocol.md"
 	page, err := os.ReadFile(path)

@@ -22,17 +22,17 @@ var readFrames = []Frame{
 func (m *Get) request() (uint64, uint32)     { return m.ReqID, 0 }
 func (m *ReadLog) request() (uint64, uint32) { return m.ReqID, 0 }
 
-// Get.By: what names the order.
+// Get.By: the key of the order.
 const (
 	ByID      uint8 = 1 // Seq
 	ByClOrdID uint8 = 2 // Key
 )
 
-// Get.Mode: how fresh the answer has to be.
+// Get.Mode: the required freshness of the answer.
 const (
 	ModeConfirmed uint8 = 1 // answered after the ack set confirmed the epoch; linearizable without clocks
 	ModeLeased    uint8 = 2 // answered at once while the primary's lease is alive, confirmed otherwise
-	ModeBackup    uint8 = 3 // answered by any replica from what it knows committed; may be stale
+	ModeBackup    uint8 = 3 // answered by any replica from its committed prefix; may be stale
 )
 
 // Get reads one order of the committed prefix.
@@ -86,14 +86,14 @@ func DecodeGet(f []byte, m *Get) error {
 const (
 	GetFound    uint8 = 0
 	GetNotFound uint8 = 1
-	GetFreed    uint8 = 2 // not here, and entries up to Freed are freed: it may be one of them
+	GetFreed    uint8 = 2 // not found, but may be among the freed entries up to Freed
 )
 
 // GetReply answers a Get.
 type GetReply struct {
 	ReqID     uint64
 	Epoch     uint64
-	CommitSeq uint64 // the committed prefix the answer was taken from: how far a backup is
+	CommitSeq uint64 // the committed prefix behind the answer: shows how far a backup is
 	Status    uint8
 	Entry     []byte // with GetFound: the log entry, unpadded
 	Freed     uint64 // with GetFreed: the last entry that is freed
@@ -147,10 +147,11 @@ func DecodeGetReply(f []byte, m *GetReply) error {
 	return nil
 }
 
-// MaxLogBytes is the most that a LogChunk has of entries, unless its only entry is longer.
+// MaxLogBytes is the maximum size of entries in a LogChunk, unless its only entry is
+// longer.
 const MaxLogBytes = 64 << 10
 
-// ReadLog asks any replica for a part of its committed prefix.
+// ReadLog requests a part of the committed prefix of any replica.
 type ReadLog struct {
 	ReqID    uint64
 	FromSeq  uint64 // 1 or more
@@ -189,7 +190,7 @@ type LogChunk struct {
 	CommitSeq uint64 // committed prefix of the answering replica
 	LastSeq   uint64 // last entry it stores, committed or not
 	LastHash  uint64 // hash of that entry: equal logs have equal pairs (LastSeq, LastHash)
-	FirstSeq  uint64 // seq of the first entry, or what was asked for
+	FirstSeq  uint64 // seq of the first entry, or as requested
 	Entries   []byte
 }
 

@@ -28,24 +28,24 @@ func (m *ReadSink) request() (uint64, uint32) { return m.ReqID, 0 }
 // MaxSinkFiles bounds the files of one SinkFiles frame.
 const MaxSinkFiles = 1024
 
-// MaxSinkBytes bounds the bytes of one SinkChunk: a piece is read off the loop,
-// and what the loop has to copy of it must not hold orders up.
+// MaxSinkBytes bounds the bytes of one SinkChunk: it is read off the loop, but the loop
+// copies it, which must not delay orders.
 const MaxSinkBytes = 64 << 10
 
-// ListSinks asks a node for the files of its write-behind sink of a partition.
-// It is a Request.
+// ListSinks requests the files of a node's write-behind sink of a partition. It is a
+// Request.
 
 // SinkFiles answers a ListSinks.
 type SinkFiles struct {
 	ReqID uint64
-	Total uint32 // files there are; the latest MaxSinkFiles of them are listed
+	Total uint32 // number of files; the latest MaxSinkFiles are listed
 	Files []SinkFile
 }
 
 // SinkFile is one file of a sink.
 type SinkFile struct {
 	Size     uint64 // bytes it has now
-	SetAside bool   // another one is written to; this one belongs to an earlier history
+	SetAside bool   // belongs to an earlier history, no longer written
 	Name     []byte // names it in ReadSink
 }
 
@@ -102,12 +102,12 @@ func DecodeSinkFiles(f []byte, m *SinkFiles) (err error) {
 	return done(b, TypeSinkFiles)
 }
 
-// ReadSink asks a node for a piece of a file of its sink.
+// ReadSink requests a piece of a file of a node's sink.
 type ReadSink struct {
 	ReqID    uint64
 	Offset   uint64 // of the first byte
 	MaxBytes uint32 // 0 and anything over MaxSinkBytes mean MaxSinkBytes
-	Name     []byte // as SinkFiles has it; empty: the file that is written to
+	Name     []byte // as in SinkFiles; empty: the current file
 }
 
 const readSinkFixed = HeaderSize + 20
@@ -138,16 +138,16 @@ func DecodeReadSink(f []byte, m *ReadSink) (err error) {
 	return done(b, TypeReadSink)
 }
 
-// maxOffset is what an operating system takes.
+// maxOffset is the limit of operating systems.
 const maxOffset = 1<<63 - 1
 
-// SinkChunk answers a ReadSink with bytes of the file. None: the file ends at or
-// before Offset, at the time.
+// SinkChunk answers a ReadSink with bytes of the file. None: the file ended at or before
+// Offset at that time.
 type SinkChunk struct {
 	ReqID  uint64
-	Offset uint64 // as asked
+	Offset uint64 // as requested
 	Size   uint64 // of the file when it was read
-	File   uint64 // the same as long as the name means the same file; 0 if that is not known
+	File   uint64 // identifies the file behind the name; 0 if unknown
 	Bytes  []byte // at most MaxSinkBytes
 }
 

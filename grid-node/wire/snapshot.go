@@ -1,6 +1,6 @@
 package wire
 
-// The state of what was freed, for a replica that catches up.
+// The state after the freed entries, for learners.
 const (
 	TypeSnapshotRequest Type = 0x49
 	TypeSnapshot        Type = 0x4a
@@ -13,11 +13,11 @@ var snapshotFrames = []Frame{
 		Example: &Snapshot{PeerHead: exampleHead, Base: 1000, Hash: 0x1122334455667788, From: 0, Next: 1, Slots: 2, State: []byte("state")}},
 }
 
-// SnapshotRequest is a learner's wish for a part of the state that the freed
-// beginning of the log led to.
+// SnapshotRequest is a learner's request for a part of the state after the freed prefix of
+// the log.
 type SnapshotRequest struct {
 	PeerHead
-	Base uint64 // entry up to which the log was freed, as JoinReply said
+	Base uint64 // entry up to which the log was freed, as in JoinReply
 	From uint32 // session slot to begin with; 0 first, then Next of the part before
 }
 
@@ -45,8 +45,8 @@ func DecodeSnapshotRequest(f []byte, m *SnapshotRequest) error {
 	return nil
 }
 
-// Snapshot is a part of the state that entries 1 to Base led to. The parts of one
-// Base are always the same.
+// Snapshot is a part of the state after entries 1 to Base. The parts of one Base are
+// always the same.
 type Snapshot struct {
 	PeerHead
 	Base  uint64
@@ -76,7 +76,7 @@ func AppendSnapshot(dst []byte, p PartitionID, m *Snapshot) []byte {
 	return dst
 }
 
-// DecodeSnapshot decodes a Snapshot frame. State is checked by who takes it in.
+// DecodeSnapshot decodes a Snapshot frame. State is checked by its receiver.
 func DecodeSnapshot(f []byte, m *Snapshot) error {
 	if err := open(f, TypeSnapshot, snapshotFixed, false); err != nil {
 		return err

@@ -1,6 +1,6 @@
 package wire
 
-// Where the partitions are.
+// Partition locations.
 const (
 	TypeTableRequest Type = 0x05
 	TypeTable        Type = 0x06
@@ -21,8 +21,8 @@ const NoPrimary = 255
 // learners).
 const MaxTableMembers = 8
 
-// Table is what a client needs for routing: how many partitions the grid has, and where
-// they are, as far as the node knows.
+// Table is the routing information of a client: the number of partitions of the grid, and
+// where they are, as far as the node knows.
 type Table struct {
 	ReqID      uint64
 	Partitions uint16 // of the grid, 1..MaxPartitions
@@ -40,7 +40,7 @@ type TablePart struct {
 	Members   []TableMember
 }
 
-// Size is how many bytes of a frame the part takes.
+// Size returns the size of the part in a frame.
 func (p *TablePart) Size() int {
 	size := tablePartFixed
 	for _, mb := range p.Members {
@@ -49,7 +49,7 @@ func (p *TablePart) Size() int {
 	return size
 }
 
-// TableMember is a replica and where it is reached.
+// TableMember is a replica and its address.
 type TableMember struct {
 	Address []byte // "ip:port"
 	Member  []byte // "<pod>/<bootID>"
@@ -91,8 +91,8 @@ func putTablePart(b []byte, p *TablePart) []byte {
 	return b
 }
 
-// DecodeTable decodes a Table frame. Slices of m are reused; what is allocated
-// is bounded by a small multiple of the frame's size.
+// DecodeTable decodes a Table frame. Slices of m are reused; allocation is bounded by a
+// small multiple of the frame's size.
 func DecodeTable(f []byte, m *Table) error {
 	if err := open(f, TypeTable, tableFixed, false); err != nil {
 		return err

@@ -22,7 +22,7 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(got, c.Example) {
 			t.Errorf("%s:\n got  %+v\n want %+v", c.Type, got, c.Example)
 		}
-		// A buffer that held something else does not show through.
+		// A reused buffer does not leak its old content.
 		dirty := bytes.Repeat([]byte{0xff}, 4096)[:0]
 		if again := c.append(dirty, c.Example); !bytes.Equal(again, frame) {
 			t.Errorf("%s: encoding depends on the buffer", c.Type)
@@ -30,9 +30,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEveryCut cuts every frame at every byte, with and without a length that
-// admits it: an error each time, never a panic, never a wrong success of a frame
-// whose tail is counted.
+// TestEveryCut cuts every frame at every byte, with and without an adjusted length: an
+// error each time, never a panic, and never success for a frame whose tail is counted.
 func TestEveryCut(t *testing.T) {
 	for _, c := range Frames {
 		frame := c.Encode(c.Example)
@@ -52,7 +51,7 @@ func TestEveryCut(t *testing.T) {
 			}
 			var fe *FrameError
 			if err != nil && (!errors.As(err, &fe) || fe.Field == "" || fe.Allowed == "") {
-				t.Errorf("%s: %v does not say what is wrong", c.Type, err)
+				t.Errorf("%s: %v does not name the fault", c.Type, err)
 			}
 		}
 	}
@@ -267,8 +266,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// FuzzDecode gives every decoder any bytes: no panic, no slice outside the
-// frame, and what is taken survives encoding and decoding.
+// FuzzDecode feeds every decoder any bytes: no panic, no slice outside the frame, and an
+// accepted message survives encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	for _, c := range Frames {
 		f.Add(c.Encode(c.Example))
