@@ -9,15 +9,15 @@ import (
 )
 
 // CountsSuspension reports whether Clock counts the time for which the machine was
-// suspended. Without that a lease outlives its time by as much.
+// suspended. Otherwise a suspension extends a lease.
 func CountsSuspension() bool {
 	var ts unix.Timespec
 	return unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) == nil
 }
 
-// bootNanos returns CLOCK_BOOTTIME, or elapsed where the kernel has none. The call is
-// raw: the runtime's monitor takes the P of a loop that it meets in an ordinary one,
-// and then looks every 20 us for a while.
+// bootNanos returns CLOCK_BOOTTIME, or elapsed where the kernel has none. The system call
+// is raw: during an ordinary one the runtime's monitor would retake the loop's P, and then
+// poll every 20 us for a while.
 func bootNanos(elapsed time.Duration) int64 {
 	var ts unix.Timespec
 	if _, _, errno := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_BOOTTIME, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {

@@ -145,8 +145,8 @@ func TestIncompleteFrameOverLimit(t *testing.T) {
 	})
 }
 
-// A peer that goes on sending after a mistake must still get to read why it was
-// closed: no reset may overtake the last words.
+// A peer that keeps sending after an error must still get to read why it was closed: no
+// reset may overtake the final message.
 func TestHandlerErrorIsDelivered(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		e := &echo{maxBody: 100}
@@ -184,7 +184,7 @@ func TestEndlessGarbageIsCutOff(t *testing.T) {
 	})
 }
 
-// What was sent before the peer closed its half is still answered.
+// Input sent before the peer closed its half is still answered.
 func TestHalfClose(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		e := &echo{}
@@ -263,7 +263,7 @@ func TestDial(t *testing.T) {
 	})
 }
 
-// All of 127/8 is this machine's, on Linux: a connection can come from any of it.
+// All of 127/8 is local on Linux: a connection can come from any of it.
 func TestDialSource(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs 127.0.0.9 to be an address of this machine: run it on Linux")
@@ -365,7 +365,7 @@ func TestStopClosesEverything(t *testing.T) {
 			t.Fatal("the connection is still open")
 		}
 		if l.Post(func() {}) {
-			t.Fatal("Post after Stop said yes")
+			t.Fatal("Post after Stop returned true")
 		}
 		if c, err := net.Dial("tcp", addr); err == nil {
 			_ = c.Close()

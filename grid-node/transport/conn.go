@@ -16,7 +16,7 @@ type Conn struct {
 	remote  string
 	chain   []*x509.Certificate
 	tls     bool
-	door    int // which Listen accepted it, from 0
+	door    int // index of the Listen that accepted it
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
@@ -24,7 +24,7 @@ type Conn struct {
 	dirty   bool // in core.dirty
 	resume  bool // in core.resumed
 	paused  bool // reading stopped by back-pressure
-	waits   bool // the handler stopped consuming until it is the connection's turn
+	waits   bool // the handler stopped consuming until the connection's turn
 	waiting bool // in turns.queue; reading is stopped
 	later   bool // in turns.long
 	exempt  bool // see Exempt
@@ -35,16 +35,16 @@ type Conn struct {
 
 	soft, hard int
 	frameTime  int64  // ns in which a frame has to be complete; 0 = any
-	partialAt  int64  // Mono since when an incomplete frame is here; 0 = none
+	partialAt  int64  // Mono since an incomplete frame is pending; 0 = none
 	out        []byte // out[off:] is not written yet
 	off        int
 	inflight   int   // bytes a writer goroutine holds (KindNet)
-	blockedAt  int64 // Mono since when output makes no progress; 0 = not blocked
-	dialBy     int64 // Mono until when a dial may take; 0 = not dialling
-	lingerBy   int64 // Mono until when a lingering connection waits for the peer's end
-	discarded  int   // bytes read and thrown away while lingering
+	blockedAt  int64 // Mono since output makes no progress; 0 = not blocked
+	dialBy     int64 // deadline of a dial in Mono; 0 = not dialling
+	lingerBy   int64 // deadline of a lingering connection in Mono
+	discarded  int   // bytes read and discarded while lingering
 	idleOut    int   // flushes since out was last well used, for shrinking
-	visits     int   // deliveries that left nothing over, see provenAfter
+	visits     int   // deliveries fully consumed, see provenAfter
 
 	countedOut int // of Buffered, in turns.unread
 	countedIn  int // of cap(in), in turns.input
@@ -52,11 +52,11 @@ type Conn struct {
 	in     []byte // received, not consumed
 	longIn bool   // in was needed for a long frame since the last trimInput
 
-	to     Loop // HandOver: who gets the connection,
-	toTag  any  // as what,
+	to     Loop // HandOver: target of HandOver,
+	toTag  any  // its Tag there,
 	toRest []byte
 
-	guard *protection // nil: what is read and written is what the handler gets and gives
+	guard *protection // nil: plain bytes
 
 	sock connSocket
 }
@@ -64,14 +64,14 @@ type Conn struct {
 // ID is unique within the process and never reused.
 func (c *Conn) ID() uint64 { return c.id }
 
-// Remote is the peer's "ip:port".
+// Remote returns the peer's "ip:port".
 func (c *Conn) Remote() string { return c.remote }
 
-// Door is which call of Loop.Listen accepted the connection, counted from 0; 0 for one that was dialled.
+// Door returns the index of the Loop.Listen call that accepted the connection; 0 for one
+// that was dialled.
 func (c *Conn) Door() int { return c.door }
 
-// Certificate is what the peer proved to be, verified by the handshake; nil
-// without TLS.
+// Certificate returns the peer's verified certificate; nil without TLS.
 func (c *Conn) Certificate() *x509.Certificate {
 	if len(c.chain) == 0 {
 		return nil
@@ -79,10 +79,10 @@ func (c *Conn) Certificate() *x509.Certificate {
 	return c.chain[0]
 }
 
-// Chain is Certificate with the intermediate ones the peer sent behind it.
+// Chain is Certificate followed by the peer's intermediate ones.
 func (c *Conn) Chain() []*x509.Certificate { return c.chain }
 
-// TLS reports whether the connection is a TLS one; of a loop with TLS not all need be.
+// TLS reports whether this is a TLS connection; a loop with TLS may have plain ones too.
 func (c *Conn) TLS() bool { return c.tls }
 
 // Dialled reports whether this side opened the connection.
@@ -91,21 +91,21 @@ func (c *Conn) Dialled() bool { return c.dialled }
 // Open reports whether the connection is established and not being closed.
 func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 
-// SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the
-// handler knows who is at the other end. soft 0 means: never pause reading.
+// SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the handler
+// has identified the peer. soft 0 means: never pause reading.
 func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
 
 // SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
-// about twice as many bytes, and what it holds beyond what the peer's window has room for
-// to a quarter as many and a segment (on Linux). Without it the kernel decides: megabytes,
-// for each connection. An error is that of a connection about to end.
+// about twice as many bytes, and what it holds beyond the peer's window to a quarter as
+// many and a segment (on Linux). Without it the kernel decides: megabytes, for each
+// connection. An error means that the connection is about to end.
 func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 
-// SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete
-// so long after its first bytes. 0, as at first: a frame may take any time.
+// SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete so
+// long after its first bytes. 0, the default: no limit.
 func (c *Conn) SetFrameTime(d time.Duration) { c.frameTime = int64(d) }
 
-// Buffered is how many bytes wait to be sent.
+// Buffered returns how many bytes wait to be sent.
 func (c *Conn) Buffered() int {
 	n := len(c.out) - c.off + c.inflight
 	if c.guard != nil {
@@ -127,9 +127,9 @@ func (c *Conn) Out() []byte {
 	return c.out
 }
 
-// SetOut takes the extended output buffer back. It is written after OnWakeEnd.
-// Over the hard limit the connection is closed with ErrOutputFull: its frames
-// are a stream, so dropping one silently is not a choice.
+// SetOut takes the extended output buffer back. It is written after OnWakeEnd. Over the
+// hard limit the connection is closed with ErrOutputFull: frames of a stream cannot be
+// dropped.
 func (c *Conn) SetOut(b []byte) {
 	if c.closing || c.linger {
 		return
@@ -146,7 +146,7 @@ func (c *Conn) SetOut(b []byte) {
 	}
 }
 
-// touched has the output written at the end of this wake-up.
+// touched schedules the output to be written at the end of this wake-up.
 func (c *Conn) touched() {
 	if !c.dirty {
 		c.dirty = true
@@ -154,8 +154,8 @@ func (c *Conn) touched() {
 	}
 }
 
-// Close closes the connection at the end of this wake-up without writing what is
-// buffered. err is handed to OnClose; nil stands for ErrClosed.
+// Close closes the connection at the end of this wake-up without writing buffered output.
+// err is passed to OnClose; nil stands for ErrClosed.
 func (c *Conn) Close(err error) {
 	if c.closing {
 		return
@@ -167,10 +167,9 @@ func (c *Conn) Close(err error) {
 	c.core.closing = append(c.core.closing, c)
 }
 
-// CloseAfterFlush writes what is buffered, half-closes, and closes once the peer
-// did too or after a second. What still arrives is read and thrown away: closing
-// a socket with unread input would reset it, and the peer could lose the very
-// message that says why.
+// CloseAfterFlush writes buffered output, half-closes, and closes once the peer did too or
+// after a second. Input that still arrives is read and discarded: closing a socket with
+// unread input would reset it, and the peer could lose the final message with the reason.
 func (c *Conn) CloseAfterFlush(err error) {
 	if c.closing || c.linger {
 		return
@@ -193,10 +192,10 @@ func (c *Conn) CloseAfterFlush(err error) {
 	}
 }
 
-// endOfInput closes a connection whose peer will send nothing more, after what
-// this wake-up had to say to it: the peer may have closed only its half.
+// endOfInput closes a connection whose peer has ended its stream, after this wake-up's
+// output to it: the peer may have closed only its half.
 func (c *Conn) endOfInput() {
-	if c.ended { // of its records before, of the stream now
+	if c.ended { // its records ended before, now the stream
 		return
 	}
 	c.ended = true
@@ -209,9 +208,9 @@ func (c *Conn) endOfInput() {
 	}
 }
 
-// finish half-closes a lingering connection whose output is written. A peer that said
-// it will send nothing more may still be reading: it is waited for as long as for any
-// that reads slowly, for what the kernel keeps of a closed connection nobody bounds.
+// finish half-closes a lingering connection whose output is written. A peer that closed
+// its half may still be reading: it is waited for as long as for any slow reader, since
+// the kernel does not limit the output of a closed connection.
 func (c *Conn) finish() {
 	patience := lingerTime
 	if c.ended {
@@ -227,14 +226,14 @@ func (c *Conn) finish() {
 	}
 }
 
-// discard accounts input of a lingering connection.
+// discard counts input of a lingering connection.
 func (c *Conn) discard(n int) {
 	if c.discarded += n; c.discarded > maxDiscard {
 		c.Close(c.cause)
 	}
 }
 
-// held is the memory of the connection's buffers in bytes.
+// held returns the memory of the connection's buffers in bytes.
 func (c *Conn) held() int {
 	n := cap(c.in) + cap(c.out) + c.inflight
 	if c.guard != nil {
@@ -243,9 +242,9 @@ func (c *Conn) held() int {
 	return n
 }
 
-// trimInput gives a large input buffer back that was not needed since the last
-// call. To give it back as soon as it is empty would allocate it anew for every
-// other batch that a busy peer sends.
+// trimInput releases a large input buffer that was not needed since the last call.
+// Releasing it as soon as it is empty would reallocate it for every other batch of a busy
+// peer.
 func (c *Conn) trimInput() {
 	const keep = 64 << 10
 	if !c.longIn && len(c.in) == 0 && cap(c.in) > keep {
@@ -260,7 +259,7 @@ func (c *Conn) trimInput() {
 // drained is called by a socket once all output was handed to the kernel.
 func (c *Conn) drained() {
 	const keep = 1 << 20
-	// A buffer that a burst made large is given back after many small flushes.
+	// A buffer that a burst enlarged is released after many small flushes.
 	if cap(c.out) > keep && len(c.out) < keep/8 {
 		if c.idleOut++; c.idleOut > 64 {
 			c.out, c.idleOut = nil, 0
@@ -277,7 +276,7 @@ func (c *Conn) drained() {
 	}
 }
 
-// wrote accounts n bytes accepted by the kernel.
+// wrote counts n bytes accepted by the kernel.
 func (c *Conn) wrote(n int) {
 	c.core.stats.Writes++
 	c.core.stats.BytesOut += uint64(n)

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// connSocket is what differs between the implementations, per connection.
+// connSocket is the part that differs between the implementations, per connection.
 type connSocket interface {
-	// write hands pending output of c to the kernel, or arranges that it will be.
+	// write passes pending output of c to the kernel, or arranges that.
 	write(c *Conn)
 	// setReading switches reading on or off.
 	setReading(c *Conn, on bool)
 	// setPrompt moves the connection to those whose input is read first, or back.
 	setPrompt(c *Conn, on bool)
-	// shutdownWrite tells the peer that nothing more comes.
+	// shutdownWrite sends the end of the stream.
 	shutdownWrite(c *Conn)
-	// unsent is how many bytes the kernel holds that the peer has not received.
+	// unsent returns how many bytes the kernel holds that the peer has not received.
 	unsent() int
 	// setSendBuffer is SO_SNDBUF, and TCP_NOTSENT_LOWAT where there is one.
 	setSendBuffer(bytes int)
-	// release closes the socket; reset: what the kernel holds of it is dropped.
+	// release closes the socket; reset: the kernel drops pending output.
 	release(c *Conn, reset bool)
-	// accepts says whether the socket can be handed over to a loop.
+	// accepts reports whether the socket can be handed over to a loop.
 	accepts(to Loop) error
 	// handOver gives the socket to c.to.
 	handOver(c *Conn)
@@ -30,8 +30,8 @@ type connSocket interface {
 	info() (SocketInfo, error)
 }
 
-// core is what both loops share: connection bookkeeping, input delivery,
-// back-pressure and the order of things within one wake-up.
+// core is shared by both loops: connection bookkeeping, input delivery, back-pressure and
+// the order of work within one wake-up.
 type core struct {
 	cfg   Config
 	h     Handler
@@ -44,7 +44,7 @@ type core struct {
 	resumed  []*Conn
 	turns    turns
 	share    share
-	patient  []*Conn // whose output waits for that of prompt ones, in this flush
+	patient  []*Conn // whose output waits for prompt ones, in this flush
 	nextTick int64
 	sweepAt  int64
 	stats    Stats
@@ -68,7 +68,7 @@ func (l *core) Stats() Stats {
 	return s
 }
 
-// greeting are the handshakes under way; nil without TLS.
+// greeting holds the handshakes in progress; nil without TLS.
 func (l *core) greeting() *handshakes {
 	if l.doors == nil {
 		return nil
@@ -96,8 +96,7 @@ func (l *core) opened(c *Conn, remote net.Addr) {
 	l.h.OnOpen(c)
 }
 
-// deliver presents received bytes and returns what was not consumed. The rest
-// may alias data.
+// deliver presents received bytes and returns those not consumed. They may alias data.
 func (l *core) deliver(c *Conn, data []byte) []byte {
 	if c.Backlogged() {
 		l.pause(c)
@@ -109,7 +108,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		panic(errConsumed)
 	}
 	rest := data[n:]
-	if plain && c.guard != nil && err == nil { // what follows came in records
+	if plain && c.guard != nil && err == nil { // the rest came in records
 		return l.guardBegins(c, rest)
 	}
 	c.keepRest(rest)
@@ -139,16 +138,16 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 
 func (l *core) pause(c *Conn) {
 	if !c.paused {
-		c.paused, c.partialAt = true, 0 // what is whole is here too
+		c.paused, c.partialAt = true, 0 // complete frames are here too
 		l.stats.Paused++
 		c.sock.setReading(c, false)
 	}
 	c.mayResume()
 }
 
-// settle ends a wake-up: closes, re-deliveries, OnWakeEnd, writes; again while a
-// write closed a connection. What the writes allowed to resume waits for the
-// next wake-up, so that one connection with much to say stays fair.
+// settle ends a wake-up: closes, re-deliveries, OnWakeEnd, writes; repeated while a write
+// closed a connection. Connections that the writes allow to resume wait for the next
+// wake-up, so that one with much output stays fair.
 func (l *core) settle() {
 	turns := l.turns.queue.len() > 0 && !l.share.turnsWait()
 	if turns || len(l.resumed) > 0 {
@@ -171,7 +170,7 @@ func (l *core) settle() {
 	l.turns.next(l.cfg.Work, l.share.resting)
 }
 
-// wokeUp tells how long the wake-up took that ends now.
+// wokeUp reports the duration of the wake-up that ends now.
 func (l *core) wokeUp() {
 	if l.cfg.WakeUp != nil {
 		l.cfg.WakeUp(time.Since(l.clock.woke))
@@ -214,7 +213,7 @@ func (l *core) redeliver() {
 }
 
 // deliverAgain presents the input that a connection holds, and reads on if the handler
-// takes it.
+// consumes it.
 func (l *core) deliverAgain(c *Conn) {
 	if len(c.in) > 0 {
 		rest := l.deliver(c, c.in)
@@ -225,9 +224,8 @@ func (l *core) deliverAgain(c *Conn) {
 	}
 }
 
-// flush writes what the wake-up had to say: to prompt connections first, what is short
-// and what peers of our own kind get; then what is short to others, then a part of what is
-// long.
+// flush writes the output of the wake-up: to prompt connections first, short output and
+// that of peers; then short output of others, then a part of the long outputs.
 func (l *core) flush() {
 	for i := 0; i < len(l.dirty); i++ {
 		c := l.dirty[i]
@@ -278,10 +276,10 @@ func (l *core) tick(now int64) bool {
 	return true
 }
 
-// sweep closes connections whose dial or whose output takes too long, and the
-// largest ones while all buffers together, but for those of Exempt connections, are over
-// Config.MaxMemory. It closes some at a time, for each costs the kernel as much as an
-// order costs the loop, and reports whether it is done.
+// sweep closes connections whose dial or output takes too long, and the largest ones while
+// all buffers together, except those of Exempt connections, exceed Config.MaxMemory. It
+// closes a few at a time, since closing one costs the kernel as much as an order costs the
+// loop, and reports whether it is done.
 func (l *core) sweep(now int64) bool {
 	held := 0
 	for _, c := range l.conns {

@@ -1,14 +1,14 @@
-// Package transport moves bytes between sockets and one single-threaded
-// Handler. It is the only place with sockets on the data path, and it knows
-// nothing of frames: the Handler says how many bytes it consumed.
+// Package transport moves bytes between sockets and one single-threaded Handler. It is the
+// only place with sockets on the data path, and it does not know frames: the Handler
+// returns how many bytes it consumed.
 //
 // One Loop runs all connections of a process. Everything the Handler does runs
 // on the loop, so the state behind it needs no lock and an order never hops
 // between threads. Per wake-up the loop reads every ready connection once,
 // hands the bytes over, calls OnWakeEnd, and only then writes: all that a
 // wake-up produced for one connection goes out in one system call, and nothing
-// waits for a timer. Only KindEpoll writes earlier, where a connection's own frames
-// have been answered with 8 KiB or more: its peer goes on while others are served.
+// waits for a timer. Only KindEpoll writes earlier, when answers to a connection's own
+// frames reach 8 KiB: its peer continues while others are served.
 //
 // Two implementations stand behind the same interface:
 //
@@ -20,13 +20,13 @@
 //     and every other goroutine would starve behind the sleeping loop.
 //   - KindNet (everywhere): the net package, a reader and a writer goroutine per
 //     connection around the same single handler goroutine, which is not locked to a
-//     thread and writes what is little itself. About 1.5 times slower at p50; for other
+//     thread and writes little output itself. About 1.5 times slower at p50; for other
 //     operating systems.
 //
 // With Config.TLS connections are accepted and dialled on goroutines of the net package,
-// where crypto/tls makes their handshake. Then either loop has the socket, and seals and
-// opens records itself (package tlsrecord); a connection whose handshake is not done is not
-// known to it.
+// where crypto/tls makes their handshake. Then the loop gets the socket, and seals and
+// opens records itself (package tlsrecord); it does not know a connection before the end
+// of its handshake.
 //
 // # Stop-the-world
 //
@@ -37,7 +37,7 @@
 // passes a function prologue, which is a safepoint. A signal that lands between
 // the last safepoint and the system call is not lost either: the runtime repeats
 // it every 100 µs until the world has stopped. The price is therefore at most
-// about 100 µs of extra pause per stop, paid by whoever asked for it, and two
+// about 100 µs of extra pause per stop, paid by the requester, and two
 // context switches of this thread; GODEBUG=asyncpreemptoff=1 would turn it into
 // one Tick and is refused by TuneScheduler. For the same reason the runtime's monitor
 // (sysmon) preempts the loop every 10 ms when it sees no scheduling on its P: one

@@ -2,8 +2,8 @@ package transport
 
 import "testing"
 
-// TestConnsSayByWhichDoorTheyCame: a handler that listens on two addresses can tell the connections of the one from those of
-// the other.
+// TestConnsSayByWhichDoorTheyCame: a handler that listens on two addresses can distinguish
+// their connections.
 func TestConnsSayByWhichDoorTheyCame(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		doors := make(chan int, 1)

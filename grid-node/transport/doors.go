@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// doors accept on goroutines: for a loop that has none of its own to accept with, or whose
-// connections begin with a handshake, which is not made on a loop.
+// doors accept on goroutines: for a loop that cannot accept itself, or whose connections
+// begin with a handshake, which is not made on a loop.
 type doors struct {
 	cfg        *Config
 	handshakes *handshakes // nil without TLS
 	ended      chan struct{}
 	post       func(func()) bool
 	stats      *Stats
-	// opened takes a connection that may begin, from any goroutine, and reports whether the
-	// loop still runs.
+	// opened passes on a connection that may begin, from any goroutine, and reports
+	// whether the loop still runs.
 	opened func(door int, s *secured) bool
 
 	mu        sync.Mutex
@@ -30,7 +30,7 @@ func newDoors(l *core, post func(func()) bool, opened func(door int, s *secured)
 	return d
 }
 
-// listen begins to accept on one more address.
+// listen starts to accept on one more address.
 func (d *doors) listen(addr string) (net.Addr, error) {
 	ln, err := listenTCP(addr)
 	if err != nil {

@@ -9,32 +9,32 @@ import (
 
 const (
 	readMask = unix.EPOLLIN | unix.EPOLLRDHUP
-	// copyLimit is the longest incomplete frame that is copied in front of the
-	// shared read buffer; a longer one is received into a buffer of its own, so
-	// that a peer sending it byte by byte cannot make us copy it each time.
+	// copyLimit is the longest incomplete frame that is copied in front of the shared read
+	// buffer; a longer one is received into a buffer of its own, so that a peer sending it
+	// byte by byte cannot make us copy it each time.
 	copyLimit = 16 << 10
 )
 
 // minRoom is the room in the buffer of a long frame below which the buffer is doubled.
 const minRoom = 4 << 10
 
-// earlyOut is how much output is worth a system call of its own before the other
-// connections of a wake-up are read: the peer goes on meanwhile.
+// earlyOut is how much output is worth its own system call before the other connections of
+// a wake-up are read: the peer continues in the meantime.
 const earlyOut = 8 << 10
 
 // read receives once (until the end of the stream if the peer is gone) and
 // delivers.
 func (l *epollLoop) read(s *epollSocket, c *Conn, ending bool) {
 	if c.paused || c.waiting {
-		// Reading is off, so this is the end of the connection: nobody is there to
-		// drain the output that paused us.
+		// Reading is off, so this is the end of the connection: the peer will not drain
+		// the output that paused it.
 		if ending {
 			c.Close(ErrPeerClosed)
 		}
 		return
 	}
-	// One read a wake-up keeps connections fair. A peer that is gone sends nothing
-	// more, so what it left is finite: read all of it, then see the end.
+	// One read per wake-up keeps connections fair. A closed peer sends nothing more, so
+	// its remaining input is finite: read all of it, then see the end.
 	for range 64 {
 		n, err := l.receive(s, c)
 		switch {
@@ -55,7 +55,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 		own = false
 	} else if own {
 		c.longIn = true
-		room := minRoom // what a peer has room for, it may never send
+		room := minRoom // the announced length may never arrive
 		if c.exempt {
 			room = l.cfg.ReadBuffer
 		}
@@ -87,7 +87,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	}
 	rest := l.deliver(c, buf[:start+n])
 	switch {
-	case c.guard != nil: // from now on; what was not delivered is in c.in
+	case c.guard != nil: // from now on; undelivered input is in c.in
 	case c.closing || c.linger:
 		c.in = nil
 	case len(rest) == 0:
@@ -122,7 +122,7 @@ func grow(b []byte, n int) []byte {
 
 func (s *epollSocket) write(c *Conn) {
 	if s.mask&unix.EPOLLOUT != 0 {
-		return // the socket is full, EPOLLOUT will tell
+		return // the socket is full, EPOLLOUT follows
 	}
 	c.seal()
 	for c.off < len(c.out) {
@@ -194,8 +194,8 @@ func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	}
 }
 
-// shutdownWrite of a connection whose peer did the same ends its events: it would be
-// ready, with EPOLLHUP, for as long as it is waited for.
+// shutdownWrite of a connection whose peer did the same removes it from epoll: it would be
+// ready, with EPOLLHUP, all the time.
 func (s *epollSocket) shutdownWrite(c *Conn) {
 	if c.ended {
 		_ = unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)

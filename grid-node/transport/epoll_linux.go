@@ -218,8 +218,8 @@ func (l *epollLoop) Stop() {
 // shut releases everything when Run ends.
 func (l *epollLoop) shut() {
 	l.posts.done.Store(true)
-	// Listeners first: who sees its connection end and looks again must find that
-	// nobody is there.
+	// Listeners first: a client whose connection ends and that retries must not find an
+	// open port.
 	if l.doors != nil {
 		l.doors.shut()
 	}

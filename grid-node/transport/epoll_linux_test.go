@@ -10,7 +10,7 @@ import (
 )
 
 // A stop-the-world must not wait for the network: the loop sleeps for an hour in
-// epoll_pwait and holds its P, the collector must get it out.
+// epoll_pwait and holds its P, the collector must interrupt it.
 func TestStopTheWorldInterruptsTheSleep(t *testing.T) {
 	e := &echo{}
 	serve(t, KindEpoll, Config{Tick: time.Hour}, e)
@@ -42,7 +42,7 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 	for range 100 {
 		trip()
 	}
-	// testing.AllocsPerRun would set GOMAXPROCS to 1 and starve everybody but the
+	// testing.AllocsPerRun would set GOMAXPROCS to 1 and starve all goroutines but the
 	// sleeping loop.
 	const trips = 2000
 	var before, after runtime.MemStats
@@ -59,8 +59,8 @@ func TestRoundTripAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Of two connections that one wake-up brings frames of, the first has its answer
-// when the second is served, if it is long, and has to wait for the end if not.
+// Of two connections with frames in one wake-up, the first gets a long answer before the
+// second is served, and a short one at the end.
 func TestLongAnswersAreNotHeldUp(t *testing.T) {
 	for _, c := range []struct {
 		size  int

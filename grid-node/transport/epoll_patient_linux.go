@@ -24,7 +24,7 @@ func (l *epollLoop) servePatient() {
 	l.share.spent(from, now)
 }
 
-// rest stops waiting for what can wait, or begins again when its time has come.
+// rest stops or resumes waiting for deferrable work.
 func (l *epollLoop) rest() {
 	d := l.share.rest(l.clock.fine())
 	if masked := d > 0; masked != l.masked {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections with TLS begin on goroutines of the net package, where crypto/tls makes their
-// handshake. Then the loop gets the descriptor.
+// Connections with TLS begin on goroutines of the net package, where crypto/tls makes
+// their handshake. Then the loop gets the descriptor.
 
-// secured takes an accepted connection over; from any goroutine.
+// secured takes over an accepted connection; from any goroutine.
 func (l *epollLoop) secured(door int, s *secured) bool {
 	remote := s.nc.RemoteAddr()
 	fd, err := takeSocket(s.nc)
@@ -73,7 +73,8 @@ func (l *epollLoop) dialSecured(c *Conn, addr string) {
 	}
 }
 
-// takeSocket takes the descriptor from a connection of the net package, which ends.
+// takeSocket duplicates the descriptor of a connection of the net package, which is
+// closed.
 func takeSocket(nc net.Conn) (fd int, err error) {
 	defer nc.Close() //nolint:errcheck // the socket stays open by the other descriptor
 	raw, err := nc.(syscall.Conn).SyscallConn()

@@ -10,21 +10,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
-// Guard protects a connection: it makes records of what is written and takes them apart
-// again. It is for one connection, and used on its loop only.
+// Guard protects a connection: it seals output into records and opens received ones. It is
+// for one connection, and used on its loop only.
 type Guard interface {
 	// Seal appends data to dst in records.
 	Seal(dst, data []byte) []byte
 	// Open appends the data of all whole records to dst; rest is less than one. An error
-	// ends the connection: io.EOF behind the data, if that is the end that the peer told. dst
-	// and sealed do not overlap.
+	// ends the connection: io.EOF after the data, if the peer ended the stream regularly.
+	// dst and sealed do not overlap.
 	Open(dst, sealed []byte) (data, rest []byte, err error)
-	// End appends what tells the peer that nothing more comes, and why: err of Open, or nil.
+	// End appends the end of the stream with its reason: err of Open, or nil.
 	End(dst []byte, err error) []byte
 }
 
-// protection is a Guard with the buffers on the handler's side of it: Conn.out has records,
-// Conn.in what was in them.
+// protection is a Guard with the buffers on the handler's side: Conn.out has records,
+// Conn.in their data.
 type protection struct {
 	Guard
 	plain []byte // to be sealed
@@ -33,17 +33,17 @@ type protection struct {
 	idle  int    // seals since plain was last well used, for shrinking
 }
 
-// Protect puts everything that is written from now on into records, and takes what is
-// received behind the frames that OnFrames consumes for records. Call it once, in
-// OnFrames or OnOpen, not of a TLS connection, and consume nothing after it. What was put out
-// before leaves as it is. The result of a Conn.Out of before is not valid any more.
+// Protect seals all further output into records, and treats input after the frames that
+// OnFrames consumes as records. Call it once, in OnFrames or OnOpen, not on a TLS
+// connection, and consume nothing after it. Earlier output is sent as it is. The result of
+// an earlier Conn.Out becomes invalid.
 func (c *Conn) Protect(g Guard) { c.guard = &protection{Guard: g} }
 
-// Begins reports whether the records begin behind the frame that OnFrames handles: it
+// Begins reports whether the records begin after the frame that OnFrames handles: it
 // called Protect.
 func (c *Conn) Begins() bool { return c.guard != nil && !c.guard.begun }
 
-// seal makes records of what the handler wants to send.
+// seal makes records of the handler's output.
 func (c *Conn) seal() {
 	g := c.guard
 	if g == nil || len(g.plain) == 0 {
@@ -63,9 +63,8 @@ func (c *Conn) seal() {
 
 func (g *protection) held() int { return cap(g.plain) + cap(g.raw) }
 
-// guardBegins is the end of a deliver that the handler protected the connection in: what
-// it did not consume is the beginning of records. It returns what of their data was not
-// consumed, which is c.in.
+// guardBegins ends a deliver in which the handler protected the connection: unconsumed
+// input is the beginning of records. It returns their unconsumed data, which is c.in.
 func (l *core) guardBegins(c *Conn, rest []byte) []byte {
 	c.guard.raw = append(c.guard.raw, rest...) // a copy: rest may be c.in
 	c.in, c.partialAt = c.in[:0], 0
@@ -75,7 +74,7 @@ func (l *core) guardBegins(c *Conn, rest []byte) []byte {
 	return c.in
 }
 
-// begin announces a connection, which may hold records, and what was in some.
+// begin announces a connection, which may hold records, and data from some.
 func (l *core) begin(c *Conn, remote net.Addr) {
 	g := c.guard
 	l.opened(c, remote)
@@ -84,7 +83,7 @@ func (l *core) begin(c *Conn, remote net.Addr) {
 	}
 }
 
-// unseal delivers what is in the records that data ends, and keeps the rest of both.
+// unseal delivers the records that data completes, and keeps the rest of both.
 func (l *core) unseal(c *Conn, data []byte) {
 	g := c.guard
 	g.begun = true
@@ -124,7 +123,7 @@ func (c *Conn) unsealed(err error) {
 		c.endOfInput()
 	case errors.As(err, &alert):
 		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(err)))
-	case !c.tls: // its records cannot say why
+	case !c.tls: // its records carry no reason
 		c.Close(fmt.Errorf("%s: %w", c.remote, err))
 	default:
 		c.sayEnd(err)
@@ -132,7 +131,7 @@ func (c *Conn) unsealed(err error) {
 	}
 }
 
-// sayEnd puts what tells the peer that nothing more comes behind all other output.
+// sayEnd appends the end of the stream after all other output.
 func (c *Conn) sayEnd(err error) {
 	g := c.guard
 	if g == nil || !g.begun {

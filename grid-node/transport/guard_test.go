@@ -94,8 +94,8 @@ func forEachPlain(t *testing.T, f func(t *testing.T, kind Kind)) {
 	}
 }
 
-// turn dials a loop that turns and is at the point where records begin. first goes with
-// the signal, in records already.
+// turn dials a loop that turns and reaches the point where records begin. first is sent
+// with the signal, in records already.
 func turn(t testing.TB, kind Kind, cfg Config, h *turning, first []byte) *sealed {
 	t.Helper()
 	if err := TuneScheduler(1); err != nil {
@@ -163,7 +163,7 @@ func TestProtectedEchoes(t *testing.T) {
 	})
 }
 
-// What one wake-up has to say is one record, and one write.
+// The output of one wake-up is one record, and one write.
 func TestProtectedWritesAreCoalesced(t *testing.T) {
 	forEachPlain(t, func(t *testing.T, kind Kind) {
 		h := &turning{}
@@ -187,7 +187,7 @@ func TestProtectedBackPressureLosesNothing(t *testing.T) {
 		go func() { _, _ = c.Write(in) }()
 		for limit := time.Now().Add(hang); onLoop(t, h.loop, h.loop.Stats).Paused == 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatal("reading goes on")
+				t.Fatal("reading continues")
 			}
 		}
 		one := frame(strings.Repeat("p", 1000))
@@ -219,7 +219,7 @@ func TestProtectedHalfClose(t *testing.T) {
 	})
 }
 
-// One bit on the way ends the connection; nothing of the record is handled.
+// A flipped bit ends the connection; nothing of the record is handled.
 func TestProtectedTampering(t *testing.T) {
 	forEachPlain(t, func(t *testing.T, kind Kind) {
 		for name, b := range map[string]func(r *peerkey.Records) []byte{
@@ -279,11 +279,11 @@ func TestProtectedRoundTripAllocatesNothing(t *testing.T) {
 	})
 }
 
-// What a burst of records made long is given back.
+// Buffers enlarged by a burst of records are released.
 func TestRecordBuffersAreTrimmed(t *testing.T) {
 	c := &Conn{guard: &protection{raw: make([]byte, 1, 1<<20)}}
 	if c.trimInput(); cap(c.guard.raw) == 0 {
-		t.Error("the beginning of a record is gone")
+		t.Error("the beginning of a record is lost")
 	}
 	c.guard.raw = c.guard.raw[:0]
 	if c.trimInput(); cap(c.guard.raw) != 0 {

@@ -10,12 +10,11 @@ import (
 // moved to another loop.
 var ErrHandedOver = errors.New("the connection was handed over to another loop")
 
-// HandOver moves an open connection to another Loop of the same Kind, with what
-// it received and OnFrames did not consume: one port can serve several loops, and
-// the first frame says which. Call it in OnFrames and consume nothing after it. The
-// handler's OnClose is called with ErrHandedOver; at the other loop the
-// connection is a new Conn with this Tag, OnOpen is its first call. Unsent output
-// is an error: it would be lost.
+// HandOver moves an open connection to another Loop of the same Kind, with its received
+// and unconsumed input: one port can serve several loops, selected by the first frame.
+// Call it in OnFrames and consume nothing after it. The handler's OnClose is called with
+// ErrHandedOver; at the other loop the connection is a new Conn with this Tag, OnOpen is
+// its first call. Unsent output is an error: it would be lost.
 func (c *Conn) HandOver(to Loop, tag any) error {
 	switch {
 	case !c.Open() || c.ended:
@@ -33,7 +32,7 @@ func (c *Conn) HandOver(to Loop, tag any) error {
 	return nil
 }
 
-// keepRest saves what a connection that is handed over has not consumed.
+// keepRest saves the unconsumed input of a connection that is handed over.
 func (c *Conn) keepRest(rest []byte) {
 	if c.to != nil {
 		c.toRest = append([]byte(nil), rest...)
@@ -59,7 +58,7 @@ func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
 	}
 }
 
-// full says whether there is no room for one more connection, and counts it.
+// full reports whether the limit of connections is reached, and counts it.
 func (l *core) full() bool {
 	if len(l.conns) < l.cfg.MaxConns {
 		return false
@@ -79,8 +78,7 @@ func (s *netSocket) accepts(to Loop) error {
 	return nil
 }
 
-// handOver stops the goroutines, which are idle in OnFrames, and gives the
-// net.Conn away.
+// handOver stops the goroutines, which are idle in OnFrames, and passes the net.Conn on.
 func (s *netSocket) handOver(c *Conn) {
 	close(s.gone)
 	to := c.to.(*netLoop)

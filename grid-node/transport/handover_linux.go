@@ -14,7 +14,7 @@ func (s *epollSocket) accepts(to Loop) error {
 	return nil
 }
 
-// handOver takes the descriptor out of this loop's set and gives it away.
+// handOver removes the descriptor from this loop's set and passes it on.
 func (s *epollSocket) handOver(c *Conn) {
 	s.l.socks[s.fd] = nil
 	fd, to := s.fd, c.to.(*epollLoop)

@@ -79,7 +79,7 @@ func TestHandOverLosesNothing(t *testing.T) {
 	})
 }
 
-// A connection that finds no room, or no loop, is closed.
+// A connection is closed if the other loop is full or has ended.
 func TestHandOverToNowhere(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		full := &echo{}

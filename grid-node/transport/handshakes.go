@@ -15,32 +15,32 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// handshakes are the accepted connections that have not proved anything yet. They take
-// turns to compute, first come first served: what anybody can ask for must not be what
-// a loop with orders waits behind. Who waits for a turn is asleep, and who waits for its
+// handshakes are the accepted connections that are not authenticated yet. They take turns
+// to compute, first come first served: unauthenticated work must not delay a loop with
+// orders. A handshake waiting for its turn sleeps, and one waiting for its peer has no
+// turn.
 // peer has none.
-//
-// A low priority for the thread that computes would not do instead: one that is
-// preempted by others keeps its P and what locks of the runtime it has, and the
-// collector, whom all wait for, waits until it is given a core again.
+// A low thread priority would not do instead: a preempted thread keeps its P and its locks
+// of the runtime, and the collector, which all wait for, would wait until it is scheduled
+// again.
 type handshakes struct {
 	limit int
 	turns *semaphore.Weighted
 
 	mu      sync.Mutex
-	list    []*handshake // whose peer owes an answer for longest is first
+	list    []*handshake // the peer that has owed an answer longest is first
 	refused uint64
 	ended   bool
 }
 
-// handshake is a connection during its handshake: reading gives the turn back.
+// handshake is a connection during its handshake: reading releases the turn.
 type handshake struct {
 	net.Conn
 	of     *handshakes
-	ctx    context.Context // ends with its time, or when it has to go
+	ctx    context.Context // ends at its deadline, or when evicted
 	cancel context.CancelFunc
 	holds  bool   // has a turn; of the goroutine that makes the handshake
-	early  []byte // read already, to find out what the peer speaks
+	early  []byte // read already, to detect TLS
 	ours   bool   // waits for this process, not for its peer; under of.mu
 }
 
@@ -48,9 +48,9 @@ func newHandshakes(limit, computing int) *handshakes {
 	return &handshakes{limit: limit, turns: semaphore.NewWeighted(int64(computing))}
 }
 
-// begin notes one more. If there are too many it ends the one whose peer owes an
-// answer for longest; those that are kept waiting here are not to blame. nil: they are
-// all such, or the loop has ended.
+// begin adds one. If there are too many it ends the one whose peer has owed an answer
+// longest; those waiting for this process are spared. nil: all are waiting for this
+// process, or the loop has ended.
 func (hs *handshakes) begin(nc net.Conn, timeout time.Duration) *handshake {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -67,7 +67,7 @@ func (hs *handshakes) begin(nc net.Conn, timeout time.Duration) *handshake {
 		hs.list = slices.Delete(hs.list, i, i+1)
 	}
 	by := time.Now().Add(timeout)
-	_ = nc.SetDeadline(by) // an error is that of the first read, too
+	_ = nc.SetDeadline(by) // an error shows at the first read, too
 	h := &handshake{Conn: nc, of: hs}
 	h.ctx, h.cancel = context.WithDeadline(context.Background(), by)
 	hs.list = append(hs.list, h)
@@ -103,13 +103,13 @@ func (hs *handshakes) count(s *Stats) {
 	}
 }
 
-// end is for whoever is not the goroutine of the handshake, which is told by an error.
+// end is called by goroutines other than the handshake's, which gets an error.
 func (h *handshake) end() {
 	h.cancel()
 	_ = h.Close()
 }
 
-// done is the last thing of a handshake, however it ended.
+// done is the last step of a handshake, however it ended.
 func (h *handshake) done() {
 	h.cancel()
 	h.of.mu.Lock()
@@ -119,7 +119,7 @@ func (h *handshake) done() {
 	}
 }
 
-// Read implements net.Conn. What it returns is computed with in a turn.
+// Read implements net.Conn. The computation on its result needs a turn.
 func (h *handshake) Read(p []byte) (int, error) {
 	h.giveBack()
 	n := copy(p, h.early)
@@ -136,7 +136,8 @@ func (h *handshake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// speaksTLS reads as much as tells a TLS stream from a frame. What was read is in early.
+// speaksTLS reads enough to distinguish a TLS stream from a frame. The bytes are kept in
+// early.
 func (h *handshake) speaksTLS() (bool, error) {
 	h.early = make([]byte, sniffed)
 	n, err := io.ReadFull(h.Conn, h.early)
@@ -147,8 +148,8 @@ func (h *handshake) speaksTLS() (bool, error) {
 // sniffed are the bytes that secure.LooksLikeTLS needs.
 const sniffed = 3
 
-// Write implements net.Conn. A peer makes it wait only by a window that has no room
-// for a few kilobytes: then it waits without a turn.
+// Write implements net.Conn. It blocks only on a peer's window of less than a few
+// kilobytes: then it waits without a turn.
 func (h *handshake) Write(p []byte) (n int, err error) {
 	if w := newTryWriter(h.Conn); w != nil {
 		n, err = w.Write(p)
@@ -166,8 +167,8 @@ func (h *handshake) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// answered makes it the last of those whose peers owe an answer: this is a peer's part
-// of a handshake that cannot be had for a byte now and then.
+// answered makes it the last of those whose peers owe an answer: a complete message of the
+// handshake is progress, single bytes are not.
 func (h *handshake) answered() {
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
@@ -176,7 +177,7 @@ func (h *handshake) answered() {
 	}
 }
 
-// take waits for a turn, and fails if the handshake has to go before.
+// take waits for a turn, and fails if the handshake is ended before.
 func (h *handshake) take() error {
 	h.waitsForUs(true)
 	err := h.of.turns.Acquire(h.ctx, 1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// How long a message takes beside bursts of a hundred handshakes, every 100 ms, of which
-// so many compute at the same time; "none" is without them.
+// Latency of a message beside bursts of a hundred handshakes, every 100 ms, of which the
+// given number compute concurrently; "none" is without them.
 //
 //	GOGC=400 go test -run - -bench BesideHandshakes -benchtime 2000x ./grid-node/transport
 //

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gate is a server whose handshakes stop in their turn until it is opened, and counts
+// gate is a server whose handshakes block in their turn until it is opened, and counts
 // them there.
 type gate struct {
 	open           chan struct{}
@@ -61,7 +61,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // greeting are the handshakes of a loop.
 func greeting(l Loop) *handshakes { return l.(interface{ greeting() *handshakes }).greeting() }
 
-// under says how many handshakes wait for this process and for their peers.
+// under reports how many handshakes wait for this process and for their peers.
 func under(t *testing.T, e *echo) (computing, greeting int) {
 	t.Helper()
 	s := onLoop(t, e.loop, e.loop.Stats)
@@ -83,7 +83,7 @@ func allTurnsAreBack(t *testing.T, e *echo, of int) {
 	}
 }
 
-// clientHello is what a client says first.
+// clientHello is a client's first message.
 func clientHello(t testing.TB) []byte {
 	t.Helper()
 	a, b := net.Pipe()
@@ -110,7 +110,7 @@ func rawDial(t testing.TB, addr string, say []byte) net.Conn {
 	return c
 }
 
-// As many as are allowed to compute do, the others wait, and all get in.
+// As many as allowed compute, the others wait, and all succeed.
 func TestHandshakesTakeTurns(t *testing.T) {
 	const turns, clients = 2, 24
 	g := newGate()
@@ -142,7 +142,8 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	allTurnsAreBack(t, e, turns)
 }
 
-// Whoever has the node wait, at any point of the handshake, has no turn meanwhile.
+// A peer that makes the node wait, at any point of the handshake, has no turn during that
+// time.
 func TestWhoIsWaitedForHasNoTurn(t *testing.T) {
 	cfg := testTLS(t)
 	cfg.MaxComputing, cfg.HandshakeTimeout = 1, time.Hour
@@ -164,12 +165,12 @@ func TestWhoIsWaitedForHasNoTurn(t *testing.T) {
 	exchange(t, dial(t, addr), frame("served"), 4+len("served"))
 	close(thinks)
 	if err := within(t, done); err != nil {
-		t.Errorf("who took its time was not let in: %v", err)
+		t.Errorf("a slow client was not accepted: %v", err)
 	}
 	exchange(t, late, frame("served, too"), 4+len("served, too"))
 }
 
-// A peer that takes nothing of what is written to it has no turn meanwhile.
+// A peer that does not read has no turn during that time.
 func TestWhoReadsNothingHasNoTurn(t *testing.T) {
 	hs := newHandshakes(4, 1)
 	near, far := net.Pipe() // has no room at all
@@ -196,7 +197,7 @@ func TestWhoReadsNothingHasNoTurn(t *testing.T) {
 	}
 }
 
-// Whose time is over while it waits takes no turn, and leaves none taken.
+// A handshake whose deadline passes while it waits takes no turn, and leaves none taken.
 func TestWaitersWhoseTimeIsOver(t *testing.T) {
 	g := newGate()
 	cfg := guarded(t, g)
@@ -226,7 +227,7 @@ func TestWaitersWhoseTimeIsOver(t *testing.T) {
 	}
 }
 
-// The end of the loop is the end of those who wait.
+// The end of the loop ends those who wait.
 func TestWaitersEndWithTheLoop(t *testing.T) {
 	g := newGate()
 	cfg := guarded(t, g)
@@ -254,8 +255,8 @@ func TestWaitersEndWithTheLoop(t *testing.T) {
 	}
 }
 
-// Too many: the peer that owes an answer for longest goes, those that this process keeps
-// waiting stay. When it keeps all of them waiting, newcomers are refused.
+// Too many: the peer that has owed an answer longest is closed, those waiting for this
+// process stay. When all wait for this process, new connections are rejected.
 func TestWhoGoesWhenThereAreTooMany(t *testing.T) {
 	g := newGate()
 	cfg := guarded(t, g)
@@ -273,8 +274,8 @@ func TestWhoGoesWhenThereAreTooMany(t *testing.T) {
 	eventually(t, "two compute or wait", func() bool { n, _ := under(t, e); return n == 2 })
 	rawDial(t, addr, nil)
 	rawDial(t, addr, nil)
-	eventually(t, "two say nothing", func() bool { _, n := under(t, e); return n == 2 })
-	for range 2 { // in the place of those that say nothing
+	eventually(t, "two are silent", func() bool { _, n := under(t, e); return n == 2 })
+	for range 2 { // replacing the silent ones
 		client()
 		if err := within(t, failed); err == nil {
 			t.Error("no reason")
@@ -296,9 +297,9 @@ func TestWhoGoesWhenThereAreTooMany(t *testing.T) {
 	}
 }
 
-// While strangers keep the places for handshakes taken, and more of them come during its
-// own, a client with a certificate gets in: at the latest when it comes again, as clients
-// and nodes do. How many come is counted, so that a starved machine changes nothing.
+// While strangers occupy the places for handshakes, and more connect during its own
+// handshake, a client with a certificate succeeds: at the latest on its retry, as clients
+// and nodes do. New connections are counted, so that a starved machine changes nothing.
 func TestNewcomersGetInDuringAFlood(t *testing.T) {
 	const places, meanwhile = 128, 32
 	cfg := testTLS(t)
@@ -334,12 +335,12 @@ func TestNewcomersGetInDuringAFlood(t *testing.T) {
 			come <- struct{}{}
 		}
 		if !newcomer(t, addr, cfg) && !newcomer(t, addr, cfg) {
-			t.Errorf("newcomer %d was not served, nor when it came again", i)
+			t.Errorf("newcomer %d was not served, nor on its retry", i)
 		}
 	}
 }
 
-// newcomer connects and says a word, and reports whether it was answered.
+// newcomer connects, sends a message, and reports whether it was answered.
 func newcomer(t *testing.T, addr string, cfg *TLS) bool {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, cfg.Client("127.0.0.1"))
@@ -347,7 +348,7 @@ func newcomer(t *testing.T, addr string, cfg *TLS) bool {
 		return false
 	}
 	defer c.Close()
-	// Its handshake is done before the server has its last words: until then it may be the one that has to go.
+	// Its handshake is done before the server has its last message: until then it may be the one that is evicted.
 	want := frame("served")
 	got := make([]byte, len(want))
 	_ = c.SetDeadline(time.Now().Add(time.Minute)) // only turns a hang into a failure

@@ -121,10 +121,10 @@ func testTLS(t testing.TB) *TLS {
 	return &TLS{Server: identity.Server, Client: identity.Client}
 }
 
-// wantTLS are the addresses that want TLS.
+// wantTLS are the addresses that require TLS.
 var wantTLS sync.Map
 
-// newLoop is New, that knows overTLS, and Listen.
+// newLoop is New that supports overTLS, and Listen.
 func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr string) {
 	t.Helper()
 	if kind == overTLS || kind == netTLS {
@@ -149,7 +149,7 @@ func newLoop(t testing.TB, kind Kind, cfg Config, h Handler) (l Loop, addr strin
 	return l, a.String()
 }
 
-// tcpOf is the socket below a connection of dial.
+// tcpOf returns the socket below a connection of dial.
 func tcpOf(c net.Conn) *net.TCPConn {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -157,7 +157,7 @@ func tcpOf(c net.Conn) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// closeWrite ends what c sends.
+// closeWrite ends the stream of c.
 func closeWrite(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		_ = t.CloseWrite()
@@ -195,8 +195,8 @@ func serve(t testing.TB, kind Kind, cfg Config, e *echo) string {
 	return addr
 }
 
-// hang is longer than anything takes on a machine that is starved: a limit of this only
-// turns a hang into a failure.
+// hang is longer than any step takes on a starved machine: exceeding it only turns a hang
+// into a failure.
 const hang = 5 * time.Minute
 
 // within waits for a value.

@@ -16,7 +16,7 @@ type netSocket struct {
 
 	rbuf    []byte
 	filled  bool          // the last read filled rbuf
-	reading bool          // a read is under way; rbuf belongs to the reader
+	reading bool          // a read is in progress; rbuf belongs to the reader
 	prompt  atomic.Bool   // its events go before those of others, see Conn.Urgent
 	next    chan struct{} // allows one read
 	out     chan []byte   // hands one buffer to the writer; nil: the end of the stream
@@ -86,13 +86,13 @@ func (s *netSocket) writeLoop() {
 	}
 }
 
-// atOnce is how much the loop hands to the kernel itself. What is more may be
-// copied on another core.
+// atOnce is how much the loop writes to the kernel itself. More may be copied on another
+// core.
 const atOnce = 16 << 10
 
-// write hands what is little to the kernel, for a writer's goroutine would have to
-// be woken; anything else, and what the socket does not take at once, goes to the
-// writer as a whole.
+// write writes little output itself, since a writer's goroutine would have to be woken;
+// anything else, and what the socket does not accept at once, goes to the writer as a
+// whole.
 func (s *netSocket) write(c *Conn) {
 	if c.inflight > 0 {
 		return
@@ -124,7 +124,7 @@ func (s *netSocket) write(c *Conn) {
 }
 
 func (s *netSocket) setReading(c *Conn, on bool) {
-	// Off: the next read is not started. On: start it unless one is under way.
+	// Off: the next read is not started. On: start it unless one is in progress.
 	if on && c.open && !c.closed {
 		s.startRead()
 	}
@@ -148,7 +148,7 @@ func (s *netSocket) read() (int, error) {
 	return s.nc.Read(s.rbuf)
 }
 
-// unsent asks the kernel. What a writer's goroutine still has is not in it; it is
+// unsent asks the kernel. Output still with the writer's goroutine is not included; it is
 // counted as if it were.
 func (s *netSocket) unsent() int {
 	if s.nc == nil {

@@ -14,13 +14,13 @@ import (
 type netLoop struct {
 	core
 	events chan netEvent // of prompt connections, and what this side began
-	others chan netEvent // connections that come, and what those that are not prompt send
+	others chan netEvent // new connections, and input of those that are not prompt
 	wake   chan struct{} // posts are waiting
 
 	restTimer *time.Timer
 }
 
-// netEvent is something a helper goroutine has for the loop.
+// netEvent is an event of a helper goroutine for the loop.
 type netEvent struct {
 	kind netEventKind
 	s    *netSocket
@@ -48,7 +48,7 @@ func newNetLoop(cfg Config, h Handler) Loop {
 
 // Run implements Loop.
 func (l *netLoop) Run() error {
-	// Not locked to a thread: each event would then cost two switches of threads more.
+	// Not locked to a thread: each event would cost two more thread switches.
 	defer l.shut()
 	ticker := time.NewTicker(l.cfg.Tick)
 	defer ticker.Stop()
@@ -91,7 +91,7 @@ func (l *netLoop) Run() error {
 	return nil
 }
 
-// drainEvents takes what else is ready, so that it shares this wake-up's writes.
+// drainEvents takes further ready events, so that they share this wake-up's writes.
 func (l *netLoop) drainEvents() {
 	for range cap(l.events) {
 		select {
@@ -103,7 +103,7 @@ func (l *netLoop) drainEvents() {
 	}
 }
 
-// serveOthers takes first, if there is one, and some more of what can wait.
+// serveOthers takes first, if there is one, and some more deferrable events.
 func (l *netLoop) serveOthers(first *netEvent) {
 	if first == nil && len(l.others) == 0 {
 		return
@@ -114,7 +114,7 @@ func (l *netLoop) serveOthers(first *netEvent) {
 		l.handle(*first)
 	}
 	now := l.clock.fine()
-	for now-from < slice && len(l.others) > 0 { // nobody else takes any
+	for now-from < slice && len(l.others) > 0 { // this goroutine is the only receiver
 		l.handle(<-l.others)
 		now = l.clock.fine()
 	}
@@ -122,7 +122,7 @@ func (l *netLoop) serveOthers(first *netEvent) {
 	l.share.spent(from, now)
 }
 
-// rest is the end of the time for which what can wait has to rest; nil: it need not.
+// rest returns the end of the rest of deferrable work; nil: no rest.
 func (l *netLoop) rest() <-chan time.Time {
 	if !l.share.resting {
 		return nil
@@ -203,7 +203,7 @@ func (l *netLoop) written(s *netSocket, c *Conn, ev netEvent) {
 	}
 }
 
-// send hands an event to the loop, or says that the loop has ended.
+// send passes an event to the loop, or reports that the loop has ended.
 func (l *netLoop) send(ev netEvent) bool {
 	to := l.events
 	if ev.kind != netDialled && !ev.s.prompt.Load() {

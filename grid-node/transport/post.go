@@ -2,9 +2,9 @@ package transport
 
 import "sync/atomic"
 
-// postQueue hands functions to the loop: a lock-free stack, so neither side can
-// hold the other up. It is unbounded by design; everything posted here is bounded
-// by its own protocol (one outstanding call per arbiter request, scrape, probe).
+// postQueue passes functions to the loop: a lock-free stack, so neither side can block the
+// other. It is unbounded by design; everything posted here is bounded by its own protocol
+// (one outstanding call per arbiter request, scrape, probe).
 type postQueue struct {
 	head atomic.Pointer[posted]
 	done atomic.Bool
@@ -15,7 +15,7 @@ type posted struct {
 	next *posted
 }
 
-// push returns whether it was taken and whether the loop must be woken.
+// push reports whether it was accepted and whether the loop must be woken.
 func (q *postQueue) push(f func()) (ok, wake bool) {
 	if q.done.Load() {
 		return false, false

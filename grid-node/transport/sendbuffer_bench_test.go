@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What a bounded send buffer costs a peer that reads: long answers, one after another.
+// The cost of a bounded send buffer for a peer that reads: long answers, one after
+// another.
 func BenchmarkSendBuffer(b *testing.B) {
 	const answer = 64 << 10
 	for _, size := range []int{0, 64 << 10, 128 << 10} {

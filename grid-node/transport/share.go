@@ -2,24 +2,24 @@ package transport
 
 import "time"
 
-// A loop has a share of its time for what can wait: connections that come, input of
-// those that have not proved to be of use, requests that wait for their turn, long
-// outputs. While something that cannot wait was done lately (Conn.Urgent), what can wait
-// rests when it has taken more than that. Turns bound how long an order waits for one
-// wake-up; the share bounds how often it meets a long one, and leaves the loop's thread
-// time that it has not used: the kernel's scheduler lets a thread wait that has had more
-// than others, and a burst of a few milliseconds of work then costs orders ten times that.
+// A loop has a share of its time for deferrable work: new connections, input of unproven
+// connections, requests that wait for their turn, long outputs. While urgent work was done
+// recently (Conn.Urgent), deferrable work rests when it has used more than that. Turns
+// bound how long an order waits for one wake-up; the share bounds how often it meets a
+// long one, and leaves the loop's thread CPU time in reserve: the kernel's scheduler
+// delays a thread that has had more than others, and a burst of a few milliseconds of work
+// then costs orders ten times that.
 const (
-	// shareOf: one part in so many of the time is for what can wait.
+	// shareOf: 1/shareOf of the time is for deferrable work.
 	shareOf = 4
-	// maxCredit is how much of it can be saved up; as much may be owed. What can wait and
-	// takes less than its share never rests.
+	// maxCredit is how much of it can be saved up, or owed. Deferrable work that takes
+	// less than its share never rests.
 	maxCredit = int64(2 * time.Millisecond)
 	// restUntil is the credit that ends a rest.
 	restUntil = int64(500 * time.Microsecond)
-	// urgentFor is how long after an order the share is kept to.
+	// urgentFor is how long after an order the share is enforced.
 	urgentFor = int64(100 * time.Millisecond)
-	// slice is how long a wake-up serves input that can wait, one piece of it at least.
+	// slice is how long a wake-up serves deferrable input, at least one piece of it.
 	slice = int64(250 * time.Microsecond)
 	// mostPut wake-ups in a row read input and let turns wait.
 	mostPut = 4
@@ -28,16 +28,16 @@ const (
 type share struct {
 	credit  int64 // nanoseconds
 	at      int64 // Mono when credit was counted last
-	urgent  int64 // Mono when something that cannot wait was done last; 0 = never
+	urgent  int64 // Mono when urgent work was done last; 0 = never
 	resting bool
 	rests   uint64
-	more    bool // input that can wait is there and was not read in this wake-up
-	put     int  // wake-ups in a row that let turns wait for it
-	crowd   bool // input of several that can wait is being read: their requests wait for their turn
+	more    bool // deferrable input was not read in this wake-up
+	put     int  // consecutive wake-ups that deferred turns for it
+	crowd   bool // deferrable input of several connections is being read: their requests wait for their turn
 }
 
-// turnsWait reports whether requests whose turn it is wait for another wake-up: an order
-// may be in the input that is not read. Not for long, for there may always be some.
+// turnsWait reports whether requests whose turn it is wait for another wake-up: the input
+// not yet read may have an order. Not for long, since there may always be some.
 func (s *share) turnsWait() bool {
 	if s.resting {
 		return true
@@ -49,14 +49,14 @@ func (s *share) turnsWait() bool {
 	return s.put > 0
 }
 
-// spent counts what was done from one time to another for what can wait.
+// spent counts the time from..to of deferrable work.
 func (s *share) spent(from, to int64) {
 	s.fill(from)
 	if !s.kept(to) {
 		return
 	}
 	s.credit = max(s.credit-(to-from), -maxCredit)
-	s.at = max(s.at, to) // what can wait earns nothing while it is served
+	s.at = max(s.at, to) // no credit is earned while it is served
 	if s.credit <= 0 && !s.resting {
 		s.resting = true
 		s.rests++
@@ -68,10 +68,10 @@ func (s *share) fill(now int64) {
 	s.at = max(s.at, now)
 }
 
-// kept reports whether the share is kept to now.
+// kept reports whether the share is enforced now.
 func (s *share) kept(now int64) bool { return s.urgent != 0 && now-s.urgent < urgentFor }
 
-// rest returns for how long what can wait has to rest from now; 0: not at all.
+// rest returns for how long deferrable work rests from now; 0: not at all.
 func (s *share) rest(now int64) int64 {
 	if !s.resting {
 		return 0
@@ -84,10 +84,10 @@ func (s *share) rest(now int64) int64 {
 	return (restUntil - s.credit) * shareOf
 }
 
-// Urgent says that what the handler does now for this connection cannot wait: an order
-// that it stores. While there is such work, what can wait has a share of the loop's time,
-// and the input of this connection is read before that of connections that never had any.
-// That ends when a request of the connection has to wait for its turn.
+// Urgent marks the handler's present work for this connection as urgent: an order that it
+// stores. While there is such work, deferrable work has a share of the loop's time, and
+// the input of this connection is read before that of connections that never had any. That
+// ends when a request of the connection has to wait for its turn.
 func (c *Conn) Urgent() {
 	c.core.share.urgent = c.core.clock.mono
 	if !c.prompt {
@@ -102,11 +102,11 @@ func (c *Conn) setPrompt(on bool) {
 	}
 }
 
-// provenAfter deliveries of whole requests, with nothing left to be sent, make a
-// connection prompt too: it takes what it asks for.
+// provenAfter deliveries of whole requests, with all output sent, make a connection prompt
+// too: it reads its answers.
 const provenAfter = 16
 
-// visited counts a delivery that left nothing over.
+// visited counts a fully consumed delivery.
 func (c *Conn) visited() {
 	if c.visits++; c.visits >= provenAfter {
 		c.setPrompt(true)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// What can wait and never ends gets its share of the time while there are orders, all of
-// it when there are none, and what takes less than its share never rests.
+// Endless deferrable work gets its share of the time while there are orders, all of it
+// when there are none, and work below its share never rests.
 func TestShareOfWhatCanWait(t *testing.T) {
 	const piece, second = int64(100 * time.Microsecond), int64(time.Second)
 	for _, c := range []struct {
 		name     string
 		orders   int64 // one every so many nanoseconds; 0: none
-		pause    int64 // between two pieces of what can wait
+		pause    int64 // between two pieces of deferrable work
 		min, max int64 // of a second
 		rests    bool
 	}{
@@ -47,7 +47,7 @@ func TestShareOfWhatCanWait(t *testing.T) {
 	}
 }
 
-// A loop that was stopped for long within a piece of what can wait owes no more than a
+// A loop that was suspended for long within a piece of deferrable work owes no more than a
 // bounded rest.
 func TestRestIsBounded(t *testing.T) {
 	s := share{urgent: int64(time.Hour)}
@@ -58,9 +58,9 @@ func TestRestIsBounded(t *testing.T) {
 	}
 }
 
-// Of what came while the loop was busy, the input of a connection that had an order
-// before is served first, then that of others; so it is until it asks for so much that it
-// has to wait for its turn.
+// Of the input that arrived while the loop was busy, that of a connection with an earlier
+// order is served first, then that of others; until it requests so much that it has to
+// wait for its turn.
 func TestPromptConnectionsGoFirst(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		d := &desk{answer: 1 << 10, inTurns: true}
@@ -120,7 +120,7 @@ func TestPromptConnectionsGoFirst(t *testing.T) {
 	})
 }
 
-// A connection that takes what it asks for, again and again, is prompt too.
+// A connection that reads its answers repeatedly is prompt too.
 func TestWhoTakesItsAnswersIsPrompt(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		d := &desk{answer: 1 << 10, inTurns: true}
@@ -143,8 +143,8 @@ func TestWhoTakesItsAnswersIsPrompt(t *testing.T) {
 	})
 }
 
-// A buffer of a frame that is not finished is at most about twice as long as what came
-// of it, whatever length was announced.
+// The buffer of an unfinished frame is at most about twice as long as its received part,
+// whatever length was announced.
 func TestUnfinishedFramesHoldWhatCame(t *testing.T) {
 	const clients, first, sent = 20, 17 << 10, 20 << 10
 	forEach(t, func(t *testing.T, kind Kind) {
@@ -170,12 +170,12 @@ func TestUnfinishedFramesHoldWhatCame(t *testing.T) {
 			eventually(t, "it is read", func() bool { return onLoop(t, e.loop, came) == clients*to })
 		}
 		if n := onLoop(t, e.loop, e.loop.Stats).InputHeld; n < clients*sent || n > 5*clients*sent/2 {
-			t.Errorf("%d bytes of buffers for %d that came", n, clients*sent)
+			t.Errorf("%d bytes of buffers for %d received", n, clients*sent)
 		}
 	})
 }
 
-// Connections whose time is over are closed some at a time, all of them in the end.
+// Connections past their deadline are closed a few at a time, all of them in the end.
 func TestSweepIsBounded(t *testing.T) {
 	l := newCore(Config{MaxConns: 1}.withDefaults(), &echo{})
 	for range 3*sweptAtOnce + 1 {

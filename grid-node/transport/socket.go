@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// SocketInfo is what the kernel knows of a connection at the time it is asked.
+// SocketInfo is the kernel's state of a connection when requested.
 type SocketInfo struct {
 	Local, Remote netip.AddrPort
-	TCP           *TCPInfo // nil where the kernel does not tell
+	TCP           *TCPInfo // nil where the kernel does not report it
 }
 
-// TCPInfo is the part of Linux's struct tcp_info (tcp(7)) that tells of the way
-// between the two ends.
+// TCPInfo is the part of Linux's struct tcp_info (tcp(7)) about the path between the two
+// ends.
 type TCPInfo struct {
 	State         string        // as in RFC 9293: "ESTABLISHED", "FIN-WAIT-1", …
 	RTT, RTTVar   time.Duration // smoothed round trip and its mean deviation
 	MinRTT        time.Duration // lowest round trip of the last minutes
-	RTO           time.Duration // time until what is not acknowledged is sent again
-	Retransmits   uint64        // segments sent again since the connection stands
-	DSACKDups     uint64        // times the other end said that a segment came twice
+	RTO           time.Duration // retransmission timeout
+	Retransmits   uint64        // segments retransmitted since the connection was opened
+	DSACKDups     uint64        // times the other end reported a duplicate segment
 	OutOfOrder    uint64        // segments received before one that was sent earlier
-	SegsOut       uint64        // segments sent, those sent again included
+	SegsOut       uint64        // segments sent, including retransmissions
 	SegsIn        uint64        // segments received
-	Unacked       uint64        // segments on the way
+	Unacked       uint64        // segments in flight
 	NotSent       uint64        // bytes the kernel holds and has not sent yet
 	BytesAcked    uint64        // that the other end's kernel has received
 	BytesReceived uint64
@@ -34,14 +34,14 @@ type TCPInfo struct {
 	LastAck       time.Duration // age of the last acknowledgement received, likewise
 }
 
-// Socket asks the kernel. It costs some system calls: for a page that somebody
-// asks for, not for the path of a frame. On the loop only.
+// Socket asks the kernel. It costs some system calls: for status pages, not for the path
+// of a frame. On the loop only.
 func (c *Conn) Socket() (SocketInfo, error) {
 	if !c.open || c.closed {
 		return SocketInfo{}, ErrClosed
 	}
 	info, err := c.sock.info()
-	if !info.Remote.IsValid() { // of a connection that was just reset the kernel has forgotten it
+	if !info.Remote.IsValid() { // the kernel has forgotten it after a reset
 		info.Remote, _ = netip.ParseAddrPort(c.remote)
 	}
 	return info, err

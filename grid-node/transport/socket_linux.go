@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls are raw, as all of a loop's that are made while it serves: see
-// bootNanos.
+// The calls are raw, as all calls of a serving loop: see bootNanos.
 
 func (s *epollSocket) info() (SocketInfo, error) {
 	local, err := addrOf(unix.SYS_GETSOCKNAME, s.fd)
@@ -32,7 +31,7 @@ func addrOf(call uintptr, fd int) (netip.AddrPort, error) {
 	if _, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&sa)), uintptr(unsafe.Pointer(&size))); errno != 0 {
 		return netip.AddrPort{}, fmt.Errorf("address of a socket: %w", errno)
 	}
-	// Ports lie in the order of the network at the same place in both.
+	// Ports are in network byte order at the same offset in both.
 	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&sa.Port))[:])
 	switch sa.Family {
 	case unix.AF_INET:
@@ -43,7 +42,7 @@ func addrOf(call uintptr, fd int) (netip.AddrPort, error) {
 	return netip.AddrPort{}, fmt.Errorf("address of a socket: family %d, allowed: IPv4, IPv6", sa.Family)
 }
 
-// tcpInfo reads TCP_INFO. A kernel older than the structure fills a part of it.
+// tcpInfo reads TCP_INFO. An older kernel fills a part of the structure.
 func tcpInfo(fd int) (*TCPInfo, error) {
 	var t unix.TCPInfo
 	size := uint32(unsafe.Sizeof(t))

@@ -2,5 +2,5 @@
 
 package transport
 
-// tcpInfo is not known here: each system has its own structure.
+// tcpInfo is not available here: each system has its own structure.
 func tcpInfo(int) (*TCPInfo, error) { return nil, nil }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every kind of connection tells the same: both addresses, and bytes that the
-// kernel has counted.
+// Every kind of connection reports the same: both addresses, and bytes counted by the
+// kernel.
 func TestSocketTellsWhatTheKernelKnows(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		opened := make(chan *Conn, 1)

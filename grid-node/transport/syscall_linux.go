@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollWait sleeps without telling the scheduler; see the package comment.
+// epollWait sleeps without notifying the scheduler; see the package comment.
 func epollWait(epfd int, events []unix.EpollEvent, timeoutMS int) (int, syscall.Errno) {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeoutMS), 0, 0)
@@ -44,15 +44,15 @@ func drainEventfd(fd int) {
 	_, _, _ = syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 8)
 }
 
-// setTimer makes fd readable once, after ns; it is not until then.
+// setTimer makes fd readable once, after ns; not before.
 func setTimer(fd int, ns int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(ns)}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-// tuneSocket sets what every connection needs: no Nagle delay, and keep-alive
-// probes so that a peer that vanished without a word is found. Errors are
-// ignored: the connection works without.
+// tuneSocket sets the options of every connection: no Nagle delay, and keep-alive probes
+// to detect a peer that vanished silently. Errors are ignored: the connection works
+// without.
 func tuneSocket(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
@@ -61,7 +61,7 @@ func tuneSocket(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
 }
 
-// dupListener takes a descriptor of its own from a net listener.
+// dupListener duplicates the descriptor of a net listener.
 func dupListener(ln *net.TCPListener) (int, error) {
 	raw, err := ln.SyscallConn()
 	if err != nil {
@@ -80,8 +80,8 @@ func dupListener(ln *net.TCPListener) (int, error) {
 	return fd, nil
 }
 
-// startConnect begins a non-blocking connect, from source if that is valid and
-// of the same family.
+// startConnect starts a non-blocking connect, from source if that is valid and of the same
+// family.
 func startConnect(ap netip.AddrPort, source netip.Addr) (int, error) {
 	domain := unix.AF_INET
 	if !ap.Addr().Unmap().Is4() {
@@ -106,7 +106,7 @@ func startConnect(ap netip.AddrPort, source netip.Addr) (int, error) {
 	return fd, nil
 }
 
-// resolve finds the first address of "host:port"; IPv4 first, as pods have it.
+// resolve returns the first address of "host:port"; IPv4 first, as pods have it.
 func resolve(addr string, timeout time.Duration) (netip.AddrPort, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -14,44 +14,44 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
-// TLS makes all connections of a Loop TLS connections, but for those of AcceptPlain and
-// DialPlain. A connection is announced (OnOpen) when its handshake is done; before that
-// it costs the handler nothing.
+// TLS makes all connections of a Loop TLS connections, except those of AcceptPlain and
+// DialPlain. A connection is announced (OnOpen) when its handshake is done; before that it
+// costs the handler nothing.
 type TLS struct {
-	// AcceptPlain takes a peer that does not speak TLS, too: its first bytes tell. DialPlain
-	// makes the connections that this end opens plain ones. Conn.TLS tells which is which.
+	// AcceptPlain also accepts peers that do not speak TLS, detected by their first bytes.
+	// DialPlain dials plain connections. Conn.TLS distinguishes them.
 	AcceptPlain, DialPlain bool
-	// Server is asked for the configuration of each accepted connection, Client for
-	// that of each dialled one; host is the one dialled. Both from any goroutine.
+	// Server returns the configuration of each accepted connection, Client that of each
+	// dialled one; host is the one dialled. Both from any goroutine.
 	Server func() *tls.Config
 	Client func(host string) *tls.Config
 	// HandshakeTimeout bounds the handshake of an accepted connection; default 3 s.
 	// Config.DialTimeout bounds that of a dialled one.
 	HandshakeTimeout time.Duration
-	// MaxHandshakes at the same time, of accepted connections; default 128. One more
-	// ends that of the peer that owes an answer for longest: who only holds connections
-	// open keeps nobody out. It is refused if all of them wait for this process.
+	// MaxHandshakes at the same time, of accepted connections; default 128. One more ends
+	// that of the peer that has owed an answer longest: idle connections keep no client
+	// out. It is rejected if all of them wait for this process.
 	MaxHandshakes int
 	// MaxComputing of them compute at the same time, the others wait for the network or
-	// for their turn; default a quarter of GOMAXPROCS, but 1 at least. As many as want to
-	// would stand in front of the loop in the queues for a processor.
+	// for their turn; default a quarter of GOMAXPROCS, at least 1. Without a limit they
+	// would queue for processors in front of the loop.
 	MaxComputing int
 	// NotTLS is written to a peer that does not speak TLS, before its connection is
 	// closed; may be nil.
 	NotTLS []byte
-	// OnFailure is told on the loop of accepted connections whose handshake failed;
-	// may be nil.
+	// OnFailure is called on the loop for accepted connections whose handshake failed; may
+	// be nil.
 	OnFailure func(remote string, err error)
 }
 
-// secured is a connection behind its handshake.
+// secured is a connection after its handshake.
 type secured struct {
 	nc      net.Conn
 	session *tlsrecord.Session // nil: it is a plain one
-	early   []byte             // of a plain one: read already, to find out what the peer speaks
+	early   []byte             // of a plain one: read already, to detect TLS
 }
 
-// secure has c go on where the handshake ended.
+// secure continues c after the handshake.
 func (l *core) secure(c *Conn, s *secured) {
 	if s.session == nil {
 		return
@@ -61,7 +61,7 @@ func (l *core) secure(c *Conn, s *secured) {
 	c.guard = &protection{Guard: s.session, raw: s.session.Early, begun: true}
 }
 
-// dial connects and, if that is wanted, makes the handshake.
+// dial connects and makes the handshake if configured.
 func (cfg *Config) dial(ctx context.Context, addr string) (*secured, error) {
 	d := net.Dialer{}
 	if cfg.Source.IsValid() {
@@ -83,14 +83,14 @@ func (cfg *Config) dial(ctx context.Context, addr string) (*secured, error) {
 		return s, nil
 	}
 	_ = nc.Close()
-	if why := secure.Explain(err); errors.Is(err, io.EOF) { // as of a plain connection that ends before it is answered
+	if why := secure.Explain(err); errors.Is(err, io.EOF) { // as for a plain connection that ends before an answer
 		return nil, fmt.Errorf("%w: %w", ErrPeerClosed, why)
 	}
 	return nil, secure.Explain(err)
 }
 
-// accepted makes the handshake of a peer; without a session and an error: it speaks
-// plainly, and may.
+// accepted makes the handshake of a peer; without a session and an error: a plain peer, as
+// allowed.
 func (t *TLS) accepted(h *handshake) (*secured, error) {
 	s := &secured{nc: h.Conn}
 	if t.AcceptPlain {
@@ -115,8 +115,8 @@ func (t *TLS) accepted(h *handshake) (*secured, error) {
 	return s, h.SetDeadline(time.Time{})
 }
 
-// sayNotTLS tells a peer in its own language, and waits until it has read that:
-// a reset, for input nobody read, could overtake it.
+// sayNotTLS sends a plain peer the reason, and waits until it has read that: a reset, for
+// unread input, could overtake it.
 func (t *TLS) sayNotTLS(nc net.Conn) {
 	if _, err := nc.Write(t.NotTLS); err != nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// failures collects what TLS.OnFailure is told.
+// failures collects the calls of TLS.OnFailure.
 func failures(t *testing.T, cfg *TLS) chan error {
 	ch := make(chan error, 1024)
 	cfg.OnFailure = func(remote string, err error) {
@@ -25,7 +25,7 @@ func failures(t *testing.T, cfg *TLS) chan error {
 	return ch
 }
 
-// Both ends know who the other is.
+// Both ends know each other's identity.
 func TestCertificatesAreThere(t *testing.T) {
 	accepted := make(chan *Conn, 1)
 	addr := serve(t, overTLS, Config{}, &echo{onOpen: func(c *Conn) { accepted <- c }})
@@ -40,8 +40,8 @@ func TestCertificatesAreThere(t *testing.T) {
 	}
 }
 
-// One system call takes what one wake-up produced, however many records that is,
-// and what one call received is handed over together.
+// One system call writes the output of one wake-up, however many records that is, and the
+// input of one call is delivered together.
 func TestRecordsShareSystemCalls(t *testing.T) {
 	e := &echo{repeat: 8, setup: (*Conn).Urgent}
 	addr := serve(t, overTLS, Config{}, e)
@@ -52,17 +52,17 @@ func TestRecordsShareSystemCalls(t *testing.T) {
 	}
 	s := onLoop(t, e.loop, e.loop.Stats)
 	for ; s.Writes == 0; s = onLoop(t, e.loop, e.loop.Stats) {
-		time.Sleep(time.Millisecond) // the client has it all, the loop has yet to hear of it
+		time.Sleep(time.Millisecond) // the client has all of it, the loop does not know yet
 	}
 	if s.Writes > 7 || s.Reads > 7 {
 		t.Errorf("%d reads, %d writes for one message of 7 records and one of 49", s.Reads, s.Writes)
 	}
 }
 
-// Plain text to a TLS port: both sides are told.
+// Plain text to a TLS port: both sides get an error.
 func TestPlainTextToTLS(t *testing.T) {
 	cfg := testTLS(t)
-	cfg.NotTLS = []byte("this port wants TLS\n")
+	cfg.NotTLS = []byte("this port requires TLS\n")
 	failed := failures(t, cfg)
 	addr := serve(t, overTLS, Config{TLS: cfg}, &echo{})
 	for _, hello := range [][]byte{frame("hello"), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0}, 100_000), bytes.Repeat([]byte{0xff}, 100_000)} {
@@ -80,12 +80,12 @@ func TestPlainTextToTLS(t *testing.T) {
 		}
 		_ = c.Close()
 		if err := within(t, failed); !errors.Is(err, secure.ErrPlain) {
-			t.Errorf("%.10q: the loop says %v", hello, err)
+			t.Errorf("%.10q: the loop reports %v", hello, err)
 		}
 	}
 }
 
-// TLS to a plain port: the dialler is told.
+// TLS to a plain port: the dialler gets an error.
 func TestTLSToPlainText(t *testing.T) {
 	plain := &echo{maxBody: 100}
 	addr := serve(t, KindNet, Config{}, plain)
@@ -116,12 +116,12 @@ func TestStrangersAreNotAnnounced(t *testing.T) {
 		own := cfg.Client("127.0.0.1")
 		change(own)
 		over := tls.Client(c, own)
-		_, _ = over.Write(frame("let me in")) // the refusal may come with the first read only
+		_, _ = over.Write(frame("let me in")) // the rejection may show at the first read only
 		if n, err := over.Read(make([]byte, 1)); err == nil {
 			t.Errorf("%s: %d bytes were read", name, n)
 		}
 		if err := within(t, failed); err == nil {
-			t.Errorf("%s: no failure told", name)
+			t.Errorf("%s: no failure reported", name)
 		}
 		_ = c.Close()
 	}
@@ -130,8 +130,8 @@ func TestStrangersAreNotAnnounced(t *testing.T) {
 	}
 }
 
-// Whoever is silent, or slow, loses its connection in time; whoever holds many
-// open keeps nobody out.
+// A silent or slow peer loses its connection in time; a peer that holds many open keeps no
+// other out.
 func TestSlowHandshakes(t *testing.T) {
 	cfg := testTLS(t)
 	cfg.HandshakeTimeout, cfg.MaxHandshakes = 50*time.Millisecond, 1000
@@ -164,7 +164,7 @@ func TestManyHandshakesKeepNobodyOut(t *testing.T) {
 		defer c.Close()
 		_, _ = c.Write([]byte{22, 3, 1, 0})
 		if i >= cfg.MaxHandshakes {
-			within(t, failed) // the oldest had to go
+			within(t, failed) // the oldest was closed
 		}
 	}
 	exchange(t, dial(t, addr), frame("still served"), 4+len("still served"))
@@ -173,13 +173,14 @@ func TestManyHandshakesKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// selfSigned is a certificate of nobody.
+// selfSigned is a certificate of an unknown authority.
 func selfSigned(t *testing.T) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	t.Helper()
 	return newIdentity(t, "stranger").Client("").GetClientCertificate
 }
 
-// In a transition one port serves both, told apart by what comes first, however it comes.
+// In a transition one port serves both, distinguished by the first bytes, however
+// fragmented.
 func TestPlainBesideTLS(t *testing.T) {
 	cfg := testTLS(t)
 	cfg.AcceptPlain = true
@@ -217,7 +218,7 @@ func TestPlainBesideTLS(t *testing.T) {
 	if got := exchange(t, dial(t, addr), frame("secret"), len(frame("secret"))); !bytes.Equal(got, frame("secret")) || !isTLS() {
 		t.Errorf("TLS: %q", got)
 	}
-	// A loop of the stage in which others may not have TLS yet dials without.
+	// A loop in the stage in which others may not have TLS yet dials without.
 	plain := testTLS(t)
 	plain.DialPlain = true
 	opened := make(chan *Conn, 1)

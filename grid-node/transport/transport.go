@@ -22,7 +22,7 @@ const (
 	KindNet Kind = "net"
 )
 
-// Resolve says what KindAuto stands for here; any other kind is itself.
+// Resolve returns what KindAuto stands for here, and any other kind as it is.
 func (k Kind) Resolve() Kind {
 	switch {
 	case k != KindAuto:
@@ -33,7 +33,7 @@ func (k Kind) Resolve() Kind {
 	return KindNet
 }
 
-// Pinned says whether a Loop of this kind stays on one OS thread.
+// Pinned reports whether a Loop of this kind stays on one OS thread.
 func (k Kind) Pinned() bool { return k.Resolve() == KindEpoll }
 
 // Handler receives everything that happens on a Loop. All methods run on the
@@ -42,19 +42,19 @@ type Handler interface {
 	// OnOpen is called once for an accepted connection and once for a dialled one
 	// after the connection is established.
 	OnOpen(c *Conn)
-	// OnFrames gets the bytes received and not yet consumed. It returns how many
-	// it consumed; the rest is presented again together with what follows. buf is
-	// valid during the call only. A handler must stop consuming when
-	// c.Backlogged(), it is called again after the output drained. An error closes
-	// the connection after what it has in its output buffer was written.
+	// OnFrames gets the received, unconsumed bytes. It returns how many it consumed; the
+	// rest is presented again together with further input. buf is valid during the call
+	// only. A handler must stop consuming when c.Backlogged(); it is called again after
+	// the output drained. An error closes the connection after its buffered output was
+	// written.
 	OnFrames(c *Conn, buf []byte) (int, error)
-	// OnClose is called once for every connection that was opened or dialled.
-	// err says why and is never nil; use errors.Is with the Err… variables.
+	// OnClose is called once for every connection that was opened or dialled. err is the
+	// reason and never nil; use errors.Is with the Err… variables.
 	OnClose(c *Conn, err error)
 	// OnTick is called every Config.Tick or later, before OnWakeEnd.
 	OnTick()
-	// OnWakeEnd is called after all input of one wake-up was presented and before
-	// what is left of the output is written.
+	// OnWakeEnd is called after all input of one wake-up was presented and before the
+	// remaining output is written.
 	OnWakeEnd()
 }
 
@@ -63,17 +63,17 @@ type Handler interface {
 // and Stats from anywhere.
 type Loop interface {
 	// Listen starts to accept on a TCP address and returns the bound address. It may be
-	// called several times; Conn.Door says by which a connection came.
+	// called several times; Conn.Door returns by which a connection was accepted.
 	Listen(addr string) (net.Addr, error)
-	// Dial begins to connect to "host:port"; a host name is resolved off the loop.
-	// The result arrives as OnOpen, or as OnClose with the reason.
+	// Dial starts to connect to "host:port"; a host name is resolved off the loop. The
+	// result arrives as OnOpen, or as OnClose with the reason.
 	Dial(addr string, tag any) *Conn
 	// Post runs f on the loop, in order of posting. It never blocks and returns
 	// false after the loop ended.
 	Post(f func()) bool
 	// Clock is the loop's clock; read it on the loop only.
 	Clock() *Clock
-	// Run serves until Stop and returns why it could not go on, or nil.
+	// Run serves until Stop and returns the error that stopped it, or nil.
 	Run() error
 	// Stop ends Run after the current wake-up. Connections are closed.
 	Stop()
@@ -81,7 +81,7 @@ type Loop interface {
 	Stats() Stats
 }
 
-// Stats are monotonic counters since the start; those of type int are of now.
+// Stats are monotonic counters since the start; those of type int are gauges.
 type Stats struct {
 	Conns     int    // open connections
 	Accepted  uint64 // connections accepted
@@ -89,7 +89,7 @@ type Stats struct {
 	Refused   uint64 // closed at accept: Config.MaxConns, TLS.MaxHandshakes, or no file descriptor
 	NoTLS     uint64 // accepted connections whose TLS handshake failed
 	Greeting  int    // TLS handshakes that wait for their peer
-	Computing int    // TLS handshakes that compute, or wait for their turn to
+	Computing int    // TLS handshakes that compute, or wait for their turn
 	WakeUps   uint64 // wake-ups with at least one event
 	BytesIn   uint64
 	BytesOut  uint64
@@ -99,16 +99,16 @@ type Stats struct {
 	SlowPeers uint64 // connections closed by HardOut, WriteStall, MaxUnread or MaxMemory
 	Waits     uint64 // times a connection's input had to wait for its turn
 	Waiting   int    // connections whose input waits for its turn
-	Rests     uint64 // times what can wait had taken its share of the time
-	Unread    int    // bytes that connections have not taken yet, those of Exempt ones apart
-	InputHeld int    // bytes of buffers for what was received and not consumed, those of Exempt ones apart
-	Resets    uint64 // connections ended by a reset, because the kernel still held output of theirs
+	Rests     uint64 // times deferrable work had used its share of the time
+	Unread    int    // bytes that connections have not read yet, except Exempt ones
+	InputHeld int    // bytes of buffers of received and unconsumed input, except Exempt ones
+	Resets    uint64 // connections ended by a reset, because the kernel still held their output
 	// Unfinished are connections closed because a frame was not complete in time, or
 	// by MaxHeldInput.
 	Unfinished uint64
 }
 
-// Reasons handed to OnClose.
+// Reasons passed to OnClose.
 var (
 	ErrPeerClosed  = errors.New("the peer closed the connection")
 	ErrStopped     = errors.New("the loop was stopped")
@@ -116,10 +116,10 @@ var (
 	ErrOutputFull  = errors.New("output buffer over its hard limit")
 	ErrSlowReader  = errors.New("the peer reads too slowly: no output accepted within the write stall limit")
 	ErrInputFull   = errors.New("incomplete frame over the input limit")
-	ErrUnfinished  = errors.New("a frame was begun and not finished in time")
+	ErrUnfinished  = errors.New("a frame was not finished in time")
 	ErrMemory      = errors.New("closed to free memory: all buffers together are over the limit")
-	ErrUnread      = fmt.Errorf("%w: of those that do not read, this one has taken nothing for long", ErrMemory)
-	ErrHeldInput   = fmt.Errorf("%w: of those with input that is not finished or waits, this one holds much", ErrMemory)
+	ErrUnread      = fmt.Errorf("%w: it has read nothing for long while unread output is over its limit", ErrMemory)
+	ErrHeldInput   = fmt.Errorf("%w: it holds much unfinished or waiting input", ErrMemory)
 	ErrDialTimeout = errors.New("connection attempt timed out")
 )
 
@@ -131,23 +131,22 @@ type Config struct {
 	HardOut    int // unsent bytes above which the connection is closed; default 8 MiB
 	MaxInput   int // bytes of one incomplete frame; default 1 MiB
 	MaxMemory  int // bytes of all buffers together, checked every 250 ms; default 256 MiB
-	// MaxUnread bounds the output that all connections together have not taken; one more
-	// byte ends a connection that has taken nothing for long. Default MaxMemory / 4.
+	// MaxUnread bounds the output that all connections together have not read; one more
+	// byte ends a connection that has read nothing for long. Default MaxMemory / 4.
 	MaxUnread int
-	// MaxHeldInput bounds the buffers of what all connections together sent and the
-	// handler did not consume: unfinished frames, and input that waits. One more byte ends
-	// a connection that holds much. Default MaxMemory / 4.
+	// MaxHeldInput bounds the buffers of received and unconsumed input of all connections
+	// together: unfinished frames, and input that waits. One more byte ends a connection
+	// that holds much. Default MaxMemory / 4.
 	MaxHeldInput int
-	// Work bounds what is done in one wake-up for connections that can wait: the sum of
-	// Conn.Spend, and, counted apart, the bytes written of outputs that are long.
-	// Default 256 KiB.
+	// Work bounds the deferrable work in one wake-up: the sum of Conn.Spend, and, counted
+	// apart, the bytes written of long outputs. Default 256 KiB.
 	Work        int
 	Tick        time.Duration // interval of OnTick; default 20 ms
 	WriteStall  time.Duration // longest time without progress of pending output; default 10 s
 	DialTimeout time.Duration // default 2 s
 	Source      netip.Addr    // local address of dialled connections; default: the kernel chooses
-	// WakeUp, if set, is told at the end of each wake-up with something to do how
-	// long it took, writes included.
+	// WakeUp, if set, is called at the end of each wake-up with work, with its duration,
+	// writes included.
 	WakeUp func(time.Duration)
 	TLS    *TLS // nil: plain TCP
 }
@@ -185,8 +184,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// listenTCP binds addr. Multipath TCP, Go's default for listeners, is off: its
-// sockets take a slower path in the kernel and nobody here asks for it.
+// listenTCP binds addr. Multipath TCP, Go's default for listeners, is off: its sockets
+// take a slower path in the kernel and it is not needed.
 func listenTCP(addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false)

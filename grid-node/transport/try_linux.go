@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryWriter writes to a connection of the net package what its socket takes at
-// once, and allocates nothing. It belongs to the loop; nobody else may write
-// meanwhile.
+// tryWriter writes to a connection of the net package what its socket accepts at once, and
+// allocates nothing. It belongs to the loop; concurrent writers are not allowed.
 type tryWriter struct {
 	raw   syscall.RawConn
 	write func(fd uintptr) bool
@@ -18,7 +17,7 @@ type tryWriter struct {
 	errno syscall.Errno
 }
 
-// newTryWriter returns nil for a connection that is no socket.
+// newTryWriter returns nil for a connection that is not a socket.
 func newTryWriter(nc net.Conn) *tryWriter {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
@@ -39,8 +38,8 @@ func newTryWriter(nc net.Conn) *tryWriter {
 	return w
 }
 
-// Write implements io.Writer but for this: what the socket has no room for is not
-// written, and that is no error.
+// Write implements io.Writer except that a full socket means a short write without an
+// error.
 func (w *tryWriter) Write(b []byte) (int, error) {
 	w.b = b
 	err := w.raw.Write(w.write)
@@ -56,8 +55,8 @@ func (w *tryWriter) Write(b []byte) (int, error) {
 	return w.n, nil
 }
 
-// unsentOf is how many bytes the kernel holds that the peer of a connection has not
-// received; 0 for one that is no socket.
+// unsentOf returns how many bytes the kernel holds that the peer of a connection has not
+// received; 0 for one that is not a socket.
 func unsentOf(nc net.Conn) (n int) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
@@ -78,8 +77,8 @@ func setSendBufferOf(nc *net.TCPConn, bytes int) {
 	}
 }
 
-// boundSending bounds what the kernel takes of output. Output of which so much waits for
-// the peer's window does not reach the kernel at all.
+// boundSending bounds the kernel's buffer for output. Output beyond what may wait for the
+// peer's window does not reach the kernel at all.
 func boundSending(fd, bytes int) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes/4)

@@ -11,7 +11,7 @@ func newTryWriter(net.Conn) *tryWriter { return nil }
 
 func (*tryWriter) Write([]byte) (int, error) { return 0, nil }
 
-// unsentOf is not known here.
+// unsentOf is not available here.
 func unsentOf(net.Conn) int { return 0 }
 
 func setSendBufferOf(nc *net.TCPConn, bytes int) { _ = nc.SetWriteBuffer(bytes) }

@@ -1,40 +1,39 @@
 package transport
 
-// Work that can wait. A wake-up does a bounded amount of it over all connections, so
-// that what cannot wait, orders and what nodes say to each other, is never behind more
-// than that. Connections whose work has to wait take turns.
+// Deferrable work. A wake-up does a bounded amount of it over all connections, so that
+// urgent work, orders and messages between nodes, is never behind more than that.
+// Connections with deferred work take turns.
 //
-// As long as the bound is not met nothing is queued, and all this costs a comparison or
-// two.
+// Below the bound nothing is queued, and all this costs a comparison or two.
 type turns struct {
 	queue   connQueue // connections whose input waits
 	left    int       // of Config.Work, in this wake-up
-	serving *Conn     // whose turn it is
+	serving *Conn     // the connection whose turn it is
 	share   int       // of its turn, left
 	again   bool      // the next wake-up need not wait for anything
 
 	long    connQueue // connections with long outputs that are not written
 	outLeft int       // of Config.Work, in bytes written of long outputs
 
-	unread int // output that no peer has taken, see Config.MaxUnread
+	unread int // unread output of all peers, see Config.MaxUnread
 	input  int // see Config.MaxHeldInput
 }
 
 const (
 	// turnShare is what one connection gets in one turn; each gets one piece of work.
 	turnShare = 32 << 10
-	// longOut is more output than acknowledgements of a usual wake-up amount to.
+	// longOut exceeds the acknowledgements of a usual wake-up.
 	longOut = 16 << 10
-	// longPrompt is more than that of a whole session window.
+	// longPrompt exceeds those of a whole session window.
 	longPrompt = 64 << 10
-	// sampled connections are looked at to find one that has to go.
+	// sampled connections are examined to find one to close.
 	sampled = 8
 )
 
-// Turn reports whether the handler may do work for this connection now that could wait.
-// It asks before each piece of such work, and says with Spend what it was. If it may
-// not, it stops consuming, and OnFrames is called again with the rest when it is the
-// connection's turn.
+// Turn reports whether the handler may do deferrable work for this connection now. It is
+// called before each piece of such work, followed by Spend with the amount. If false, the
+// handler stops consuming, and OnFrames is called again with the rest at the connection's
+// turn.
 func (c *Conn) Turn() bool {
 	t := &c.core.turns
 	if s := &c.core.share; t.left > 0 && !s.resting && (t.serving == nil && t.queue.len() == 0 && !s.crowd || t.serving == c && t.share > 0) {
@@ -44,20 +43,19 @@ func (c *Conn) Turn() bool {
 	return false
 }
 
-// Wait is Turn of a handler that knows that it may not go on: it stops consuming, and
-// OnFrames is called again in a later wake-up, after one of the others that wait.
+// Wait is Turn for a handler that knows that it may not continue: it stops consuming, and
+// OnFrames is called again in a later wake-up, after another waiting connection.
 func (c *Conn) Wait() { c.waits = true }
 
-// Spend counts work done for the connection, in bytes of answers or what is worth as
-// much.
+// Spend counts work done for the connection, in bytes of answers or an equivalent.
 func (c *Conn) Spend(n int) {
 	t := &c.core.turns
 	t.left -= n
 	t.share -= n
 }
 
-// Exempt takes the connection out of the bounds that all connections share: it is of
-// those that the process depends on, and they must not pay for what strangers do.
+// Exempt excludes the connection from the bounds that all connections share: the process
+// depends on it, and strangers must not affect it.
 func (c *Conn) Exempt() {
 	c.exempt = true
 	c.setPrompt(true)
@@ -78,8 +76,8 @@ func (l *core) await(c *Conn) {
 	c.setPrompt(false)
 }
 
-// takeTurns lets connections that wait go on, a share each, again and again as far as the
-// work of this wake-up allows and any of them can go on.
+// takeTurns lets waiting connections continue, a share each, in rounds, as far as the work
+// of this wake-up allows and any of them can continue.
 func (l *core) takeTurns() {
 	t := &l.turns
 	for before := t.left + 1; t.left > 0 && t.left < before; {
@@ -97,9 +95,8 @@ func (l *core) takeTurns() {
 	t.serving = nil
 }
 
-// next ends a wake-up. Connections that wait for something else than their turn, while
-// nothing was done, wait for an event like all others; so they do while what can wait
-// rests, for the end of that.
+// next ends a wake-up. If no work was done, connections that wait for something else than
+// their turn wait for an event like all others; during a rest they wait for its end.
 func (t *turns) next(work int, resting bool) {
 	t.again = !resting && (t.queue.len() > 0 && t.left < work || t.long.len() > 0)
 	t.left, t.outLeft = work, work
@@ -131,7 +128,7 @@ func (l *core) writeLong() {
 	}
 }
 
-// countOut keeps turns.unread: output that could not be handed to the kernel.
+// countOut maintains turns.unread: output that could not be written to the kernel.
 func (l *core) countOut(c *Conn) {
 	n := 0
 	if !c.exempt {
@@ -143,7 +140,7 @@ func (l *core) countOut(c *Conn) {
 	if !grown || l.turns.unread <= l.cfg.MaxUnread {
 		return
 	}
-	// Who reads takes something now and then. A few are looked at, for all may be many.
+	// A reader makes progress now and then. Only a few are examined, as there may be many.
 	l.shed(ErrUnread, func(c *Conn) int64 {
 		if c.countedOut == 0 {
 			return 0
@@ -156,7 +153,7 @@ func (l *core) countOut(c *Conn) {
 	})
 }
 
-// countIn keeps turns.input.
+// countIn maintains turns.input.
 func (l *core) countIn(c *Conn) {
 	n := 0
 	if !c.exempt {
@@ -179,12 +176,12 @@ func (l *core) countIn(c *Conn) {
 	}
 }
 
-// shed closes one of the connections that cost the most, of those that cost anything.
+// shed closes one of the most expensive connections, if any has a cost.
 func (l *core) shed(why error, cost func(*Conn) int64) {
 	var worst *Conn
 	var most int64
 	seen := 0
-	for _, c := range l.conns { // begins anywhere
+	for _, c := range l.conns { // random order
 		if c.closing || c.exempt {
 			continue
 		}
@@ -210,10 +207,9 @@ func (l *core) shed(why error, cost func(*Conn) int64) {
 	worst.Close(why)
 }
 
-// release closes the socket of a connection that has ended. What the kernel still held
-// of it would stay for minutes, if the peer takes nothing: as much again for every
-// connection that it opens next. So it is dropped, and the peer told by a reset, unless
-// the whole process ends.
+// release closes the socket of a connection that has ended. If the peer does not read, its
+// output would stay in the kernel for minutes: as much again for every connection that it
+// opens next. So it is dropped with a reset, unless the whole process ends.
 func (l *core) release(c *Conn) {
 	reset := c.cause != ErrStopped && c.sock.unsent() > 0
 	if reset {

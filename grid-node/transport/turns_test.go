@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// desk serves two kinds of frames, of a letter: 'r' can wait and is answered with
-// answer bytes, 'u' cannot and is answered at once. Its fields belong to the loop.
+// desk serves two kinds of frames, of a letter: 'r' is deferrable and is answered with
+// answer bytes, 'u' is urgent and is answered at once. Its fields belong to the loop.
 type desk struct {
 	echo
 	answer   int
-	inTurns  bool // without, all is done as it comes: the control
-	done     int  // bytes of answers that could have waited
+	inTurns  bool // false: everything is done on arrival, the control
+	done     int  // bytes of deferrable answers
 	atUrgent []int
-	order    []*Conn // whose reads were served, one by one
+	order    []*Conn // connections in the order their reads were served
 	longest  int     // bytes of answers in one wake-up
 	wakeUp   int
 }
@@ -52,7 +52,7 @@ func (d *desk) OnWakeEnd() {
 	d.wakeUp = 0
 }
 
-// serveDesk starts a loop with a desk. It can be held up from outside.
+// serveDesk starts a loop with a desk. It can be blocked from outside.
 func serveDesk(t *testing.T, kind Kind, cfg Config, d *desk) (addr string, hold func() (release func())) {
 	t.Helper()
 	d.closed = make(chan error, 1024)
@@ -74,9 +74,9 @@ func serveDesk(t *testing.T, kind Kind, cfg Config, d *desk) (addr string, hold 
 	}
 }
 
-// Many ask for much at once, and somebody has a word that cannot wait. How much is
-// answered before it, and how much in one wake-up, is bounded by Config.Work, however
-// many they are; in the control, without turns, it is all of it.
+// Many request much at once, and one sends an urgent message. How much is answered before
+// it, and how much in one wake-up, is bounded by Config.Work, however many they are; in
+// the control, without turns, it is all of it.
 func TestWhatCannotWaitGoesFirst(t *testing.T) {
 	const askers, asked, answer, work = 120, 16, 4 << 10, 64 << 10
 	all := askers * asked * answer
@@ -113,7 +113,7 @@ func TestWhatCannotWaitGoesFirst(t *testing.T) {
 			if _, err := io.ReadFull(urgent, make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range conns { // nothing is forgotten
+			for _, c := range conns { // none is lost
 				if n, err := io.CopyN(io.Discard, c, asked*answer); err != nil {
 					t.Fatalf("%d of %d bytes: %v", n, asked*answer, err)
 				}
@@ -132,7 +132,7 @@ func TestWhatCannotWaitGoesFirst(t *testing.T) {
 	})
 }
 
-// Who waits is served in turns: nobody twice while another waits.
+// Waiting connections are served in turns: none twice while another waits.
 func TestTurnsAreFair(t *testing.T) {
 	const askers, asked = 20, 40
 	forEach(t, func(t *testing.T, kind Kind) {
@@ -176,8 +176,8 @@ func TestTurnsAreFair(t *testing.T) {
 	})
 }
 
-// allWait is the part of the turns in which every connection waits: from when all have
-// been served once until one has got all that it asked for.
+// allWait returns the part of the turns in which every connection waits: from when all
+// have been served once until one has got everything it requested.
 func allWait(order []*Conn, askers, asked int) (from, to int) {
 	turns := map[*Conn]int{}
 	for i, c := range order {
@@ -191,7 +191,7 @@ func allWait(order []*Conn, askers, asked int) (from, to int) {
 	return from, len(order)
 }
 
-// A connection that is alone is not slowed down by turns: it waits for its own work only.
+// A lone connection is not slowed down by turns: it waits for its own work only.
 func TestTurnsOfOneConnection(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		d := &desk{answer: 1 << 10, inTurns: true}
@@ -215,8 +215,8 @@ func TestTurnsOfOneConnection(t *testing.T) {
 	})
 }
 
-// A connection whose peer resets it while it waits for its turn ends, and the others go
-// on.
+// A connection whose peer resets it while it waits for its turn ends, and the others
+// continue.
 func TestPeersThatGoWhileTheyWait(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		d := &desk{answer: 8 << 10, inTurns: true}
@@ -245,14 +245,14 @@ func TestPeersThatGoWhileTheyWait(t *testing.T) {
 				}
 			}
 		}
-		eventually(t, "half of them are gone", func() bool {
+		eventually(t, "half of them are closed", func() bool {
 			return onLoop(t, d.loop, func() int { return d.loop.Stats().Conns }) == len(conns)/2
 		})
 	})
 }
 
-// Connections that hold input together hold no more than they may, whatever the sum of
-// what each may; one that is exempt pays for nothing of that.
+// Connections together hold no more input than allowed, whatever the sum of their own
+// limits; an exempt one is not affected.
 func TestHeldInputIsBounded(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		first := true
@@ -274,7 +274,7 @@ func TestHeldInputIsBounded(t *testing.T) {
 			c := dial(t, addr)
 			go func() { _, _ = c.Write(whole[:250<<10]) }()
 		}
-		eventually(t, "enough of them are gone", func() bool {
+		eventually(t, "enough of them are closed", func() bool {
 			s := onLoop(t, e.loop, func() Stats { return e.loop.Stats() })
 			return s.Unfinished >= 30 && s.InputHeld <= bound
 		})
@@ -289,8 +289,8 @@ func TestHeldInputIsBounded(t *testing.T) {
 	})
 }
 
-// What connections together do not read is bounded, and those that have taken nothing
-// for longest go; one that reads stays.
+// Unread output of all connections together is bounded, and those that have read nothing
+// for longest are closed; a reader stays.
 func TestUnreadOutputIsBounded(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		d := &desk{answer: 64 << 10}
@@ -321,22 +321,22 @@ func TestUnreadOutputIsBounded(t *testing.T) {
 			}
 		}()
 		for range 60 {
-			// Those before have taken nothing since the reader last has.
+			// The earlier ones have read nothing since the reader last did.
 			at := rounds.Load()
-			eventually(t, "the reader goes on", func() bool { return rounds.Load() >= at+3 || len(read) > 0 })
+			eventually(t, "the reader continues", func() bool { return rounds.Load() >= at+3 || len(read) > 0 })
 			c := dial(t, addr)
 			_ = tcpOf(c).SetReadBuffer(4 << 10)
 			if _, err := c.Write([]byte("rrrrrrrrrrrr")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, "enough of them are gone", func() bool {
+		eventually(t, "enough of them are closed", func() bool {
 			s := onLoop(t, d.loop, func() Stats { return d.loop.Stats() })
 			return s.SlowPeers >= 30 && s.Unread <= bound
 		})
 		close(stop)
 		if err := within(t, read); err != nil {
-			t.Fatalf("who reads was ended: %v", err)
+			t.Fatalf("a reader was closed: %v", err)
 		}
 	})
 }
@@ -355,9 +355,9 @@ func kernelHolds(t *testing.T, addr string) (total int) {
 	return total
 }
 
-// Connections that were ended leave nothing behind: what the kernel holds for a peer
-// that reads nothing goes with them. It would stay for minutes, as much again for each
-// that comes next. So it is with peers that close only their half.
+// Closed connections leave nothing behind: the kernel's buffered output for a peer that
+// does not read is dropped with them. It would stay for minutes, as much again for each
+// next one. The same holds for peers that close only their half.
 func TestEndedConnectionsLeaveNothingInTheKernel(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		if len(procNetTCP(t)) == 0 {
@@ -389,7 +389,7 @@ func TestEndedConnectionsLeaveNothingInTheKernel(t *testing.T) {
 				left := kernelHolds(t, addr)
 				t.Logf("%d connections: %d bytes while they stood, %d after; %d resets", n, most, left, s.Resets)
 				if s.Resets == 0 { // each is of a connection that the kernel held something for at its end
-					t.Error("the kernel held nothing for any of them at its end: this shows nothing")
+					t.Error("the kernel held nothing for any of them at its end: the test is inconclusive")
 				}
 				if left != 0 {
 					t.Errorf("the kernel holds %d bytes for connections that were ended", left)
@@ -449,7 +449,7 @@ func TestSendBufferIsBounded(t *testing.T) {
 	})
 }
 
-// The queue of those who wait keeps their order and allocates only as it grows.
+// The queue keeps the order of waiting connections and allocates only as it grows.
 func TestConnQueue(t *testing.T) {
 	var q connQueue
 	conns := make([]*Conn, 100)

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
-// A frame that is not finished in time ends its connection, however busily bytes of it
-// arrive; whole frames, and connections without that limit, have all the time there is.
+// A frame that is not finished in time ends its connection, however busily its bytes
+// arrive; whole frames, and connections without that limit, have no deadline.
 func TestUnfinishedFrames(t *testing.T) {
 	forEach(t, func(t *testing.T, kind Kind) {
 		e := &echo{closed: make(chan error, 4), setup: func(c *Conn) { c.SetFrameTime(100 * time.Millisecond) }}
@@ -64,8 +64,8 @@ func TestFramesMayTakeTheirTime(t *testing.T) {
 	})
 }
 
-// A TLS record that is not finished in time is a frame that is not, and so is one behind
-// records that were.
+// A TLS record that is not finished in time counts as an unfinished frame, and so does one
+// after whole records.
 func TestUnfinishedRecords(t *testing.T) {
 	for _, kind := range []Kind{overTLS, netTLS} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestUnfinishedRecords(t *testing.T) {
 	}
 }
 
-// What is no record ends a TLS connection, and its peer reads the alert that says so.
+// An invalid record ends a TLS connection, and its peer gets the alert with the reason.
 func TestNoRecord(t *testing.T) {
 	for _, kind := range []Kind{overTLS, netTLS} {
 		t.Run(string(kind), func(t *testing.T) {
