@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// The controls of a grid, beside the arbiter's and for tests like those:
+// The controls of a grid, for tests:
 //
 //	GET  /v1/nodes                 all processes, with their present pids
-//	POST /v1/nodes/{pod}/replace   another process under the pod's name; see replace
+//	POST /v1/nodes/{pod}/replace   start another process under the pod's name; see replace
 func (g *grid) controls(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, g.nodes())
@@ -26,5 +26,5 @@ func (g *grid) controls(mux *http.ServeMux) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client is gone; nobody to tell
+	_ = json.NewEncoder(w).Encode(body) // the client is gone: the error is ignored
 }

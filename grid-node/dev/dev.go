@@ -40,7 +40,7 @@ type Options struct {
 	Stderr      io.Writer // of the nodes
 }
 
-// Info is what a user of the grid has to know; `grid-node dev --json` prints it.
+// Info describes a grid to its user; `grid-node dev --json` prints it.
 type Info struct {
 	Grid      string   `json:"grid"`
 	Endpoints []string `json:"endpoints"` // data ports, node by node
@@ -58,8 +58,8 @@ type TLS struct {
 	CA   string `json:"ca"`
 }
 
-// Fill sets defaults and checks every field; errors name the flag, the value and
-// what is allowed.
+// Fill sets defaults and checks every field; errors name the flag, the value and the
+// allowed values.
 func (o *Options) Fill() error {
 	if o.Grid == "" {
 		o.Grid = "dev"

@@ -20,8 +20,8 @@ type Node struct {
 	Replaced bool   `json:"replaced,omitempty"`
 }
 
-// grid is what runs: places, each held by one process at a time. Two places
-// share a pod's name after a replacement.
+// grid is what runs: places, each held by one process at a time. Two places share a pod's
+// name after a replacement.
 type grid struct {
 	o Options
 	s *supervisor
@@ -90,13 +90,12 @@ func (g *grid) nodes() []Node {
 	return out
 }
 
-// maxReplacements bounds the processes that a grid can be made to hold.
+// maxReplacements bounds the processes of a grid.
 const maxReplacements = 64
 
-// replace starts another process under a pod's name, on an address of its own,
-// beside the one that runs: what Kubernetes does when a pod is force-deleted
-// while its node is out of reach. The old process goes on as it can and is not
-// started again when it ends.
+// replace starts another process under a pod's name, on an address of its own, beside the
+// present one: what Kubernetes does when a pod is force-deleted while its node is
+// unreachable. The old process keeps running and is not restarted when it ends.
 func (g *grid) replace(pod string) (Node, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,8 +139,8 @@ func (o *Options) host(i int) string {
 	return addr.String()
 }
 
-// loopbackRoom: there are addresses enough behind host, and none of them is
-// 127.0.0.1, where everybody else is.
+// loopbackRoom reports whether there are enough addresses from host on, none of which is
+// 127.0.0.1, which other programs use.
 func loopbackRoom(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !addr.Is4() || !addr.IsLoopback() {
@@ -151,7 +150,7 @@ func loopbackRoom(host string) bool {
 	return b[3] == 1 && (b[1] != 0 || b[2] != 0)
 }
 
-// take keeps a port for each of n nodes: from first on, or any if first is 0.
+// take reserves a port for each of n nodes: from first on, or any if first is 0.
 func (g *grid) take(first, n int) ([]string, error) {
 	var out []string
 	for i := range n {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// lineWriter lets several processes share one output: what each writes in one
-// call stays together.
+// lineWriter lets several processes share one output without interleaving writes.
 type lineWriter struct {
 	mu sync.Mutex
 	w  io.Writer

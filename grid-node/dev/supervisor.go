@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// supervisor starts the node processes and, once told to keep them, starts one
-// again that ended.
+// supervisor starts the node processes and, after keep, restarts those that end.
 type supervisor struct {
 	exe    string
 	log    *slog.Logger
@@ -50,7 +49,7 @@ const (
 	steadyAfter    = 10 * time.Second // a node that lived this long restarts at once
 )
 
-// start runs node i and looks after it.
+// start runs node i and supervises it.
 func (s *supervisor) start(i int, args []string) error {
 	cmd, err := s.spawn(i, args)
 	if err != nil {
@@ -60,7 +59,7 @@ func (s *supervisor) start(i int, args []string) error {
 	return nil
 }
 
-// state is node i's process, 0 while it has none, and how many it has had.
+// state returns node i's pid, 0 if it has none, and how often it was started.
 func (s *supervisor) state(i int) (pid, starts int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *supervisor) state(i int) (pid, starts int) {
 	return pid, s.starts[i]
 }
 
-// abandon lets node i's process run and does not start it again.
+// abandon leaves node i's process running and does not restart it.
 func (s *supervisor) abandon(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *supervisor) spawn(i int, args []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// look waits for the end of a node, again and again.
+// look waits for a node to end, repeatedly.
 func (s *supervisor) look(i int, args []string, cmd *exec.Cmd) {
 	wait := minRestartWait
 	for {
@@ -145,15 +144,15 @@ func (s *supervisor) isStopping() bool {
 	return s.stopping
 }
 
-// keep begins to restart nodes that end.
+// keep starts to restart nodes that end.
 func (s *supervisor) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keeping = true
 }
 
-// stop ends the nodes: SIGINT, since all go at once and none has anybody to hand
-// over to, then patience, then SIGKILL.
+// stop ends the nodes: SIGINT, since all stop at once and none has a target for a
+// hand-over, then a grace period, then SIGKILL.
 func (s *supervisor) stop() {
 	s.signal(syscall.SIGINT)
 	done := make(chan struct{})
@@ -174,6 +173,6 @@ func (s *supervisor) signal(sig syscall.Signal) {
 	s.stopping = true
 	for _, cmd := range s.running {
 		_ = cmd.Process.Signal(sig) // it may have ended just now
-		_ = resume(cmd.Process)     // a test may have stopped it; then it hears nothing
+		_ = resume(cmd.Process)     // a test may have stopped it; it would not receive the signal
 	}
 }

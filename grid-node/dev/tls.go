@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// makeCertificates makes an authority, a certificate for the nodes and one for
-// clients, which cannot pass for a node with theirs.
+// makeCertificates makes an authority, a certificate for the nodes and one for clients,
+// which is not valid for a node.
 func (g *grid) makeCertificates(dir string) error {
 	ca, err := pki.Load(filepath.Join(dir, "authority"), "ordergrid dev")
 	if err != nil {

@@ -18,19 +18,19 @@ type Options struct {
 	// Interface is its name inside the pod, as the pod's annotation asks for it.
 	Interface string
 	// StatusFile holds the annotation. It is a volume of the downward API: the kubelet
-	// makes it before Multus has made the networks, and brings it up to date a moment
-	// later. An environment variable would stay empty.
+	// writes it before Multus has made the networks, and updates it a moment later. An
+	// environment variable would stay empty.
 	StatusFile string
 	// Wait is how long to wait for the annotation.
 	Wait time.Duration
-	// Fallback is the address to use when there is none on the network; invalid: none is.
+	// Fallback is the address to use when there is none on the network; invalid: none.
 	Fallback netip.Addr
 }
 
-// ErrNoAddress means that the pod is not on the network that it has to be on.
+// ErrNoAddress means that the pod is not on the required network.
 var ErrNoAddress = errors.New("no address on the fabric")
 
-// Check names the option that cannot be right.
+// Check names the first invalid option.
 func (o *Options) Check() error {
 	switch {
 	case o.Interface == "" || len(o.Interface) > maxInterface:
@@ -43,12 +43,11 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// poll is how often the file is looked at; the kubelet takes about a second.
+// poll is the interval of reading the file; the kubelet takes about a second.
 const poll = 100 * time.Millisecond
 
-// Resolve waits for the annotation and returns the pod's address on the network.
-// onFabric is false if it is the fallback. The address is one that the interface
-// really has.
+// Resolve waits for the annotation and returns the pod's address on the network. onFabric
+// is false for the fallback. The interface is checked to have the address.
 func Resolve(ctx context.Context, o Options, log *slog.Logger) (addr netip.Addr, onFabric bool, err error) {
 	return o.resolve(ctx, log, interfaceHas)
 }
@@ -99,10 +98,10 @@ func (o *Options) look() (netip.Addr, error) {
 	return Find(list, o.Network, o.Interface)
 }
 
-// interfaceHas is nil if the interface of this name space has the address: who may
-// write annotations must not be able to make a node register somebody else's. And a
-// pod whose Kubernetes node lost power comes back with another address, while its
-// annotation still has the one of before: that is worth waiting.
+// interfaceHas returns nil if the interface of this network namespace has the address: an
+// account that may write annotations must not be able to make a node register another's
+// address. And a pod whose Kubernetes node lost power comes back with another address
+// while its annotation still has the old one: that is worth a retry.
 func interfaceHas(device string, addr netip.Addr) error {
 	i, err := net.InterfaceByName(device)
 	if err != nil {

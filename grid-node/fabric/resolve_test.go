@@ -26,7 +26,8 @@ func options(t *testing.T, content string) Options {
 	return Options{Network: "trading/fabric", Interface: "fabric0", StatusFile: file, Wait: time.Minute}
 }
 
-// The kubelet writes the file empty and fills it when the annotation is there: so long the node waits.
+// The kubelet writes the file empty and fills it when the annotation is set: the node
+// waits until then.
 func TestResolveWaits(t *testing.T) {
 	o := options(t, "")
 	go func() {
@@ -40,10 +41,11 @@ func TestResolveWaits(t *testing.T) {
 	}
 }
 
-// A Kubernetes node that lost power starts its pods again, with other addresses; the annotation is of before until Multus
-// has written the new one. The node of the first power cut on a cluster ended there and was started once more.
+// A Kubernetes node that lost power restarts its pods with other addresses; the annotation
+// is stale until Multus has written the new one. In the first power cut on a cluster the
+// node exited here and was restarted once more.
 func TestResolveAfterAPowerCut(t *testing.T) {
-	o := options(t, macvlan) // 10.199.1.7, of before
+	o := options(t, macvlan) // 10.199.1.7, stale
 	before := netip.MustParseAddr("10.199.1.7")
 	now := netip.MustParseAddr("10.199.1.8")
 	has := func(device string, addr netip.Addr) error {
@@ -84,7 +86,7 @@ func TestResolveWithoutFabric(t *testing.T) {
 		{"nothing came", "", yes, "the annotation k8s.v1.cni.cncf.io/network-status is empty; is Multus on this Kubernetes node"},
 		{"another network", `[{"name":"pods","interface":"eth0","ips":["10.0.0.1"]}]`, yes, "network trading/fabric on interface fabric0 is not among the networks of this pod (pods on eth0)"},
 		{"nonsense", "eth0", yes, "not a list of networks"},
-		{"an address of somebody else", macvlan, lies, "has another address"},
+		{"an address of another pod", macvlan, lies, "has another address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := options(t, c.content)

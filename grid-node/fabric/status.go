@@ -1,8 +1,8 @@
-// Package fabric finds out which address a pod has on a second network, from what
-// Multus wrote into the pod's annotation k8s.v1.cni.cncf.io/network-status.
+// Package fabric finds the address of a pod on a second network, from the pod annotation
+// k8s.v1.cni.cncf.io/network-status that Multus writes.
 //
-// A grid node reads the annotation before it registers anywhere, the operator reads
-// the same annotation of its pods; both have to come to the same address.
+// A grid node reads the annotation before it registers anywhere, the operator reads the
+// same annotation of its pods; both must find the same address.
 package fabric
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// Limits of what is read. Kubernetes allows 256 KiB for all annotations of an
-// object; a pod with more networks than this is none of ours.
+// Limits of the input. Kubernetes allows 256 KiB for all annotations of an object; a pod
+// with more networks than this is not ours.
 const (
 	maxStatus      = 256 << 10
 	maxAttachments = 64
@@ -35,8 +35,8 @@ type Attachment struct {
 	Addresses []netip.Addr
 }
 
-// ParseStatus reads the value of the annotation. It was written by somebody who may
-// write to pods: nothing in it is believed that is not checked.
+// ParseStatus parses the annotation, which is untrusted input: any account that may write
+// pods can set it.
 func ParseStatus(value []byte) ([]Attachment, error) {
 	if len(value) > maxStatus {
 		return nil, fmt.Errorf("%d bytes, allowed: %d", len(value), maxStatus)
@@ -75,8 +75,7 @@ func ParseStatus(value []byte) ([]Attachment, error) {
 	return list, nil
 }
 
-// parseAddress takes an address, or one with the length of its prefix as some
-// plugins write it.
+// parseAddress accepts an address, or one with a prefix length as some plugins write it.
 func parseAddress(text string) (netip.Addr, error) {
 	if len(text) > 64 {
 		return netip.Addr{}, fmt.Errorf("address %.64q..., allowed: an IP address", text)
@@ -96,11 +95,11 @@ func plain(s string, limit int) bool {
 	return len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// ErrNotAttached means that the annotation does not tell of the network, or not yet.
+// ErrNotAttached means that the annotation does not list the network, or not yet.
 var ErrNotAttached = errors.New("not attached")
 
-// Find returns the address on the network, namespace/name, at the named interface.
-// IPv4 goes before IPv6. The error wraps ErrNotAttached where waiting may help.
+// Find returns the address on the network, namespace/name, at the named interface. IPv4 is
+// preferred. The error wraps ErrNotAttached where waiting may help.
 func Find(list []Attachment, network, device string) (netip.Addr, error) {
 	var others []string
 	for _, a := range list {
@@ -115,7 +114,7 @@ func Find(list []Attachment, network, device string) (netip.Addr, error) {
 
 func pick(a *Attachment) (best netip.Addr, err error) {
 	for _, addr := range a.Addresses {
-		if !addr.IsGlobalUnicast() { // loopback, link-local, multicast: nobody reaches us there
+		if !addr.IsGlobalUnicast() { // not loopback, link-local or multicast
 			continue
 		}
 		if !best.IsValid() || addr.Is4() && !best.Is4() {

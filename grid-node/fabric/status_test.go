@@ -72,7 +72,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzStatus: whatever the annotation holds, what comes of it can be logged, listened on and published.
+// FuzzStatus: for any annotation, the result can be logged, listened on and published.
 func FuzzStatus(f *testing.F) {
 	for _, s := range []string{macvlan, sriov, "", "null", `[{"name":"a/b","interface":"f0","ips":["::ffff:10.0.0.9/96"]}]`} {
 		f.Add([]byte(s), "trading/fabric", "fabric0")

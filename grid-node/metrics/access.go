@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
-// Refusal is why a client was refused for who it is.
+// Refusal is the reason why a client was rejected.
 type Refusal uint8
 
 // The reasons.
@@ -24,7 +24,7 @@ var refusalNames = [refusals]string{"unauthenticated", "not_permitted", "unavail
 // String is the label of the metric.
 func (r Refusal) String() string { return refusalNames[r] }
 
-// Access is what is known where clients are asked who they are.
+// Access is the state of the authorization of clients.
 type Access struct {
 	RulesUnread bool
 	RulesRead   time.Time // zero before any could be read

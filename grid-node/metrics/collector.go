@@ -1,6 +1,6 @@
-// Package metrics describes what a grid node tells Prometheus. The hot path pays
-// for none of it: counters and histograms are plain memory of the loop, and a
-// scrape asks the loop for a copy.
+// Package metrics exports a grid node's metrics to Prometheus. The hot path pays nothing:
+// counters and histograms are plain memory of the loop, and a scrape asks the loop for a
+// copy.
 package metrics
 
 import (
@@ -20,8 +20,8 @@ const prefix = "ordergrid_node_"
 
 // Collector turns snapshots into metrics.
 type Collector struct {
-	// Snapshot returns nil when the loop did not answer in time; the scrape then
-	// fails with that, instead of showing old figures.
+	// Snapshot returns nil when the loop did not answer in time; the scrape then fails
+	// instead of showing old figures.
 	Snapshot func() (*Snapshot, error)
 }
 
@@ -36,7 +36,7 @@ var (
 
 	postprocess = desc("postprocess_seconds", "Time to handle one acknowledgement of another member on the primary: commit what it completes, write the answers; one in 64 is measured.")
 
-	tickInterval = desc("loop_tick_interval_seconds", "Time between two ticks of the loop: half of --beacon, and as much more as something held the loop up.")
+	tickInterval = desc("loop_tick_interval_seconds", "Time between two ticks of the loop: half of --beacon, plus the delay of a loop that was held up.")
 
 	wakeUp = desc("loop_wakeup_seconds", "Time that one wake-up of the loop took, from its start to the end of its writes: nothing else is served meanwhile.")
 
@@ -49,7 +49,7 @@ var (
 	evicted        = desc("sessions_evicted_total", "Client sessions closed to make room for others.", "partition")
 	resends        = desc("resends_total", "Times entries were sent to a member again.", "partition")
 	prepares       = desc("prepares_total", "Batches of entries sent to other members.", "partition")
-	beacons        = desc("beacons_total", "Signs of life, by what happened: sent and acknowledged as primary, answered as another member, late (answered, and more than three beacon times after the one before).", "partition", "event")
+	beacons        = desc("beacons_total", "Heartbeats, by what happened: sent and acknowledged as primary, answered as another member, late (answered, and more than three beacon times after the one before).", "partition", "event")
 	learnerBytes   = desc("learner_sent_bytes_total", "Bytes of the log sent to members that catch up.", "partition")
 	stored         = desc("entries_stored_total", "Log entries stored, of all kinds.", "partition")
 	staleFrames    = desc("stale_frames_total", "Frames of another epoch or of a former process, dropped.", "partition")
@@ -94,25 +94,25 @@ var (
 	noTLS          = desc("tls_handshake_failures_total", "Accepted connections closed because their TLS handshake failed.")
 	handshakes     = desc("tls_handshakes", "TLS handshakes of accepted connections under way, by what they wait for: peer (what the other end has to send), turn (they compute, or wait for their turn to).", "waits_for")
 	nodesRefused   = desc("nodes_refused_total", "Connections closed because the other end said to be a node and did not prove it: by a node's certificate, or by the grid's peer key.")
-	clientsRefused = desc("clients_refused_total", "Connections closed because of who the client is, by reason: unauthenticated (no proof in time, or one that is not accepted), not_permitted (no rule gives it anything), unavailable (its token could not be looked at), too_many (it has, or all clients have, as many connections as allowed).", "reason")
-	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they take.", "permission")
-	tokenReviews   = desc("token_reviews_total", "Looks at clients' tokens, by result: accepted, refused, failed (the API server did not answer), cached (known already), turned_away (too many waited).", "result")
-	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read: those before stay in use, and where there were none no client may do anything; absent where nobody is asked who he is.")
-	rulesRead      = desc("authorization_rules_read_seconds", "When the authorization rules in use were read, in seconds since 1970; 0 before any could be read; absent where nobody is asked who he is.")
+	clientsRefused = desc("clients_refused_total", "Connections closed because of the client's identity, by reason: unauthenticated (no valid proof in time), not_permitted (no rule grants it a permission), unavailable (its token could not be reviewed), too_many (it has, or all clients have, as many connections as allowed).", "reason")
+	notPermitted   = desc("requests_not_permitted_total", "Requests refused because the client lacks the permission they require.", "permission")
+	tokenReviews   = desc("token_reviews_total", "Reviews of clients' tokens, by result: accepted, refused, failed (the API server did not answer), cached (answered from memory), turned_away (too many were queued).", "result")
+	rulesUnread    = desc("authorization_rules_unread", "1 while the authorization rules that are mounted cannot be read: the previous rules stay in use, and without previous rules no client has a permission; absent without authentication of clients.")
+	rulesRead      = desc("authorization_rules_read_seconds", "When the authorization rules in use were read, in seconds since 1970; 0 before any could be read; absent without authentication of clients.")
 	tlsExpires     = desc("tls_certificate_expires_seconds", "When the certificate in use ends, in seconds since 1970; absent without TLS.")
-	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly, or because of all that do not read it had taken nothing for long.")
+	slowClosed     = desc("connections_slow_closed_total", "Connections closed because the other end reads too slowly, or because it was the longest without reading when unread output exceeded its limit.")
 	unfinished     = desc("connections_unfinished_closed_total", "Connections closed because a client did not finish a frame in time, or because unfinished frames of all clients held too much.")
 	waiting        = desc("connections_waiting", "Connections whose requests, other than orders, wait for their turn.")
-	rests          = desc("loop_rests_total", "Times what can wait (connections that come, requests other than orders, long answers) had taken its share of the loop's time, and rested.")
-	waits          = desc("connections_waits_total", "Times a connection's requests, other than orders, had to wait for their turn: a wake-up of the loop had done its share of such work.")
-	resets         = desc("connections_reset_total", "Connections ended by a reset, because the kernel still held output that the other end had not taken.")
-	unread         = desc("unread_bytes", "Output that clients have not taken yet.")
-	inputHeld      = desc("unfinished_bytes", "Buffers for what clients have sent of frames that are not finished, or that wait.")
+	rests          = desc("loop_rests_total", "Times deferrable work (new connections, requests other than orders, long answers) had used its share of the loop's time and was paused.")
+	waits          = desc("connections_waits_total", "Times a connection's requests, other than orders, were deferred: a wake-up of the loop had done its share of such work.")
+	resets         = desc("connections_reset_total", "Connections ended by a reset, because the kernel still held output that the other end had not read.")
+	unread         = desc("unread_bytes", "Output that clients have not read yet.")
+	inputHeld      = desc("unfinished_bytes", "Buffers of clients' unfinished or deferred frames.")
 	httpConns      = desc("http_connections", "Connections to the port of metrics and health.")
 	httpEnded      = desc("http_connections_ended_total", "Connections to the port of metrics and health that were ended to make room for others.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
-	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many that owed one, or a proof, were open.")
+	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many connections without one, or without a proof, were open.")
 	peerDropped    = desc("peer_frames_dropped_total", "Frames for another node dropped for want of a connection; the protocol sends them again.")
 	wakeUps        = desc("loop_wakeups_total", "Wake-ups of the loop with something to do.")
 	readCalls      = desc("loop_reads_total", "Receive system calls that returned data.")
@@ -122,15 +122,14 @@ var (
 	proposals      = desc("arbiter_proposals_total", "Changes of a configuration proposed to the arbiter.")
 	arbiterErrors  = desc("arbiter_errors_total", "Reads and watches of the arbiter that failed.")
 	restarts       = desc("replica_restarts_total", "Replicas that were discarded, with their orders, and joined anew as a new member.")
-	drains         = desc("drains_total", "Partitions that this process has left since SIGTERM, by outcome: left (handed over, retired), stopped (waited for nobody), timed_out.", "outcome")
+	drains         = desc("drains_total", "Partitions that this process has left since SIGTERM, by outcome: left (handed over, retired), stopped (without waiting), timed_out.", "outcome")
 	beaconDials    = desc("liveness_dials_total", "Attempts to open a liveness connection to another node.")
-	beaconDropped  = desc("liveness_dropped_total", "Beacons dropped for want of a liveness connection; the next one is due soon.")
+	beaconDropped  = desc("liveness_dropped_total", "Beacons dropped for want of a liveness connection; the next one follows soon.")
 	beaconBad      = desc("liveness_bad_frames_total", "Liveness connections closed because of a frame that cannot be right.")
 	loopError      = desc("loop_unresponsive", "The loop did not answer the scrape.")
 )
 
-// Describe implements prometheus.Collector. What Collect sends is fixed, but it
-// is described by sending it: an unchecked collector would also be right.
+// Describe implements prometheus.Collector by collecting: the set of metrics is fixed.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range allDescs {
 		ch <- d
@@ -330,8 +329,8 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// snake turns "DuplicateClOrdID" into "duplicate_cl_ord_id" and "BadFIX" into
-// "bad_fix": label values in the custom of Prometheus.
+// snake turns "DuplicateClOrdID" into "duplicate_cl_ord_id" and "BadFIX" into "bad_fix",
+// as label values are written in Prometheus.
 func snake(s string) string {
 	var b strings.Builder
 	runes := []rune(s)

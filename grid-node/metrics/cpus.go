@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Which processors a node got is the kubelet's doing and may change while it runs:
-// it is read at a scrape. With processors of its own the list is short and stays;
-// that, their memory and the adapter are of one NUMA node, is what was asked for.
+// The kubelet assigns processors and may change them while the node runs: they are read at
+// each scrape. With exclusive processors the list is short and constant; the alignment of
+// processors, memory and adapter on one NUMA node is visible here.
 var cpusInfo = desc("cpus_info", "1; the processors the process may run on, the NUMA nodes they are of, and the NUMA node of the adapter behind the data port (empty where the interface has none).", "cpus", "numa_nodes", "adapter_numa_node")
 
 const (
-	maxCPUs    = 8192 // of the kernel's largest builds
-	maxCPUText = 256  // of the label; a list that is longer is of a process that shares them all
+	maxCPUs    = 8192 // as in the kernel's largest builds
+	maxCPUText = 256  // limit of the label; a longer list belongs to a process without exclusive processors
 )
 
 // cpus is the affinity of the process.
@@ -27,7 +27,7 @@ type cpus struct {
 	adapter   string // NUMA node of the data port's adapter
 }
 
-// readCPUs asks the kernel; false where it does not say.
+// readCPUs reads the affinity from the kernel; false if unavailable.
 func readCPUs(device string) (c cpus, ok bool) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -75,7 +75,7 @@ func parseCPUList(text string) (list []int, err error) {
 	return list, nil
 }
 
-// numaNodes are the nodes below dir that have one of the processors.
+// numaNodes returns the nodes below dir that have one of the processors.
 func numaNodes(own []int, dir string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "node[0-9]*", "cpulist"))
 	var nodes []int
@@ -98,8 +98,8 @@ func numaNodes(own []int, dir string) string {
 	return strings.Join(text, ",")
 }
 
-// adapterNode is the NUMA node of a network interface's device. Interfaces made of
-// software have none, and machines with one node say -1.
+// adapterNode returns the NUMA node of a network interface's device. Virtual interfaces
+// have none, and machines with one node report -1.
 func adapterNode(dir, device string) string {
 	if device == "" || device != filepath.Base(device) {
 		return ""

@@ -21,7 +21,7 @@ func TestParseCPUList(t *testing.T) {
 	}
 }
 
-// FuzzCPUList: nothing the kernel could write makes a scrape large or ends it.
+// FuzzCPUList: no kernel output makes a scrape large or panics it.
 func FuzzCPUList(f *testing.F) {
 	f.Add("0-3,8")
 	f.Add("1-0,")
@@ -32,7 +32,7 @@ func FuzzCPUList(f *testing.F) {
 	})
 }
 
-// TestNUMA reads what a machine with two NUMA nodes shows, and one without.
+// TestNUMA reads the files of a machine with two NUMA nodes, and of one without.
 func TestNUMA(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -12,8 +12,8 @@ import (
 
 const page = "../../docs/metrics.md"
 
-// everything exports all there is: what a node without a control group, or
-// without a thread of its own, leaves out too.
+// everything exports all metrics: also those that a node without a control group, or
+// without a thread of its own, leaves out.
 func everything() *Registry {
 	s := full()
 	s.Node.Drain("left")
@@ -33,7 +33,7 @@ func everything() *Registry {
 
 func ours(name string) bool { return strings.HasPrefix(name, prefix) }
 
-// Every metric of a node is on docs/metrics.md as it is exported, and none else.
+// Every metric of a node is on docs/metrics.md as it is exported, and no other.
 func TestEveryMetricIsOnThePage(t *testing.T) {
 	r := everything()
 	metricsdoc.Check(t, page, r.Gatherer(), ours)
@@ -54,7 +54,7 @@ func TestEveryMetricIsOnThePage(t *testing.T) {
 			t.Errorf("%s is described and never sent, or this test does not make it appear", name)
 		}
 	}
-	// What the page says of Go's runtime and the process has to be there.
+	// The metrics of Go's runtime and the process that the page lists must exist.
 	for _, name := range []string{"go_sched_pauses_total_gc_seconds", "go_sched_pauses_total_other_seconds", "go_sched_pauses_stopping_gc_seconds",
 		"go_sched_latencies_seconds", "go_gc_heap_live_bytes", "go_gc_cycles_automatic_gc_cycles_total", "go_memstats_heap_alloc_bytes",
 		"go_memstats_mallocs_total", "process_cpu_seconds_total", "process_resident_memory_bytes"} {

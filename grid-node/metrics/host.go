@@ -8,9 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/cgroup"
 )
 
-// host tells what Go's runtime and the kernel did to the process and to its
-// control group: the causes of a spike that lie outside of the program. It is read at a scrape, by
-// the scrape, and never by a loop.
+// host exports what Go's runtime and the kernel did to the process and its control group:
+// causes of latency spikes outside of the program. The scrape reads it, never a loop.
 type host struct {
 	group func() *cgroup.Group // nil: there is none
 	read  func(*cgroup.Group) cgroup.Stats
@@ -37,15 +36,15 @@ var (
 	pageFaults = desc("page_faults_total", "Page faults of the process, by kind: minor (the page was in memory or had to be zeroed), major (it was read from a disk).", "kind")
 	switches   = desc("context_switches_total", "Context switches of the process, by kind: voluntary (a thread slept), involuntary (another took the core).", "kind")
 
-	cgroupCPU       = desc("cgroup_cpu_seconds_total", "CPU time of all processes of the control group: beyond the grid node's own, that of whatever else runs in its container.")
+	cgroupCPU       = desc("cgroup_cpu_seconds_total", "CPU time of all processes of the control group: beyond the grid node's own, that of other processes in its container.")
 	cgroupPeriods   = desc("cgroup_cpu_periods_total", "Accounting periods of the CPU quota of the control group.")
 	cgroupThrottles = desc("cgroup_cpu_throttled_periods_total", "Accounting periods in which the control group was stopped for having used its CPU quota.")
 	cgroupThrottled = desc("cgroup_cpu_throttled_seconds_total", "Time for which the control group was stopped for having used its CPU quota, all cores together.")
-	cgroupAnonymous = desc("cgroup_memory_anonymous_bytes", "Memory of the control group that is no page cache.")
+	cgroupAnonymous = desc("cgroup_memory_anonymous_bytes", "Memory of the control group without page cache.")
 	cgroupMemory    = desc("cgroup_memory_used_bytes", "Memory of the control group, page cache included.")
 	cgroupLimit     = desc("cgroup_memory_limit_bytes", "Memory limit of the control group; absent without one.")
 	cgroupEvents    = desc("cgroup_memory_events_total", "What happened at the memory limits of the control group: low, high, max, oom, oom_kill.", "event")
-	cgroupWaits     = desc("cgroup_pressure_seconds_total", "Time in which some or all tasks of the control group stood still for want of a resource: cpu, memory, io.", "resource", "kind")
+	cgroupWaits     = desc("cgroup_pressure_seconds_total", "Time in which some or all tasks of the control group were stalled for want of a resource: cpu, memory, io.", "resource", "kind")
 )
 
 var hostDescs = []*prometheus.Desc{pageFaults, switches, cgroupCPU, cgroupPeriods, cgroupThrottles, cgroupThrottled, cgroupMemory, cgroupAnonymous, cgroupLimit, cgroupEvents, cgroupWaits, ifaceBytes, ifacePackets}

@@ -13,16 +13,16 @@ type interfaceBytes struct {
 	receivedIn, sentIn uint64 // packets
 }
 
-// maxInterfaces bounds the values of the label interface. A pod has a handful; a
-// node on its host's network may see one for every other pod.
+// maxInterfaces bounds the values of the label interface. A pod has a handful; a node on
+// the host network may see one per pod.
 const maxInterfaces = 16
 
 var (
-	ifaceBytes   = desc("interface_bytes_total", "Bytes on a network interface of the pod, by direction (received, sent), whoever sent them: what takes which network.", "interface", "direction")
+	ifaceBytes   = desc("interface_bytes_total", "Bytes on a network interface of the pod, by direction (received, sent), of all traffic of the pod.", "interface", "direction")
 	ifacePackets = desc("interface_packets_total", "Packets on a network interface of the pod, by direction (received, sent).", "interface", "direction")
 )
 
-// readInterfaces asks the kernel; none where it has no such file.
+// readInterfaces reads the kernel's counters; none if it has no such file.
 func readInterfaces() []interfaceBytes {
 	b, err := os.ReadFile("/proc/self/net/dev")
 	if err != nil {

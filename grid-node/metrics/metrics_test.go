@@ -40,7 +40,7 @@ func lint(t *testing.T, r *Registry) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, prefix) { // the runtime's own names are not ours to choose
+		if strings.HasPrefix(p.Metric, prefix) { // the runtime's own names are fixed
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
@@ -75,7 +75,7 @@ ordergrid_node_peer_rtt_seconds{peer="g-s0-1"} 0.004
 # HELP ordergrid_node_peer_retransmits_total Segments sent to another node again; from 0 with each new connection.
 # TYPE ordergrid_node_peer_retransmits_total counter
 ordergrid_node_peer_retransmits_total{peer="g-s0-1"} 2
-# HELP ordergrid_node_arbiter_contact_age_seconds Age of the last word from the arbiter of any kind; absent before the first. It grows while there is nothing to ask: GET /arbiter asks.
+# HELP ordergrid_node_arbiter_contact_age_seconds Age of the last message from the arbiter; absent before the first. It grows while there is nothing to request: GET /arbiter sends a request.
 # TYPE ordergrid_node_arbiter_contact_age_seconds gauge
 ordergrid_node_arbiter_contact_age_seconds 5
 # HELP ordergrid_node_alarms_total Alarms raised, by kind.
@@ -91,7 +91,7 @@ ordergrid_node_alarms_total{alarm="replication_gap"} 1
 	}
 }
 
-// One row per pod, and not more than a shard can have, whoever says to be a node.
+// One row per pod, and no more than a shard can have, whatever peers claim to be.
 func TestPeerLabelsAreBounded(t *testing.T) {
 	s := full()
 	s.PeerLinks = append(s.PeerLinks, s.PeerLinks[0]) // the pod's former process

@@ -8,11 +8,11 @@ import (
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
-// The Go collector exports pauses too, in buckets a factor of ten apart: too
-// coarse to tell a pause of one millisecond from one of ten.
+// The Go collector exports pauses too, but in buckets a factor of ten apart: too coarse to
+// tell one millisecond from ten.
 var (
-	gcPause    = desc("runtime_gc_pause_seconds", "How long the world stood still for the garbage collector, the time it took to stop included; the sum is an estimate.")
-	otherPause = desc("runtime_other_pause_seconds", "How long the world stood still for anything else, such as a change of GOMAXPROCS or a goroutine profile; the sum is an estimate.")
+	gcPause    = desc("runtime_gc_pause_seconds", "Stop-the-world pauses of the garbage collector, the time it took to stop included; the sum is an estimate.")
+	otherPause = desc("runtime_other_pause_seconds", "Stop-the-world pauses for other reasons, such as a change of GOMAXPROCS or a goroutine profile; the sum is an estimate.")
 )
 
 var pauseDescs = []*prometheus.Desc{gcPause, otherPause}
@@ -23,7 +23,7 @@ func pauses(ch chan<- prometheus.Metric) {
 	metrics.Read(s)
 	for i, d := range pauseDescs {
 		var h histogram.Histogram
-		if s[i].Value.Kind() == metrics.KindFloat64Histogram { // else this runtime has it no more
+		if s[i].Value.Kind() == metrics.KindFloat64Histogram { // this runtime does not have it
 			h.AddRuntime(s[i].Value.Float64Histogram())
 		}
 		ch <- histogram.Metric(d, &h)

@@ -23,15 +23,15 @@ var (
 	peerAcked       = desc("peer_acknowledged_bytes_total", "Bytes that another node's kernel has acknowledged; from 0 with each new connection.", "peer")
 	peerReceived    = desc("peer_received_bytes_total", "Bytes received from another node on that connection; from 0 with each new connection.", "peer")
 
-	arbiterAge = desc("arbiter_contact_age_seconds", "Age of the last word from the arbiter of any kind; absent before the first. It grows while there is nothing to ask: GET /arbiter asks.")
+	arbiterAge = desc("arbiter_contact_age_seconds", "Age of the last message from the arbiter; absent before the first. It grows while there is nothing to request: GET /arbiter sends a request.")
 )
 
-// peerLinks are absent on systems whose kernel does not tell.
+// peerLinks are absent where the kernel does not report them.
 func (e emitter) peerLinks(s *Snapshot) {
 	seen := map[string]bool{}
 	for i := range s.PeerLinks {
 		p := &s.PeerLinks[i]
-		if seen[p.Pod] || len(seen) >= MaxPeerLinks { // a pod's former process, or nodes that lie about their names
+		if seen[p.Pod] || len(seen) >= MaxPeerLinks { // a pod's former process, or nodes that send false names
 			continue
 		}
 		seen[p.Pod] = true

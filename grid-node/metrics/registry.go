@@ -19,9 +19,9 @@ type Registry struct {
 	sinks *sinkMetrics
 }
 
-// runtimeMetrics are those of Go's runtime that tell of pauses and garbage, beside
-// the collector's usual ones: how long the world stood still, and how long it took
-// to stop; how long goroutines that were ready waited; collections; the live heap.
+// runtimeMetrics are the metrics of Go's runtime about pauses and garbage, beside the
+// collector's usual ones: length of pauses, time to stop, scheduling latency of
+// goroutines, collections, live heap.
 var runtimeMetrics = regexp.MustCompile(`^/(sched/(pauses/(total|stopping)/(gc|other)|latencies):seconds|gc/cycles/(automatic|forced):gc-cycles|gc/heap/live:bytes)$`)
 
 // NewRegistry registers the node's metrics and those of the Go runtime, of the
@@ -36,7 +36,7 @@ func NewRegistry(c *Collector) *Registry {
 	return r
 }
 
-// Gatherer is for tests.
+// Gatherer exposes the registry to tests.
 func (r *Registry) Gatherer() prometheus.Gatherer { return r.reg }
 
 // Handler serves the metrics over HTTP. A collector that fails fails the scrape.

@@ -2,12 +2,13 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SinkMetrics are those of one sink, all partitions together. Its goroutines write them, once a batch.
+// SinkMetrics are those of one sink, for all partitions. Its goroutines update them once
+// per batch.
 type SinkMetrics struct {
 	Batch   prometheus.Observer // entries per batch
 	Write   prometheus.Observer // seconds to write and sync a batch
 	Sync    prometheus.Observer // seconds of the sync alone
-	Age     prometheus.Observer // seconds from the receipt of a batch's oldest entry until the sink held it
+	Age     prometheus.Observer // seconds from the receipt of a batch's oldest entry until it was in the sink
 	Entries prometheus.Counter
 	Errors  prometheus.Counter
 }
@@ -32,9 +33,9 @@ func newSinkMetrics() *sinkMetrics {
 		batch:   h("sink_batch_entries", "Entries written to the sink at a time.", prometheus.ExponentialBuckets(1, 4, 10)),
 		write:   h("sink_write_seconds", "Time to write one batch to the sink, sync included.", seconds),
 		sync:    h("sink_fsync_seconds", "Time of the fsync of one batch.", seconds),
-		age:     h("sink_queue_age_seconds", "Age of the oldest entry of a batch, from its receipt by the primary until the sink held it.", prometheus.ExponentialBuckets(1e-3, 2, 20)), // 1 ms to 9 min
+		age:     h("sink_queue_age_seconds", "Age of the oldest entry of a batch, from its receipt by the primary until it was in the sink.", prometheus.ExponentialBuckets(1e-3, 2, 20)), // 1 ms to 9 min
 		entries: c("sink_entries_total", "Entries the sink holds durably, written by this process."),
-		errors:  c("sink_errors_total", "Failed writes to the sink; each is tried again."),
+		errors:  c("sink_errors_total", "Failed writes to the sink; each is retried."),
 	}
 }
 
@@ -42,7 +43,7 @@ func (s *sinkMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{s.batch, s.write, s.sync, s.age, s.entries, s.errors}
 }
 
-// Sink are the metrics of the sink of that name. They are there from then on, at zero.
+// Sink returns the metrics of the sink of that name, and creates them at zero.
 func (r *Registry) Sink(name string) *SinkMetrics {
 	s := r.sinks
 	return &SinkMetrics{Batch: s.batch.WithLabelValues(name), Write: s.write.WithLabelValues(name), Sync: s.sync.WithLabelValues(name),

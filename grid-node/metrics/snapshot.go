@@ -11,16 +11,16 @@ import (
 
 // NodeCounters belong to the node's loop; they are copied for a scrape.
 type NodeCounters struct {
-	BadFrames         uint64 // connections closed for a frame that cannot be
+	BadFrames         uint64 // connections closed for an invalid frame
 	HelloTimeouts     uint64
 	Redirects         uint64 // requests answered NotPrimary
 	PeersRefused      uint64
-	NodesRefused      uint64 // said to be nodes and did not prove it
+	NodesRefused      uint64 // claimed to be nodes without proof
 	ClientsRefused    [refusals]uint64
-	NotPermitted      [8]uint64 // requests, by the access.Permissions they take: one bit each
-	PeerFramesDropped uint64    // no connection to the peer, or a partition that is not here
+	NotPermitted      [8]uint64 // requests, by the access.Permissions they require: one bit each
+	PeerFramesDropped uint64    // no connection to the peer, or an unknown partition
 	Proposals         uint64
-	Restarts          uint64 // replicas discarded and made anew
+	Restarts          uint64 // replicas discarded and restarted
 	ArbiterErrors     uint64
 	Alarms            map[string]uint64 // by kind, a bounded set
 	Drains            map[string]uint64 // partitions this process left, by outcome
@@ -52,45 +52,45 @@ type LoopHistograms struct {
 	Postprocess histogram.Histogram // primary: one acknowledgement, what it commits and the answers; a sample of them
 }
 
-// Thread is what is known of the thread of one loop.
+// Thread is the accounting of the thread of one loop.
 type Thread struct {
 	Usage   ThreadUsage
-	Stalls  uint64 // ticks that came too late to go unnoticed
+	Stalls  uint64 // ticks late enough to count as stalls
 	Stalled int64  // time between those and the ticks before them, ns
 }
 
-// ThreadUsage is what the kernel charges a thread with. Times are in nanoseconds.
+// ThreadUsage is the kernel's accounting of a thread. Times are in nanoseconds.
 type ThreadUsage struct {
-	Known                    bool  // false: the loop has no thread of its own, or the kernel does not tell
+	Known                    bool  // false: the loop has no thread of its own, or the kernel does not report it
 	User, System             int64 // CPU time
 	Waited                   int64 // ready to run, without a core
 	MinorFaults, MajorFaults uint64
 	Voluntary, Involuntary   uint64 // context switches: it slept, another thread took the core
 }
 
-// Since is what was added since an earlier reading of the same thread.
+// Since returns the increase since an earlier reading of the same thread.
 func (u ThreadUsage) Since(e ThreadUsage) ThreadUsage {
 	return ThreadUsage{Known: u.Known && e.Known, User: u.User - e.User, System: u.System - e.System, Waited: u.Waited - e.Waited,
 		MinorFaults: u.MinorFaults - e.MinorFaults, MajorFaults: u.MajorFaults - e.MajorFaults,
 		Voluntary: u.Voluntary - e.Voluntary, Involuntary: u.Involuntary - e.Involuntary}
 }
 
-// Partition is one partition's part of a Snapshot.
+// Partition is the part of a Snapshot about one partition.
 type Partition struct {
 	Name      string // "p1"
 	Status    replica.Status
 	Counters  replica.Counters
 	Orders    uint64 // orders in the store
 	Sinks     []Sink // in the order of their names
-	Inspected uint64 // the last entry that was read again and checked
-	Broken    uint64 // entries that could not be right, since the process began
+	Inspected uint64 // the last entry that was reread and checked
+	Broken    uint64 // corrupted entries found since the process began
 	LagNs     int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
 }
 
-// Sink is how far a sink holds a partition's log.
+// Sink is the progress of a sink in a partition's log.
 type Sink struct {
 	Name     string
-	Seq      uint64 // it holds everything up to here
+	Seq      uint64 // everything up to here is in the sink
 	Writes   bool   // this node writes it: it is the primary
 	OldestNs int64  // age of the oldest committed entry it does not hold, ns; 0 if it holds all orders
 }
@@ -100,10 +100,10 @@ type Liveness struct {
 	Links     map[string]int // liveness connections, dialled and accepted, by nodestatus.Protection…
 	Dials     uint64         // attempts to connect
 	Dropped   uint64         // beacons dropped for want of a connection
-	BadFrames uint64         // connections closed for a frame that cannot be
+	BadFrames uint64         // connections closed for an invalid frame
 }
 
-// Fabric is what the data port is on.
+// Fabric describes the network of the data port.
 type Fabric struct {
 	Network   string // namespace/name of the second network in use; "pods": the pod network
 	Interface string // name of the network interface; "" if no interface has the address
@@ -115,7 +115,7 @@ type Fabric struct {
 // ThreadNames of Snapshot.Threads.
 var ThreadNames = [2]string{"data", "liveness"}
 
-// Snapshot is everything the loop knows at one moment.
+// Snapshot is the state of the loop at one moment.
 type Snapshot struct {
 	Node        NodeCounters
 	Loop        LoopHistograms
@@ -123,18 +123,18 @@ type Snapshot struct {
 	Transport   transport.Stats
 	Liveness    Liveness
 	Clients     int
-	Peers       int // nodes connected to
+	Peers       int // connected nodes
 	PeerLinks   []PeerLink
 	DataLinks   map[string]int // other connections to nodes, by nodestatus.Protection…
-	ArbiterAgo  int64          // age of the last word from the arbiter, ns; 0: none yet
+	ArbiterAgo  int64          // age of the last message from the arbiter, ns; 0: none yet
 	HTTPConns   int            // connections to the port of metrics and health
 	HTTPEnded   uint64         // of those, ended to make room
 	Partitions  []Partition
 	MemoryUsed  int64 // bytes of orders and indexes
 	MemoryLimit int64
-	Memory      nodestatus.Memory // the same, and what follows from it
+	Memory      nodestatus.Memory // the same, and derived figures
 	Fabric      Fabric
 	Replicas    int       // copies of each partition that the grid is to have
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
-	Access      *Access   // nil: nobody is asked who he is
+	Access      *Access   // nil: clients are not authenticated
 }

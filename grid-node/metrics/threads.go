@@ -10,8 +10,8 @@ var (
 	threadSwitches = desc("loop_context_switches_total", "Context switches of a loop's thread, by kind: voluntary (it slept), involuntary (another took the core).", "loop", "kind")
 )
 
-// threads are as of the last tick. A loop that has no thread of its own, or a
-// kernel that does not account for threads, leaves all but the stalls out.
+// threads are as of the last tick. Without a thread of its own, or without the kernel's
+// accounting, only the stalls are exported.
 func (e emitter) threads(s *Snapshot) {
 	for i, name := range ThreadNames {
 		t := &s.Threads[i]

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelClocks reads the wall clock and the monotonic clock by system call: what is done to the vDSO of a process does
-// not reach them.
+// kernelClocks reads the wall clock and the monotonic clock by system call, which a change
+// to the process's vDSO does not affect.
 func kernelClocks() (unixNs, monotonicNs int64) {
 	read := func(clock uintptr) int64 {
 		var ts unix.Timespec

@@ -2,5 +2,5 @@
 
 package nodestatus
 
-// kernelClocks are not known here.
+// kernelClocks is not available here.
 func kernelClocks() (unixNs, monotonicNs int64) { return 0, 0 }

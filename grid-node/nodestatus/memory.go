@@ -16,35 +16,39 @@ type Memory struct {
 	BootID      string `json:"bootID"`
 	UsedBytes   int64  `json:"usedBytes"`   // by orders and their indexes
 	LimitBytes  int64  `json:"limitBytes"`  // that they may use
-	RefuseBytes int64  `json:"refuseBytes"` // from which on orders are refused: the rest is kept for what the grid itself logs
-	// FreeableBytes of what is used may be freed, because every sink holds it; 0 if retention keeps all.
+	RefuseBytes int64  `json:"refuseBytes"` // at this use orders are refused: the rest is reserved for the grid's own entries
+	// FreeableBytes is the part of UsedBytes that may be freed, because every sink holds
+	// it; 0 if retention keeps all.
 	FreeableBytes int64 `json:"freeableBytes"`
-	// GrowthBytesPerSecond is how fast what cannot be freed has grown over the last half minute. Where retention frees, less
-	// than 1 % of the memory, or 4 MiB, counts as 0: what is on its way to the sink comes and goes.
+	// GrowthBytesPerSecond is the growth of memory that cannot be freed over the last half
+	// minute. Where retention frees, less than 1 % of the memory, or 4 MiB, counts as 0:
+	// entries on their way to the sink fluctuate.
 	GrowthBytesPerSecond float64 `json:"growthBytesPerSecond"`
-	// SecondsUntilFull at this rate; absent while nothing grows, 0 while orders are refused.
+	// SecondsUntilFull at this rate; absent without growth, 0 while orders are refused.
 	SecondsUntilFull *float64 `json:"secondsUntilFull,omitempty"`
-	Full             bool     `json:"full"`    // orders are refused for want of memory, here or on a copy
+	Full             bool     `json:"full"`    // orders are refused for lack of memory, here or on a copy
 	Refused          uint64   `json:"refused"` // orders and sessions refused for that, since the process began
 
-	// Sinks are what memory may wait for: those of this node, of each partition that it is the primary of.
+	// Sinks are the sinks of this node in each partition that it is the primary of; memory
+	// may wait for them.
 	Sinks []Sink `json:"sinks,omitempty"`
-	// Readers are the sinks with a name that a log of this node has a position of: nothing is freed that one of them does
-	// not hold, whether this node has such a sink or not.
+	// Readers are the named sinks with a position in a log of this node: no entry is freed
+	// before all of them hold it, whether this node has such a sink or not.
 	Readers []string `json:"readers,omitempty"`
 }
 
-// Sink is how far a sink holds the log of a partition.
+// Sink is the progress of a sink in a partition's log.
 type Sink struct {
 	Name       string  `json:"name"`
 	Partition  string  `json:"partition"`       // "p1"
-	Seq        uint64  `json:"seq"`             // it holds everything up to here
-	LagEntries uint64  `json:"lagEntries"`      // committed, and not held by it
+	Seq        uint64  `json:"seq"`             // everything up to here is in the sink
+	LagEntries uint64  `json:"lagEntries"`      // committed entries not in the sink
 	LagSeconds float64 `json:"lagSeconds"`      // age of the oldest of those; 0 if it holds all orders
 	Error      string  `json:"error,omitempty"` // why writing fails at present
 }
 
-// UsedShare is how much of the memory that orders may take before they are refused is in use and cannot be freed, 0 to 1.
+// UsedShare is the share, 0 to 1, of the memory available for orders that is in use and
+// cannot be freed.
 func (m *Memory) UsedShare() float64 {
 	if m.RefuseBytes <= 0 {
 		return 0
@@ -52,7 +56,7 @@ func (m *Memory) UsedShare() float64 {
 	return min(1, max(0, float64(m.UsedBytes-m.FreeableBytes)/float64(m.RefuseBytes)))
 }
 
-// GetMemory asks the node at address, "host:port" of its HTTP port.
+// GetMemory requests the page from the node at address, "host:port" of its HTTP port.
 func GetMemory(ctx context.Context, c *http.Client, address string) (*Memory, error) {
 	m := &Memory{}
 	if err := get(ctx, c, address, MemoryPath, maxRows, m); err != nil {

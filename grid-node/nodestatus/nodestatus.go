@@ -1,6 +1,7 @@
-// Package nodestatus is what a grid node tells about itself over HTTP, and how to ask. GET /status: which processes it
-// runs and what each knows of its partition; the operator asks when a partition is in trouble, people with curl. GET
-// /peers, /clock, /takeovers, /arbiter: what shows whether a fault has hit, and what became of it; a drill asks.
+// Package nodestatus is the HTTP status pages of a grid node and their client. GET
+// /status: the processes it runs and their view of each partition; the operator requests
+// it when a partition is in trouble, users with curl. GET /peers, /clock, /takeovers,
+// /arbiter: evidence that a fault was effective, and its consequences; used by drills.
 package nodestatus
 
 import (
@@ -19,7 +20,7 @@ const Path = "/status"
 // Bounds of an answer, in bytes. A node has at most MaxPartitions partitions, of at most 4 members each.
 const (
 	MaxPartitions = 1024
-	maxBody       = 512 << 10 // of a page that has no row for each partition
+	maxBody       = 512 << 10 // of a page without a row per partition
 	maxRows       = MaxPartitions * 2 << 10
 	maxTakeovers  = MaxChanges * 3 << 9
 )
@@ -31,18 +32,20 @@ type Node struct {
 	BootID   string `json:"bootID"`             // of the process: 16 hex digits
 	Stopping bool   `json:"stopping,omitempty"` // it was asked to stop
 	TLS      *TLS   `json:"tls,omitempty"`      // of the data port; absent without
-	// Faulty is set in a build that can be told to lose orders: the negative control of whoever claims to see lost ones.
+	// Faulty is set in a build that can be configured to lose orders: the negative control
+	// of tests that detect lost ones.
 	Faulty     *Faulty     `json:"faulty,omitempty"`
 	Partitions []Partition `json:"partitions"`
 }
 
-// Faulty is what a node built with the tag faulty does wrong on purpose. No release is built so.
+// Faulty is the misbehaviour of a node built with the tag faulty. No release is built so.
 type Faulty struct {
-	DropEvery uint64 `json:"dropEvery"` // every so manyth order of a partition is acknowledged and thrown away; 0: none
-	Dropped   uint64 `json:"dropped"`   // orders thrown away since the process began
+	DropEvery uint64 `json:"dropEvery"` // every Nth order of a partition is acknowledged and dropped; 0: none
+	Dropped   uint64 `json:"dropped"`   // orders dropped since the process began
 }
 
-// TLS is what the node presents and whom it trusts at this moment, as new connections find it.
+// TLS is what new connections find at this moment: the node's certificate and trusted
+// authorities.
 type TLS struct {
 	Serial   string    `json:"serial"` // of its certificate, in hexadecimal digits
 	NotAfter time.Time `json:"notAfter"`
@@ -51,7 +54,7 @@ type TLS struct {
 	// Transition is "accept" or "dial" while the data port takes plain connections, too.
 	Transition   string        `json:"transition,omitempty"`
 	PlainClients *PlainClients `json:"plainClients,omitempty"` // in a transition only
-	Error        string        `json:"error,omitempty"`        // why its files cannot be used as they are now; what was read before is in use
+	Error        string        `json:"error,omitempty"`        // why its present files cannot be used; those read before are in use
 }
 
 // Stages between plain TCP and TLS.
@@ -66,7 +69,7 @@ type PlainClients struct {
 	Some        []PlainClient `json:"some,omitempty"` // at most 8 that differ
 }
 
-// PlainClient is where a connection comes from, and what the client calls itself.
+// PlainClient is the address and the declared name of a client.
 type PlainClient struct {
 	Host string `json:"host"`
 	Name string `json:"name"`
@@ -76,28 +79,29 @@ type PlainClient struct {
 type Partition struct {
 	Record    string `json:"record"`    // name of the GridPartition
 	Partition string `json:"partition"` // as on the wire and in receipts: "p1"
-	// Member is "<pod>/<bootID>" of the incarnation that the node holds now. It differs from the process's boot id once
-	// the node has thrown a replica away and joined anew: what the incarnation before held is gone.
+	// Member is "<pod>/<bootID>" of the present incarnation. It differs from the process's
+	// boot id once the node has discarded a replica and joined again: the data of the
+	// earlier incarnation is lost.
 	Member    string   `json:"member"`
 	BootID    string   `json:"bootID"` // of Member
 	Role      string   `json:"role"`   // idle, claiming, primary, backup, learner, fenced, stopped
 	Suspended bool     `json:"suspended,omitempty"`
 	Draining  bool     `json:"draining,omitempty"`
-	Epoch     uint64   `json:"epoch"`    // of the configuration it goes by, which is not the record's when that went back
+	Epoch     uint64   `json:"epoch"`    // of the configuration it follows; differs from the record's when that was rolled back
 	Lineage   uint64   `json:"lineage"`  //
 	ChangeID  string   `json:"changeID"` // of that configuration
 	Primary   string   `json:"primary"`  // member id
 	InSync    []string `json:"inSync"`   // member ids
 	LastSeq   uint64   `json:"lastSeq"`
-	FreedSeq  uint64   `json:"freedSeq,omitempty"` // entries up to here are not held any more
-	Bytes     int64    `json:"bytes,omitempty"`    // that the entries held take in memory, their index not counted
+	FreedSeq  uint64   `json:"freedSeq,omitempty"` // entries up to here are freed
+	Bytes     int64    `json:"bytes,omitempty"`    // memory of the entries held, without their index
 	CommitSeq uint64   `json:"commitSeq"`
-	CursorSeq uint64   `json:"cursorSeq"` // the write-behind position that is replicated
-	DataSeq   uint64   `json:"dataSeq"`   // last entry that is more than such a position
-	SinkSeq   uint64   `json:"sinkSeq"`   // what this node's own sink holds, or CursorSeq
+	CursorSeq uint64   `json:"cursorSeq"` // the replicated write-behind position
+	DataSeq   uint64   `json:"dataSeq"`   // last entry that is not such a position
+	SinkSeq   uint64   `json:"sinkSeq"`   // position of this node's own sink, or CursorSeq
 }
 
-// Find returns the node's part in the partition with that record, nil if it has none.
+// Find returns the node's part in the partition with that record, nil if there is none.
 func (n *Node) Find(record string) *Partition {
 	for i := range n.Partitions {
 		if n.Partitions[i].Record == record {
@@ -107,8 +111,8 @@ func (n *Node) Find(record string) *Partition {
 	return nil
 }
 
-// NewClient returns an HTTP client for Get: no proxy, no redirect, no connection kept, so that asking leaves nothing
-// behind on a node. dial may be nil.
+// NewClient returns an HTTP client for Get: no proxy, no redirect, no kept connection, so
+// that a request leaves nothing behind on a node. dial may be nil.
 func NewClient(timeout time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: timeout}).DialContext
@@ -120,8 +124,8 @@ func NewClient(timeout time.Duration, dial func(ctx context.Context, network, ad
 	}
 }
 
-// Get asks the node at address, "host:port" of its HTTP port. The answer is the node's word and not checked further
-// than for its form: compare Grid and Pod with whom you meant to ask.
+// Get requests the page from the node at address, "host:port" of its HTTP port. Only the
+// form of the answer is checked: compare Grid and Pod with the intended target.
 func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	n := &Node{}
 	if err := get(ctx, c, address, Path, maxRows, n); err != nil {
@@ -133,7 +137,7 @@ func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	return n, nil
 }
 
-// get reads one page of the node at address, of at most limit bytes, into v.
+// get reads a page of the node at address, of at most limit bytes, into v.
 func get(ctx context.Context, c *http.Client, address, path string, limit int, v any) error {
 	url := "http://" + address + path
 	body, err := fetch(ctx, c, url, limit)
@@ -141,7 +145,7 @@ func get(ctx context.Context, c *http.Client, address, path string, limit int, v
 		return err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("GET %s: the answer is not that page of a node: %w", url, err)
+		return fmt.Errorf("GET %s: the answer is not that page of a grid node: %w", url, err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What answers at a pod's address may be anything.
+// The server at a pod's address may be any program.
 func TestHostileAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
@@ -50,11 +50,11 @@ func TestHostileAnswers(t *testing.T) {
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, "status 302"},
-		"no JSON":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not that page of a node"},
+		"no JSON":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not that page of a grid node"},
 		"other JSON": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"ok"}`)) }, "names no pod"},
 		"a negative epoch": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(strings.Replace(good, `"epoch":7`, `"epoch":-7`, 1)))
-		}, "not that page of a node"},
+		}, "not that page of a grid node"},
 		"endless": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"pod":"` + strings.Repeat("x", 4<<20)))
 		}, "longer than"},
@@ -74,7 +74,7 @@ func TestHostileAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := nodestatus.Get(ctx, nodestatus.NewClient(time.Second, nil), "127.0.0.1:1"); err == nil {
-		t.Error("nobody listens, yet there is no error")
+		t.Error("no error although no server listens")
 	}
 	if _, err := nodestatus.Get(t.Context(), nodestatus.NewClient(time.Second, nil), "bad address"); err == nil {
 		t.Error("a bad address is no error")

@@ -19,7 +19,7 @@ func TestClock(t *testing.T) {
 	if err != nil || r.Pod != "g-s0-0" || r.BootID != "00000000000000aa" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	// One clock, read here, there, and here again.
+	// One clock, read here, in the server, and here again.
 	if offset, uncertainty := r.Offset(); offset.Abs() > uncertainty {
 		t.Errorf("a clock is %v from itself, plus or minus %v", offset, uncertainty)
 	}
@@ -33,7 +33,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// What is far from the clock of the asker, or of the kernel, is seen.
+// A large offset from the client's clock, or the kernel's, is detected.
 func TestShiftedClock(t *testing.T) {
 	c := nodestatus.Clock{UnixNs: 1_000_000_000, KernelUnixNs: 600_000_000, MonotonicNs: 5, KernelMonotonicNs: 7}
 	if d, known := c.Shift(); d != 400*time.Millisecond || !known {
@@ -47,11 +47,11 @@ func TestShiftedClock(t *testing.T) {
 		t.Errorf("%v plus or minus %v", offset, u)
 	}
 	if _, known := (&nodestatus.Clock{UnixNs: 1}).Shift(); known {
-		t.Error("a kernel that does not tell is known")
+		t.Error("an unavailable kernel clock counts as known")
 	}
 }
 
-// pages are the readers of each page, with an answer that is good.
+// pages are the readers of each page, with a valid answer.
 var pages = map[string]struct {
 	good string
 	get  func(t *testing.T, c *http.Client, address string) error
@@ -102,7 +102,7 @@ func TestPagesRefuseWhatIsNone(t *testing.T) {
 	}
 }
 
-// A node with as many partitions as there may be is heard, whatever its names and numbers are.
+// A node with the maximum of partitions, names and numbers stays within the limit.
 func TestPagesOfManyPartitions(t *testing.T) {
 	const big = 1<<64 - 1
 	pod := strings.Repeat("p", 63)

@@ -11,12 +11,12 @@ import (
 // PausesPath of the page on a node's HTTP port.
 const PausesPath = "/pauses"
 
-// maxPauses is what the runtime remembers.
+// maxPauses is how many the runtime keeps.
 const maxPauses = 256
 
-// Pauses are the last garbage collections of a process, as its runtime
-// remembers them. A collection stops the world twice, shortly; the runtime keeps
-// the sum of both and the end of the second.
+// Pauses are the last garbage collections of a process, as its runtime records them. A
+// collection stops the world twice, shortly; the runtime keeps the sum of both and the end
+// of the second.
 type Pauses struct {
 	// Collections since the process began; Recent has the last of them.
 	Collections int64   `json:"collections"`
@@ -29,7 +29,7 @@ type Pause struct {
 	Ns        int64 `json:"ns"`
 }
 
-// OwnPauses are those of this process. Asking does not stop the world.
+// OwnPauses returns those of this process. It does not stop the world.
 func OwnPauses() Pauses {
 	var s debug.GCStats
 	debug.ReadGCStats(&s)
@@ -43,10 +43,11 @@ func OwnPauses() Pauses {
 // ServePauses answers PausesPath.
 func ServePauses(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(OwnPauses()) // the asker is gone; nobody to tell
+	_ = json.NewEncoder(w).Encode(OwnPauses()) // the client is gone: the error is ignored
 }
 
-// GetPauses asks the node at url, its HTTP port's base such as http://10.0.0.1:9400.
+// GetPauses requests the page from the node at url, its HTTP port's base such as
+// http://10.0.0.1:9400.
 func GetPauses(ctx context.Context, c *http.Client, url string) (Pauses, error) {
 	var p Pauses
 	body, err := fetch(ctx, c, url+PausesPath, maxBody)
