@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// Action is one step, as a trace tells it.
+// Action is one step, as a trace shows it.
 type Action struct {
 	Kind kind
 	P, Q ID
@@ -47,7 +47,7 @@ func (k kind) String() string {
 	}[k]
 }
 
-// fault says whether the step used up a fault.
+// fault reports whether the step used up a fault.
 func (a Action) fault() bool {
 	switch a.Kind {
 	case actCrash, actReplace:
@@ -60,7 +60,7 @@ func (a Action) fault() bool {
 
 func (id ID) String() string {
 	if id == 0 {
-		return "nobody"
+		return "none"
 	}
 	return fmt.Sprintf("%c%d", 'A'+rune(podOf(id)), int(id-1)/maxPods+1)
 }
@@ -100,8 +100,7 @@ func (l Log) String() string {
 	return text + "]"
 }
 
-// text says in plain words what happened; cut is how many epochs were cut off
-// before.
+// text describes the step; cut is how many epochs were cut off before.
 func (a Action) text(cut int) string {
 	e := int(a.E) + cut
 	if text := a.dataText(e); text != "" {
@@ -115,27 +114,27 @@ func (a Action) text(cut int) string {
 		return fmt.Sprintf("the arbiter accepts epoch %d: %s", e, a.Next)
 	case actLearn:
 		if a.Q != 0 {
-			return fmt.Sprintf("%s learns of epoch %d: %s; it was dropped, so it ends; its pod has %s, with nothing", a.P, e, a.Next, a.Q)
+			return fmt.Sprintf("%s learns of epoch %d: %s; it was dropped, so it exits; its pod starts %s, empty", a.P, e, a.Next, a.Q)
 		}
 		return fmt.Sprintf("%s learns of epoch %d: %s", a.P, e, a.Next)
 	case actRefused:
-		return fmt.Sprintf("the arbiter refuses %s's only attempt, and %s forgets its proposal", a.P, a.P)
+		return fmt.Sprintf("the arbiter rejects %s's only attempt, and %s forgets its proposal", a.P, a.P)
 	case actForget:
-		return fmt.Sprintf("%s gets no answer to its proposal and goes on in epoch %d as if it had made none", a.P, e)
+		return fmt.Sprintf("%s gets no answer to its proposal and continues in epoch %d as if it had made none", a.P, e)
 	case actLost:
-		return fmt.Sprintf("%s's proposal is lost on its way, and not repeated", a.P)
+		return fmt.Sprintf("%s's proposal is lost on the network, and not repeated", a.P)
 	case actMove:
 		return fmt.Sprintf("the record names pods %s", pods(a.N))
 	case actReplace:
-		return fmt.Sprintf("the pod of %s is replaced: %s starts, %s runs on", a.P, a.Q, a.P)
+		return fmt.Sprintf("the pod of %s is replaced: %s starts, %s keeps running", a.P, a.Q, a.P)
 	}
 	if a.Q == 0 {
 		return fmt.Sprintf("%s crashes", a.P)
 	}
-	return fmt.Sprintf("%s crashes; %s starts with nothing", a.P, a.Q)
+	return fmt.Sprintf("%s crashes; %s starts empty", a.P, a.Q)
 }
 
-// dataText tells the steps of data.go.
+// dataText describes the steps of data.go.
 func (a Action) dataText(e int) string {
 	switch a.Kind {
 	case actSubmit:
@@ -145,9 +144,9 @@ func (a Action) dataText(e int) string {
 	case actReceiveAck:
 		return fmt.Sprintf("%s receives %s's acknowledgement of %d entries", a.P, a.Q, a.N)
 	case actDiverge:
-		return fmt.Sprintf("%s finds that it stores what its primary does not, and ends; its pod has %s, with nothing", a.P, a.Q)
+		return fmt.Sprintf("%s finds entries that its primary lacks, and exits; its pod starts %s, empty", a.P, a.Q)
 	case actCommit:
-		return fmt.Sprintf("%s commits %d entries in epoch %d and tells its clients", a.P, a.N, e)
+		return fmt.Sprintf("%s commits %d entries in epoch %d and acknowledges them", a.P, a.N, e)
 	case actRead:
 		return fmt.Sprintf("a confirmed read arrives at %s in epoch %d, which has committed %d entries", a.P, e, a.N)
 	case actEcho:
@@ -158,17 +157,17 @@ func (a Action) dataText(e int) string {
 	return ""
 }
 
-// memberText tells the steps of member.go.
+// memberText describes the steps of member.go.
 func (a Action) memberText(e int) string {
-	why := "which is gone"
+	why := "which is dead"
 	if a.N > 0 {
-		why = "which is well (a fault)"
+		why = "which is healthy (a fault)"
 	}
 	switch a.Kind {
 	case actJoin:
 		return fmt.Sprintf("%s, which stores %d entries, joins %s as a learner", a.P, a.N, a.Q)
 	case actDiscard:
-		return fmt.Sprintf("%s stores %d entries that are not %s's: it ends; its pod has %s, with nothing", a.P, a.N, a.Q, a.Next.Primary)
+		return fmt.Sprintf("%s stores %d entries that differ from %s's: it exits; its pod starts %s, empty", a.P, a.N, a.Q, a.Next.Primary)
 	case actEnterAckSet:
 		return fmt.Sprintf("%s takes the learner %s into its ack set", a.P, a.Q)
 	case actDropLearner:
@@ -176,11 +175,11 @@ func (a Action) memberText(e int) string {
 	case actPropose:
 		return fmt.Sprintf("%s proposes %s, epoch %d: %s", a.P, Purpose(a.N), e+1, a.Next)
 	case actTakeOver:
-		return fmt.Sprintf("%s hears nothing of its primary, %s: it gives epoch %d up and proposes itself for epoch %d", a.P, why, e, e+1)
+		return fmt.Sprintf("%s suspects its primary, %s: it leaves epoch %d and proposes itself for epoch %d", a.P, why, e, e+1)
 	case actShrink:
-		return fmt.Sprintf("%s hears nothing of a member, %s: it acknowledges nothing more and proposes epoch %d: %s", a.P, why, e+1, a.Next)
+		return fmt.Sprintf("%s suspects a member, %s: it stops acknowledging and proposes epoch %d: %s", a.P, why, e+1, a.Next)
 	case actClose:
-		return fmt.Sprintf("%s hears that epoch %d was accepted and takes no more orders", a.P, e)
+		return fmt.Sprintf("%s learns that epoch %d was accepted and takes no more orders", a.P, e)
 	}
 	return ""
 }

@@ -2,7 +2,7 @@ package model
 
 // The path of an order, and of a read.
 
-// submit: a primary takes an order. It is under way to the peer at once.
+// submit: a primary takes an order. It is in flight to the peer at once.
 func (m *Spec) submit(was *State, i int, emit emitter) {
 	if p := &was.Procs[i]; p.Role != Primary || p.Closed || was.Orders == m.Orders {
 		return
@@ -14,8 +14,8 @@ func (m *Spec) submit(was *State, i int, emit emitter) {
 	emit(Action{Kind: actSubmit, P: p.ID, N: s.Orders}, &s)
 }
 
-// store: a backup or a learner stores the next entry its primary sent in its own
-// epoch, and acknowledges all it has.
+// store: a backup or a learner stores the next entry its primary sent in its own epoch,
+// and acknowledges everything it has.
 func (m *Spec) store(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Backup && p.Role != Learner && (p.Role != Fenced || m.Mutant != StoreAfterFencing) || p.Epoch == 0 {
@@ -41,8 +41,7 @@ func (s *State) ack(p *Proc) {
 	s.Acked[p.Epoch][podOf(p.ID)] = uint8(p.Log) + 1
 }
 
-// receiveAck: an acknowledgement of the primary's own epoch arrives, any that
-// was sent.
+// receiveAck: an acknowledgement of the primary's own epoch arrives, any that was sent.
 func (m *Spec) receiveAck(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary {
@@ -62,14 +61,14 @@ func (m *Spec) receiveAck(was *State, i int, emit emitter) {
 	}
 }
 
-// sameEntries says whether two logs have the same first n entries: an
-// acknowledgement carries the hash of what is stored.
+// sameEntries reports whether two logs have the same first n entries: an acknowledgement
+// carries the hash of the stored log.
 func (m *Spec) sameEntries(a, b Log, n uint8) bool {
 	return m.trustsLengths() || a.Prefix(n) == b.Prefix(n)
 }
 
-// diverge: a backup that finds its log is not its primary's ends. I6 says that
-// this never comes to pass.
+// diverge: a backup whose log differs from its primary's exits. I6 states that this never
+// happens.
 func (m *Spec) diverge(was *State, i int, emit emitter) {
 	q := &was.Procs[i]
 	if q.Role != Backup {
@@ -83,7 +82,7 @@ func (m *Spec) diverge(was *State, i int, emit emitter) {
 	emit(Action{Kind: actDiverge, P: q.ID, Q: s.Procs[i].ID}, &s)
 }
 
-// commit: what the whole ack set stored is committed, and its clients are told.
+// commit: entries that the whole ack set stored are committed, and clients are notified.
 func (m *Spec) commit(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Suspended && m.Mutant != CommitWhileShrinking {
@@ -111,24 +110,24 @@ func (m *Spec) commit(was *State, i int, emit emitter) {
 	emit(Action{Kind: actCommit, P: p.ID, N: n, E: p.Epoch}, &s)
 }
 
-// waitsFor says whether nothing is committed without a peer.
+// waitsFor reports whether commits wait for a peer.
 func (m *Spec) waitsFor(p *Proc, pod int) bool {
 	left := m.Mutant == AckBeforeBackup ||
 		p.Of.has(pod) && (m.Mutant == CommitWhileShrinking && p.Prop == Shrink || m.Mutant == RetireDropsFirst && p.Prop == Retire)
 	return p.Peers[pod].Acks && !left
 }
 
-// reads says whether a primary takes reads at all.
+// reads reports whether a primary takes reads at all.
 func (m *Spec) reads(p *Proc) bool {
 	return p.Role == Primary && (p.Commit >= p.Floor || m.Mutant == ReadBeforeFloor)
 }
 
-// behind says whether clients were told more than a primary has committed.
+// behind reports whether clients know more than a primary has committed.
 func (s *State) behind(p *Proc) bool { return p.Commit < s.Known.Len() }
 
-// readsAlone says whether a primary answers reads at once: it is alone, or its
-// peer's promise stands. Not while it waits for the arbiter, and not during a
-// hand-over: the peer may begin without waiting for the promise to run out.
+// readsAlone reports whether a primary answers reads at once: it is alone, or it holds its
+// peer's lease. Not while it waits for the arbiter, and not during a hand-over: the peer
+// may start without waiting for the lease to expire.
 func (m *Spec) readsAlone(p *Proc) bool {
 	if !m.reads(p) || p.Suspended || (p.Closed || p.Prop == HandOver) && m.Mutant != LeaseInHandOver {
 		return false
@@ -152,8 +151,8 @@ func (m *Spec) read(was *State, i int, emit emitter) {
 	emit(Action{Kind: actRead, P: p.ID, N: p.Commit, E: p.Epoch}, &s)
 }
 
-// echo: a peer answers what was sent after the read arrived, in the epoch of the
-// primary, and the answer arrives.
+// echo: a peer answers a message sent after the read arrived, in the epoch of the primary,
+// and the answer arrives.
 func (m *Spec) echo(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Read != Stale {
@@ -170,7 +169,7 @@ func (m *Spec) echo(was *State, i int, emit emitter) {
 
 func (m *Spec) echoes(s *State, p *Proc, pod int) bool {
 	if m.Mutant == OldEcho && s.Acked[p.Epoch][pod] != 0 {
-		return true // something it sent in this epoch, whenever that was
+		return true // any message it sent in this epoch
 	}
 	q := s.proc(p.Peers[pod].ID)
 	switch {
@@ -182,8 +181,8 @@ func (m *Spec) echoes(s *State, p *Proc, pod int) bool {
 	return q.Epoch == p.Epoch && (q.Role == Backup || q.Role == Learner)
 }
 
-// answer: the whole ack set has echoed, so the read is answered. It ought not to
-// be: only reads that would be wrong are followed.
+// answer: the whole ack set has echoed, so the read is answered. That is always a
+// violation: only reads that would be wrong are followed.
 func (m *Spec) answer(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Read != Stale || p.Suspended {
@@ -199,8 +198,8 @@ func (m *Spec) answer(was *State, i int, emit emitter) {
 	emit(Action{Kind: actAnswer, P: p.ID, E: p.Epoch}, &s)
 }
 
-// promises says whether a peer of a primary answers its beacons now, each answer
-// being a promise not to take over before a lease has run out.
+// promises reports whether a peer of a primary answers its beacons now; each answer is a
+// promise not to take over before a lease has expired.
 func (m *Spec) promises(s *State, p *Proc, pod int) bool {
 	q := s.proc(p.Peers[pod].ID)
 	return p.Peers[pod].Acks && q != nil && q.Epoch == p.Epoch &&

@@ -1,11 +1,11 @@
 package model
 
-// Faults. A lost, late or doubled message, a paused process, an arbiter that is
-// away, answers late or never: these cost nothing here, since every action may
-// happen at any time or not at all. What is counted: a crash, a pod replaced while
-// its process runs on, and the suspicion of a process that is well (suspicion).
+// Faults. A lost, late or duplicated message, a paused process, an arbiter that is
+// unavailable, answers late or never: these are free here, since every action may happen
+// at any time or not at all. Counted are: a crash, a pod replaced while its process keeps
+// running, and the suspicion of a healthy process (suspicion).
 
-// crash: a process dies with all it stores, and its pod starts the next one.
+// crash: a process dies with all its entries, and its pod starts the next one.
 func (m *Spec) crash(was *State, i int, emit emitter) {
 	if was.Faults == m.Faults {
 		return
@@ -23,8 +23,8 @@ func (m *Spec) crash(was *State, i int, emit emitter) {
 	emit(Action{Kind: actCrash, P: id, Q: p.ID}, &s)
 }
 
-// replace: a pod is deleted by force and made again under its name, while its old
-// process runs on somewhere.
+// replace: a pod is force-deleted and recreated under its name, while its old process
+// keeps running.
 func (m *Spec) replace(was *State, i int, emit emitter) {
 	if was.Faults == m.Faults || !m.Replace {
 		return

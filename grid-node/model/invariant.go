@@ -10,39 +10,39 @@ const (
 	Holds Invariant = iota
 	I1              // at most one committer per epoch, epochs only rise
 	I2              // what clients know is in the log of every in-sync member
-	I3              // inSync is a subset of the ack set of whoever commits
+	I3              // inSync is a subset of the committing primary's ack set
 	I4              // nothing succeeds after supersession unless it linearizes before it
 	I5              // an acknowledged order survives
 	I6              // equal seq means equal entry: no member finds its log diverged
-	I10             // nobody without the full log is electable
-	I13             // healed faults end in a full inSync: here, can end there
-	I19             // a move lets no copy go that is wanted, nor leaves too few
+	I10             // only replicas with the full log are electable
+	I13             // after faults heal inSync becomes full: here, can become
+	I19             // a move removes no wanted copy and never leaves too few
 )
 
 func (v Invariant) String() string {
 	return [...]string{"holds", "I1", "I2", "I3", "I4", "I5", "I6", "I10", "I13", "I19"}[v]
 }
 
-// Text says what the invariant says.
+// Text returns the statement of the invariant.
 func (v Invariant) Text() string {
 	return [...]string{
 		"all hold",
 		"at most one committer per epoch, and epochs only rise",
 		"the committed prefix is in the log of every in-sync member",
-		"inSync is a subset of the ack set of whoever commits",
+		"inSync is a subset of the committing primary's ack set",
 		"nothing succeeds after supersession unless it linearizes before it",
 		"an acknowledged order survives",
 		"equal sequence number means equal entry",
-		"nobody without the full log is electable",
+		"only replicas with the full log are electable",
 		"full health can be reached again",
-		"a move lets no copy go that is wanted, nor leaves too few",
+		"a move removes no wanted copy and never leaves too few",
 	}[v]
 }
 
 // Invariants that are checked.
 var Invariants = []Invariant{I1, I2, I3, I4, I5, I6, I10, I13, I19}
 
-// ParseInvariant finds one by its name.
+// ParseInvariant finds an invariant by its name.
 func ParseInvariant(name string) (Invariant, error) {
 	for _, v := range Invariants {
 		if v.String() == name {
@@ -52,8 +52,8 @@ func ParseInvariant(name string) (Invariant, error) {
 	return Holds, fmt.Errorf("invariant %q, allowed: %v", name, Invariants)
 }
 
-// check returns the invariant that a state breaks, the one an action has found
-// first. only limits it to one (Holds: all), except leaves one out.
+// check returns the invariant that a state breaks, the one an action has found first. only
+// limits it to one (Holds: all), except skips one.
 func (m *Spec) check(s *State, only, except Invariant) Invariant {
 	want := func(v Invariant, ok bool) bool { return !ok && (only == Holds || only == v) && v != except }
 	switch {
@@ -75,7 +75,7 @@ func (m *Spec) check(s *State, only, except Invariant) Invariant {
 	return Holds
 }
 
-// oneCommitter: I1. Who serves in an epoch is who the record named.
+// oneCommitter: I1. The server of an epoch is the primary that the record named.
 func (s *State) oneCommitter() bool {
 	for i := range s.Procs {
 		p := &s.Procs[i]
@@ -91,8 +91,8 @@ func (s *State) oneCommitter() bool {
 	return true
 }
 
-// electableHaveAll: I2 at any time, I10 at the moment a configuration lands. The
-// dead are not electable. (I13 is in live.go.)
+// electableHaveAll: I2 at any time, I10 at the moment a configuration is accepted. Dead
+// members are not electable. (I13 is in live.go.)
 func (s *State) electableHaveAll() bool {
 	for i := range s.Procs {
 		if p := &s.Procs[i]; s.record().has(p.ID) && !s.Known.StartOf(p.Log) {
@@ -102,8 +102,8 @@ func (s *State) electableHaveAll() bool {
 	return true
 }
 
-// ackSetHoldsInSync: I3, by the primary's own configuration and by the record,
-// which may have the peer it proposed in sync before it knows.
+// ackSetHoldsInSync: I3, by the primary's own configuration and by the record, which may
+// have the proposed peer in sync before the primary knows.
 func (s *State) ackSetHoldsInSync(m *Spec) bool {
 	for i := range s.Procs {
 		p := &s.Procs[i]
@@ -131,8 +131,8 @@ func (m *Spec) noStaleAnswer(s *State) bool {
 	return true
 }
 
-// logsAgree: I6. A backup's log is the beginning of its primary's, unless a
-// hand-over was cut short.
+// logsAgree: I6. A backup's log is a prefix of its primary's, unless a hand-over was cut
+// short.
 func (s *State) logsAgree() bool {
 	for i := range s.Procs {
 		q := &s.Procs[i]
@@ -146,8 +146,8 @@ func (s *State) logsAgree() bool {
 	return true
 }
 
-// acknowledgedSurvives: I5. While an in-sync member lives, one of them holds all
-// that clients know; and whoever leads by the record does.
+// acknowledgedSurvives: I5. While an in-sync member lives, one of them holds all that
+// clients know; and so does the primary of the record.
 func (s *State) acknowledgedSurvives() bool {
 	some, alive := false, false
 	for i := range s.Procs {

@@ -2,11 +2,11 @@ package model
 
 import "slices"
 
-// The arbiter, and what its word does to a process.
+// The arbiter, and how its answers affect a process.
 
-// land: the arbiter takes a change in that is on top of the record, at once or
-// long after its proposer stopped waiting for the answer. All others made on top
-// of the same record conflict from now on.
+// land: the arbiter accepts a change based on the current record, at once or long after
+// its proposer stopped waiting for the answer. All others based on the same record
+// conflict from now on.
 func (m *Spec) land(was *State, emit emitter) {
 	for i, c := range was.Puts {
 		if c.Primary == 0 {
@@ -39,9 +39,9 @@ func (m *Spec) land(was *State, emit emitter) {
 	}
 }
 
-// learn: a process hears of a configuration: the answer to its proposal, a read,
-// a watch that may lag, the primary's word. Any later one will do, not only the
-// present; an earlier one is ignored.
+// learn: a process learns of a configuration: the answer to its proposal, a read, a watch
+// that may lag, the primary's message. It may be any later one, not only the present; an
+// earlier one is ignored.
 func (m *Spec) learn(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	from := p.Epoch + 1
@@ -66,8 +66,8 @@ func (m *Spec) learn(was *State, i int, emit emitter) {
 	}
 }
 
-// useful says whether an outsider can do anything in an epoch: its primary may
-// still come or be there, or it is the present one. Others it may skip.
+// useful reports whether an outsider can act in an epoch: its primary may still arrive or
+// be there, or it is the present one. Others may be skipped.
 func (s *State) useful(epoch uint8) bool {
 	p := s.primaryOf(epoch)
 	return epoch == s.Epoch || p != nil && p.Epoch <= epoch
@@ -86,21 +86,21 @@ func (s *State) adopt(p *Proc, epoch uint8, m *Spec) {
 		s.ack(p)
 	case p.Role == Learner || m.trustsLengths():
 		s.follow(p, epoch, Learner)
-	default: // it was dropped: what it stores may never have been committed
+	default: // it was dropped: its entries may be uncommitted
 		s.restart(p)
 	}
 }
 
-// leave keeps what a process that leaves its epoch has sent in it.
+// leave keeps the messages a process has sent in the epoch it leaves.
 func (s *State) leave(p *Proc) {
 	if p.Role == Primary {
 		s.Sent[p.Epoch] = p.Log
 	}
 }
 
-// noteCut marks the next epoch if it begins by a hand-over that was cut short: the
-// former primary leaves before all it took is committed, or the new one begins
-// although the former has not told it.
+// noteCut marks the next epoch if it begins with a hand-over that was cut short: the
+// former primary leaves before all its entries are committed, or the new one starts
+// without the former's notification.
 func (s *State) noteCut(p *Proc, epoch uint8, m *Spec) {
 	if p.Epoch == 0 || epoch != p.Epoch+1 || !s.handsOver(p.Epoch) || m.Mutant == HandOverUndrained || m.Mutant == HandOverUnheld {
 		return
@@ -118,8 +118,8 @@ func (s *State) follow(p *Proc, epoch uint8, role Role) {
 	*p = Proc{ID: p.ID, Role: role, Epoch: epoch, Log: p.Log, Cut: p.Cut || slices.Contains(s.Cut[p.Epoch:epoch+1], true)}
 }
 
-// lead makes a process the primary of an epoch. Of its own changes it keeps what
-// it knows of its peers: nobody cuts a log. A learner enters the ack set anew.
+// lead makes a process the primary of an epoch. After its own changes it keeps the state
+// of its peers: logs are never truncated. A learner enters the ack set anew.
 func (s *State) lead(p *Proc, epoch uint8, c Config) {
 	was := *p
 	*p = Proc{ID: was.ID, Role: Primary, Epoch: epoch, Log: was.Log, Floor: was.Log.Len()}
@@ -141,8 +141,8 @@ func (s *State) lead(p *Proc, epoch uint8, c Config) {
 	}
 }
 
-// restart ends a process and starts the next incarnation of its pod, which knows
-// nothing. If the pod was replaced meanwhile, there is one already.
+// restart ends a process and starts the next incarnation of its pod, empty. If the pod was
+// replaced already, there is one.
 func (s *State) restart(p *Proc) {
 	for i := range s.Procs {
 		if id := s.Procs[i].ID; id > p.ID && podOf(id) == podOf(p.ID) {
@@ -153,7 +153,7 @@ func (s *State) restart(p *Proc) {
 	*p = Proc{ID: s.born(podOf(p.ID))}
 }
 
-// born is a new incarnation of a pod.
+// born returns a new incarnation of a pod.
 func (s *State) born(pod int) ID {
 	if s.Born[pod] == maxBorn {
 		panic(tooSmall("more incarnations of a pod than maxBorn"))
@@ -163,6 +163,6 @@ func (s *State) born(pod int) ID {
 	return idOf(pod, s.Born[pod])
 }
 
-// tooSmall is what a State has no room for: the run ends with an error, rather
-// than leave something out in silence.
+// tooSmall is a state that exceeds the sizes of State: the run ends with an error rather
+// than skip it silently.
 type tooSmall string

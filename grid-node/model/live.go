@@ -1,11 +1,11 @@
 package model
 
-// Full health can be reached: from every state in which an in-sync member lives,
-// without any further fault, there is a way to a state with both members in sync,
-// all orders taken committed, and nothing under way. (I13, as reachability: it
-// does not say that the way is taken.)
+// Full health can be reached: from every state with a live in-sync member, without any
+// further fault, there is a path to a state with both members in sync, all orders
+// committed, and nothing in flight. (I13, as reachability: it does not claim that the path
+// is taken.)
 
-// edges are the steps that are no faults, by the state they lead from.
+// edges are the steps without a fault, by the state they lead from.
 type edges struct {
 	first []uint32 // of each state, and of the one after the last
 	list  []uint32
@@ -30,7 +30,7 @@ func (e *edges) bytes() int64 {
 	return int64(cap(e.first)+cap(e.list)) * 4
 }
 
-// allGone says whether no in-sync member lives.
+// allGone reports whether no in-sync member lives.
 func (s *State) allGone() bool {
 	for i := range s.Procs {
 		if s.record().has(s.Procs[i].ID) {
@@ -40,7 +40,7 @@ func (s *State) allGone() bool {
 	return true
 }
 
-// healthy says whether all members are in sync and nothing is left to do.
+// healthy reports whether all members are in sync and nothing is left to do.
 func (m *Spec) healthy(s *State) bool {
 	p := s.serving(s.Epoch)
 	if p == nil || p.Suspended || p.Closed || p.Prop != None || p.Commit != p.Log.Len() {
@@ -58,7 +58,7 @@ func (m *Spec) healthy(s *State) bool {
 	return int(n) == m.copies() && m.wanted(s, podOf(p.ID))
 }
 
-// stuck counts the states that cannot come back to full health.
+// stuck counts the states that cannot return to full health.
 func (r *search) stuck() uint32 {
 	e := r.edges
 	e.first = append(e.first, uint32(len(e.list)))

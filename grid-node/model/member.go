@@ -1,9 +1,9 @@
 package model
 
-// Changes of the configuration: who proposes what, and when.
+// Changes of the configuration: proposers and conditions.
 
-// takeOver: a backup that hears nothing of its primary gives its epoch up, waits
-// until what it promised has run out, and proposes itself alone.
+// takeOver: a backup that suspects its primary leaves the epoch, waits until its promise
+// has expired, and proposes itself alone.
 func (m *Spec) takeOver(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	may := p.Role == Backup || m.Mutant == LearnerTakesOver && p.Role == Learner && p.Epoch > 0
@@ -17,7 +17,7 @@ func (m *Spec) takeOver(was *State, i int, emit emitter) {
 	p.Role, p.Prop = Fenced, TakeOver
 	for k := range s.Procs {
 		q := &s.Procs[k]
-		forgot := m.Mutant == LeaseForgotten && q.Epoch < p.Epoch // nothing was heard of it in this epoch
+		forgot := m.Mutant == LeaseForgotten && q.Epoch < p.Epoch // no message of it in this epoch
 		if own := &q.Peers[podOf(p.ID)]; own.ID == p.ID && !forgot && m.Mutant != LeaseNotWaitedOut {
 			own.Lease = false
 		}
@@ -30,8 +30,8 @@ func (m *Spec) takeOver(was *State, i int, emit emitter) {
 	emit(act, &s)
 }
 
-// shrink: a primary that hears nothing of some members stops acknowledging and
-// proposes the others.
+// shrink: a primary that suspects some members stops acknowledging and proposes the
+// others.
 func (m *Spec) shrink(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Prop != None || p.Closed {
@@ -57,9 +57,8 @@ func (m *Spec) shrink(was *State, i int, emit emitter) {
 	}
 }
 
-// suspicion is what it costs to suspect a process: a fault, if it is there in
-// this epoch and would answer. One that suspects somebody itself does not answer
-// for long.
+// suspicion is the cost of suspecting a process: a fault, if it is in this epoch and would
+// answer. A process that is itself suspecting does not answer for long.
 func (s *State) suspicion(epoch uint8, id ID) uint8 {
 	q := s.proc(id)
 	if q == nil || q.Epoch > epoch || q.Epoch == epoch && (q.Role == Fenced || q.Prop == Shrink) {
@@ -68,7 +67,7 @@ func (s *State) suspicion(epoch uint8, id ID) uint8 {
 	return 1
 }
 
-// join: a learner registers. What it stores is kept if the primary has the same.
+// join: a learner registers. Its entries are kept if the primary has the same.
 func (m *Spec) join(was *State, i int, emit emitter) {
 	q := &was.Procs[i]
 	if q.Role != Learner || q.Epoch == 0 {
@@ -96,9 +95,9 @@ func (m *Spec) join(was *State, i int, emit emitter) {
 	emit(act, &s)
 }
 
-// place says whether a primary takes a learner in: there is one missing, and no
-// other process of its pod is a member or may be one by now. A learner it
-// replaces is gone by its word.
+// place reports whether a primary accepts a learner: one is missing, and no other process
+// of its pod is a member or may be one by now. The learner it replaces is dead, by the
+// pod's new process.
 func (m *Spec) place(s *State, p, learner *Proc) bool {
 	pod, n := podOf(learner.ID), uint8(1)
 	for k := range p.Peers {
@@ -107,14 +106,14 @@ func (m *Spec) place(s *State, p, learner *Proc) bool {
 		}
 	}
 	known := &p.Peers[pod]
-	if known.ID == learner.ID { // it goes on with a primary that went on
+	if known.ID == learner.ID { // it continues with a primary that stayed
 		return !s.member(p, pod) && known.Stored < learner.Log.Len()
 	}
 	busy := known.ID != 0 && (s.member(p, pod) || p.Prop == Admit && p.Of.has(pod))
 	return !busy && n < m.Members && m.wanted(s, pod)
 }
 
-// dropLearner: a learner that does not answer goes, unless it may be a member by
+// dropLearner: a learner that does not answer is dropped, unless it may be a member by
 // now.
 func (m *Spec) dropLearner(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
@@ -124,7 +123,7 @@ func (m *Spec) dropLearner(was *State, i int, emit emitter) {
 	for pod, q := range p.Peers {
 		cost := was.suspicion(p.Epoch, q.ID)
 		if !m.wanted(was, pod) {
-			cost = 0 // it is let go
+			cost = 0 // it is released
 		}
 		if q.ID == 0 || was.member(p, pod) || p.Prop == Admit && p.Of.has(pod) || was.Faults+cost > m.Faults {
 			continue
@@ -136,7 +135,7 @@ func (m *Spec) dropLearner(was *State, i int, emit emitter) {
 	}
 }
 
-// enterAckSet: from here on nothing is committed without the learner.
+// enterAckSet: from here on commits wait for the learner.
 func (m *Spec) enterAckSet(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Suspended {
@@ -151,8 +150,8 @@ func (m *Spec) enterAckSet(was *State, i int, emit emitter) {
 	}
 }
 
-// admit: a learner in the ack set that stores all that was committed is proposed.
-// What the primary took over may have been committed by the one before.
+// admit: a learner in the ack set that stores all committed entries is proposed. Entries
+// the primary took over may have been committed by its predecessor.
 func (m *Spec) admit(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Prop != None || p.Closed {
@@ -169,8 +168,8 @@ func (m *Spec) admit(was *State, i int, emit emitter) {
 	}
 }
 
-// close: a primary that hears that its hand-over was accepted takes no more orders,
-// and stays what it is until all it took is committed.
+// close: a primary that learns that its hand-over was accepted takes no more orders, and
+// stays primary until all its entries are committed.
 func (m *Spec) close(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Closed || was.Epoch == p.Epoch || !was.handsOver(p.Epoch) {
@@ -181,15 +180,15 @@ func (m *Spec) close(was *State, i int, emit emitter) {
 	emit(Action{Kind: actClose, P: p.ID, E: p.Epoch + 1}, &s)
 }
 
-// handsOver says whether what follows an epoch is a hand-over.
+// handsOver reports whether the change after an epoch is a hand-over.
 func (s *State) handsOver(epoch uint8) bool {
 	now, next := &s.Config[epoch], &s.Config[epoch+1]
 	return next.Primary != 0 && now.Primary != 0 && next.Primary != now.Primary && next.has(now.Primary)
 }
 
-// holds says whether a process may not adopt the epoch after its own yet. It is a
-// hand-over: the primary of the old epoch first commits all it took, or a member
-// that it waits for is gone; the others wait for the primary, while it lives.
+// holds reports whether a process may not adopt the next epoch yet. In a hand-over the
+// primary of the old epoch first commits all its entries, or a member that it waits for is
+// dead; the others wait for the primary, while it lives.
 func (m *Spec) holds(s *State, p *Proc) bool {
 	if p.Epoch == 0 || !s.handsOver(p.Epoch) || m.Mutant == HandOverUnheld || m.Mutant == LeaseInHandOver {
 		return false
@@ -202,8 +201,8 @@ func (m *Spec) holds(s *State, p *Proc) bool {
 	return former != nil && former.Epoch == p.Epoch && p.Role != Fenced
 }
 
-// memberGone says whether a member of a primary's epoch will not acknowledge in it
-// any more.
+// memberGone reports whether a member of a primary's epoch will no longer acknowledge in
+// it.
 func (s *State) memberGone(p *Proc) bool {
 	for pod := range p.Peers {
 		if q := s.proc(p.Peers[pod].ID); s.member(p, pod) && (q == nil || q.Epoch > p.Epoch || q.Role == Fenced) {
@@ -213,8 +212,8 @@ func (s *State) memberGone(p *Proc) bool {
 	return false
 }
 
-// allKnow says whether every member has answered a primary in its epoch: one that
-// had not could go past it, and would not hold what follows it.
+// allKnow reports whether every member has answered a primary in its epoch: one that had
+// not could skip it, and would not wait in a hand-over after it.
 func (s *State) allKnow(p *Proc) bool {
 	for pod := range p.Peers {
 		if s.member(p, pod) && s.Acked[p.Epoch][pod] == 0 {
@@ -224,8 +223,8 @@ func (s *State) allKnow(p *Proc) bool {
 	return true
 }
 
-// handOver: a member is proposed as the primary, which serves on meanwhile: what is
-// committed in this epoch, every member has.
+// handOver: a member is proposed as the primary, while the present one serves: every
+// member has what is committed in this epoch.
 func (m *Spec) handOver(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Closed || p.Prop != None || was.HandOvers == m.HandOvers || !was.allKnow(p) {
@@ -240,8 +239,8 @@ func (m *Spec) handOver(was *State, i int, emit emitter) {
 	}
 }
 
-// retire: a member that is about to stop is dropped while it still acknowledges,
-// and is waited for until that is decided.
+// retire: a stopping member is removed while it still acknowledges, and is waited for
+// until that is decided.
 func (m *Spec) retire(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Role != Primary || p.Closed || p.Prop != None || was.Retires == m.Retires {
@@ -288,9 +287,9 @@ func (s *State) proposal(p *Proc) Config {
 	return c
 }
 
-// refused: the arbiter says no to the only attempt ever made: it has not happened
-// and never will, and the proposer, who gave nothing up for it, may forget it.
-// After any other answer, or none, it cannot: it waits until the epoch moves.
+// refused: the arbiter rejects the only attempt ever made: it has not happened and never
+// will, so its proposer may forget it. After any other answer, or none, it cannot: it
+// waits until the epoch moves.
 func (m *Spec) refused(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if p.Prop != Admit && p.Prop != HandOver && p.Prop != Retire || p.Epoch != was.Epoch {
@@ -305,9 +304,8 @@ func (m *Spec) refused(was *State, i int, emit emitter) {
 	emit(Action{Kind: actRefused, P: p.ID}, &s)
 }
 
-// forget is no action of the protocol but of mutants: a proposer that got no
-// answer goes on in its old epoch as if it had proposed nothing; or it waits, and
-// what it waits for has been lost.
+// forget is an action of mutants only: a proposer without an answer continues in its old
+// epoch as if it had proposed nothing; or it waits for a request that was lost.
 func (m *Spec) forget(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	lost := m.Mutant == NeverRepeats

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// gate is what every change has to pass; `make model` goes further.
+// gate is the search every change must pass; `make model` goes further.
 var gate = []Bounds{
 	{Members: 2, Orders: 1, Faults: 2, HandOvers: 1},
 	{Members: 2, Orders: 3, Faults: 1, HandOvers: 1},
@@ -34,7 +34,7 @@ func TestProtocolHolds(t *testing.T) {
 			seen[k] += n
 		}
 	}
-	// Forget, Lost and Answer are of mutants; Echo, to a read that would be wrong, needs three members and a fault.
+	// Forget, Lost and Answer belong to mutants; Echo, to a read that would be wrong, needs three members and a fault.
 	never := map[kind]bool{actAnswer: true, actForget: true, actLost: true, actEcho: true}
 	for k, n := range seen {
 		if (n == 0) != never[kind(k)] {
@@ -65,7 +65,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	}
 }
 
-// A variant that is harmless shows that the checker does not catch just anything.
+// A harmless variant shows that the checker does not flag every change.
 func TestHarmlessVariantsHold(t *testing.T) {
 	for _, m := range Variants() {
 		res, err := Search(&Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1}, Mutant: m}, Options{Except: m.Except(), Healthy: true})
@@ -75,8 +75,8 @@ func TestHarmlessVariantsHold(t *testing.T) {
 	}
 }
 
-// What the node does when a hand-over takes too long: a member may find its log
-// diverged and end. TestHarmlessVariantsHold shows that that is all.
+// The node's behaviour when a hand-over takes too long: a member may find its log diverged
+// and exit. TestHarmlessVariantsHold shows that there is no other effect.
 func TestUnheldHandOver(t *testing.T) {
 	spec := &Spec{Bounds: Bounds{Members: 2, Orders: 2, Faults: 1, HandOvers: 1}, Mutant: HandOverUnheld}
 	res, err := Search(spec, Options{})
@@ -86,7 +86,7 @@ func TestUnheldHandOver(t *testing.T) {
 	t.Logf("I6 broken after %d steps:\n%s", len(res.Trace), lines(res.Trace))
 }
 
-// Each invariant, checked alone, is broken by some mutant: none is empty words.
+// Each invariant, checked alone, is broken by some mutant: none is vacuous.
 func TestEveryInvariantCanBreak(t *testing.T) {
 	by := map[Invariant]Mutant{
 		I1: BlindPut, I2: CommitWhileShrinking, I3: RetireDropsFirst, I4: OldEcho, I5: LengthsNotHashes, I6: HandOverUndrained,
@@ -106,8 +106,8 @@ func TestEveryInvariantCanBreak(t *testing.T) {
 	}
 }
 
-// A random walk meets only states that the search has reached: the visited set
-// loses none, and packing is exact.
+// A random walk meets only states that the search has reached: the visited set loses none,
+// and packing is exact.
 func TestRandomWalksStayInside(t *testing.T) {
 	spec := &Spec{Bounds: Bounds{Members: 2, Orders: 1, Faults: 1, HandOvers: 1, Replace: true}}
 	r := &search{spec: spec, t: newTable()}
@@ -153,7 +153,7 @@ func TestTraceTellsTrueNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := lines(res.Trace)
-	for _, want := range []string{"A1 crashes; A2 starts with nothing", "B1 proposes an admission, epoch 4: primary B1, inSync [B1 A2]"} {
+	for _, want := range []string{"A1 crashes; A2 starts empty", "B1 proposes an admission, epoch 4: primary B1, inSync [B1 A2]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the trace lacks %q:\n%s", want, text)
 		}
@@ -176,8 +176,8 @@ func TestBoundsAreChecked(t *testing.T) {
 			t.Errorf("%+v is taken", b)
 		}
 	}
-	if _, err := ParseMutant("nobody"); err == nil {
-		t.Error("mutant nobody is taken")
+	if _, err := ParseMutant("missing"); err == nil {
+		t.Error("an unknown mutant is accepted")
 	}
 }
 

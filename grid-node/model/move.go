@@ -2,10 +2,11 @@ package model
 
 import mathbits "math/bits"
 
-// A move: the record names the pods that are to hold a copy, one fewer than there are, and
-// somebody changes that. The copies get there by joins, hand-overs and retirements. A change
-// of the list changes the record's version, so what was proposed before it cannot land any
-// more: it is proposed again, unless it was for the sake of the former list.
+// A move: the record names the pods that should hold a copy, one fewer than there are, and
+// the operator changes the list. The copies get there by joins, hand-overs and
+// retirements. A change of the list changes the record's version, so earlier proposals
+// cannot be accepted any more: they are proposed again, unless they were made because of
+// the former list.
 
 // copies that are wanted.
 func (m *Spec) copies() int {
@@ -15,7 +16,7 @@ func (m *Spec) copies() int {
 	return int(m.Members)
 }
 
-// wanted says whether a pod is to hold a copy.
+// wanted reports whether a pod should hold a copy.
 func (m *Spec) wanted(s *State, pod int) bool { return m.Moves == 0 || s.Wanted.has(pod) }
 
 // move: the record names other pods.
@@ -43,7 +44,7 @@ func (m *Spec) move(was *State, emit emitter) {
 	}
 }
 
-// lapsed says whether a proposal was for the sake of a list that is no more.
+// lapsed reports whether a proposal was made because of a former list.
 func (m *Spec) lapsed(s *State, p *Proc) bool {
 	of := mathbits.TrailingZeros8(uint8(p.Of))
 	switch p.Prop {
@@ -55,9 +56,9 @@ func (m *Spec) lapsed(s *State, p *Proc) bool {
 	return false
 }
 
-// letGo: with a copy more in sync than is wanted the primary lets one go that is on a pod
-// that the record does not name. One that is itself on such a pod hands over when all that
-// are wanted are in sync elsewhere, and is let go by the next.
+// letGo: with more copies in sync than wanted the primary removes one on a pod that the
+// record does not name. A primary on such a pod hands over when all wanted copies are in
+// sync elsewhere, and is removed by the next.
 func (m *Spec) letGo(was *State, i int, emit emitter) {
 	p := &was.Procs[i]
 	if m.Moves == 0 || p.Role != Primary || p.Closed || p.Suspended || p.Prop != None || !was.allKnow(p) {
@@ -89,8 +90,8 @@ func (m *Spec) letGo(was *State, i int, emit emitter) {
 	}
 }
 
-// moveHolds: I19, of a change that is about to land. Who lets a copy go, or hands over, does
-// it by the pods that the record names now, and never leaves fewer copies than are wanted.
+// moveHolds: I19, for a change that is about to be accepted. A removal or hand-over
+// follows the pods that the record names now, and never leaves fewer copies than wanted.
 func (m *Spec) moveHolds(s *State, c Config) bool {
 	if m.Moves == 0 {
 		return true
@@ -107,7 +108,7 @@ func (m *Spec) moveHolds(s *State, c Config) bool {
 	return true
 }
 
-// size is how many are in sync.
+// size returns how many are in sync.
 func (c Config) size() int {
 	n := 1
 	for _, id := range c.Others {

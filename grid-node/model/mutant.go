@@ -37,10 +37,11 @@ const (
 	LearnerCounted
 	StalePlan
 
-	// Not wrong in this model: see docs/model.md for why the protocol does it all the same.
+	// Harmless in this model: see docs/model.md for why the protocol does it anyway.
 	StoreAfterFencing
 
-	// What grid-node/replica does when a hand-over is held for too long: I6 alone is given up.
+	// The behaviour of grid-node/replica when a hand-over is held for too long: only I6 is
+	// given up.
 	HandOverUnheld
 )
 
@@ -53,34 +54,34 @@ type mutantInfo struct {
 var mutants = [...]mutantInfo{
 	Correct:              {name: "none", text: "the protocol"},
 	AckBeforeBackup:      {name: "ack-before-backup", text: "the primary commits without waiting for its ack set"},
-	CommitWhileShrinking: {name: "commit-while-shrinking", text: "the primary goes on alone before the arbiter has accepted that it is"},
+	CommitWhileShrinking: {name: "commit-while-shrinking", text: "the primary continues alone before the arbiter has accepted that"},
 	RetireDropsFirst:     {name: "retire-drops-first", text: "a retiring member is not waited for from the proposal on"},
 	LearnerTakesOver:     {name: "learner-takes-over", text: "a learner proposes itself, and the arbiter has no rule against it"},
 	AdmitBeforeAckSet:    {name: "admit-before-ack-set", text: "a learner is proposed for inSync before it is in the ack set"},
-	AdmitBelowFloor:      {name: "admit-below-floor", text: "a new primary admits a learner that lacks what it took over and has not committed itself yet"},
-	ForgetTimedOut:       {name: "forget-timed-out", text: "after a proposal that timed out its proposer goes on in the old epoch"},
+	AdmitBelowFloor:      {name: "admit-below-floor", text: "a new primary admits a learner that lacks entries it took over and has not committed itself yet"},
+	ForgetTimedOut:       {name: "forget-timed-out", text: "after a proposal that timed out its proposer continues in the old epoch"},
 	BlindPut:             {name: "blind-put", text: "the arbiter does not compare versions"},
 	ServeBeforeAnswer:    {name: "serve-before-answer", text: "a take-over serves before the arbiter has answered"},
 	OlderRecord:          {name: "older-record", text: "a lagging watch takes a process back to an earlier epoch"},
 	KeepsMembership:      {name: "keeps-membership", text: "a restarted process is the member its predecessor was"},
 	LengthsNotHashes:     {name: "lengths-not-hashes", text: "a dropped member keeps its log, and joins compare lengths only"},
-	HandOverUndrained:    {name: "hand-over-undrained", text: "a primary becomes a backup before all it took is committed"},
-	ReadBeforeFloor:      {name: "read-before-floor", text: "a new primary answers reads before it has committed what it took over"},
+	HandOverUndrained:    {name: "hand-over-undrained", text: "a primary becomes a backup before all its entries are committed"},
+	ReadBeforeFloor:      {name: "read-before-floor", text: "a new primary answers reads before it has committed the entries it took over"},
 	OldEcho:              {name: "old-echo", text: "a read is confirmed by an answer sent before it arrived"},
 	AnswerOldEpoch:       {name: "answer-old-epoch", text: "a process echoes a primary whose epoch it has left"},
-	PromiseAfterFencing:  {name: "promise-after-fencing", text: "a fenced backup goes on answering beacons, so that the lease lives on"},
+	PromiseAfterFencing:  {name: "promise-after-fencing", text: "a fenced backup keeps answering beacons, which renews the lease"},
 	LeaseNotWaitedOut:    {name: "lease-not-waited-out", text: "a backup takes over at a reset connection without waiting for the lease"},
-	LeaseForgotten:       {name: "lease-forgotten", text: "a backup new in an epoch does not wait for what it promised in the one before"},
-	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads go on during a hand-over that a member stopped waiting for"},
+	LeaseForgotten:       {name: "lease-forgotten", text: "a backup new in an epoch does not wait for its promise in the previous epoch"},
+	LeaseInHandOver:      {name: "lease-in-hand-over", text: "leased reads continue during a hand-over that a member stopped waiting for"},
 
 	NeverRepeats: {name: "never-repeats", text: "a proposal is made once, and its request may be lost"},
 
-	OldCopyFirst:   {name: "old-copy-first", text: "a copy that moves away is let go before the one that takes its place is in sync"},
-	LearnerCounted: {name: "learner-counted", text: "a copy that moves away is let go when the one that takes its place is in the ack set, not in sync"},
-	StalePlan:      {name: "stale-plan", text: "what was proposed for the sake of a list of pods is proposed again on the version with the next list"},
+	OldCopyFirst:   {name: "old-copy-first", text: "a copy that moves away is removed before its replacement is in sync"},
+	LearnerCounted: {name: "learner-counted", text: "a copy that moves away is removed when its replacement is in the ack set, not in sync"},
+	StalePlan:      {name: "stale-plan", text: "a proposal made because of a list of pods is repeated on the version with the next list"},
 
-	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup goes on storing and acknowledging, until the epoch moves", harmless: true},
-	HandOverUnheld:    {name: "hand-over-unheld", text: "nobody waits in a hand-over: each adopts it when it hears of it", harmless: true, except: I6},
+	StoreAfterFencing: {name: "store-after-fencing", text: "a fenced backup keeps storing and acknowledging, until the epoch moves", harmless: true},
+	HandOverUnheld:    {name: "hand-over-unheld", text: "no process waits in a hand-over: each adopts it when it learns of it", harmless: true, except: I6},
 	ForgetTakeOver:    {name: "forget-take-over", text: "after a take-over that timed out the backup follows its old primary again"},
 }
 
@@ -113,13 +114,13 @@ func (m Mutant) Bounds() Bounds {
 
 func (m Mutant) String() string { return mutants[m].name }
 
-// Text says what is wrong with it.
+// Text returns what is wrong with it.
 func (m Mutant) Text() string { return mutants[m].text }
 
-// trustsLengths is the mutant's habit.
+// trustsLengths reports whether the mutant compares lengths only.
 func (m *Spec) trustsLengths() bool { return m.Mutant == LengthsNotHashes }
 
-// Harmless says that the invariants hold all the same, but for Except.
+// Harmless reports that the invariants hold nevertheless, except for Except.
 func (m Mutant) Harmless() bool { return mutants[m].harmless }
 
 // ParseMutant finds a mutant or variant by its name.

@@ -1,7 +1,6 @@
 package model
 
-// packed is a State in 112 bytes. It holds all of it: equal packed means equal
-// states, so no state is ever taken for another.
+// packed is a State in 112 bytes, losslessly: equal packed means equal states.
 type packed [packedBytes / 8]uint64
 
 const packedBytes = 112

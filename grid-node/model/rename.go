@@ -1,11 +1,10 @@
 package model
 
-// The protocol compares epochs and process names, and does nothing else with
-// them. So states that differ in nothing but these are one: settle counts epochs
-// from the oldest that a process is in, and incarnations of a pod from the first
-// that anything still speaks of.
+// The protocol only compares epochs and process names. So states that differ in nothing
+// but these are one: settle counts epochs from the oldest that a process is in, and
+// incarnations of a pod from the first that is still referenced.
 
-// renamed says what settle did, so that a trace can tell the true ones.
+// renamed records what settle did, so that a trace can show the true names.
 type renamed struct {
 	epochs       uint8                       // cut off
 	incarnations [maxPods][maxBorn + 1]uint8 // what was incarnation i before
@@ -107,7 +106,7 @@ func (n *names) id(id ID) ID {
 	return idOf(pod, n.real[pod][i])
 }
 
-// text tells a step that led to a state.
+// text describes a step that led to a state.
 func (n *names) text(a Action, after *State) string {
 	for pod, i := range after.renamed.born {
 		if i != 0 {
@@ -122,7 +121,7 @@ func (n *names) text(a Action, after *State) string {
 	return a.text(n.epochs)
 }
 
-// follow takes over what settle renamed after the step.
+// follow applies what settle renamed after the step.
 func (n *names) follow(r *renamed) {
 	n.epochs += int(r.epochs)
 	if !r.used {

@@ -8,11 +8,11 @@ import (
 
 // Options of a search.
 type Options struct {
-	Only     Invariant    // look for a break of this one alone; Holds: of any
-	Except   Invariant    // leave this one out; Holds: none
+	Only     Invariant    // check this one alone; Holds: all
+	Except   Invariant    // skip this one; Holds: none
 	MaxBytes int64        // of the table of states; 0 no limit
 	Progress func(Result) // called now and then, nil for never
-	Healthy  bool         // look for a break of I13, too: it needs the steps kept, about four bytes each
+	Healthy  bool         // check I13, too: it keeps all steps, about four bytes each
 }
 
 // Result of a search.
@@ -24,7 +24,7 @@ type Result struct {
 	Took        time.Duration
 	Actions     [kinds]uint64 // how often each kind of step was possible
 
-	AllGone uint32 // states where no in-sync member lives: a person has to decide
+	AllGone uint32 // states without a live in-sync member: an administrator has to decide
 	Stuck   uint32 // with Options.Healthy: states with a live in-sync member and no way back to full health
 
 	Broken Invariant // Holds if none
@@ -39,14 +39,14 @@ type Step struct {
 	After  State
 }
 
-// ErrMemory is for a search that was not finished: nothing is known about the
-// states it did not reach.
+// ErrMemory is for a search that was not finished: the states it did not reach are
+// unchecked.
 var ErrMemory = errors.New("more states than fit into the memory allowed")
 
-// ErrTooSmall is for a search that met a state for which State has no room.
+// ErrTooSmall is for a search that met a state that exceeds the sizes of State.
 var ErrTooSmall = errors.New("the sizes in state.go are too small for these bounds")
 
-// search is a breadth-first search under way.
+// search is a breadth-first search in progress.
 type search struct {
 	spec  *Spec
 	opt   Options
@@ -56,7 +56,7 @@ type search struct {
 	start time.Time
 
 	now          uint32 // state being expanded
-	last, broken uint32 // the step that breaks: from, to
+	last, broken uint32 // the violating step: from, to
 	found        bool
 }
 
@@ -122,7 +122,7 @@ func (r *search) run() (err error) {
 	return nil
 }
 
-// reach takes a state in that one step leads to.
+// reach adds a state that one step leads to.
 func (r *search) reach(a Action, s *State) {
 	if r.found {
 		return
@@ -145,8 +145,8 @@ func (r *search) measure() {
 	r.res.States, r.res.Bytes, r.res.Took = r.t.n, r.t.bytes()+r.edges.bytes(), time.Since(r.start)
 }
 
-// trace walks back from the state that breaks, and forward again to name the
-// steps. The last step is the one that broke: from the state that was expanded.
+// trace walks back from the violating state, and forward again to name the steps. The last
+// step is the violating one: from the state that was expanded.
 func (r *search) trace() []Step {
 	path := []uint32{}
 	for n := r.last; ; n = r.t.parent(n) {

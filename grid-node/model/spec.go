@@ -44,7 +44,7 @@ type Spec struct {
 	Mutant Mutant
 }
 
-// Check says what is wrong with the bounds.
+// Check returns why the bounds are invalid.
 func (b Bounds) Check() error {
 	if b.Members < 2 || b.Members > maxPods {
 		return fmt.Errorf("members is %d, allowed: 2..%d", b.Members, maxPods)
@@ -58,7 +58,7 @@ func (b Bounds) Check() error {
 		}
 	}
 	if b.Moves > 0 && b.HandOvers+b.Retires > 0 {
-		return fmt.Errorf("moves is %d with %d hand-overs and %d retires, allowed: moves alone, which bring their own", b.Moves, b.HandOvers, b.Retires)
+		return fmt.Errorf("moves is %d with %d hand-overs and %d retires, allowed: moves alone, which include their own", b.Moves, b.HandOvers, b.Retires)
 	}
 	return nil
 }
@@ -69,8 +69,7 @@ func (b Bounds) String() string {
 
 type emitter func(Action, *State)
 
-// next calls emit with every action that can happen and the state after it,
-// settled.
+// next calls emit with every possible action and the state after it, settled.
 func (m *Spec) next(s *State, to emitter) {
 	emit := func(a Action, t *State) {
 		m.settle(t)
@@ -93,9 +92,9 @@ func (m *Spec) next(s *State, to emitter) {
 	}
 }
 
-// settle makes a state canonical: what nothing can come of any more is cleared,
-// so that states that differ in it only are one. Promises are taken to be given
-// as soon as they can be: a lease that is held and not used harms nobody.
+// settle makes a state canonical: parts without further effect are cleared, so that states
+// that differ in them only are one. Promises are given as soon as possible: an unused
+// lease has no effect.
 func (m *Spec) settle(s *State) {
 	s.sortProcs()
 	base := s.Epoch
@@ -117,7 +116,7 @@ func (m *Spec) settle(s *State) {
 	}
 	for e := uint8(1); e <= s.Epoch; e++ {
 		if p := s.primaryOf(e); p == nil || p.Epoch > e {
-			s.Acked[e] = [maxPods]uint8{} // nobody will read them
+			s.Acked[e] = [maxPods]uint8{} // never read again
 		}
 		if s.serving(e) != nil || !s.awaited(e) {
 			s.Sent[e] = 0
@@ -135,7 +134,7 @@ func (m *Spec) settlePrimary(s *State, p *Proc) {
 			q.Lease = true
 		}
 		if !q.Acks {
-			q.Lease = false // of no use
+			q.Lease = false // unused
 		}
 		if p.Read == NoRead {
 			q.Echoed = false
@@ -143,7 +142,7 @@ func (m *Spec) settlePrimary(s *State, p *Proc) {
 	}
 }
 
-// awaited says whether somebody can still store what was sent in an epoch.
+// awaited reports whether a process can still store what was sent in an epoch.
 func (s *State) awaited(e uint8) bool {
 	for i := range s.Procs {
 		p := &s.Procs[i]

@@ -1,7 +1,7 @@
 package model
 
-// table holds every state seen, in the order found, with the one it was found
-// from: the queue of the search, the visited set, and the way back in one.
+// table holds every state seen, in the order found, with its predecessor: the queue of the
+// search, the visited set, and the traces in one.
 type table struct {
 	chunks [][]packed
 	from   [][]uint32

@@ -59,7 +59,7 @@ func run(args []string, out, errs io.Writer) int {
 	return exitHolds
 }
 
-// errSaid is wrong usage of which package flag has told already.
+// errSaid is wrong usage that package flag has already reported.
 var errSaid = errors.New("wrong usage")
 
 func parse(args []string, errs io.Writer) (*options, error) {
@@ -83,10 +83,10 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	small(&o.bounds.Faults, "faults", 2, "crashes, replaced pods and false suspicions in all, 0..3")
 	small(&o.bounds.HandOvers, "hand-overs", 1, "hand-overs proposed in all, 0..3")
 	small(&o.bounds.Retires, "retires", 1, "retirements proposed in all, 0..3")
-	small(&o.bounds.Moves, "moves", 0, "changes of the pods that are to hold a copy, 0..3: one fewer than members; with -hand-overs 0 -retires 0")
-	f.BoolVar(&o.bounds.Replace, "replace", false, "a fault may be a pod replaced while its old process runs on")
-	f.IntVar(&o.memory, "memory", 6, "GiB the search may take before it gives up")
-	except := f.String("except", "", "leave this invariant out, such as I6")
+	small(&o.bounds.Moves, "moves", 0, "changes of the pods that hold a copy, 0..3: one fewer than members; with -hand-overs 0 -retires 0")
+	f.BoolVar(&o.bounds.Replace, "replace", false, "a fault may be a pod replaced while its old process keeps running")
+	f.IntVar(&o.memory, "memory", 6, "GiB the search may take before it stops")
+	except := f.String("except", "", "skip this invariant, such as I6")
 	mutant := f.String("mutant", "", "check this wrong protocol instead")
 	f.BoolVar(&o.mutants, "mutants", false, "check every wrong protocol, and print which invariant catches it")
 	if err := f.Parse(args); err != nil {
@@ -135,7 +135,7 @@ func check(o *options, spec *model.Spec, out, errs io.Writer) int {
 		return exitUnknown
 	}
 	fmt.Fprintf(out, "%d states, %d transitions, depth %d, %s, %d MiB\n", res.States, res.Transitions, res.Depth, res.Took.Round(10*time.Millisecond), res.Bytes>>20)
-	fmt.Fprintf(out, "%d states in which no in-sync member lives: a person decides there\n", res.AllGone)
+	fmt.Fprintf(out, "%d states without a live in-sync member, which need an administrator\n", res.AllGone)
 	if res.Broken != model.Holds {
 		fmt.Fprintf(out, "broken: %s, %s\n", res.Broken, res.Broken.Text())
 		for i, s := range res.Trace {
@@ -153,8 +153,8 @@ func check(o *options, spec *model.Spec, out, errs io.Writer) int {
 	return exitHolds
 }
 
-// table checks every mutant, each of which must be caught, and every variant
-// that must not.
+// table checks every mutant, each of which must be caught, and every variant that must not
+// be.
 func table(o *options, out, errs io.Writer) int {
 	fmt.Fprintf(out, "%s\n\n%-22s  %-6s  %5s  %9s  %s\n", o.bounds, "mutant", "broken", "steps", "states", "what is wrong with it")
 	code := exitHolds

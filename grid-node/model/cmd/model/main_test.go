@@ -22,7 +22,7 @@ func TestExitCodes(t *testing.T) {
 		{"no number", []string{"-orders", "many"}, exitUnknown, "", `invalid value "many" for flag -orders`},
 		{"too many orders", []string{"-orders", "4"}, exitUnknown, "", "orders is 4, allowed: 0..3"},
 		{"too few members", []string{"-members", "1"}, exitUnknown, "", "members is 1, allowed: 2..3"},
-		{"no such mutant", []string{"-mutant", "nobody"}, exitUnknown, "", `mutant "nobody", allowed: none, ack-before-backup`},
+		{"no such mutant", []string{"-mutant", "missing"}, exitUnknown, "", `mutant "missing", allowed: none, ack-before-backup`},
 		{"no such invariant", []string{"-except", "I7"}, exitUnknown, "", `invariant "I7", allowed: [I1`},
 		{"argument", []string{"fast"}, exitUnknown, "", `argument "fast"`},
 	} {
