@@ -8,8 +8,8 @@ import (
 
 var le = binary.LittleEndian
 
-// append adds an entry of this primary's own to the log, with the hint of its ClOrdID if it
-// is an order; p says who waits for it. It fills the rest of e and of p.
+// append adds an entry of this primary to the log, with the hint of its ClOrdID if it is
+// an order; p is the request that waits for it. It fills the rest of e and of p.
 func (r *Replica) append(e *order.Entry, payload []byte, hint uint32, p pending) error {
 	e.Epoch, e.TimeNs = uint32(r.epoch), r.now.Wall
 	if err := r.store.AppendHinted(e, payload, hint); err != nil {
@@ -21,7 +21,7 @@ func (r *Replica) append(e *order.Entry, payload []byte, hint uint32, p pending)
 	return nil
 }
 
-// apply brings the state up to an entry that this replica has just stored, whoever made it.
+// apply applies an entry that this replica has just stored, whichever replica made it.
 func (r *Replica) apply(e *order.Entry, payload []byte) {
 	r.count.EntriesStored++
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
@@ -35,12 +35,12 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	}
 }
 
-// epochAt is the epoch entry seq was made in.
+// epochAt returns the epoch in which entry seq was made.
 func (r *Replica) epochAt(seq uint64) uint32 {
 	if base, _ := r.store.Base(); seq <= base {
 		return r.base.Orders.EpochAt(seq)
 	}
 	var e order.Entry
-	_, _ = order.DecodeEntry(r.store.Get(seq), &e) // what is stored was checked
+	_, _ = order.DecodeEntry(r.store.Get(seq), &e) // stored entries are valid
 	return e.Epoch
 }

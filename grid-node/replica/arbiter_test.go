@@ -10,21 +10,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// arbiterModel is the API server: one record, compare-and-swap, a watch, and
-// the ways in which all of these go wrong.
+// arbiterModel is the API server: one record, compare-and-swap, a watch, and their failure
+// modes.
 type arbiterModel struct {
 	w       *world
 	rec     replica.Config
 	version int
 	queue   []arbiterCall
 	mode    arbiterMode
-	held    []arbiterCall // proposals that are on the way and will land late
-	slow    []func()      // answers that are on the way
+	held    []arbiterCall // proposals in flight that land late
+	slow    []func()      // answers in flight
 	deaf    uint64        // the process whose watch is as late as its answer
 	noWatch bool
-	deafPod string // hears nothing: neither watch nor answers
+	deafPod string // receives neither watch events nor answers
 	history []replica.Config
-	spec    replica.Config // what the operator asks for: the fields of Config that no proposal has
+	spec    replica.Config // the operator's spec: the fields of Config that no proposal has
 }
 
 type arbiterMode string
@@ -34,13 +34,13 @@ const (
 	arbiterDown        arbiterMode = "down"         // nothing is done, answers are lost
 	arbiterCommitsLost arbiterMode = "commits-lost" // done, the answer is lost
 	arbiterLate        arbiterMode = "late"         // the answer is lost and the change is done later
-	arbiterSlow        arbiterMode = "slow"         // done, and told to everybody but the proposer
+	arbiterSlow        arbiterMode = "slow"         // done, and reported to all but the proposer
 	arbiterRefuses     arbiterMode = "refuses"
 )
 
 type arbiterCall struct {
 	from *node
-	name string // of the process that asked
+	name string // of the requesting process
 	boot uint64
 	put  *replica.Config // nil: get
 }
@@ -60,7 +60,7 @@ func (a *arbiterModel) propose(n *node, c *replica.Config) {
 
 func (a *arbiterModel) busy() bool { return len(a.queue) > 0 }
 
-// answerNext carries out the oldest call.
+// answerNext executes the oldest call.
 func (a *arbiterModel) answerNext() {
 	c := a.queue[0]
 	a.queue = a.queue[1:]
@@ -96,7 +96,7 @@ func (a *arbiterModel) answerNext() {
 	a.tell(c, result)
 }
 
-// answerLate brings proposers the answers that are on the way.
+// answerLate delivers the answers in flight to their proposers.
 func (a *arbiterModel) answerLate() {
 	for _, answer := range a.slow {
 		answer()
@@ -104,7 +104,7 @@ func (a *arbiterModel) answerLate() {
 	a.slow, a.deaf = nil, 0
 }
 
-// landLate lets a held proposal arrive now.
+// landLate lets a held proposal arrive.
 func (a *arbiterModel) landLate() {
 	for _, c := range a.held {
 		outcome, _ := a.swap(c.put)
@@ -113,7 +113,7 @@ func (a *arbiterModel) landLate() {
 	a.held = nil
 }
 
-// tell answers the process that asked, if it still lives.
+// tell answers the requesting process, if it is still alive.
 func (a *arbiterModel) tell(c arbiterCall, ev replica.Event) {
 	if c.from.up && c.from.self.Boot == c.boot {
 		c.from.step(ev)
@@ -133,7 +133,7 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 	case a.rec.Epoch > 0 && !a.rec.Has(c.Primary.Boot) && c.Lineage != a.rec.Lineage+1:
 		return replica.OutcomeRefused, "primary was not in inSync"
 	case a.rec.Epoch > 0 && c.Lineage > a.rec.Lineage && a.spec.AcceptLossEpoch != a.rec.Epoch && a.spec.ReassertChangeID == "":
-		return replica.OutcomeRefused, "lineage rises and nobody accepted a loss"
+		return replica.OutcomeRefused, "lineage rises without an accepted loss"
 	}
 	a.version++
 	a.rec = *c
@@ -174,7 +174,7 @@ func outcomeText(o replica.Outcome) string {
 		replica.OutcomeRefused: "refused", replica.OutcomeUnknown: "unknown"}[o]
 }
 
-// arbiter is the command of that name: testdata/README.md says what it does.
+// arbiter is the command of that name: see testdata/README.md.
 func (s *script) arbiter(d *datadriven.TestData) {
 	a := &s.w.arb
 	switch how := d.CmdArgs[0].Key; how {
@@ -212,7 +212,7 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		}
 	case "nowatch":
 		a.noWatch = true
-	case "recreate": // the object was deleted and made again, without its status
+	case "recreate": // the object was deleted and recreated, without its status
 		a.version++
 		a.rec = replica.Config{Version: fmt.Sprint(a.version), Copied: true}
 		a.tellAll()

@@ -9,7 +9,7 @@ func (r *Replica) frameFlags() uint8 {
 	return 0
 }
 
-// ackFlags is what every acknowledgement says about its sender.
+// ackFlags returns the flags about the sender in every acknowledgement.
 func (r *Replica) ackFlags() uint8 {
 	var flags uint8
 	if r.leaving {
@@ -21,8 +21,8 @@ func (r *Replica) ackFlags() uint8 {
 	return flags
 }
 
-// ask wants an answer to this round from the peer, with the data. Signs of life
-// are not its business, see Vitals.
+// ask requests an answer to this round from the peer, with the data. Heartbeats are
+// separate, see Vitals.
 func (r *Replica) ask(p *peer, round uint64) {
 	p.askedAt = r.now.Mono
 	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
@@ -35,12 +35,12 @@ func (r *Replica) ask(p *peer, round uint64) {
 	r.out.send(p.Address, off, nil)
 }
 
-// awaited says whether something waits for the peer to echo a round.
+// awaited reports whether a request waits for the peer to echo a round.
 func (r *Replica) awaited(p *peer) bool {
 	return p.acks() && p.round < max(r.primary.awake, r.primary.reads.newest())
 }
 
-// beacon is answered with all other acknowledgements of this wake-up.
+// beacon is answered together with all other acknowledgements of this wake-up.
 func (r *Replica) beacon(frame []byte) error {
 	var m wire.Beacon
 	if err := wire.DecodeBeacon(frame, &m); err != nil {

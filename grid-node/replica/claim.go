@@ -1,9 +1,9 @@
 package replica
 
-// claim makes this replica the first primary of a partition that nobody has had
-// yet. Pods of a shard start together; the preferred one goes first, so that
-// primaries are spread, and the others only when it does not come. A record that was made
-// again looks the same without its status, while processes that hold every order may live.
+// claim makes this replica the first primary of an unclaimed partition. Pods of a shard
+// start together; the preferred one goes first, so that primaries are spread, and the
+// others only when it does not claim. A record recreated without its status looks the
+// same, while processes that hold every order may be alive.
 func (r *Replica) claim() {
 	if r.prop.active() || r.leaving {
 		return
@@ -11,7 +11,7 @@ func (r *Replica) claim() {
 	if r.copied && !mutant(mutClaimsCopies) {
 		if !r.toldCopy {
 			r.toldCopy = true
-			r.alarm(AlarmRegressed, "the record was made again without its status: who holds orders does not stand in it, so it is not claimed until a person says which change is the true one")
+			r.alarm(AlarmRegressed, "the record was recreated without its status, which names the holders of orders: it is not claimed until an administrator names the true change")
 		}
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
 		return
@@ -21,7 +21,7 @@ func (r *Replica) claim() {
 		return
 	}
 	if r.now.Mono < r.claimAt {
-		// Somebody else should have come by now; a watch can be silent.
+		// Another pod should have claimed by now; a watch can be silent.
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))
 		return
 	}

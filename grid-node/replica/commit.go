@@ -2,10 +2,10 @@ package replica
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// advance commits what every member of the ack set stored, and answers. With
-// fewer in-sync copies than minInSync orders that were accepted before a member
-// was lost wait for the next one. What a primary took over is committed in any
-// case: the primary before may have acknowledged it.
+// advance commits the entries that every member of the ack set stored, and answers. With
+// fewer in-sync copies than minInSync, orders accepted before a member was lost wait for
+// the next one. Entries that a primary took over are committed in any case: its
+// predecessor may have acknowledged them.
 func (r *Replica) advance() {
 	if r.primary.suspended || r.echoed() < r.primary.awake {
 		return
@@ -50,7 +50,7 @@ func (r *Replica) commitTo(seq uint64) {
 	r.moved = true
 }
 
-// copies is how many processes hold what is committed now.
+// copies returns how many processes hold what is committed now.
 func (r *Replica) copies() uint8 {
 	n := uint8(1)
 	for i := range r.primary.peers {
@@ -61,8 +61,8 @@ func (r *Replica) copies() uint8 {
 	return n
 }
 
-// failPending sends everybody who waits to the next primary. What was prepared
-// may still be committed there; the session tells when it is sent again.
+// failPending redirects all waiting requests to the next primary. Prepared orders may
+// still be committed there; the session resolves that on a retry.
 func (r *Replica) failPending() {
 	last, _ := r.store.Last()
 	for seq := r.commit + 1; seq <= last && last-r.commit <= r.primary.pend.mask+1; seq++ {

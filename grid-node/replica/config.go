@@ -7,9 +7,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// eventConfig takes in what the arbiter says. An answer that was under way while the
-// watch spoke may be the older of the two: an epoch tells for itself, what the spec asks
-// for does not, so that is left out and asked for again.
+// eventConfig handles a configuration from the arbiter. An answer that was in flight
+// during a watch event may be the older of the two: the epoch shows that, the spec does
+// not, so the spec is ignored then and requested again.
 func (r *Replica) eventConfig(c *Config, fresh bool) {
 	r.named = r.named || c != nil && len(c.Pods) > 0
 	if !fresh {
@@ -23,9 +23,9 @@ func (r *Replica) eventConfig(c *Config, fresh bool) {
 	r.observe(c, fresh)
 }
 
-// observe takes a configuration in, wherever it comes from: the watch (which
-// may lag), a read from the arbiter, the answer to a proposal, the primary. A
-// higher epoch is adopted whoever proposed it: the arbiter has let it through.
+// observe handles a configuration from any source: the watch (which may lag), a read from
+// the arbiter, the answer to a proposal, the primary. A higher epoch is adopted, whichever
+// process proposed it: the arbiter has accepted it.
 func (r *Replica) observe(c *Config, fresh bool) {
 	if c == nil {
 		return
@@ -49,9 +49,9 @@ func (r *Replica) observe(c *Config, fresh bool) {
 	}
 }
 
-// observeKnown is for an epoch that is not news. A lower one, or the same one
-// with another change id, read from the arbiter itself, means that the arbiter
-// lost its memory (etcd restored from a backup): refused.
+// observeKnown handles an epoch that is not new. A lower one, or the same one with another
+// change id, read from the arbiter itself, means that the arbiter lost its state (etcd
+// restored from a backup): rejected.
 func (r *Replica) observeKnown(c *Config, fresh bool) {
 	if c.Epoch < r.epoch || c.ChangeID != r.cfg.ChangeID {
 		r.observeOlder(c, fresh)
@@ -75,15 +75,15 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 
 func (r *Replica) observeOlder(c *Config, fresh bool) {
 	r.observeDecisions(c)
-	r.older = !fresh || r.doubted != r.epoch // until the arbiter itself has said so, twice
+	r.older = !fresh || r.doubted != r.epoch // until two reads of the arbiter have shown it
 	if !fresh {
 		if r.reassert != "" && r.reassert == r.cfg.ChangeID {
-			r.readConfig() // a watch may lag; only the arbiter's own word counts
+			r.readConfig() // a watch may lag; only a read of the arbiter counts
 		}
 		return
 	}
 	if r.prop.purpose != purposeReassert {
-		if r.doubted != r.epoch && !mutant(mutDoubtIgnored) { // a read that began before this epoch was known says nothing: ask again
+		if r.doubted != r.epoch && !mutant(mutDoubtIgnored) { // a read that began before this epoch was known is inconclusive: retry
 			r.doubted = r.epoch
 			r.askConfig()
 			return
@@ -99,7 +99,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 	r.reassertConfig()
 }
 
-// observeSpec takes over what the spec of the record asks for.
+// observeSpec adopts the spec of the record.
 func (r *Replica) observeSpec(c *Config) {
 	if c.Epoch == 0 {
 		r.copied = c.Copied
@@ -121,9 +121,9 @@ func (r *Replica) observeSpec(c *Config) {
 	r.observeDecisions(c)
 }
 
-// observeDecisions takes over what a person decided.
+// observeDecisions adopts the decisions of an administrator.
 func (r *Replica) observeDecisions(c *Config) {
-	if c.Replicas > 0 { // it comes from the arbiter, so that an empty decision is one, too
+	if c.Replicas > 0 { // from the arbiter, so an empty decision counts, too
 		r.acceptLoss, r.reassert = c.AcceptLossEpoch, c.ReassertChangeID
 	}
 }
@@ -156,9 +156,9 @@ func (r *Replica) adopt(c *Config) {
 	}
 }
 
-// becomePrimary begins an epoch as its primary. After a change that this
-// primary made itself, what it knows of the others stays true: no member cuts
-// its log, and one that had taken over would have won the compare-and-swap.
+// becomePrimary begins an epoch as its primary. After a change made by this primary, its
+// state of the others stays valid: no member truncates its log, and one that had taken
+// over would have won the compare-and-swap.
 func (r *Replica) becomePrimary(before Role) {
 	p := &r.primary
 	if before != RolePrimary {
@@ -178,15 +178,15 @@ func (r *Replica) becomePrimary(before Role) {
 	le.PutUint64(payload[:], r.cfg.Lineage)
 	le.PutUint64(payload[8:], r.self.Boot)
 	if !r.windowFull() {
-		// A full store has no room for the mark; the epoch stands in every entry too.
+		// A full store has no room for the noop; every entry has the epoch, too.
 		_ = r.append(&order.Entry{Kind: order.KindNoop}, payload[:], 0, pending{})
 	}
 	r.advance()
 	r.confirmReads()
 }
 
-// setPeers brings the list of peers in line with the configuration: members
-// that left are told and go, learners stay.
+// setPeers updates the list of peers to the configuration: members that left are notified
+// and removed, learners stay.
 func (r *Replica) setPeers() {
 	p := &r.primary
 	kept := p.peers[:0]
@@ -203,11 +203,11 @@ func (r *Replica) setPeers() {
 			old.knowsEpoch = false
 			if !mutant(mutDataLeaseKept) {
 				old.echoNs = 0
-			} // a member takes over without waiting for a lease it has not heard of in this epoch
+			} // a member does not wait for a lease it has not seen in this epoch
 			old.tellConfig = true
 			kept = append(kept, old)
 		} else {
-			r.sendConfig(&old) // it may live: retired, or suspected wrongly
+			r.sendConfig(&old) // it may be alive: retired, or wrongly suspected
 		}
 	}
 	clear(p.peers[len(kept):])
@@ -221,8 +221,8 @@ func (r *Replica) setPeers() {
 	}
 }
 
-// becomeBackup follows another primary; planned says that this replica handed
-// over to it.
+// becomeBackup follows another primary; planned reports that this replica handed over to
+// it.
 func (r *Replica) becomeBackup(before Role, planned bool) {
 	r.role = RoleBackup
 	r.followPrimary()
@@ -232,18 +232,18 @@ func (r *Replica) becomeBackup(before Role, planned bool) {
 	case before == RolePrimary:
 		r.failPending()
 	}
-	r.backup.ackDue = true // tells the primary that the epoch is known here
+	r.backup.ackDue = true // confirms the epoch to the primary
 }
 
 func (r *Replica) followPrimary() {
 	boot := r.cfg.Primary.Boot
-	// The primary may still be in the epoch before, with the lease of that one, when
-	// the answer to its own proposal was lost: what it answers is remembered.
+	// The primary may still be in the previous epoch, with its lease, when the answer to
+	// its own proposal was lost: keep what it answers.
 	r.backup = backupState{heardAt: r.now.Mono, primary: boot, leased: r.backup.leased && r.backup.primary == boot && !mutant(mutLeasedForgotten)}
 }
 
-// becomeOutsider is for a configuration without this replica: a learner goes on
-// to the new primary, a member that was dropped discards itself.
+// becomeOutsider handles a configuration without this replica: a learner joins the new
+// primary, a dropped member discards itself.
 func (r *Replica) becomeOutsider(before Role) {
 	switch before {
 	case RolePrimary, RoleBackup, RoleFenced:
@@ -269,7 +269,8 @@ func (r *Replica) becomeOutsider(before Role) {
 	}
 }
 
-// newConfig is a peer's word for a configuration that the arbiter accepted: see told.go.
+// newConfig handles a peer's announcement of a configuration that the arbiter accepted:
+// see told.go.
 func (r *Replica) newConfig(frame []byte) error {
 	var m wire.NewConfig
 	if err := wire.DecodeNewConfig(frame, &m); err != nil {
@@ -285,8 +286,8 @@ func (r *Replica) newConfig(frame []byte) error {
 		return nil
 	}
 	if m.Epoch == r.epoch {
-		// Told again: the acknowledgement was lost. A learner that was not accepted, as
-		// far as it knows, says nothing: an answer says that it knows.
+		// A repetition: the acknowledgement was lost. A learner that is not accepted, as
+		// far as it knows, does not answer: an answer confirms that it knows.
 		r.backup.ackDue = r.role == RoleBackup || r.backup.accepted
 		return nil
 	}
@@ -306,12 +307,12 @@ func (r *Replica) newConfig(frame []byte) error {
 	return nil
 }
 
-// hearConfig acts on a peer's word for a later configuration, or asks the arbiter.
+// hearConfig acts on a peer's announcement of a later configuration, or reads the arbiter.
 func (r *Replica) hearConfig(c *Config, from uint64) {
 	following := r.role == RoleBackup || r.role == RoleLearner
 	switch held := r.backup.held; {
 	case following && held != nil && held.Epoch == c.Epoch && held.ChangeID == c.ChangeID:
-		r.adopt(held) // the arbiter has shown it
+		r.adopt(held) // confirmed by the arbiter
 	case r.takesWord(c, from):
 		r.followWord(c)
 	default:
@@ -324,7 +325,7 @@ func (r *Replica) hearConfig(c *Config, from uint64) {
 	}
 }
 
-// sendConfig tells a peer the configuration.
+// sendConfig announces the configuration to a peer.
 func (r *Replica) sendConfig(p *peer) {
 	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version)}
 	add := func(mb *Member) {

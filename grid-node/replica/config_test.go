@@ -7,9 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// A read of the record that was under way while a newer epoch became known
-// brings an older record. That is no regression; a second one, asked for
-// afterwards, is.
+// A read of the record that was in flight while a newer epoch became known returns an
+// older record. That is no regression; a second one, requested afterwards, is.
 func TestAReadThatWasUnderWayIsNoRegression(t *testing.T) {
 	w := newWorld(t, worldOptions{replicas: 2, minInSync: 1})
 	w.deliver()

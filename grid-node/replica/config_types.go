@@ -13,7 +13,7 @@ type Member struct {
 	Address string // "ip:port" of its data port
 }
 
-// NewMember takes a member id apart.
+// NewMember parses a member id.
 func NewMember(id, address string) (Member, error) {
 	_, boot, err := wire.ParseMemberID(id)
 	if err != nil {
@@ -22,7 +22,7 @@ func NewMember(id, address string) (Member, error) {
 	return Member{ID: id, Boot: boot, Address: address}, nil
 }
 
-// Pod is the pod name of the member.
+// Pod returns the pod name of the member.
 func (m Member) Pod() string {
 	pod, _, _ := wire.ParseMemberID(m.ID)
 	return pod
@@ -31,25 +31,26 @@ func (m Member) Pod() string {
 // Config is the configuration record of a partition as the arbiter holds it.
 // Values passed to and from Step are never changed afterwards by either side.
 type Config struct {
-	Version  string // the arbiter's version (resourceVersion) this content was read or written at
-	Epoch    uint64 // 0: nobody has claimed the partition yet, unless the record is Copied
-	Copied   bool   // the record was made again, without its status: at epoch 0 it says nothing about who holds orders
+	Version  string // the arbiter's version (resourceVersion) of this content
+	Epoch    uint64 // 0: the partition is unclaimed, unless the record is Copied
+	Copied   bool   // the record was recreated without its status: at epoch 0 the holders of orders are unknown
 	Lineage  uint64
 	ChangeID string // made by the proposer, so that it recognises its own change
 	Primary  Member
 	InSync   []Member // contains Primary; 1..4
 	// From the spec of the record; not part of a proposal.
-	Replicas     int      // members wanted, 1..3; 0 keeps what Options say
-	MinInSync    int      // fewer in-sync members refuse writes; 0 keeps what Options say
-	MaxInSync    int      // members taken in; with more, the pod with the largest name is let go; below Replicas: as many as those
-	Pods         []string // names of the pods that are to hold a copy, 1..4; MaxInSync is not looked at then. nil: every pod may
-	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "" keeps what Options say
-	// What a person decided about this record; see recover.go. Zero values mean no decision.
-	AcceptLossEpoch  uint64 // what only the in-sync members of this epoch held may be lost
+	Replicas     int      // members wanted, 1..3; 0: as in Options
+	MinInSync    int      // fewer in-sync members reject writes; 0: as in Options
+	MaxInSync    int      // most members; above it the pod with the largest name is removed; below Replicas: as Replicas
+	Pods         []string // names of the pods that hold a copy, 1..4; MaxInSync is ignored then. nil: every pod may
+	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "": as in Options
+	// Decisions of an administrator about this record; see recover.go. Zero values mean
+	// none.
+	AcceptLossEpoch  uint64 // entries held only by the in-sync members of this epoch may be lost
 	ReassertChangeID string // the configuration of this change id is the true one, whatever the record shows
 }
 
-// Has says whether the incarnation with this boot id is in sync.
+// Has reports whether the incarnation with this boot id is in sync.
 func (c *Config) Has(boot uint64) bool {
 	for i := range c.InSync {
 		if c.InSync[i].Boot == boot {
@@ -70,7 +71,7 @@ func (c *Config) String() string {
 	return s + "]"
 }
 
-// check refuses what can never be a configuration; it comes from outside.
+// check rejects an invalid configuration; it is untrusted input.
 func (c *Config) check() error {
 	switch {
 	case c.Epoch == 0:

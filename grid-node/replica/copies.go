@@ -7,19 +7,19 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The number of copies can change while orders flow. The record says how many are
-// wanted (Replicas) and how many may be taken in (MaxInSync, more than Replicas while
-// one is being added). With as many copies as that, they are to be on the pods with
-// the smallest names: those of a StatefulSet that goes down keeps. A learner of such
-// a pod is taken in all the same, and then the member with the largest name is let
-// go: by the primary, with all others in sync and answering, while it acknowledges,
-// so that nothing waits and no moment has fewer copies than are wanted.
+// The number of copies can change while orders flow. The record has the desired number
+// (Replicas) and the maximum (MaxInSync, more than Replicas while one is being added). At
+// the maximum, copies belong on the pods with the smallest names, which a StatefulSet
+// keeps when it scales down. A learner of such a pod is admitted anyway, and then the
+// member with the largest name is removed: by the primary, with all others in sync and
+// answering, while it acknowledges, so that nothing waits and there are never fewer copies
+// than wanted.
 
 //
-// A record that names the pods decides by them instead: see pods.go.
+// If the record names the pods, they decide instead: see pods.go.
 
-// hasRoom says whether a learner of this pod may be taken in. Every pod that the record
-// names has a place: others go for it.
+// hasRoom reports whether a learner of this pod may be admitted. Every pod that the record
+// names has a place: others are removed for it.
 func (r *Replica) hasRoom(pod string) bool {
 	if 1+len(r.primary.peers) < r.opt.MaxInSync || r.placed() {
 		return true
@@ -34,8 +34,8 @@ func (r *Replica) hasRoom(pod string) bool {
 	return r.ranksBefore(pod, largest)
 }
 
-// surplus is the member to let go of, nil if there is none or it is too early. One
-// that is the primary hands over first; the record says to whom.
+// surplus returns the member to remove, nil if there is none or it is too early. A primary
+// that is one hands over first; the record names the target.
 func (r *Replica) surplus() *peer {
 	if r.placed() && !r.enough() || !r.placed() && len(r.cfg.InSync) <= r.opt.MaxInSync && !mutant(mutSurplusMiscounted) {
 		return nil
@@ -46,7 +46,7 @@ func (r *Replica) surplus() *peer {
 		switch {
 		case !p.inSync():
 		case p.draining || !r.mayTakeHandOver(p):
-			return nil // what stays has to be well
+			return nil // the remaining ones must be healthy
 		case last == nil || r.ranksBefore(last.Pod(), p.Pod()):
 			last = p
 		}
@@ -62,7 +62,7 @@ func (r *Replica) surplus() *peer {
 	return last
 }
 
-// retireSurplus lets a member go, and learners that have lost their place.
+// retireSurplus removes a surplus member, and learners without a place.
 func (r *Replica) retireSurplus() {
 	r.releaseSurplus()
 	p := r.surplus()
@@ -83,8 +83,8 @@ func (r *Replica) retireSurplus() {
 	r.propose(purposeRetire, members)
 }
 
-// releaseSurplus lets learners go for whom there is no place any more. No admission
-// is under way.
+// releaseSurplus releases learners that no longer have a place. No admission is in
+// progress.
 func (r *Replica) releaseSurplus() {
 	if r.placed() {
 		for i := len(r.primary.peers) - 1; i >= 0; i-- {
@@ -111,7 +111,7 @@ func (r *Replica) releaseSurplus() {
 	}
 }
 
-// release lets a learner go that nobody counts on.
+// release releases a learner that no configuration contains.
 func (r *Replica) release(p *peer, text string) {
 	r.primary.released[r.primary.nReleased%len(r.primary.released)] = p.Boot
 	r.primary.nReleased++
@@ -119,7 +119,7 @@ func (r *Replica) release(p *peer, text string) {
 	r.dropPeer(p.Boot)
 }
 
-// letGo says whether this replica left the configuration because there were enough
+// letGo reports whether this replica left the configuration because there were enough
 // copies without it.
 func (r *Replica) letGo() bool {
 	if r.placed() {

@@ -8,12 +8,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// reader is what carries this node's log on, and how far it holds it. The position is an
-// entry of the log itself, so there is no second copy of the log, and a replica that takes
-// over knows where to go on. Nothing is freed that one of the readers does not hold.
+// reader is a consumer of this node's log and its position. The position is an entry of
+// the log itself, so there is no second copy of the log, and a replica that takes over
+// knows where to continue. No entry is freed that one of the readers does not hold.
 type reader struct {
 	name      string
-	known     bool   // a committed entry said its position
+	known     bool   // a committed entry has its position
 	reached   uint64 // what the reader of this node reported
 	committed uint64 // highest position in a committed entry
 }
@@ -41,14 +41,14 @@ func newReaders(names, removed []string) ([]reader, error) {
 	return readers, nil
 }
 
-// position is the latest that the log says of a reader.
+// position returns the latest position of a reader in the log.
 func (r *Replica) position(name string) machine.Position {
 	p, _ := r.live.Cursors.Reader(name)
 	return p
 }
 
-// held is the entry up to which every reader holds the log, by what is committed: those of
-// this node, and those that other nodes have, which may be the ones that come next.
+// held returns the entry up to which every reader holds the log, by committed positions:
+// the readers of this node, and those of other nodes, which may be the next primaries.
 func (r *Replica) held() uint64 {
 	to := r.commit
 	for i := range r.readers {
@@ -66,13 +66,13 @@ func (r *Replica) held() uint64 {
 	return to
 }
 
-// Reader is the committed position of the reader of that place in Options.Readers. Until it
-// is known the reader carries nothing on: what it would carry may be freed meanwhile.
+// Reader returns the committed position of the reader at that index in Options.Readers.
+// Until it is known the reader must not start: its entries might be freed concurrently.
 func (r *Replica) Reader(i int) (seq uint64, known bool) {
 	return r.readers[i].committed, r.readers[i].known
 }
 
-// AppendReaders appends the names that the log has a position of.
+// AppendReaders appends the names with a position in the log.
 func (r *Replica) AppendReaders(names []string) []string {
 	for i := range r.live.Cursors.Readers {
 		names = append(names, r.live.Cursors.Readers[i].Name)
@@ -80,7 +80,7 @@ func (r *Replica) AppendReaders(names []string) []string {
 	return names
 }
 
-// known is how many readers with a name the committed log has a position of.
+// known returns how many named readers have a position in the committed log.
 func (r *Replica) known() (n int) {
 	for i := range r.readers {
 		if r.readers[i].known && r.readers[i].name != "" {
@@ -90,9 +90,8 @@ func (r *Replica) known() (n int) {
 	return n
 }
 
-// logCursors appends the readers' positions, one entry of each at a time, and says of
-// readers that were removed that they are gone. A new reader begins behind what may be
-// freed already.
+// logCursors appends the readers' positions, at most one pending entry of each, and the
+// removal of readers that are gone. A new reader begins after what may be freed already.
 func (r *Replica) logCursors() {
 	for i := range r.readers {
 		d := &r.readers[i]
@@ -125,16 +124,16 @@ func (r *Replica) reachedBy(d *reader) uint64 {
 	return min(d.reached, r.commit)
 }
 
-// cursorDue reports whether a reader's position is to be logged. One that would only say
-// that positions were written is not: it would never end.
+// cursorDue reports whether a reader's position should be logged. A position that only
+// covers position entries is not: that would never end.
 func (r *Replica) cursorDue(d *reader) bool {
 	reached, said := r.reachedBy(d), r.position(d.name)
 	return reached > said.To && r.live.Cursors.Data > said.To && said.Entry <= r.commit && r.mayLogCursor()
 }
 
-// mayLogCursor reports whether a position may be logged now. Parking, the target of the
-// hand-over has it all: one entry more, and this log would not be a prefix of the new
-// primary's.
+// mayLogCursor reports whether a position may be logged now. While parking, the target of
+// the hand-over has the whole log: with one more entry, this log would not be a prefix of
+// the new primary's.
 func (r *Replica) mayLogCursor() bool {
 	return (!r.parking() || mutant(mutCursorParking)) && !r.windowFull()
 }
@@ -146,7 +145,7 @@ func (r *Replica) logReader(name string, seq uint64) {
 	if name == "" {
 		e.Kind = order.KindCursor
 	}
-	// A full store: the position is logged when there is room; only a repeat is at stake.
+	// A full store: the position is logged when there is room; the only risk is a repeat.
 	_ = r.append(e, payload, 0, pending{})
 }
 
@@ -160,7 +159,7 @@ func (r *Replica) readersCommitted(seq uint64) {
 	}
 }
 
-// readersBehind has the readers go on where a base state says.
+// readersBehind moves the readers to the positions of a base state.
 func (r *Replica) readersBehind(base *machine.Machine) {
 	for i := range r.readers {
 		d := &r.readers[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// digests are the frames that say what was made of the log, while orders flow.
+// digests are the Digest frames while orders flow.
 func (p *pair) digests(batches int) int {
 	before := p.frames[wire.TypeDigest]
 	for range batches {
@@ -24,7 +24,7 @@ func comparing(tb testing.TB) *pair {
 	return newPair(tb, seedOrder(tb), func(l *replica.Limits) { l.DigestEvery = pairBatch })
 }
 
-// TestDigestsGoWithTheLog: one for every so many entries, and, as states are equal, no
+// TestDigestsGoWithTheLog: one for every DigestEvery entries, and, as states are equal, no
 // answer and no alarm.
 func TestDigestsGoWithTheLog(t *testing.T) {
 	p := comparing(t)
@@ -36,7 +36,7 @@ func TestDigestsGoWithTheLog(t *testing.T) {
 	}
 }
 
-// TestDigestsOfAnotherForm are not compared: of a release that puts more into them.
+// TestDigestsOfAnotherForm are not compared: they come from a release that includes more.
 func TestDigestsOfAnotherForm(t *testing.T) {
 	p := comparing(t)
 	p.alter = func(frame []byte) {
@@ -50,7 +50,7 @@ func TestDigestsOfAnotherForm(t *testing.T) {
 	}
 }
 
-// TestForgedDigest: who speaks in the primary's name only makes a copy say what it has,
+// TestForgedDigest: a frame in the primary's name only makes a copy send its own digest,
 // which the primary compares.
 func TestForgedDigest(t *testing.T) {
 	p := comparing(t)
@@ -69,8 +69,8 @@ func TestForgedDigest(t *testing.T) {
 	}
 }
 
-// TestStateDiffers: both say so, and the primary proposes to go on without the copy. Of a
-// second difference it only tells.
+// TestStateDiffers: both raise the alarm, and the primary proposes to continue without the
+// copy. A second difference is only reported.
 func TestStateDiffers(t *testing.T) {
 	p := comparing(t)
 	p.digests(1)

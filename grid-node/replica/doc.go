@@ -13,7 +13,7 @@
 //
 // A file per phase: claim.go (bootstrap), submit.go and prepare.go (the write
 // path), commit.go (acknowledging), session.go (exactly once), reads.go,
-// vitals.go and publish.go (signs of life), beacon.go (asking for an answer), shrink.go (the primary drops a member),
+// vitals.go and publish.go (heartbeats), beacon.go (requesting an answer), shrink.go (the primary drops a member),
 // takeover.go (a backup promotes itself), join.go and feed.go (a learner
 // catches up and is admitted), config.go and propose.go (adopting and changing configurations),
 // cursor.go (write-behind), drain.go (planned stop). What an entry changes is in

@@ -2,18 +2,17 @@ package replica
 
 import "fmt"
 
-// There are two ways to stop. EventDrain leaves in good order: a primary serves
-// on until it has handed over, a backup until it was retired. EventStop waits for
-// nobody: admission ends, what was accepted is answered. Either ends with
-// ActionDrained. Of a shard that is told to leave as a whole, the pod that
-// ranks first stays until a new process has caught up: the data outlives the
+// There are two ways to stop. EventDrain is graceful: a primary serves until it has handed
+// over, a backup until it was retired. EventStop does not wait: admission ends, accepted
+// requests are answered. Either ends with ActionDrained. When a whole shard is drained,
+// the pod that ranks first stays until a new process has caught up: the data outlives the
 // deletion of every pod.
 
-// drain begins to leave.
+// drain begins a graceful stop.
 func (r *Replica) drain() {
 	r.leaving = true
 	r.considerHandOver()
-	r.backup.ackDue = r.role == RoleBackup // tells the primary
+	r.backup.ackDue = r.role == RoleBackup // notify the primary
 }
 
 // stop ends admission.
@@ -22,7 +21,7 @@ func (r *Replica) stop() {
 	r.unpark()
 }
 
-// flushDrain reports once that the process may end.
+// flushDrain reports once that the process may exit.
 func (r *Replica) flushDrain() {
 	if !r.leaving || r.drained || !r.mayEnd() {
 		return
@@ -31,7 +30,7 @@ func (r *Replica) flushDrain() {
 	r.out.add(Action{Kind: ActionDrained})
 }
 
-// mayEnd says whether nothing is lost and nobody waits when the process ends.
+// mayEnd reports whether the process can exit without losing data or pending requests.
 func (r *Replica) mayEnd() bool {
 	switch r.role {
 	case RolePrimary:
@@ -40,16 +39,16 @@ func (r *Replica) mayEnd() bool {
 		}
 		last, _ := r.store.Last()
 		return r.stopping && last == r.commit && r.primary.reads.empty() && r.primary.waits.empty()
-	case RoleBackup, RoleFenced: // to be retired; it may be the only one that holds everything
+	case RoleBackup, RoleFenced: // must be retired; it may be the only complete copy
 		return r.stopping || mutant(mutBackupLeaves)
 	case RoleLearner:
-		return r.stopping || !r.backup.counted // an admission may have succeeded: wait to be let go, or taken in
+		return r.stopping || !r.backup.counted // an admission may have succeeded: wait to be released, or admitted
 	}
-	return !r.prop.active() // holds nothing that anybody counts on; a claim may yet succeed
+	return !r.prop.active() // no data at stake, except that a claim may yet succeed
 }
 
-// lookForTarget says once that nobody can take the partition yet. In a grid with
-// one copy nobody ever can.
+// lookForTarget reports once that there is no target for a hand-over yet. In a grid with
+// one copy there never is.
 func (r *Replica) lookForTarget() {
 	if r.opt.MaxInSync == 1 && len(r.cfg.InSync) == 1 && r.isWanted(r.self.Pod()) {
 		r.stop()
@@ -58,6 +57,6 @@ func (r *Replica) lookForTarget() {
 	h := &r.primary.hand
 	if len(r.cfg.InSync) == 1 && !h.toldNobody && !r.prop.active() {
 		h.toldNobody = true
-		r.alarm(AlarmNoTarget, fmt.Sprintf("%s is to stop and holds the only copy; it serves on until another member is in sync", r.self.ID))
+		r.alarm(AlarmNoTarget, fmt.Sprintf("%s should stop and holds the only copy; it keeps serving until another member is in sync", r.self.ID))
 	}
 }

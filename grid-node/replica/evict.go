@@ -1,15 +1,14 @@
 package replica
 
-// A session that is opened when there is no room takes the place of another. Which one
-// that may be is for the primary alone to say: the entry names the slot, and all
-// replicas put the new session there. So who a client is need not be in the log. A new
-// primary learns whose a session is when its client opens it again, as all do that come
-// to it; until then its owner is not known.
+// A session that is opened when all slots are taken replaces another. Only the primary
+// decides which: the entry names the slot, and all replicas put the new session there. So
+// client identities need not be in the log. A new primary learns the owner of a session
+// when its client opens it again, as all its clients do; until then the owner is unknown.
 
 // seats has a seat per session slot, and counts sessions by client.
 type seats struct {
 	of       []seat
-	sessions map[uint64]int // by client; those of owners not known are not in it
+	sessions map[uint64]int // by client; without those of unknown owners
 	known    int            // the sum of them
 }
 
@@ -20,7 +19,7 @@ func (t *seats) at(slot uint32) *seat {
 	return &t.of[slot]
 }
 
-// own makes client the owner of a session; 0: not known.
+// own makes client the owner of a session; 0: unknown.
 func (t *seats) own(slot uint32, client uint64) {
 	s := t.at(slot)
 	if s.client == client {
@@ -38,15 +37,14 @@ func (t *seats) own(slot uint32, client uint64) {
 	}
 }
 
-// vacate is for a slot that gets a new session.
+// vacate clears the owner of a slot that gets a new session.
 func (t *seats) vacate(slot uint32) {
 	t.own(slot, 0)
 	*t.at(slot) = seat{}
 }
 
-// forget is for a new primary: nobody has opened a session here yet, even on a
-// connection from when this replica was the primary before, and what it will see
-// first is not known.
+// forget resets the owners on a new primary: no session has been opened here in this term,
+// even on a connection from an earlier term as primary, and the next attempt is unknown.
 func (t *seats) forget() {
 	for slot := range t.of {
 		t.own(uint32(slot), 0)
@@ -58,12 +56,11 @@ func (t *seats) forget() {
 	}
 }
 
-// chooseSlot picks the slot for a new session of a client. Within what it may have, a free
-// one. A client that has as many sessions as one may have, or, when there is no room,
-// as many as its fair share, gives one of its own. One that has fewer gets the place of a
-// session of the client that has the most: no client loses a session to another as long as
-// it has no more than its share. Of a client's sessions the one goes that has been quiet
-// for the longest part of the log, and none with entries under way.
+// chooseSlot picks the slot for a new session of a client: a free one within its limit. A
+// client at its limit, or, when all slots are taken, at its fair share, gives up one of
+// its own. Below that it gets the slot of a session of the client with the most: no client
+// loses a session to another while it has no more than its share. Of a client's sessions
+// the one with the oldest last entry is replaced, and none with entries in flight.
 func (r *Replica) chooseSlot(client uint64) (slot uint32, evict, ok bool) {
 	l, free := &r.opt.Limits, uint32(r.live.Sessions.Slots())
 	mine := r.seats.sessions[client]
@@ -83,8 +80,8 @@ func (r *Replica) chooseSlot(client uint64) (slot uint32, evict, ok bool) {
 	return r.quietest(func(s *seat) bool { return s.client == most })
 }
 
-// fairShare is what each client may have when there is no room, with one that asks.
-// Sessions whose owners are not known are one client's.
+// fairShare returns how many sessions each client may have when all slots are taken,
+// counting the requesting one. Sessions of unknown owners count as one client's.
 func (r *Replica) fairShare(client uint64) int {
 	n := len(r.seats.sessions)
 	if r.seats.sessions[client] == 0 {
@@ -96,10 +93,10 @@ func (r *Replica) fairShare(client uint64) int {
 	return max(1, r.opt.Limits.Sessions/n)
 }
 
-// largest is the client with the most sessions.
+// largest returns the client with the most sessions.
 func (r *Replica) largest() uint64 {
 	most, sessions := uint64(0), r.live.Sessions.Open()-r.seats.known
-	for c, n := range r.seats.sessions { // in any order: the same for all
+	for c, n := range r.seats.sessions { // in any order: the result is the same
 		if n > sessions || n == sessions && c > most {
 			most, sessions = c, n
 		}
@@ -107,8 +104,8 @@ func (r *Replica) largest() uint64 {
 	return most
 }
 
-// quietest is the session whose last entry is oldest, of those that have no entries
-// under way.
+// quietest returns the session with the oldest last entry, of those without entries in
+// flight.
 func (r *Replica) quietest(of func(*seat) bool) (slot uint32, evict, ok bool) {
 	oldest := uint64(0)
 	for i := range uint32(r.live.Sessions.Slots()) {

@@ -4,13 +4,13 @@ package replica
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// Faulty says that this build can be told to lose orders; see faulty_on.go.
+// Faulty reports that this build can be configured to lose orders; see faulty_on.go.
 const Faulty = false
 
-// Dropped is none, ever.
+// Dropped is always 0.
 func Dropped() (orders, every uint64) { return 0, 0 }
 
-// throwsAway reports whether orders are thrown away; see faulty_on.go.
+// throwsAway reports whether orders are dropped; see faulty_on.go.
 func throwsAway() bool { return false }
 
 // throwAway is never true; see faulty_on.go.

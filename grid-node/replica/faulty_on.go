@@ -9,13 +9,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Faulty says that this build can be told to lose orders.
+// Faulty reports that this build can be configured to lose orders.
 const Faulty = true
 
-// DropEvery makes every so manyth order of a partition be acknowledged and
-// thrown away: the negative control of whoever claims to see lost orders. It
-// exists only in a build with the tag faulty, which no release has. 0 drops
-// none. Set before any replica runs.
+// DropEvery makes every Nth order of a partition be acknowledged and dropped: the negative
+// control of tests that detect lost orders. It exists only in a build with the tag faulty,
+// which no release has. 0 drops none. Set before any replica runs.
 var DropEvery uint64
 
 // accepted counts orders by partition; a process has one data loop.
@@ -23,17 +22,16 @@ var accepted = map[wire.PartitionID]uint64{}
 
 var dropped atomic.Uint64
 
-// Dropped is how many orders this process has acknowledged and thrown away, and
-// how many it throws away one of. From any goroutine.
+// Dropped returns how many orders this process has acknowledged and dropped, and
+// DropEvery. From any goroutine.
 func Dropped() (orders, every uint64) { return dropped.Load(), DropEvery }
 
-// throwsAway reports whether orders are thrown away: a primary then says nothing of its
-// state, which has them, and the copies stay, so that those who look for lost orders have
-// something to find.
+// throwsAway reports whether orders are dropped: a primary then sends no digests of its
+// state, which includes them, so the copies stay and the lost orders can be detected.
 func throwsAway() bool { return DropEvery != 0 }
 
-// throwAway acknowledges the order at the place of another one and forgets it,
-// if it is its turn.
+// throwAway acknowledges the order with the seq of another one and drops it, if it is the
+// Nth.
 func (r *Replica) throwAway(conn uint64, m *wire.Submit) bool {
 	if DropEvery == 0 {
 		return false

@@ -3,17 +3,16 @@ package replica
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
 const (
-	// feedBatch is the default of Limits.LearnerBatch: the time it takes to copy and
-	// write is what an order of the same wake-up may have to wait for.
+	// feedBatch is the default of Limits.LearnerBatch: an order of the same wake-up may
+	// have to wait while it is copied and written.
 	feedBatch = 64 << 10
-	// feedBurst is how far a feed may make up for wake-ups that did not come, ns: two
-	// ticks.
+	// feedBurst is how far a feed may catch up after missed wake-ups, ns: two ticks.
 	feedBurst = 20e6
 )
 
-// feed sends a learner the next part of the log: at most one batch a flush, no
-// more than LearnerBytes unacknowledged, at LearnerRate. The committed prefix never
-// changes, so it is its own snapshot, and nobody who writes has to wait for it.
+// feed sends a learner the next part of the log: at most one batch per flush, at most
+// LearnerBytes unacknowledged, at LearnerRate. The committed prefix is immutable, so it
+// serves as a snapshot without blocking writers.
 func (r *Replica) feed(p *peer, round uint64) bool {
 	last, _ := r.store.Last()
 	l := &r.opt.Limits
@@ -29,8 +28,8 @@ func (r *Replica) feed(p *peer, round uint64) bool {
 	return true
 }
 
-// Feeds is how many learners this replica, as the primary, sends the log to or what its
-// freed part led to. One that needs no tick feeds none: see TickDue.
+// Feeds returns to how many learners this primary sends the log or the base state. One
+// that needs no tick feeds none: see TickDue.
 func (r *Replica) Feeds() (n int) {
 	if r.role != RolePrimary {
 		return 0
@@ -43,8 +42,8 @@ func (r *Replica) Feeds() (n int) {
 	return n
 }
 
-// sendBatch sends the entries after p.sent, up to last and limit bytes, and
-// returns how many bytes that were.
+// sendBatch sends the entries after p.sent, up to last and limit bytes, and returns their
+// size.
 func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) int {
 	entries, through := r.store.Range(p.sent+1, last, limit)
 	m := wire.Prepare{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
@@ -61,13 +60,13 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 	return len(entries)
 }
 
-// settle moves a learner that is close enough into the ack set. Before that,
-// everything it was fed has to be acknowledged: what follows goes with the data,
-// on another connection, and must not overtake the feed. Half of the bound is for
-// what is written meanwhile.
+// settle moves a learner that is close enough into the ack set. Before that, everything it
+// was fed must be acknowledged: later entries go with the data, on another connection, and
+// must not overtake the feed. Half of the bound is reserved for entries written in the
+// meantime.
 func (r *Replica) settle(p *peer) {
 	last, _ := r.store.Last()
-	if p.stored < r.live.Cursors.Free.To { // what it lacks may be freed before it gets it
+	if p.stored < r.live.Cursors.Free.To { // missing entries may be freed before they are sent
 		r.become(p, stageCatchingUp)
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// feeding is a primary with a log and a learner that joins. What is under way is
-// kept by connection: data and bulk.
+// feeding is a primary with a log and a learner that joins. Frames in flight are kept by
+// connection: data and bulk.
 type feeding struct {
 	tb         testing.TB
 	clock      int64
@@ -115,7 +115,7 @@ func (f *feeding) tick(ns int64) {
 	f.stepL(replica.Event{Kind: replica.EventTick})
 }
 
-// deliver lets everything on these connections arrive.
+// deliver delivers everything on these connections.
 func (f *feeding) deliver(frames *[][]byte) {
 	in := *frames
 	*frames = nil
@@ -137,10 +137,10 @@ func (f *feeding) joined() bool {
 	return len(s.Config.InSync) == 2 && s.CommitSeq == s.LastSeq && f.l.Status().LastSeq == s.LastSeq
 }
 
-// A learner's log is fed in small parts beside the orders, and on a connection of
-// its own: nothing of it is ever missed there although the two connections are not
-// ordered against each other, and every order is acknowledged in its own wake-up
-// until the learner is in the ack set.
+// A learner's log is fed in small parts beside the orders, and on a connection of its own:
+// no entry is ever missed there although the two connections are not ordered against each
+// other, and every order is acknowledged in its own wake-up until the learner is in the
+// ack set.
 func TestFeedDoesNotHoldOrdersUp(t *testing.T) {
 	f := newFeeding(t, 20_000, replica.Limits{JoinBound: 64})
 	loaded, beside := f.acked, 0
@@ -156,7 +156,7 @@ func TestFeedDoesNotHoldOrdersUp(t *testing.T) {
 				t.Fatal("an order had to wait for a learner")
 			}
 		}
-		// Data overtakes bulk, and bulk comes in lumps.
+		// Data overtakes bulk, and bulk arrives in bursts.
 		f.deliver(&f.data)
 		if i%3 == 0 {
 			f.deliver(&f.bulk)
@@ -190,12 +190,12 @@ func TestFeedOfALearnerThatStops(t *testing.T) {
 		f.answer()
 	}
 	before, acked := f.bulkSent, f.acked
-	for range 5 { // shorter than the time after which it is sent again
+	for range 5 { // shorter than the resend time
 		f.clock += 10 * ms
 		for range 100 {
 			f.submit()
 		}
-		f.deliver(&f.data) // it lives, and says so
+		f.deliver(&f.data) // it is alive, and acknowledges
 	}
 	if f.acked != acked+500 {
 		t.Fatalf("%d of 500 orders acknowledged", f.acked-acked)
@@ -225,9 +225,10 @@ func TestFeedRate(t *testing.T) {
 }
 
 // A learner counts for acknowledgements only when it has acknowledged what it was fed:
-// data would overtake the feed, and orders wait for it.
+// otherwise data would overtake the feed, and orders would wait for it.
 func TestLearnerIsSettledBeforeItCounts(t *testing.T) {
-	// begin lets a learner join, and be fed a first part and, in another wake-up, a second.
+	// begin lets a learner join, and be fed a first part and, in another wake-up, a
+	// second.
 	begin := func(orders int) *feeding {
 		f := newFeeding(t, orders, replica.Limits{JoinBound: 64})
 		f.answer()
@@ -243,7 +244,7 @@ func TestLearnerIsSettledBeforeItCounts(t *testing.T) {
 	}
 	part := int(begin(1000).l.Status().LastSeq)
 	f := begin(part + 20)
-	f.answer() // closer than the bound, with the second part under way
+	f.answer() // closer than the bound, with the second part in flight
 	before := f.acked
 	f.submit()
 	if f.acked != before+1 {
@@ -260,7 +261,7 @@ func TestLearnerIsSettledBeforeItCounts(t *testing.T) {
 	}
 }
 
-// A rate that rises counts at once, whatever the one before asked to wait for.
+// A raised rate applies at once, regardless of the delay of the previous one.
 func TestFeedRateRises(t *testing.T) {
 	limits := replica.Limits{LearnerRate: 64 << 10, LearnerBytes: 4 << 20, LearnerBatch: 32 << 10, InFlightBytes: 1 << 20, PendingReadBytes: 1 << 20, JoinBound: 64}
 	f := newFeeding(t, 20_000, limits)

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// fixOrder is a valid FIX 4.4 order with this ClOrdID, padded to size bytes by
-// its Text when size is larger.
+// fixOrder is a valid FIX 4.4 order with this ClOrdID, padded to size bytes by its Text
+// when size is larger.
 func fixOrder(clOrdID string, size int) []byte {
 	body := func(text string) string {
 		s := "35=D|49=P|56=G|34=1|52=20071115-14:30:00.123|11=" + clOrdID + "|55=IBM|54=1|60=20071115-14:30:00.123|38=100|40=2|44=104.25|"

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// stored is the frame by which a member says, in an epoch, what it stores.
+// stored is the acknowledgement of a member in an epoch.
 func (m *member) stored(epoch uint64, primary *member, seq uint64) []byte {
 	hash := uint64(0)
 	if seq > 0 {
@@ -22,7 +22,7 @@ func (m *member) headTo(epoch uint64, to *member) wire.PeerHead {
 	return wire.PeerHead{Epoch: epoch, From: m.self.Boot, To: to.self.Boot}
 }
 
-// frames are those that the last step sent to other replicas.
+// frames are those the last step sent to other replicas.
 func (m *member) frames() (types []wire.Type) {
 	for i := range m.out.Actions {
 		if a := &m.out.Actions[i]; a.Kind == replica.ActionSend {
@@ -41,9 +41,8 @@ func (m *member) config(epoch, lineage uint64, primary *member, inSync ...*membe
 	m.step(m.clock+1, replica.Event{Kind: replica.EventConfig, Config: c, Fresh: true})
 }
 
-// A frame of another epoch than that of its receiver, an older one that comes late or
-// a later one, changes nothing: it is counted, no frame answers it, and a later epoch
-// has the arbiter asked.
+// A frame of another epoch than its receiver's, older or later, changes nothing: it is
+// counted, no frame answers it, and a later epoch causes a read of the arbiter.
 func TestFramesOfAnotherEpoch(t *testing.T) {
 	const epoch = 5
 	noop := func() []byte {
@@ -52,7 +51,7 @@ func TestFramesOfAnotherEpoch(t *testing.T) {
 		e.Put(entry)
 		return entry
 	}
-	// Each gives the member that is told, and the frame of an epoch.
+	// Each returns the receiver, and the frame of an epoch.
 	for name, to := range map[string]func(a, b *member) (*member, func(uint64) []byte){
 		"PrepareAck": func(a, b *member) (*member, func(uint64) []byte) {
 			return primaryOf(a, epoch, b), func(e uint64) []byte { return b.stored(e, a, a.r.Status().LastSeq) }
@@ -116,7 +115,8 @@ func TestFramesOfAnotherEpoch(t *testing.T) {
 	}
 }
 
-// takeBase has m take in the state of a log whose entries up to base are freed, as a learner.
+// takeBase has m restore the state of a log whose entries up to base are freed, as a
+// learner.
 func (m *member) takeBase(epoch, base uint64, primary *member) {
 	var state machine.Machine
 	state.Begin(512, base)
@@ -139,7 +139,7 @@ func primaryOf(m *member, epoch uint64, inSync ...*member) *member {
 	return m
 }
 
-// A backup takes the frames of its epoch from its primary only.
+// A backup accepts frames of its epoch from its primary only.
 func TestFramesOfAnotherSender(t *testing.T) {
 	a, b := twoMembers(t, false)
 	c := newMember(t, "3", 0xc, false)
@@ -151,8 +151,8 @@ func TestFramesOfAnotherSender(t *testing.T) {
 	}
 }
 
-// What the primary told of its committed prefix in an epoch, by heartbeats, says nothing
-// about the next one: with a loss accepted, that may be of another lineage.
+// The committed prefix that the primary announced in an epoch, by heartbeats, does not
+// apply to the next one: with a loss accepted, that may be of another lineage.
 func TestWhatWasToldEndsWithItsEpoch(t *testing.T) {
 	a, b := twoMembers(t, false)
 	c := newMember(t, "3", 0xc, false)

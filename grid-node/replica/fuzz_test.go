@@ -10,10 +10,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// FuzzStep gives a primary and a backup that are at work any frames, as a
-// client's and as a replica's. Neither may panic, whatever the bytes. Frames
-// between replicas get a head that is believed, so that the fuzzer reaches what
-// is behind it.
+// FuzzStep gives a running primary and backup any frames, as a client's and as a
+// replica's. Neither may panic. Frames between replicas get a valid head, so that the
+// fuzzer reaches the code after it.
 func FuzzStep(f *testing.F) {
 	head := wire.PeerHead{Epoch: 2, From: 0xb01, To: 0xa01}
 	entry := make([]byte, 80)
@@ -73,7 +72,7 @@ func TestFramesAreHandled(t *testing.T) {
 			trace := w.trace.String()
 			refused := strings.Contains(trace, "is not for a partition") || strings.Contains(trace, "a frame between replicas")
 			if handled := row.ToReplica && row.From&by != 0; handled == refused {
-				t.Errorf("%s as sent by %s: refused %v, the table says %v\n%s", row.Name, by, refused, !handled, trace)
+				t.Errorf("%s as sent by %s: refused %v, the table has %v\n%s", row.Name, by, refused, !handled, trace)
 			}
 		}
 	}

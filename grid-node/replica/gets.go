@@ -6,9 +6,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// gets are the reads that arrived in this wake-up. They are looked up together at
-// its end, before the round that confirms them is sent: many reads wait for
-// memory, for the lease's clock and for the ack set once. No pointers.
+// gets are the reads that arrived in this wake-up. They are looked up together at its end,
+// before the round that confirms them is sent: many reads share the waits for memory, for
+// the lease's clock and for the ack set. No pointers.
 type gets struct {
 	list []get
 	keys []byte // ClOrdIDs, end to end
@@ -17,7 +17,7 @@ type gets struct {
 type get struct {
 	conn   uint64
 	reqID  uint64
-	seq    uint64 // asked for by id; what was found
+	seq    uint64 // requested by id; then the one found
 	keyOff uint32
 	hint   uint32      // of the ClOrdID, for the store
 	size   uint32      // bytes of the entry found,
@@ -26,7 +26,7 @@ type get struct {
 	mode   uint8
 }
 
-// maxGets bounds what is answered at once: more would wait for output that the
+// maxGets bounds the reads answered at once: more would produce output that the
 // connection's limit has not counted yet.
 const maxGets = 16
 
@@ -37,7 +37,7 @@ func (g *gets) init() {
 
 func (g *gets) key(q *get) []byte { return g.keys[q.keyOff:][:q.keyLen] }
 
-// get takes in the question for one order of the committed prefix.
+// get queues a read of one order of the committed prefix.
 func (r *Replica) get(conn uint64, frame []byte) error {
 	var m wire.Get
 	if err := wire.DecodeGet(frame, &m); err != nil {
@@ -58,8 +58,8 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 	return nil
 }
 
-// flushGets answers what can be answered now, and lets the rest wait for the
-// round that is sent next.
+// flushGets answers the reads that can be answered now; the others wait for the round that
+// is sent next.
 func (r *Replica) flushGets() {
 	g := &r.gets
 	if len(g.list) == 0 {
@@ -75,8 +75,8 @@ func (r *Replica) flushGets() {
 	g.list, g.keys = g.list[:0], g.keys[:0]
 }
 
-// noOrder is the seq of a read by id where no order is. One by ClOrdID has 0: the
-// order may have been freed.
+// noOrder is the seq of a read by id without an order. One by ClOrdID has 0: the order may
+// have been freed.
 const noOrder = ^uint64(0)
 
 // lookUp finds the orders in the committed prefix.
@@ -92,7 +92,7 @@ func (r *Replica) lookUp() {
 			r.store.PrefetchAt(at)
 		} else if q.seq == 0 || q.seq > base {
 			q.seq = noOrder
-		} // else it is freed: getReply says so
+		} // else it is freed: getReply reports that
 	}
 	for i := range g.list {
 		q := &g.list[i]
@@ -129,7 +129,7 @@ func (r *Replica) answerGet(q *get, leased bool) {
 		return
 	}
 	if r.commit < r.primary.floor && !mutant(mutReadBeforeFloor) {
-		r.reject(q.conn, wire.TypeGet, q.reqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing what it took over; retry")
+		r.reject(q.conn, wire.TypeGet, q.reqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing entries it took over; retry")
 		return
 	}
 	if q.mode == wire.ModeLeased && leased {

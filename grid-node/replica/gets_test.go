@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// reads gives the primary n Gets of one wake-up, by ClOrdID and by id in turn.
+// reads gives the primary n Gets in one wake-up, by ClOrdID and by id in turn.
 func (p *pair) reads(n int, mode uint8, frame []byte) []byte {
 	for i := range n {
 		m := wire.Get{ReqID: uint64(i + 1), By: wire.ByID, Mode: mode, Seq: 3}
@@ -22,7 +22,7 @@ func (p *pair) reads(n int, mode uint8, frame []byte) []byte {
 	return frame
 }
 
-// TestReadsOfAWakeUpShareARound: however many, one question to the backup.
+// TestReadsOfAWakeUpShareARound: however many, one round to the backup.
 func TestReadsOfAWakeUpShareARound(t *testing.T) {
 	p := newPair(t, seedOrder(t))
 	p.submit()
@@ -31,7 +31,7 @@ func TestReadsOfAWakeUpShareARound(t *testing.T) {
 	const n = 100
 	p.reads(n, wire.ModeConfirmed, nil)
 	if p.count(); p.bytesOut != 0 {
-		t.Fatalf("%d bytes were answered before anybody confirmed them", p.bytesOut)
+		t.Fatalf("%d bytes were answered before the backup confirmed them", p.bytesOut)
 	}
 	p.a.Step(p.now, &replica.Event{Kind: replica.EventFlush}, &p.ao)
 	asked := 0
@@ -83,8 +83,8 @@ func TestReadsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestDirectAnswers: the answers of the connection that is served go behind what is
-// sent to it, those of others that were looked up with them become an action.
+// TestDirectAnswers: answers of the connection being served are appended to its output,
+// those of others that were looked up with them become an action.
 func TestDirectAnswers(t *testing.T) {
 	p := newPair(t, seedOrder(t))
 	p.submit()
@@ -103,7 +103,7 @@ func TestDirectAnswers(t *testing.T) {
 	}
 	direct, ok := bytes.CutPrefix(direct, kept)
 	if !ok {
-		t.Fatalf("what was there already is gone: %.50q", direct)
+		t.Fatalf("the earlier output is lost: %.50q", direct)
 	}
 	if got := answers(t, direct); got != own {
 		t.Errorf("%d answers behind the output of the connection, want %d", got, own)
@@ -136,8 +136,8 @@ func answers(t *testing.T, b []byte) (n int) {
 	return n
 }
 
-// TestWaitingReadsAreBoundedInBytes: what waits for a round leaves at once when it
-// comes, so it must fit a connection's output.
+// TestWaitingReadsAreBoundedInBytes: all reads waiting for a round are answered at once,
+// so they must fit a connection's output.
 func TestWaitingReadsAreBoundedInBytes(t *testing.T) {
 	p := newPair(t, seedOrder(t), func(l *replica.Limits) { l.PendingReadBytes = 1000 })
 	p.submit()

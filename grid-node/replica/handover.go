@@ -6,28 +6,28 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A hand-over is a change of primary that nobody notices. The primary proposes
-// the target and serves on: every order needs the target's acknowledgement in
-// this epoch, which the target stops to give when it takes over. Once the primary
-// knows that the arbiter has accepted, it takes no new order, lets what it
-// accepted commit, tells the target, and sends its clients there when the target
-// speaks. Orders that arrive meanwhile are parked: never refused, and few, since
-// that takes two round trips between members and nothing of the arbiter.
+// A hand-over is a planned change of primary without an outage. The primary proposes the
+// target and keeps serving: every order needs the target's acknowledgement in this epoch,
+// which the target stops giving when it takes over. Once the primary knows that the
+// arbiter has accepted, it takes no new order, commits those it accepted, notifies the
+// target, and redirects its clients when the target answers. Orders that arrive in between
+// are parked: never rejected, and few, since that takes two round trips between members
+// and no request to the arbiter.
 //
-// The others may see the new record before that. They hold it until the primary
-// has told them, so that its log is a prefix of theirs; not for ever (releaseHeld).
+// The others may see the new record before that. They hold it until the primary has
+// notified them, so that its log is a prefix of theirs; with a time limit (releaseHeld).
 type handOver struct {
-	to         uint64  // boot id of the target, 0 while none is under way
-	accepted   *Config // what the arbiter accepted: orders are parked, and it is adopted once all is committed
+	to         uint64  // boot id of the target, 0 while none is in progress
+	accepted   *Config // as accepted by the arbiter: orders are parked, and it is adopted once all is committed
 	since      int64   // when it was known
-	notBefore  int64   // after a refusal
-	toldNobody bool    // that nobody can take over was said
+	notBefore  int64   // after a rejection
+	toldNobody bool    // the lack of a target was reported
 }
 
 func (r *Replica) handingOver() bool { return r.role == RolePrimary && r.primary.hand.to != 0 }
 
-// parked is a request that came during a hand-over. Its client still has the
-// order, so who asked is all there is to remember.
+// parked is a request that arrived during a hand-over. Its client still has the order, so
+// only the requester is kept.
 type parked struct {
 	conn uint64
 	id   uint64
@@ -35,8 +35,8 @@ type parked struct {
 	typ  wire.Type
 }
 
-// considerHandOver proposes another primary if this one is to stop, or another pod
-// is preferred and has been in sync for long enough.
+// considerHandOver proposes another primary if this one should stop, or another pod is
+// preferred and has been in sync for long enough.
 func (r *Replica) considerHandOver() {
 	h := &r.primary.hand
 	if r.role != RolePrimary || r.primary.suspended || r.stopping || h.to != 0 || r.prop.active() || r.now.Mono < h.notBefore {
@@ -63,9 +63,8 @@ func (r *Replica) considerHandOver() {
 	r.propose(purposeHandOver, members)
 }
 
-// arbiterAnswers says whether the arbiter has shown the record just now. While it
-// is away a hand-over would only end the leased reads and keep other changes from
-// being proposed.
+// arbiterAnswers reports whether the arbiter has answered recently. While it is
+// unavailable a hand-over would only end the leased reads and block other proposals.
 func (r *Replica) arbiterAnswers() bool {
 	if r.freshAt != 0 && r.now.Mono-r.freshAt <= int64(r.opt.Timing.Retry) {
 		return true
@@ -74,11 +73,11 @@ func (r *Replica) arbiterAnswers() bool {
 	return false
 }
 
-// parking says whether new orders wait for the end of a hand-over.
+// parking reports whether new orders wait for the end of a hand-over.
 func (r *Replica) parking() bool { return r.primary.hand.accepted != nil && !r.stopping }
 
-// postpone says whether the next configuration is not to be adopted yet. The primary
-// of a hand-over first commits what it accepted; the others wait for its word, of any
+// postpone reports whether the next configuration must not be adopted yet. In a hand-over
+// the primary first commits what it accepted; the others wait for its announcement, of any
 // change that it made.
 func (r *Replica) postpone(c *Config) bool {
 	if r.isOwnChange(c) {
@@ -100,8 +99,8 @@ func (r *Replica) postpone(c *Config) bool {
 	return false
 }
 
-// allMayTakeHandOver says whether all members answer in this epoch: one that had
-// not heard of it could go past it, and would not hold what follows it.
+// allMayTakeHandOver reports whether all members answer in this epoch: one that has not
+// seen it could skip it, and would not hold the change after it.
 func (r *Replica) allMayTakeHandOver() bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.inSync() && !r.mayTakeHandOver(p) {
@@ -111,9 +110,9 @@ func (r *Replica) allMayTakeHandOver() bool {
 	return true
 }
 
-// finishHandOver makes this primary a backup once everything it accepted is
-// committed: then the target has it all, and no client is left waiting here. When
-// that takes too long it does so all the same.
+// finishHandOver makes this primary a backup once everything it accepted is committed:
+// then the target has all of it, and no client is left waiting here. If that takes too
+// long it does so anyway.
 func (r *Replica) finishHandOver() {
 	h := &r.primary.hand
 	if h.accepted == nil {
@@ -124,30 +123,30 @@ func (r *Replica) finishHandOver() {
 	}
 }
 
-// isHandOver says whether c is the next configuration, and a hand-over.
+// isHandOver reports whether c is the next configuration, and a hand-over.
 func (r *Replica) isHandOver(c *Config) bool {
 	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot != r.cfg.Primary.Boot && c.Has(r.cfg.Primary.Boot)
 }
 
-// untold raises an alarm when this replica becomes the primary by a hand-over that
-// the former one did not finish.
+// untold raises an alarm when this replica becomes the primary by a hand-over that the
+// former one did not finish.
 func (r *Replica) untold(c *Config) {
 	if !r.isHandOver(c) || c.Primary.Boot != r.self.Boot || r.spoken(c.Epoch) && r.backup.aheadFrom == r.cfg.Primary.Boot {
 		return
 	}
 	if !mutant(mutHandOverUndrained) {
-		r.alarm(AlarmHandOverCut, "handed the partition by a primary that is not heard; other members may hold entries, none committed, that are not here: "+c.String())
+		r.alarm(AlarmHandOverCut, "handed the partition by a silent primary; other members may hold uncommitted entries that are missing here: "+c.String())
 	}
 }
 
-// handOverCut says whether this replica may hold entries that the new primary
-// lacks, none of them acknowledged. It may have to discard itself for that.
+// handOverCut reports whether this replica may hold entries that the new primary lacks,
+// none of them acknowledged. It may have to discard itself for that.
 func (r *Replica) handOverCut() bool {
 	last, _ := r.store.Last()
 	return last != r.commit
 }
 
-// memberGone says whether a member will not acknowledge any more.
+// memberGone reports whether a member will not acknowledge any more.
 func (r *Replica) memberGone() bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.inSync() && r.gone(p) {
@@ -157,9 +156,10 @@ func (r *Replica) memberGone() bool {
 	return false
 }
 
-// handOverTarget is who should have the partition instead of this primary. One that stays goes before one that leaves, one
-// of a pod that is to hold a copy before another, the preferred pod before others, and then the smallest name: the third
-// copy of a roll has the largest, and goes again.
+// handOverTarget returns the best successor of this primary. A pod that stays is preferred
+// over one that leaves, one that should hold a copy over another, the preferred pod over
+// others, then the smallest name: the third copy of a roll has the largest, and is removed
+// again.
 func (r *Replica) handOverTarget() *peer {
 	yields := r.yields()
 	if !r.leaving && !yields && !r.prefersOther() {
@@ -171,7 +171,7 @@ func (r *Replica) handOverTarget() *peer {
 		switch {
 		case !r.mayTakeHandOver(p):
 		case r.seemsCutOff(p):
-		case p.draining && !r.leaving, p.draining && r.ranksBefore(r.self.Pod(), p.Pod()): // of two that leave the first stays
+		case p.draining && !r.leaving, p.draining && r.ranksBefore(r.self.Pod(), p.Pod()): // of two that leave the first one stays
 		case !r.leaving && !(yields && r.isWanted(p.Pod())) && (p.Pod() != r.preferredPod || !r.prefersOther() || !r.steady(p)):
 		case target == nil || r.before(p, target):
 			target = p
@@ -180,7 +180,7 @@ func (r *Replica) handOverTarget() *peer {
 	return target
 }
 
-// before says whether a rather than b should be handed the partition.
+// before reports whether a is a better target of a hand-over than b.
 func (r *Replica) before(a, b *peer) bool {
 	switch {
 	case a.draining != b.draining:
@@ -193,31 +193,31 @@ func (r *Replica) before(a, b *peer) bool {
 	return r.ranksBefore(a.Pod(), b.Pod())
 }
 
-// steady says whether the partition has all its copies (I12) and the peer has been
-// one of them for long enough.
+// steady reports whether the partition has all its copies (I12) and the peer has been one
+// of them for long enough.
 func (r *Replica) steady(p *peer) bool {
 	return len(r.cfg.InSync) >= r.opt.Replicas && r.now.Mono-p.inSyncAt >= int64(r.opt.Timing.HandOverDelay)
 }
 
-// mayTakeHandOver says whether a peer is in sync and alive.
+// mayTakeHandOver reports whether a peer is in sync and alive.
 func (r *Replica) mayTakeHandOver(p *peer) bool {
 	return p.inSync() && p.synced && p.knowsEpoch && !r.gone(p)
 }
 
-// endHandOver goes on as before: the proposal was refused.
+// endHandOver continues as before: the proposal was rejected.
 func (r *Replica) endHandOver() {
 	r.primary.hand = handOver{notBefore: r.now.Mono + 10*int64(r.opt.Timing.Retry), toldNobody: r.primary.hand.toldNobody}
 }
 
-// handedOver is for a former primary whose own proposal was accepted: it tells
-// the target and those who wait with it, and lets its clients wait for the moment
-// until the target speaks: sent there sooner, they would be sent back.
+// handedOver runs on a former primary whose own proposal was accepted: it notifies the
+// target and the waiting members, and keeps its clients waiting until the target answers:
+// redirected sooner, they would be sent back.
 func (r *Replica) handedOver() {
 	for i := range r.primary.peers {
 		r.sendConfig(&r.primary.peers[i])
 	}
 	if p := r.peer(r.cfg.Primary.Boot); p != nil {
-		r.backup.primaryDown, r.backup.downAt = p.fault == faultReset, r.now.Mono // it died meanwhile
+		r.backup.primaryDown, r.backup.downAt = p.fault == faultReset, r.now.Mono // it died in the meantime
 	}
 	if r.handOverCut() {
 		r.failPending()
@@ -226,14 +226,14 @@ func (r *Replica) handedOver() {
 	r.backup.redirectAt = r.now.Mono + 2*int64(r.opt.Timing.Beacon)
 }
 
-// redirect sends those who waited for the end of a hand-over to the new primary.
+// redirect sends the clients waiting for the end of a hand-over to the new primary.
 func (r *Replica) redirect() {
 	r.backup.redirectAt = 0
 	r.failPending()
 }
 
-// park keeps a request until the hand-over is over. It returns false when too
-// many are parked.
+// park keeps a request until the hand-over is over. It returns false when too many are
+// parked.
 func (r *Replica) park(conn, id uint64, slot uint32, typ wire.Type) bool {
 	if len(r.parked) >= r.opt.Limits.InFlight {
 		return false
@@ -242,7 +242,7 @@ func (r *Replica) park(conn, id uint64, slot uint32, typ wire.Type) bool {
 	return true
 }
 
-// unpark answers the parked requests: whoever is the primary now is to be asked.
+// unpark answers the parked requests with a redirect to the present primary.
 func (r *Replica) unpark() {
 	if mutant(mutParkedForgotten) {
 		r.parked = r.parked[:0]
@@ -253,7 +253,7 @@ func (r *Replica) unpark() {
 			r.notPrimary(p.conn, p.typ, p.id, p.slot)
 		case r.stopping:
 			r.reject(p.conn, p.typ, p.id, p.slot, wire.CodeDraining, 0, 0, "the node is stopping; retry")
-		default: // this is still the place to ask
+		default: // this is still the primary
 			r.sendTo(&r.self, p.conn, p.typ, p.id, p.slot)
 		}
 	}

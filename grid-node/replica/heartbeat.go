@@ -25,7 +25,7 @@ func (v *Vitals) Beats(now Time, dst []Beat) []Beat {
 	return dst
 }
 
-// Hear takes in a row of a Heartbeat. It returns the row of the answer; false: there is none.
+// Hear handles a row of a Heartbeat. It returns the row of the answer; false: none.
 func (v *Vitals) Hear(now Time, row *wire.HeartbeatRow) (answer wire.HeartbeatRow, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -35,8 +35,8 @@ func (v *Vitals) Hear(now Time, row *wire.HeartbeatRow) (answer wire.HeartbeatRo
 	return wire.HeartbeatRow{PeerHead: wire.PeerHead{Epoch: v.epoch, From: v.self.Boot, To: v.primary.Boot}, Partition: v.part, Flags: v.leaving}, true
 }
 
-// Answered takes in a row of the answer to what was sent at echoNs: a member lives, and has
-// not given up the epoch.
+// Answered handles a row of the answer to what was sent at echoNs: a member is alive, and
+// has not left the epoch.
 func (v *Vitals) Answered(now Time, echoNs int64, row *wire.HeartbeatRow) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -47,7 +47,7 @@ func (v *Vitals) Answered(now Time, echoNs int64, row *wire.HeartbeatRow) {
 	}
 	v.count.Answered++
 	p.heardAt = max(p.heardAt, now.Mono)
-	p.echoNs = max(p.echoNs, min(echoNs, p.sentNs)) // nobody answers what was not sent
+	p.echoNs = max(p.echoNs, min(echoNs, p.sentNs)) // an answer cannot precede its request
 	if mutant(mutEchoUnclamped) {
 		p.echoNs = max(p.echoNs, echoNs)
 	}

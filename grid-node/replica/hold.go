@@ -1,23 +1,22 @@
 package replica
 
-// What a primary proposes the others may hear of before it does: an answer of the
-// arbiter takes its time, and a watch is another way. Were they to act on it, the
-// primary would wait in the old epoch for acknowledgements that nobody gives there any
-// more, until it hears: a member that was let go discards itself, one that stays takes
-// nothing of the old epoch. So they hold the record, and go on in the old epoch as if
-// their watch were slow, until the primary has told them, or speaks in the new epoch,
-// or is not heard any more.
+// Other members may learn of a primary's proposal before it does: the arbiter's answer
+// takes time, and a watch is another path. If they acted on it, the primary would wait in
+// the old epoch for acknowledgements that are no longer given there until it learns: a
+// removed member discards itself, one that stays ignores the old epoch. So they hold the
+// record, and continue in the old epoch as if their watch were slow, until the primary has
+// notified them, or sends in the new epoch, or is silent.
 //
-// A hand-over is not held for ever: it is the one change by which a primary that does
-// not hear of the arbiter any more is to lose its place.
+// A hand-over is held only for a limited time: it is the one change by which a primary
+// that no longer reaches the arbiter must lose its role.
 
-// isOwnChange says whether c is the next configuration, of the same primary.
+// isOwnChange reports whether c is the next configuration, of the same primary.
 func (r *Replica) isOwnChange(c *Config) bool {
 	return r.epoch != 0 && c.Epoch == r.epoch+1 && c.Primary.Boot == r.cfg.Primary.Boot && c.Lineage == r.cfg.Lineage
 }
 
-// allHeard reports whether every member has acknowledged in this epoch. One that has not does
-// not hold the change after it: for that one it is not the next.
+// allHeard reports whether every member has acknowledged in this epoch. One that has not
+// does not hold the change after it: for that one it is not the next.
 func (r *Replica) allHeard() bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.inSync() && !p.knowsEpoch && !mutant(mutChangeUnheard) {
@@ -27,8 +26,8 @@ func (r *Replica) allHeard() bool {
 	return true
 }
 
-// hold keeps the next configuration until the primary tells of it. It returns false
-// where no primary would.
+// hold keeps the next configuration until the primary announces it. It returns false where
+// no primary would.
 func (r *Replica) hold(c *Config) bool {
 	b := &r.backup
 	if r.role == RoleLearner && !b.accepted {
@@ -41,8 +40,8 @@ func (r *Replica) hold(c *Config) bool {
 	return true
 }
 
-// releaseHeld adopts a configuration that the primary did not tell of: it died, or it
-// cannot be heard, or its word was lost; or, with a hand-over, it cannot hear the
+// releaseHeld adopts a configuration that the primary did not announce: it died, or it is
+// unreachable, or its announcement was lost; or, with a hand-over, it does not reach the
 // arbiter.
 func (r *Replica) releaseHeld() {
 	b, t := &r.backup, &r.opt.Timing
@@ -62,19 +61,20 @@ func (r *Replica) releaseHeld() {
 	case p != nil && was.primaryDown && r.role == RolePrimary:
 		p.reset()
 		r.dropSilent()
-	case own && r.role == RoleBackup && !spoken: // as silent as it was
+	case own && r.role == RoleBackup && !spoken: // it stayed silent
 		r.backup.heardAt, r.backup.primaryDown, r.backup.downAt = was.heardAt, was.primaryDown, was.downAt
 	}
 }
 
-// spoken says whether a member speaks in this epoch, or a later one. One that does goes
-// on to: what was said once, long ago, may not have been true.
+// spoken reports whether a member sends in this epoch, or a later one. Only repeated
+// frames count: a single old one may have been wrong.
 func (r *Replica) spoken(epoch uint64) bool {
 	return r.backup.ahead >= epoch && r.now.Mono-r.backup.aheadAt <= int64(r.opt.Timing.Lease)
 }
 
-// spokeOf notes that another process spoke in a later epoch, and has this replica
-// follow. Only a member's word releases what is held; anybody's has the arbiter asked.
+// spokeOf notes that another process sent in a later epoch, and has this replica follow.
+// Only a member's frame releases a held configuration; any other causes a read of the
+// arbiter.
 func (r *Replica) spokeOf(epoch, from uint64) {
 	every := int64(r.opt.Timing.Retry)
 	if r.cfg.Has(from) {

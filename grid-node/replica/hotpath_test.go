@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// pair is a primary and a backup wired back to back, without the world's
-// bookkeeping, so that what is measured is Step.
+// pair is a primary and a backup wired back to back, without the world's bookkeeping, so
+// that only Step is measured.
 type pair struct {
 	tb       testing.TB
 	now      replica.Time
@@ -21,7 +21,7 @@ type pair struct {
 	stores   [2]*store.Store
 	ao, bo   replica.Outbox
 	frame    []byte // Submit
-	link     []byte // a frame on its way to the other side
+	link     []byte // a frame in flight
 	off, n   int    // of the ClOrdID's digits in frame
 	seq      uint64
 	acks     int
@@ -55,7 +55,7 @@ func newPair(tb testing.TB, payload []byte, change ...func(*replica.Limits)) *pa
 			tb.Fatal(err)
 		}
 	}
-	// Both hear of a configuration that has both in sync: the log is empty.
+	// Both learn of a configuration that has both in sync: the log is empty.
 	p.b.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.bo)
 	p.a.Step(p.now, &replica.Event{Kind: replica.EventConfig, Config: cfg, Fresh: true}, &p.ao)
 	p.exchange()
@@ -89,7 +89,7 @@ func le64(b []byte, v uint64) {
 	}
 }
 
-// exchange flushes both sides until nothing is on its way.
+// exchange flushes both sides until nothing is in flight.
 func (p *pair) exchange() {
 	for {
 		p.a.Step(p.now, &replica.Event{Kind: replica.EventFlush}, &p.ao)
@@ -147,8 +147,8 @@ func seedOrder(tb testing.TB) []byte {
 	return b
 }
 
-// TestHotPathDoesNotAllocate covers everything an order goes through on primary
-// and backup, and a confirmed read.
+// TestHotPathDoesNotAllocate covers the whole path of an order on primary and backup, and
+// a confirmed read.
 func TestHotPathDoesNotAllocate(t *testing.T) {
 	p := newPair(t, seedOrder(t), func(l *replica.Limits) { l.DigestEvery = pairBatch })
 	batch := func() {
@@ -182,8 +182,8 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkSubmitToAck is an order's whole way through both replicas, without
-// sockets: one at a time, and in wake-ups of 64.
+// BenchmarkSubmitToAck is an order's whole path through both replicas, without sockets:
+// one at a time, and in wake-ups of 64.
 func BenchmarkSubmitToAck(b *testing.B) {
 	for _, batch := range []int{1, 64} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
@@ -223,8 +223,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestPrefetchIsAHint: a frame cut anywhere, or of any other kind, changes nothing
-// and harms nobody.
+// TestPrefetchIsAHint: a frame cut anywhere, or of any other kind, changes nothing.
 func TestPrefetchIsAHint(t *testing.T) {
 	p := newPair(t, seedOrder(t))
 	p.submit()
@@ -244,8 +243,8 @@ func TestPrefetchIsAHint(t *testing.T) {
 	}
 }
 
-// TestHintOfAnother: a hint that belongs to another replica, or to another place of
-// the message, hides no duplicate, and the order is found again under its ClOrdID.
+// TestHintOfAnother: a hint that belongs to another replica, or to another part of the
+// message, hides no duplicate, and the order is found again under its ClOrdID.
 func TestHintOfAnother(t *testing.T) {
 	p := newPair(t, seedOrder(t))
 	p.submit()
@@ -278,7 +277,7 @@ func TestHintOfAnother(t *testing.T) {
 	}
 	copy(moved[text-4:], "\x0111=")
 	order.Seal(moved)
-	h := p.a.Prefetch(p.frame) // the hint of what stood there before
+	h := p.a.Prefetch(p.frame) // the hint of the earlier content
 	p.frame = wire.AppendSubmit(p.frame[:0], partition, &wire.Submit{Generation: 1, ClientSeq: 1, Payload: moved})
 	for want := p.a.Status().LastSeq + 1; ; {
 		step(h)

@@ -2,20 +2,19 @@ package replica
 
 import "fmt"
 
-// The invariants of docs/replication.md as far as one replica can see them. A
-// broken one is a bug here, not a peer's fault: the partition stops rather than
-// goes on with it. The cheap ones are asserted always, those that walk the log
-// with the build tag invariants (logCheck); what takes more than one replica to
-// see is checked by the simulator.
+// The invariants of docs/replication.md as far as one replica can check them. A broken one
+// is a bug here, not a peer's fault: the partition stops. The cheap ones are always
+// asserted, those that walk the log with the build tag invariants (logCheck); those about
+// more than one replica are checked by the simulator.
 
-// checkFlush asserts at every flush what must hold between two wake-ups.
+// checkFlush asserts at every flush the invariants between two wake-ups.
 func (r *Replica) checkFlush() {
 	last, _ := r.store.Last()
 	switch {
 	case r.commit > last: // I2
 		r.broken(fmt.Sprintf("committed %d, last is %d", r.commit, last))
 	case r.commit != r.store.Committed(): // I8: subscribers read the store's prefix
-		r.broken(fmt.Sprintf("committed %d, the store says %d", r.commit, r.store.Committed()))
+		r.broken(fmt.Sprintf("committed %d, the store has %d", r.commit, r.store.Committed()))
 	case !r.freedRight():
 		r.broken(fmt.Sprintf("the log may be freed up to %d, committed is %d", r.mayFree, r.commit))
 	case r.role == RolePrimary:
@@ -26,7 +25,7 @@ func (r *Replica) checkFlush() {
 	r.logged.check(r)
 }
 
-// freedRight: only what is committed is freed.
+// freedRight: only committed entries are freed.
 func (r *Replica) freedRight() bool {
 	base, _ := r.store.Base()
 	return base <= r.commit && r.mayFree <= r.commit
@@ -58,14 +57,14 @@ func (r *Replica) checkPrimary(last uint64) {
 	}
 }
 
-// checkProposal asserts that a change may be asked for: what the arbiter cannot
-// know, the proposer has to.
+// checkProposal asserts that a change may be proposed: the conditions that the arbiter
+// cannot check.
 func (r *Replica) checkProposal(why purpose, next *Config) bool {
 	text := ""
 	switch why {
 	case purposeTakeOver: // I10, and nothing of the old epoch is accepted any more
 		if r.role != RoleFenced || !r.cfg.Has(r.self.Boot) {
-			text = "a take-over by one that is not in sync, or not fenced"
+			text = "a take-over by a replica that is not in sync, or not fenced"
 		}
 	case purposeShrink: // I4
 		if r.role != RolePrimary || !r.primary.suspended {
@@ -78,16 +77,16 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 	case purposeRetire: // I12
 		for i := range r.primary.peers {
 			if p := &r.primary.peers[i]; p.inSync() && !p.draining && !p.differs && !next.Has(p.Boot) && len(next.InSync) < r.opt.Replicas {
-				text = "a member that does not leave is to be let go, and a copy would be missing"
+				text = "removal of a member that does not leave, and a copy would be missing"
 			}
 		}
 	case purposeHandOver:
 		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync() || len(next.InSync) != len(r.cfg.InSync) {
-			text = "a hand-over to one that is not in sync, or one that drops a member"
+			text = "a hand-over to a replica that is not in sync, or that drops a member"
 		}
 	case purposeAcceptLoss: // I5
 		if r.acceptLoss != r.epoch {
-			text = "a new lineage that nobody accepted"
+			text = "a new lineage without an accepted loss"
 		}
 	}
 	if text != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// logCheck is what check has seen of the log.
+// logCheck is the part of the log that check has seen.
 type logCheck struct {
 	seq     uint64
 	hash    uint64
@@ -24,8 +24,8 @@ type appliedKey struct {
 	clientSeq        uint64
 }
 
-// check walks what was added to the log since the last call and holds the state
-// that is a function of the log against it: I6 and I7.
+// check walks the entries added to the log since the last call and compares the state that
+// is a function of the log: I6 and I7.
 func (c *logCheck) check(r *Replica) {
 	if c.applied == nil {
 		c.applied, c.open, c.readers = map[appliedKey]uint64{}, map[uint32]uint32{}, map[string]uint64{}
@@ -43,14 +43,14 @@ func (c *logCheck) check(r *Replica) {
 		}
 	}
 	if _, hash := r.store.Last(); hash != c.hash {
-		r.broken(fmt.Sprintf("the log ends with hash %016x, the store says %016x", c.hash, hash))
+		r.broken(fmt.Sprintf("the log ends with hash %016x, the store has %016x", c.hash, hash))
 	}
 	if r.live.Cursors.Sink.To != c.cursor || len(r.live.Cursors.Readers) != len(c.readers) {
-		r.broken(fmt.Sprintf("cursor is %d, with %d readers; the log says %d, with %d", r.live.Cursors.Sink.To, len(r.live.Cursors.Readers), c.cursor, len(c.readers)))
+		r.broken(fmt.Sprintf("cursor is %d, with %d readers; the log has %d, with %d", r.live.Cursors.Sink.To, len(r.live.Cursors.Readers), c.cursor, len(c.readers)))
 	}
 	for _, d := range r.live.Cursors.Readers {
 		if to, found := c.readers[d.Name]; !found || to != d.To {
-			r.broken(fmt.Sprintf("reader %s is at %d, the log says %d", d.Name, d.To, to))
+			r.broken(fmt.Sprintf("reader %s is at %d, the log has %d", d.Name, d.To, to))
 		}
 	}
 	if !r.DigestsHold() {
@@ -67,7 +67,7 @@ func (c *logCheck) check(r *Replica) {
 	}
 }
 
-// begin starts behind the base state that a learner took in.
+// begin starts after the base state that a learner restored.
 func (c *logCheck) begin(r *Replica) {
 	c.seq, c.hash = r.store.Base()
 	c.cursor, c.readers = r.base.Cursors.Sink.To, map[string]uint64{}

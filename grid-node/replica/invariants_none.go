@@ -4,7 +4,7 @@ package replica
 
 type logCheck struct{}
 
-// check costs too much for production; see invariants_log.go.
+// check is too expensive for production; see invariants_log.go.
 func (logCheck) check(*Replica) {}
 
 func (logCheck) begin(*Replica) {}

@@ -7,8 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// tickLearner registers with the primary until it answers, and again when it
-// falls silent.
+// tickLearner registers with the primary until it answers, and again when it falls silent.
 func (r *Replica) tickLearner() {
 	b := &r.backup
 	if r.leaving && !b.counted {
@@ -26,11 +25,11 @@ func (r *Replica) tickLearner() {
 	}
 	b.joinAt = r.now.Mono + int64(r.opt.Timing.Retry)
 	if b.joins++; b.joins%8 == 0 {
-		r.askConfig() // perhaps the primary is another by now and the watch does not say so
+		r.askConfig() // the primary may have changed without a watch event
 	}
 	r.suspectDataLoss()
 	if r.cfg.Primary.Address == r.self.Address {
-		return // the primary was a former process of this pod: only the arbiter knows how this ends
+		return // the primary was a former process of this pod: only the arbiter can resolve this
 	}
 	last, hash := r.store.Last()
 	m := wire.Join{PeerHead: r.head(r.cfg.Primary.Boot), LastSeq: last, LastHash: hash, Member: []byte(r.self.ID), Address: []byte(r.self.Address)}
@@ -42,7 +41,7 @@ func (r *Replica) tickLearner() {
 	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
-// join registers a learner: it gets the log from where its own ends.
+// join registers a learner: it gets the log from the end of its own.
 func (r *Replica) join(frame []byte) error {
 	var m wire.Join
 	if err := wire.DecodeJoin(frame, &m); err != nil {
@@ -70,22 +69,23 @@ func (r *Replica) join(frame []byte) error {
 	return nil
 }
 
-// register takes a learner in, or says why not. A record that is put right goes through
-// epochs that this primary has been in, of another lineage perhaps: who knows only those
-// is not taken in, because all that a frame says of its configuration is the epoch.
+// register adds a learner, or rejects it with a reason. A record that is being restored
+// goes through epochs that this primary has been in, perhaps of another lineage: a learner
+// that knows only those is rejected, because frames identify a configuration by the epoch
+// alone.
 func (r *Replica) register(member *Member, m *wire.Join) {
 	lastSeq, lastHash := m.LastSeq, m.LastHash
-	if slices.Contains(r.primary.released[:], member.Boot) && !mutant(mutReleasedAgain) { // an old request, come late, or its answer was lost
-		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was let go")
+	if slices.Contains(r.primary.released[:], member.Boot) && !mutant(mutReleasedAgain) { // a late old request, or its answer was lost
+		r.joinReplyTo(member, wire.JoinReleased, 0, "this process was released")
 		return
 	}
 	known := r.peer(member.Boot)
 	if known != nil && known.inSync() {
-		known.tellConfig = true // it was admitted and has not heard
+		known.tellConfig = true // it was admitted and does not know yet
 		return
 	}
 	if r.prop.purpose == purposeReassert && !mutant(mutClimbTakesLearners) {
-		r.joinReplyTo(member, wire.JoinBusy, 0, "the record went back in time and is being put right")
+		r.joinReplyTo(member, wire.JoinBusy, 0, "the record was rolled back and is being restored")
 		return
 	}
 	if known == nil && m.Flags&wire.FlagDraining != 0 && !r.admitting(member.Boot) && !mutant(mutLeaverUnanswered) {
@@ -109,11 +109,11 @@ func (r *Replica) register(member *Member, m *wire.Join) {
 		r.primary.peers = append(r.primary.peers, peer{Member: *member})
 		known = &r.primary.peers[len(r.primary.peers)-1]
 	}
-	// What it acknowledged stands, should this be an old request come late.
+	// Its acknowledgements stay valid, in case this is a late old request.
 	known.stored = max(known.stored, lastSeq)
 	known.sent = known.stored
-	// It is fed once it has acknowledged that it was accepted: the feed goes another
-	// way than this reply, and must not be there before it.
+	// It is fed once it has acknowledged that it was accepted: the feed uses another
+	// connection, and must not arrive before this reply.
 	known.synced, known.knowsEpoch = false, false
 	known.reached()
 	known.heardAt, known.progressAt, known.wantedAt = r.now.Mono, r.now.Mono, r.now.Mono
@@ -126,9 +126,9 @@ func (r *Replica) register(member *Member, m *wire.Join) {
 	r.joinReplyTo(member, wire.JoinAccepted, max(known.sent, base)+1, "")
 }
 
-// refuseLearner says why there is no place for a learner now. Of two processes of
-// one pod name the one in sync is believed as long as it answers: the other may be
-// a process that was cut off and replaced, and has come back.
+// refuseLearner returns why there is no place for a learner now. Of two processes of one
+// pod name the in-sync one is preferred as long as it answers: the other may be a process
+// that was partitioned and replaced, and has reconnected.
 func (r *Replica) refuseLearner(member *Member) string {
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		p := &r.primary.peers[i]
@@ -155,7 +155,7 @@ func (r *Replica) refuseLearner(member *Member) string {
 	return r.refuseCopy(member.Pod())
 }
 
-// learners that the primary knows of.
+// learners returns the learners known to the primary.
 func (r *Replica) learners() (n int) {
 	for i := range r.primary.peers {
 		if !r.primary.peers[i].inSync() {
@@ -172,7 +172,7 @@ func (r *Replica) joinReplyTo(to *Member, code uint16, from uint64, text string)
 	r.out.send(to.Address, off, nil)
 }
 
-// joinReply is the primary's answer.
+// joinReply handles the primary's answer.
 func (r *Replica) joinReply(frame []byte) error {
 	var m wire.JoinReply
 	if err := wire.DecodeJoinReply(frame, &m); err != nil {
@@ -192,36 +192,36 @@ func (r *Replica) joinReply(frame []byte) error {
 	case wire.JoinAccepted:
 		last, _ := r.store.Last()
 		if !r.backup.accepted && last != 0 && m.FromSeq != last+1 && !mutant(mutLateJoinReply) {
-			return nil // to an older request: what was stored since was not compared
+			return nil // to an older request: later entries were not compared
 		}
 		r.backup.accepted, r.backup.counted, r.backup.joins, r.backup.useless = true, true, 0, ""
-		r.backup.ackDue = true // with nothing to send, too: a learner that answers knows that it counts
+		r.backup.ackDue = true // even if empty: an answering learner knows that it counts
 		r.backup.heardAt = r.now.Mono
 		if last == 0 && m.FromSeq > 1 {
 			r.beginInstall(m.FromSeq - 1)
 		}
 	case wire.JoinReleased:
-		r.giveUp("released: " + string(m.Text)) // its place is gone; should it get one again, it asks as another process
+		r.giveUp("released: " + string(m.Text)) // it lost its place; it joins again as another process
 	case wire.JoinDiverged, wire.JoinTruncated:
 		r.giveUp("join refused: " + string(m.Text))
 	}
 	return nil
 }
 
-// mustHave is how much of the log whoever is electable has to hold: what may have
-// been acknowledged. A new primary does not know how much of what it took over
-// was, so all of it counts.
+// mustHave returns how much of the log an electable replica must hold: what may have been
+// acknowledged. A new primary does not know how much of the entries it took over was, so
+// all of them count.
 func (r *Replica) mustHave() uint64 { return max(r.commit, r.primary.floor) }
 
-// mayAdmit says whether a learner may become electable.
+// mayAdmit reports whether a learner may become electable.
 func (r *Replica) mayAdmit(p *peer) bool {
 	inAckSet, caughtUp := p.acks() || mutant(mutAdmitBeforeAckSet), p.stored >= r.mustHave()
 	return inAckSet && caughtUp || mutant(mutAdmitEarly)
 }
 
-// progressLearner moves a learner on: close enough, it enters the ack set; with
-// everything stored that was committed, it is proposed for inSync. In this
-// order nothing can be committed without it after it became electable.
+// progressLearner advances a learner: close enough, it enters the ack set; with all
+// committed entries stored, it is proposed for inSync. In this order nothing can be
+// committed without it after it became electable.
 func (r *Replica) progressLearner(p *peer) {
 	if !p.learner() || p.stage == stageInstalling || !p.answered || p.draining || r.primary.suspended || r.primary.hand.to != 0 || r.gone(p) {
 		return

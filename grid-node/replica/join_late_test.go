@@ -7,10 +7,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The primary compared a learner's log with its own up to where the request said
-// that it ends. An answer to an older request says nothing about what the learner
-// has stored since, from another primary perhaps: it is not accepted by that, and
-// commits nothing.
+// The primary compared a learner's log with its own up to the end given in the request. An
+// answer to an older request does not cover what the learner has stored since, perhaps
+// from another primary: it neither accepts the learner nor commits anything.
 func TestLateJoinReplyAcceptsNobody(t *testing.T) {
 	f := newFeeding(t, 20_000, replica.Limits{JoinBound: 64})
 	for range 10 {

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// leased says whether a leased read is answered at once, on the lease.
+// leased reports whether a leased read is answered at once, on the lease.
 func (m *member) leased(clock int64) bool {
 	m.step(clock, replica.Event{Kind: replica.EventTick})
 	before := m.r.Counters().ReadsLeased
@@ -15,9 +15,9 @@ func (m *member) leased(clock int64) bool {
 	return m.r.Counters().ReadsLeased > before
 }
 
-// A primary that goes on in the next epoch has no lease there until a member has
-// answered there: a member that was taken in or kept by that change may take over
-// without waiting for a lease that it never heard of.
+// A primary that continues in the next epoch has no lease there until a member has
+// answered in it: a member admitted or kept by that change may take over without waiting
+// for a lease that it never saw.
 func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 	for name, earn := range map[string]func(a, b *member){
 		"heartbeats": func(a, b *member) {
@@ -33,16 +33,16 @@ func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := twoMembers(t, true)
-			a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(2, a, a.r.Status().LastSeq)}) // nothing is read before
+			a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(2, a, a.r.Status().LastSeq)}) // no reads before
 			earn(a, b)
 			if !a.leased(a.clock + 30*ms) {
-				t.Fatal("no lease: this shows nothing")
+				t.Fatal("no lease: the test is inconclusive")
 			}
 			a.config(3, 1, a, b)
 			if a.leased(a.clock + 30*ms) {
 				t.Error("the lease of epoch 2 is alive in epoch 3")
 			}
-			b.config(3, 1, a, b) // held until the primary speaks in it
+			b.config(3, 1, a, b) // held until the primary sends in it
 			b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition, &wire.Beacon{PeerHead: a.headTo(3, b)})})
 			a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(3, a, a.r.Status().LastSeq)})
 			earn(a, b)
@@ -53,8 +53,8 @@ func TestLeaseIsEarnedAnewInEveryEpoch(t *testing.T) {
 	}
 }
 
-// A backup has heard that its primary answers leased reads: with data, and no beacon
-// yet. In the next epoch of the same primary it waits the lease out all the same.
+// A backup knows that its primary answers leased reads: from data, without a beacon yet.
+// In the next epoch of the same primary it still waits the lease out.
 func TestLeasedIsRememberedOfData(t *testing.T) {
 	a, b := twoMembers(t, true)
 	b.step(b.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendBeacon(nil, partition,

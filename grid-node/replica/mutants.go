@@ -1,9 +1,9 @@
 package replica
 
-// mutantID names a deliberately broken variant of the protocol. They exist to
-// prove that the simulator would notice (`make sim-mutants`): mutants_on.go says
-// what each one breaks. Without the build tag mutant is a constant false, and the
-// compiler takes every check of it out.
+// mutantID names a deliberately broken variant of the protocol. They prove that the
+// simulator would notice (`make sim-mutants`): mutants_on.go lists what each one breaks.
+// Without the build tag mutant is a constant false, and the compiler removes every check
+// of it.
 type mutantID uint8
 
 const (

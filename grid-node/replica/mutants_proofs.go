@@ -8,8 +8,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 )
 
-// proofs are the tests of this package that fail with a mutant, as for go test -run: of mutants that the simulator would
-// find after very many seeds only, or whose harm it does not count. Every mutant without one it has to find itself.
+// proofs are the tests of this package that fail with a mutant, as for go test -run: for
+// mutants that the simulator would find only after very many seeds, or whose harm it does
+// not check. The simulator must find all others.
 var proofs = [mutants]string{
 	mutWithdrawnProposes:     "^TestScripts$/^accept_loss_withdrawn$",
 	mutOlderLineageShown:     "^TestScripts$/^accept_loss_other_learner$",

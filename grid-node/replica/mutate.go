@@ -1,8 +1,8 @@
 package replica
 
-// What the larger mutants do; see mutants.go. Never reached without the build tag.
+// The larger mutants; see mutants.go. Never reached without the build tag.
 
-// mutateShrink goes on without the silent members, whatever the arbiter says.
+// mutateShrink continues without the silent members, whatever the arbiter answers.
 func (r *Replica) mutateShrink() {
 	r.primary.suspended = false
 	for i := range r.primary.peers {
@@ -12,7 +12,7 @@ func (r *Replica) mutateShrink() {
 	}
 }
 
-// mutateUnknown takes a change whose outcome is unknown as one that failed.
+// mutateUnknown treats a change whose outcome is unknown as failed.
 func (r *Replica) mutateUnknown() bool {
 	switch purpose := r.prop.purpose; {
 	case mutant(mutUnknownHandOverFailed) && purpose == purposeHandOver:
@@ -38,7 +38,7 @@ func (r *Replica) mutateUnknown() bool {
 	return true
 }
 
-// mutateEchoed is the round that any member of the ack set has answered.
+// mutateEchoed returns the round that any member of the ack set has answered.
 func (r *Replica) mutateEchoed() uint64 {
 	round := uint64(0)
 	for i := range r.primary.peers {

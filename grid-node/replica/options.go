@@ -8,9 +8,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Time is what the caller's clocks say at a Step. Mono never jumps and counts
-// while the machine sleeps (CLOCK_BOOTTIME); only differences of it are used.
-// Wall is unix time and only ever stored in entries.
+// Time is the caller's clocks at a Step. Mono never jumps and counts while the machine is
+// suspended (CLOCK_BOOTTIME); only differences of it are used. Wall is unix time and only
+// stored in entries.
 type Time struct {
 	Mono int64 // nanoseconds
 	Wall int64 // nanoseconds since 1970
@@ -18,15 +18,15 @@ type Time struct {
 
 // Timing of liveness. Zero fields take the defaults.
 type Timing struct {
-	Beacon     time.Duration // between two signs of life; 20 ms
-	Lease      time.Duration // a member silent for so long is dropped by the primary; 200 ms
-	Grace      time.Duration // a primary silent for so long is replaced; 300 ms, more than Lease
-	ClaimDelay time.Duration // others than the preferred pod wait so long before they claim; 10 s
-	Resend     time.Duration // entries unacknowledged for so long are sent again; 2 x Beacon
+	Beacon     time.Duration // interval of heartbeats; 20 ms
+	Lease      time.Duration // a member silent for this long is dropped by the primary; 200 ms
+	Grace      time.Duration // a primary silent for this long is replaced; 300 ms, more than Lease
+	ClaimDelay time.Duration // pods other than the preferred one wait this long before they claim; 10 s
+	Resend     time.Duration // entries unacknowledged for this long are resent; 2 x Beacon
 	Retry      time.Duration // between two attempts of a proposal, a join, a read of the configuration; 5 x Beacon
-	// HandOverDelay is how long the preferred pod has to be in sync before it is
-	// handed the partition back, so that a pod that keeps failing does not move
-	// the primary each time; 5 s.
+	// HandOverDelay is how long the preferred pod has to be in sync before the partition
+	// is handed back to it, so that a repeatedly failing pod does not move the primary
+	// each time; 5 s.
 	HandOverDelay time.Duration
 }
 
@@ -35,16 +35,16 @@ type Limits struct {
 	MaxPayload    int // bytes of one order; 16 KiB, at most 64 KiB - 64
 	InFlight      int // entries prepared and not committed; 16384, rounded up to a power of two
 	InFlightBytes int // bytes of those; 16 MiB
-	PendingReads  int // confirmed reads that wait; 16384, rounded up to a power of two
-	// PendingReadBytes bounds their answers: 16 MiB. They leave at once, and must
-	// not be more than a connection's output may be.
+	PendingReads  int // pending confirmed reads; 16384, rounded up to a power of two
+	// PendingReadBytes bounds their answers: 16 MiB. They are sent at once, and must not
+	// exceed a connection's output limit.
 	PendingReadBytes int
 	Sessions         int // open sessions; 4096
 	ClientSessions   int // open sessions of one client; a quarter of Sessions
 	Window           int // replies kept per session, submits a session may have in flight; 512, a power of two
 	BatchBytes       int // entries in one Prepare; 256 KiB, at most wire.MaxPrepareEntries
-	LearnerBytes     int // sent to a learner and not acknowledged; 4 MiB
-	LearnerRate      int // bytes a second sent to a learner; 256 MiB
+	LearnerBytes     int // sent to a learner and unacknowledged; 4 MiB
+	LearnerRate      int // bytes per second sent to a learner; 256 MiB
 	LearnerBatch     int // of those in one wake-up, one entry at least; 64 KiB
 	JoinBound        int // a learner this many entries behind, or fewer, enters the ack set; 4096
 	DigestEvery      int // entries between two that states are compared at; 4096
@@ -59,26 +59,27 @@ type Options struct {
 	Limits    Limits
 	Replicas  int // members wanted, 1..3; 2
 	MinInSync int // 1..Replicas; 1
-	MaxInSync int // members taken in, at least Replicas; Replicas
+	MaxInSync int // most members, at least Replicas; Replicas
 	Retention Retention
-	// Readers are the names of what carries the log on, which every node of the grid has:
-	// nothing is freed that one of them does not hold. "" is the sink without a name, nil
-	// stands for that alone.
+	// Readers are the names of the consumers of the log that every node of the grid has:
+	// no entry is freed that one of them does not hold. "" is the unnamed sink, nil stands
+	// for that alone.
 	Readers []string
-	// Removed are the names of readers that the grid had: their positions hold nothing back
-	// any more. Those of others do, although this node does not have them.
+	// Removed are the names of former readers of the grid: their positions no longer hold
+	// entries back. Positions of unknown readers do.
 	Removed []string
-	// CapacityAdvice is what a refusal for want of memory says can be done about it; it may be empty.
+	// CapacityAdvice is appended to a rejection for lack of memory: what can be done about
+	// it; it may be empty.
 	CapacityAdvice string
 	Preferred      bool // claims an unclaimed partition at once
-	// LeaseClock reads the clock of Time.Mono. It is called for leased reads,
-	// after the value was read: the only way to see that the process slept in
-	// between. Without it a leased read is answered as a confirmed one.
+	// LeaseClock reads the clock of Time.Mono. It is called for leased reads, after the
+	// value was read: only this detects a suspension in between. Without it a leased read
+	// is answered as a confirmed one.
 	LeaseClock func() int64
-	// Vitals of this incarnation, driven by a thread of their own; nil: nobody drives any,
-	// and it gives no sign of life but data.
+	// Vitals of this incarnation, driven by their own thread; nil: not driven, and data is
+	// the only evidence of life.
 	Vitals *Vitals
-	// Rest has a replica to which nothing happens do without most of its ticks. See TickDue.
+	// Rest lets an idle replica skip most of its ticks. See TickDue.
 	Rest bool
 }
 
@@ -166,7 +167,7 @@ func (o *Options) fill() error {
 		return err
 	}
 	if v := o.Vitals; v != nil && (v.self != o.Self || v.part != o.Partition || v.timing != o.Timing) {
-		return fmt.Errorf("replica %s: vitals are those of %s in %s, or have another timing; allowed: made with this replica's self, partition and timing", o.Partition, v.self.ID, v.part)
+		return fmt.Errorf("replica %s: vitals belong to %s in %s, or have another timing; allowed: made with this replica's self, partition and timing", o.Partition, v.self.ID, v.part)
 	}
 	if t := &o.Retention; t.FreeDownstream && (t.Low < 0 || t.High <= t.Low || t.Critical < t.High) {
 		return fmt.Errorf("replica %s: retention frees from %d down to %d bytes and is critical at %d, allowed: low < high <= critical", o.Partition, t.High, t.Low, t.Critical)

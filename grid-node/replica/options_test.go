@@ -46,8 +46,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestBadConfigurations gives a replica records that can never be right: each is
-// refused with an alarm that says why, and changes nothing.
+// TestBadConfigurations gives a replica invalid records: each is rejected with an alarm
+// that gives the reason, and changes nothing.
 func TestBadConfigurations(t *testing.T) {
 	a, _ := replica.NewMember("a/0000000000000a01", "10.0.0.1:7400")
 	b, _ := replica.NewMember("b/0000000000000b01", "10.0.0.2:7400")

@@ -9,7 +9,7 @@ import (
 // maxPeers of a primary: the other members, and as many learners as there may be copies.
 const maxPeers = wire.MaxMembers - 1 + wire.MaxCopies
 
-// peer is what a primary knows of another replica.
+// peer is a primary's view of another replica.
 type peer struct {
 	Member
 	stage      stage
@@ -18,23 +18,23 @@ type peer struct {
 	knowsEpoch bool   // has acknowledged in this epoch
 	tellConfig bool   // NewConfig goes out with the next flush
 	synced     bool   // stored is known
-	answered   bool   // it has acknowledged something: a learner that has knows that it may be counted on
-	draining   bool   // it said that it is about to stop
-	differs    bool   // it made another state of the log, and is let go for that
+	answered   bool   // it has acknowledged: a learner that has knows that it may count
+	draining   bool   // it announced that it is about to stop
+	differs    bool   // its state differs, and it is removed for that
 	digested   uint64 // entry of the last one sent to it
-	full       bool   // it said that only its reserve of memory is left
+	full       bool   // it announced that only its memory reserve is left
 	fullAt     int64  // when
-	inSyncAt   int64  // since when this primary has it in sync
+	inSyncAt   int64  // when this primary had it in sync first
 	sent       uint64 // entries sent
 	stored     uint64 // entries acknowledged
 	round      uint64 // highest round echoed
 	echoNs     int64  // highest send time echoed: the lease counts from here
 	heardAt    int64
 	progressAt int64 // when stored last rose, or something was first sent
-	toldAt     int64 // when it was last looked whether it knows the epoch
-	askedAt    int64 // when an answer was last asked for
-	wantedAt   int64 // when an installing learner last asked for a part of the base state, or was told to
-	askDue     bool  // a beacon that wants an answer goes out with the next flush
+	toldAt     int64 // when its knowledge of the epoch was last checked
+	askedAt    int64 // when an answer was last requested
+	wantedAt   int64 // when an installing learner last requested a part of the base state, or was notified of it
+	askDue     bool  // a beacon that requests an answer is sent with the next flush
 	arbiter    arbiterProof
 }
 
@@ -63,8 +63,7 @@ func (r *Replica) head(to uint64) wire.PeerHead {
 	return wire.PeerHead{Epoch: r.epoch, From: r.self.Boot, To: to}
 }
 
-// flushPeers sends every peer what is new for it. All messages of a flush
-// belong to one round.
+// flushPeers sends every peer its news. All messages of a flush belong to one round.
 func (r *Replica) flushPeers() {
 	round := r.primary.round + 1
 	reads := r.primary.reads.newest() == round
@@ -88,8 +87,8 @@ func (r *Replica) flushPeers() {
 	}
 }
 
-// sendEntries sends what the peer has not been sent. A learner gets no more than
-// it can take; for the ack set the in-flight limits are the bound.
+// sendEntries sends the entries that were not sent to the peer. A learner's share is
+// limited; for the ack set the in-flight limits are the bound.
 func (r *Replica) sendEntries(p *peer, round uint64) bool {
 	if !p.acks() {
 		return r.feed(p, round)
@@ -107,7 +106,7 @@ func (r *Replica) sendEntries(p *peer, round uint64) bool {
 	return true
 }
 
-// prepareAck takes in what a peer stores and what it has heard.
+// prepareAck handles a peer's acknowledgement.
 func (r *Replica) prepareAck(frame []byte) error {
 	var m wire.PrepareAck
 	if err := wire.DecodePrepareAck(frame, &m); err != nil {
@@ -119,7 +118,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 		switch held := r.backup.held; {
 		case m.To != r.self.Boot || m.Epoch <= r.epoch:
 		case held != nil && m.Epoch == held.Epoch && m.From == r.cfg.Primary.Boot:
-			r.adopt(held) // it has handed over, and its word was lost
+			r.adopt(held) // it has handed over, and the announcement was lost
 		default:
 			r.readConfig()
 		}
@@ -144,12 +143,12 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.round = max(p.round, min(m.Round, r.primary.round))
 	p.echoNs = max(p.echoNs, min(m.EchoNs, r.now.Mono))
 	if m.StoredSeq < base { // an old frame, or from a learner that waits for the base state
-		p.knowsEpoch = p.stage != stageInstalling          // it is told again, and so asked, until it has all of it
-		if p.stage == stageInstalling && m.StoredSeq > 0 { // it has taken in an older base: what follows that is freed
+		p.knowsEpoch = p.stage != stageInstalling          // it is notified again until it has all of it
+		if p.stage == stageInstalling && m.StoredSeq > 0 { // it restored an older base: the entries after that are freed
 			r.joinReplyTo(&p.Member, wire.JoinTruncated, base+1, truncatedText(base))
 		}
 		if p.stage == stageInstalling && m.StoredSeq == 0 && r.now.Mono-p.wantedAt >= 2*int64(r.opt.Timing.Resend) && !mutant(mutBaseUntold) {
-			p.wantedAt = r.now.Mono // it has not heard that there is one
+			p.wantedAt = r.now.Mono // it does not know of the base
 			r.joinReplyTo(&p.Member, wire.JoinAccepted, base+1, "")
 		}
 		r.advance()
@@ -173,7 +172,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	return nil
 }
 
-// nack sends again from where the peer misses entries.
+// nack resends from where the peer misses entries.
 func (r *Replica) nack(frame []byte) error {
 	var m wire.Nack
 	if err := wire.DecodeNack(frame, &m); err != nil {
@@ -194,8 +193,8 @@ func (r *Replica) nack(frame []byte) error {
 	return nil
 }
 
-// peerUp sends everything unacknowledged again: what was on the way when a
-// connection broke is lost. The bulk connection carries feeds only.
+// peerUp resends everything unacknowledged: frames in flight when a connection broke are
+// lost. The bulk connection carries feeds only.
 func (r *Replica) peerUp(address string, bulk bool) {
 	if r.role != RolePrimary {
 		return
@@ -215,8 +214,8 @@ func (r *Replica) peerUp(address string, bulk bool) {
 	}
 }
 
-// peerDown acts on the end of a connection: the process behind it is most
-// likely gone, and there is no need to wait for silence.
+// peerDown acts on the end of a connection: the process is most likely dead, and there is
+// no need to wait for silence.
 func (r *Replica) peerDown(address string) {
 	switch r.role {
 	case RolePrimary:
@@ -239,8 +238,7 @@ func (r *Replica) peerDown(address string) {
 	}
 }
 
-// tickPeers asks again for answers that did not come, sends again what was lost,
-// and drops who is silent.
+// tickPeers repeats requests for answers, resends lost entries, and drops silent members.
 func (r *Replica) tickPeers() {
 	t := &r.opt.Timing
 	for i := range r.primary.peers {

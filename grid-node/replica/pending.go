@@ -1,8 +1,8 @@
 package replica
 
-// pending remembers who waits for a prepared entry. It holds no pointers.
+// pending is the request that waits for a prepared entry. It holds no pointers.
 type pending struct {
-	seq       uint64 // of the entry: a place may belong to another one by now
+	seq       uint64 // of the entry: the slot may belong to another one by now
 	conn      uint64
 	requestID uint64 // clientSeq, or reqID of an OpenSession
 	slot      uint32
@@ -14,21 +14,21 @@ type pending struct {
 type pendingKind uint8
 
 const (
-	pendingNone   pendingKind = iota // nobody waits: a noop, a cursor, an entry of the primary before
+	pendingNone   pendingKind = iota // no request: a noop, a cursor, an entry of the previous primary
 	pendingSubmit                    // answered by Ack
 	pendingOpen                      // answered by SessionOpened
 )
 
-// pendings is a ring over the entries that are prepared and not committed:
-// entry seq has place seq & mask. Its size bounds them.
+// pendings is a ring over the entries that are prepared and not committed: entry seq has
+// slot seq & mask. Its size bounds them.
 type pendings struct {
 	ring  []pending
 	mask  uint64
 	bytes int
 }
 
-// windowFull says whether there is no place for another entry, of whatever kind, until
-// one is committed.
+// windowFull reports whether there is no slot for another entry, of any kind, until one is
+// committed.
 func (r *Replica) windowFull() bool {
 	last, _ := r.store.Last()
 	return last-r.commit >= uint64(r.opt.Limits.InFlight)
@@ -41,14 +41,14 @@ func (p *pendings) init(n int) {
 
 func (p *pendings) at(seq uint64) *pending { return &p.ring[seq&p.mask] }
 
-// put remembers who waits for a new entry.
+// put stores the request that waits for a new entry.
 func (p *pendings) put(seq uint64, e pending) {
 	e.seq = seq
 	*p.at(seq) = e
 	p.bytes += int(e.size)
 }
 
-// ask makes by the one that waits for an entry that is there already.
+// ask makes by the one that waits for an existing entry.
 func (p *pendings) ask(seq uint64, by pending) {
 	e := p.at(seq)
 	if by.seq = seq; e.seq == seq {
@@ -57,7 +57,7 @@ func (p *pendings) ask(seq uint64, by pending) {
 	*e = by
 }
 
-// take removes what waits for seq.
+// take removes the request that waits for seq.
 func (p *pendings) take(seq uint64) pending {
 	e := p.at(seq)
 	if e.seq != seq {
@@ -69,7 +69,7 @@ func (p *pendings) take(seq uint64) pending {
 	return v
 }
 
-// clear forgets everything.
+// clear removes all requests.
 func (p *pendings) clear() {
 	clear(p.ring)
 	p.bytes = 0

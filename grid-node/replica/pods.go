@@ -8,13 +8,13 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The record may name the pods that are to hold a copy. The partition gets there by what
-// is there anyway: a learner of a pod that is named joins, and when it is in sync a copy
-// on a pod that is not is let go. So the copies in sync are never fewer than are wanted
-// (Replicas), and one more at most. A primary on a pod that is not named is the last to
-// go: it hands over once the others are all there. docs/replication.md has the steps.
+// The record may name the pods that should hold a copy. The existing mechanisms get the
+// partition there: a learner of a named pod joins, and when it is in sync a copy on
+// another pod is removed. So the copies in sync are never fewer than wanted (Replicas),
+// and at most one more. A primary on a pod that is not named is removed last: it hands
+// over once the others are all there. docs/replication.md has the steps.
 
-// observePods takes over which pods the spec names.
+// observePods adopts the pods that the spec names.
 func (r *Replica) observePods(c *Config) {
 	r.specVersion, r.pods = c.Version, c.Pods
 	if len(r.pods) > 0 {
@@ -22,14 +22,14 @@ func (r *Replica) observePods(c *Config) {
 	}
 }
 
-// placed says whether the record names the pods.
+// placed reports whether the record names the pods.
 func (r *Replica) placed() bool { return len(r.pods) > 0 }
 
-// isWanted says whether a copy on this pod is wanted.
+// isWanted reports whether a copy on this pod is wanted.
 func (r *Replica) isWanted(pod string) bool { return !r.placed() || slices.Contains(r.pods, pod) }
 
-// ranksBefore says which of two pods is rather to hold a copy, and to be the primary: one
-// that the record names before one that it does not, and then by name.
+// ranksBefore reports whether pod a is preferred over b to hold a copy, and to be the
+// primary: one that the record names before one that it does not, then by name.
 func (r *Replica) ranksBefore(a, b string) bool {
 	if wanted := r.isWanted(a); wanted != r.isWanted(b) && !mutant(mutRankIgnored) {
 		return wanted
@@ -37,9 +37,9 @@ func (r *Replica) ranksBefore(a, b string) bool {
 	return a < b
 }
 
-// specKnown says whether what the spec asks for is that of the version of the record that
-// a proposal would be made on: if the spec has changed since, the arbiter refuses the
-// proposal. If it is not known the record is read.
+// specKnown reports whether the known spec is that of the version of the record on which a
+// proposal would be based: if the spec has changed since, the arbiter rejects the
+// proposal. If it is unknown the record is read.
 func (r *Replica) specKnown() bool {
 	if !r.named || r.specVersion == r.cfg.Version || mutant(mutStalePods) {
 		return true
@@ -48,7 +48,7 @@ func (r *Replica) specKnown() bool {
 	return false
 }
 
-// mayAdd says whether the configuration may get this learner as one more member.
+// mayAdd reports whether this learner may be added to the configuration.
 func (r *Replica) mayAdd(p *peer) bool {
 	members := len(r.cfg.InSync)
 	if !r.placed() {
@@ -58,8 +58,8 @@ func (r *Replica) mayAdd(p *peer) bool {
 	return r.isWanted(p.Pod()) && members < most
 }
 
-// yields says whether this primary is on a pod that the record does not name, and all the
-// copies that are wanted are in sync, and well, on pods that it does.
+// yields reports whether this primary is on a pod that the record does not name, and all
+// wanted copies are in sync and healthy on named pods.
 func (r *Replica) yields() bool {
 	if r.isWanted(r.self.Pod()) {
 		return false
@@ -73,13 +73,13 @@ func (r *Replica) yields() bool {
 	return there >= min(r.opt.Replicas, len(r.pods))
 }
 
-// prefersOther says whether the record prefers another pod as the primary's.
+// prefersOther reports whether the record prefers another pod as the primary's.
 func (r *Replica) prefersOther() bool {
 	return r.preferredPod != "" && r.preferredPod != r.self.Pod() && r.isWanted(r.preferredPod)
 }
 
-// unwanted is the copy to let go of, nil if there is none: of the pods that the record
-// does not name the last.
+// unwanted returns the copy to remove, nil if there is none: the last of the pods that the
+// record does not name.
 func (r *Replica) unwanted(last *peer) *peer {
 	if r.isWanted(last.Pod()) && !mutant(mutRankIgnored) || !r.specKnown() {
 		return nil
@@ -87,7 +87,7 @@ func (r *Replica) unwanted(last *peer) *peer {
 	return last
 }
 
-// enough says whether a member may be let go of without a copy missing.
+// enough reports whether a member may be removed without a copy missing.
 func (r *Replica) enough() bool {
 	members := len(r.cfg.InSync)
 	if mutant(mutOldCopyFirst) {
@@ -103,8 +103,8 @@ func (r *Replica) enough() bool {
 	return members > r.opt.Replicas
 }
 
-// attemptAgain repeats a proposal on the version of the record that is known now, unless
-// it was for the sake of a spec that has changed: then it is withdrawn.
+// attemptAgain repeats a proposal on the known version of the record, unless it was made
+// because of a spec that has changed: then it is withdrawn.
 func (r *Replica) attemptAgain() {
 	switch {
 	case !r.named || !r.bySpec() || mutant(mutStalePods):
@@ -117,7 +117,7 @@ func (r *Replica) attemptAgain() {
 	}
 }
 
-// bySpec says whether the proposal is made because of which pods the record names.
+// bySpec reports whether the proposal is made because of the pods that the record names.
 func (r *Replica) bySpec() bool {
 	switch p := &r.prop; p.purpose {
 	case purposeClaim:
@@ -130,7 +130,8 @@ func (r *Replica) bySpec() bool {
 	return false
 }
 
-// lapsed says whether the spec does not ask any more for what is proposed because of it.
+// lapsed reports whether the spec no longer requires a proposal that was made because of
+// it.
 func (r *Replica) lapsed() bool {
 	p := &r.prop
 	switch p.purpose {
@@ -145,8 +146,8 @@ func (r *Replica) lapsed() bool {
 	})
 }
 
-// withdraw ends a proposal that is not due any more. One that may still happen is not
-// forgotten: the members as they are are proposed instead, and one of the two happens.
+// withdraw ends a proposal that is no longer needed. One that may still happen is not
+// forgotten: the present members are proposed instead, and one of the two happens.
 func (r *Replica) withdraw() {
 	p := &r.prop
 	switch {
@@ -155,7 +156,7 @@ func (r *Replica) withdraw() {
 		if r.primary.hand.to != 0 {
 			r.endHandOver()
 		}
-	case p.purpose == purposeClaim: // nobody holds an order: it has happened, or never will, and those that are named claim
+	case p.purpose == purposeClaim: // there are no orders: it has happened, or never will, and the named pods claim
 	default:
 		members := []Member{r.self}
 		for _, m := range r.cfg.InSync {
@@ -163,13 +164,13 @@ func (r *Replica) withdraw() {
 				members = append(members, m)
 			}
 		}
-		r.alarm(AlarmRetired, fmt.Sprintf("the record does not ask any more for the %s to epoch %d, which may still happen; proposing that epoch with the members as they are", p.purpose, p.next.Epoch))
+		r.alarm(AlarmRetired, fmt.Sprintf("the record no longer requires the %s to epoch %d, which may still happen; proposing that epoch with the present members", p.purpose, p.next.Epoch))
 		r.propose(purposeRetire, members)
-		r.prop.unknown = r.prop.active() // the one before it may happen, whatever becomes of this one
+		r.prop.unknown = r.prop.active() // the previous one may happen, whatever the outcome of this one
 	}
 }
 
-// refuseCopy says why a pod is to hold no copy now, "" if it may.
+// refuseCopy returns why a pod may not hold a copy now, "" if it may.
 func (r *Replica) refuseCopy(pod string) string {
 	switch {
 	case !r.isWanted(pod):

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// fromPrimary says whether a frame comes from the primary this replica follows,
-// in the epoch it is in. A later epoch means that this replica missed a change.
+// fromPrimary reports whether a frame comes from the primary this replica follows, in its
+// epoch. A later epoch means that this replica missed a change.
 func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
 	if mutant(mutOldEpochAccepted) && r.role == RoleBackup && h.Epoch < r.epoch || mutant(mutFencedAnswers) && r.role == RoleFenced && h.Epoch == r.epoch {
 		return true
@@ -38,7 +38,7 @@ func (r *Replica) prepare(frame []byte) error {
 		return nil
 	}
 	if r.backup.install.base != 0 {
-		r.count.StaleFrames++ // what it has to follow is still on its way
+		r.count.StaleFrames++ // the entries before it are still in flight
 		return nil
 	}
 	hint := r.hintOf(m.Entries)
@@ -48,7 +48,7 @@ func (r *Replica) prepare(frame []byte) error {
 		if err != nil {
 			return err
 		}
-		next := r.hintOf(after) // its part of the index is loaded meanwhile
+		next := r.hintOf(after) // its part of the index is loaded in the meantime
 		if uint64(e.Epoch) > m.Epoch {
 			return &order.EntryError{Seq: e.Seq, Field: "epoch", Value: uint64(e.Epoch), Allowed: "at most the epoch of the frame"}
 		}
@@ -63,7 +63,7 @@ func (r *Replica) prepare(frame []byte) error {
 	return nil
 }
 
-// hintOf is the hint of the ClOrdID of the entry that b may begin with.
+// hintOf returns the hint of the ClOrdID of the entry that b may begin with.
 func (r *Replica) hintOf(b []byte) uint32 {
 	if id := order.PeekClOrdID(b); id != nil {
 		return r.store.Hint(id)
@@ -71,13 +71,12 @@ func (r *Replica) hintOf(b []byte) uint32 {
 	return 0
 }
 
-// storeEntry adds one entry. It returns false when the rest of the frame is of
-// no use.
+// storeEntry adds one entry. It returns false when the rest of the frame is useless.
 func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	last, _ := r.store.Last()
 	if e.Seq <= last {
 		r.count.EntriesDuplicate++
-		if base, _ := r.store.Base(); e.Seq <= base { // it was compared when it came first, and is committed
+		if base, _ := r.store.Base(); e.Seq <= base { // it was compared when received first, and is committed
 			return true
 		}
 		if !mutant(mutForgetHash) && !bytes.Equal(r.store.Get(e.Seq), entry) {
@@ -110,17 +109,17 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 		// The primary keeps a reserve below the limit, so this replica has
 		// less memory than its primary. It cannot be a member.
 		r.alarm(AlarmCapacity, err.Error())
-		r.restart("cannot store what the primary can: " + err.Error())
+		r.restart("cannot store an entry that the primary can: " + err.Error())
 	default:
 		r.diverged(err.Error())
 	}
 	return false
 }
 
-// diverged refuses an entry that does not belong to the history stored here. Never a
-// silent repair; nor does this replica throw its log away for what may be a frame of
-// anybody. It says what it holds: the primary, if its history is another one, drops it,
-// and when the arbiter shows that it does so it discards itself.
+// diverged rejects an entry that does not belong to the history stored here. It is never
+// repaired silently; nor does this replica discard its log for what may be a forged frame.
+// It acknowledges what it holds: the primary, if its history differs, drops it, and when
+// the arbiter shows that, it discards itself.
 func (r *Replica) diverged(text string) {
 	b := &r.backup
 	b.ackDue = true
@@ -133,7 +132,7 @@ func (r *Replica) diverged(text string) {
 	}
 }
 
-// missing asks for the log again from seq, once per gap.
+// missing requests the log again from seq, once per gap.
 func (r *Replica) missing(seq uint64) {
 	b := &r.backup
 	if b.nackedSeq == seq && r.now.Mono-b.nackedAt < int64(r.opt.Timing.Resend) {
@@ -146,7 +145,7 @@ func (r *Replica) missing(seq uint64) {
 	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
-// heard notes a sign of life of the primary.
+// heard notes that the primary is alive.
 func (r *Replica) heard(round uint64, sentNs int64, flags uint8) {
 	b := &r.backup
 	b.heardAt, b.primaryDown = r.now.Mono, false
@@ -159,7 +158,7 @@ func (r *Replica) heard(round uint64, sentNs int64, flags uint8) {
 	}
 }
 
-// follow moves the committed prefix to what the primary committed.
+// follow advances the committed prefix to the primary's.
 func (r *Replica) follow(commit uint64) {
 	last, _ := r.store.Last()
 	if commit = min(commit, last); commit > r.commit {

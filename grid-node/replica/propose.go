@@ -9,39 +9,38 @@ const (
 	purposeClaim      purpose = iota + 1 // epoch 0 -> 1
 	purposeTakeOver                      // a backup becomes the primary
 	purposeShrink                        // the primary drops members
-	purposeAdmit                         // the primary takes a learner in
-	purposeRetire                        // the primary lets a member go that is about to stop
+	purposeAdmit                         // the primary adds a learner
+	purposeRetire                        // the primary removes a member that is about to stop
 	purposeHandOver                      // the primary makes a backup the primary
 	purposeAcceptLoss                    // a learner begins a new lineage
-	purposeReassert                      // the primary climbs over a regressed record
+	purposeReassert                      // the primary raises a regressed record above all known epochs
 )
 
 func (p purpose) String() string {
 	return [...]string{"none", "claim", "take-over", "shrink", "admission", "retirement", "hand-over", "new lineage", "reassertion"}[p]
 }
 
-// answerPatience in Timing.Retry: how long an answer of the arbiter is waited for.
+// answerPatience in Timing.Retry: the timeout of an answer of the arbiter.
 const answerPatience = 20
 
-// voluntary says whether the proposer may forget a change that was refused and
-// certainly never happened. It gave nothing up for it.
+// voluntary reports whether the proposer may forget a change that was rejected and
+// certainly never happened: it gave up nothing for it.
 func (p purpose) voluntary() bool {
 	return p == purposeAdmit || p == purposeRetire || p == purposeHandOver
 }
 
-// proposal is a change of configuration under way. There is at most one, and
-// it lives until the epoch moves: a compare-and-swap whose outcome is not known
-// may still happen, so its proposer never acts as if it had not been made. It
-// is repeated unchanged, and the record is read, until one of the two shows a
-// higher epoch.
+// proposal is a pending change of configuration. There is at most one, and it lasts until
+// the epoch moves: a compare-and-swap of unknown outcome may still happen, so its proposer
+// never acts as if it had not been made. It is repeated unchanged, and the record is read,
+// until one of the two shows a higher epoch.
 type proposal struct {
 	purpose purpose
 	next    *Config
-	waiting bool     // an attempt is out
-	unknown bool     // the outcome of an attempt is not known: it may still happen
-	triedAt int64    // when it went out
+	waiting bool     // an attempt is in flight
+	unknown bool     // the outcome of an attempt is unknown: it may still happen
+	triedAt int64    // when it was sent
 	version string   // of the record that it was to change
-	members []Member // of a reassertion: what it ends in
+	members []Member // of a reassertion: the final members
 	loss    Loss
 }
 
@@ -70,8 +69,8 @@ func (r *Replica) changeID() string {
 	return fmt.Sprintf("%016x-%s-%d", r.self.Boot, r.part, r.changes)
 }
 
-// attempt sends the proposal to the arbiter, on top of the version known now.
-// The change itself is the same every time, its id too.
+// attempt sends the proposal to the arbiter, based on the version known now. The change
+// itself is the same every time, its id too.
 func (r *Replica) attempt() {
 	next := *r.prop.next
 	next.Version = r.cfg.Version
@@ -82,11 +81,11 @@ func (r *Replica) attempt() {
 	r.out.add(Action{Kind: ActionPropose, Config: &next, Text: r.prop.purpose.String(), Loss: r.prop.loss})
 }
 
-// casResult is the arbiter's answer to an attempt.
+// casResult handles the arbiter's answer to an attempt.
 func (r *Replica) casResult(ev *Event) {
 	p := &r.prop
 	if !p.active() || ev.ChangeID != p.next.ChangeID {
-		return // of a proposal that was overtaken; the record itself tells the rest
+		return // of an overtaken proposal; the record itself follows
 	}
 	p.waiting = false
 	switch ev.Outcome {
@@ -109,8 +108,9 @@ func (r *Replica) casResult(ev *Event) {
 		r.alarm(AlarmRefused, fmt.Sprintf("%s to epoch %d refused: %s", p.purpose, p.next.Epoch, ev.Text))
 		r.askConfig()
 		if p.purpose == purposeAcceptLoss && r.acceptLoss != r.epoch && !mutant(mutWithdrawnProposes) {
-			// Attempts at the record as it was before meet a conflict, at this one a refusal.
-			r.restart("the acceptance of the loss was taken back, and the new lineage is refused")
+			// Attempts based on the earlier record get a conflict, on this one a
+			// rejection.
+			r.restart("the acceptance of the loss was withdrawn, and the new lineage is rejected")
 			return
 		}
 		if p.purpose.voluntary() && (!p.unknown || mutant(mutRefusedForgets)) { // it never happened and never will: other changes may be due
@@ -130,8 +130,7 @@ func (r *Replica) casResult(ev *Event) {
 	}
 }
 
-// tickProposal repeats a proposal that was not decided, and gives up waiting for
-// an answer that never came.
+// tickProposal repeats an undecided proposal, and times out a missing answer.
 func (r *Replica) tickProposal() {
 	p := &r.prop
 	if !p.active() {
@@ -147,15 +146,15 @@ func (r *Replica) tickProposal() {
 	r.askConfig()
 }
 
-// retryNow repeats at once: the record was read anew, and only its version had
-// changed since (someone edited its spec or metadata).
+// retryNow repeats at once: the record was reread, and only its version had changed (an
+// edit of its spec or metadata).
 func (r *Replica) retryNow() {
 	if r.prop.active() && !r.prop.waiting {
 		r.attemptAgain()
 	}
 }
 
-// readConfig asks for the record, at most once per Retry.
+// readConfig requests the record, at most once per Retry.
 func (r *Replica) readConfig() { r.readConfigEvery(int64(r.opt.Timing.Retry)) }
 
 func (r *Replica) readConfigEvery(ns int64) {
@@ -166,7 +165,7 @@ func (r *Replica) readConfigEvery(ns int64) {
 
 func (r *Replica) askConfig() {
 	r.readAt = r.now.Mono
-	if !r.reading { // another read answers this one, too, and began before
+	if !r.reading { // another read in flight answers this one, too
 		r.reading, r.readFrom = true, r.now.Mono
 	}
 	r.out.add(Action{Kind: ActionReadConfig})

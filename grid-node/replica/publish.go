@@ -2,10 +2,10 @@ package replica
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// What the replica and its Vitals tell each other. The replica publishes at the
-// end of every wake-up and takes over at every tick.
+// The exchange between the replica and its Vitals. The replica publishes at the end of
+// every wake-up and takes over at every tick.
 
-// publish tells the vitals whom to send signs of life to, or whom to answer.
+// publish sets the peers that the vitals send heartbeats to, or answer.
 func (r *Replica) publish() {
 	v := r.vitals
 	v.mu.Lock()
@@ -23,7 +23,7 @@ func (r *Replica) publish() {
 	}
 }
 
-// lead sends signs of life to peers. A lease is earned anew in every epoch.
+// lead sends heartbeats to peers. A lease is earned anew in every epoch.
 func (v *Vitals) lead(epoch uint64, peers []peer) {
 	if v.mode != vitalLeads {
 		v.mode = vitalLeads
@@ -62,9 +62,9 @@ func (v *Vitals) leadsSame(peers []peer) bool {
 	return true
 }
 
-// follow answers the primary. That it answers leased reads is remembered as long
-// as it leads: it may be in an earlier epoch than this replica, with the lease of
-// that one, when the answer to its own proposal was lost.
+// follow answers the primary. That it answers leased reads is remembered as long as it
+// leads: it may be in an earlier epoch than this replica, with its lease, when the answer
+// to its own proposal was lost.
 func (v *Vitals) follow(epoch uint64, primary *Member) {
 	if v.mode == vitalFollows && v.epoch == epoch {
 		return
@@ -76,7 +76,7 @@ func (v *Vitals) follow(epoch uint64, primary *Member) {
 	v.told, v.heardFlags = 0, 0
 }
 
-// takeVitals takes over what the vitals heard.
+// takeVitals adopts what the vitals received.
 func (r *Replica) takeVitals() {
 	v := r.vitals
 	v.mu.Lock()
@@ -102,7 +102,7 @@ func (r *Replica) takeVitals() {
 		b := &r.backup
 		b.heardAt, b.leased = max(b.heardAt, v.heardAt), b.leased || v.leased
 		if b.primaryDown && v.heardAt-b.downAt > int64(r.opt.Timing.Lease)/2 {
-			b.primaryDown = false // heard long after: only a connection broke
+			b.primaryDown = false // received long after: only a connection broke
 		}
 		told = v.told
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// read is an answer that waits for the ack set to confirm that this replica was
-// still the primary after the request arrived. The value is fixed at arrival:
-// confirmed later, it is true for that moment. No pointers.
+// read is an answer that waits for the ack set to confirm that this replica was still the
+// primary after the request arrived. The value is fixed at arrival: once confirmed, it was
+// current at that moment. No pointers.
 type read struct {
 	conn   uint64
 	reqID  uint64
 	seq    uint64 // entry found, 0 if none; lastClientSeq of a session
 	commit uint64 // committed prefix at arrival; generation of a session
-	round  uint64 // answered when everybody echoed this round,
+	round  uint64 // answered when the ack set echoed this round,
 	need   uint64 // and this entry is committed
 	slot   uint32
 	size   uint32      // bytes of the entry,
@@ -28,7 +28,7 @@ type readKind uint8
 const (
 	readOrder readKind = iota
 	readSession
-	readDuplicate // a Submit whose ClOrdID a prepared order has: refused when that one is committed
+	readDuplicate // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )
 
 func (rd *read) frameType() wire.Type {
@@ -66,11 +66,11 @@ func (q *readQueue) push(v read) {
 	q.bytes += int(v.size)
 }
 
-// readsAhead is how far ahead of the read that is answered entries are loaded: many
-// reads later they have left the caches since they were looked up.
+// readsAhead is how far ahead of the answered read entries are prefetched: they have left
+// the caches since their lookup.
 const readsAhead = 8
 
-// ahead is the read n places behind the first if it found an order, else nil.
+// ahead returns the read n places behind the first if it found an order, else nil.
 func (q *readQueue) ahead(n uint64) *read {
 	if q.tail-q.head <= n {
 		return nil
@@ -81,7 +81,7 @@ func (q *readQueue) ahead(n uint64) *read {
 	return nil
 }
 
-// newest is the round the last read waits for, 0 if none waits.
+// newest returns the round the last read waits for, 0 if none waits.
 func (q *readQueue) newest() uint64 {
 	if q.empty() {
 		return 0
@@ -89,8 +89,8 @@ func (q *readQueue) newest() uint64 {
 	return q.ring[(q.tail-1)&uint64(len(q.ring)-1)].round
 }
 
-// confirm answers at once when nobody else could be the primary, and waits for
-// the next round otherwise.
+// confirm answers at once when no other replica could be the primary, and waits for the
+// next round otherwise.
 func (r *Replica) confirm(rd read) {
 	if !r.primary.suspended && r.copies() == 1 && rd.need <= r.commit || mutant(mutReadSuspended) && r.primary.suspended {
 		r.answer(&rd)
@@ -108,9 +108,9 @@ func (r *Replica) confirm(rd read) {
 	q.push(rd)
 }
 
-// confirmReads answers the reads whose round came back from the whole ack set. One that
-// needs an entry that is not committed yet makes way for those behind it: with fewer
-// copies than minInSync that may take for ever.
+// confirmReads answers the reads whose round was echoed by the whole ack set. One that
+// needs an uncommitted entry makes way for those behind it: with fewer copies than
+// minInSync that may take indefinitely.
 func (r *Replica) confirmReads() {
 	round := r.echoed()
 	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
@@ -154,14 +154,14 @@ func (r *Replica) answerWaits() {
 	}
 }
 
-// ReadsWaiting reports how full the queue of reads is that wait to be confirmed, in
-// bytes of their answers, or of its places where those are more.
+// ReadsWaiting returns how full the queue of unconfirmed reads is, in bytes of their
+// answers, or of its places where those are more.
 func (r *Replica) ReadsWaiting() int {
 	q := &r.primary.reads
 	return max(q.bytes, int(q.tail-q.head)*readPlace)
 }
 
-// readPlace is what one that waits counts as at least: the queue is half full with 512 KiB.
+// readPlace is the minimum size of a waiting read: the queue is half full with 512 KiB.
 const readPlace = 64
 
 // ReadBytes is Counters.ReadBytes.
@@ -170,8 +170,8 @@ func (r *Replica) ReadBytes() uint64 { return r.count.ReadBytes }
 // Stored is Counters.EntriesStored.
 func (r *Replica) Stored() uint64 { return r.count.EntriesStored }
 
-// echoed is the round that the whole ack set has answered; a solo primary needs
-// nobody's answer.
+// echoed returns the round that the whole ack set has answered; a solo primary needs no
+// answer.
 func (r *Replica) echoed() uint64 {
 	round := ^uint64(0)
 	if mutant(mutReadOneEcho) {
@@ -192,7 +192,7 @@ func (r *Replica) answer(rd *read) {
 		return
 	case readSession:
 		if s := r.live.Sessions.Find(rd.slot, uint32(rd.commit)); s == nil {
-			r.notPrimary(rd.conn, wire.TypeOpenSession, rd.reqID, 0) // evicted meanwhile: the client asks again
+			r.notPrimary(rd.conn, wire.TypeOpenSession, rd.reqID, 0) // evicted in the meantime: the client retries
 			return
 		}
 		r.sessionOpened(rd.conn, rd.reqID, rd.slot, uint32(rd.commit), rd.seq)
@@ -209,7 +209,7 @@ func (r *Replica) getReply(conn, reqID, seq uint64, at store.Place, commit uint6
 	case seq == noOrder:
 	case seq > base:
 		m.Status, m.Entry = wire.GetFound, r.store.At(at)
-	case base > 0: // freed since it was looked up, or before: then it was not found by its ClOrdID
+	case base > 0: // freed since the lookup, or before: then its ClOrdID was not found
 		m.Status, m.Freed = wire.GetFreed, base
 	}
 	if o := r.out; o.direct && o.conn == conn {
@@ -221,8 +221,8 @@ func (r *Replica) getReply(conn, reqID, seq uint64, at store.Place, commit uint6
 	r.out.reply(conn, off, nil)
 }
 
-// leaseAlive says whether no other replica can have taken over yet. The clock is
-// read here, after the value was: a process that slept in between sees it.
+// leaseAlive reports whether no other replica can have taken over yet. The clock is read
+// here, after the value was: a suspension in between is detected.
 func (r *Replica) leaseAlive() bool {
 	if r.opt.LeaseClock == nil || r.primary.suspended || r.primary.hand.to != 0 && !mutant(mutHandOverLeases) {
 		return false
@@ -247,7 +247,7 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 		return nil
 	}
 	if base, _ := r.store.Base(); m.FromSeq <= base {
-		r.reject(conn, wire.TypeReadLog, m.ReqID, 0, wire.CodeSnapshotRequired, 0, base, fmt.Sprintf("entry %d is freed, as all up to %d: read on behind it; what is freed is downstream", m.FromSeq, base))
+		r.reject(conn, wire.TypeReadLog, m.ReqID, 0, wire.CodeSnapshotRequired, 0, base, fmt.Sprintf("entry %d is freed, as all up to %d: continue after it; freed entries are downstream", m.FromSeq, base))
 		return nil
 	}
 	limit := wire.MaxLogBytes
@@ -264,9 +264,9 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 	return nil
 }
 
-// ofOlderLineage reports whether this is a learner with a log of a lineage before the
-// present one, not compared with the primary's yet: what it holds as committed may not
-// be in the log of this lineage.
+// ofOlderLineage reports whether this is a learner with a log of an earlier lineage, not
+// compared with the primary's yet: its committed entries may not be in the log of this
+// lineage.
 func (r *Replica) ofOlderLineage() bool {
 	return r.role == RoleLearner && !r.backup.accepted && r.commit > 0 && r.live.Orders.Lineage < r.cfg.Lineage && !mutant(mutOlderLineageShown)
 }

@@ -2,12 +2,12 @@ package replica
 
 import "fmt"
 
-// What only a person may decide: that the loss of data is accepted, and which of
-// two histories of the arbiter is the true one. The decision comes with the
-// record; here it is carried out.
+// Decisions of an administrator: that the loss of data is accepted, and which of two
+// histories of the arbiter is the true one. The decision comes with the record and is
+// executed here.
 
-// suspectDataLoss says once per epoch that this learner waits for a process that
-// cannot come back: every in-sync member was a former process of its own pod.
+// suspectDataLoss reports once per epoch that this learner waits for a process that cannot
+// return: every in-sync member was a former process of its own pod.
 func (r *Replica) suspectDataLoss() {
 	if r.lossTold == r.epoch {
 		return
@@ -18,13 +18,12 @@ func (r *Replica) suspectDataLoss() {
 		}
 	}
 	r.lossTold = r.epoch
-	r.alarm(AlarmLossSuspected, fmt.Sprintf("the only in-sync member was %s, a former process of this pod; nothing is promoted without its log", r.cfg.Primary.ID))
+	r.alarm(AlarmLossSuspected, fmt.Sprintf("the only in-sync member was %s, a former process of this pod; no replica is promoted without its log", r.cfg.Primary.ID))
 }
 
-// acceptDataLoss begins a new lineage with what this learner has, if a person
-// accepted the loss of the present epoch and its primary is silent. One that
-// holds a part of the log goes first. From here on it takes nothing of the old
-// epoch any more.
+// acceptDataLoss begins a new lineage with this learner's log, if an administrator
+// accepted the loss of the present epoch and its primary is silent. A learner that holds a
+// part of the log goes first. From here on it ignores the old epoch.
 func (r *Replica) acceptDataLoss() bool {
 	if r.acceptLoss != r.epoch || r.leaving || r.prop.active() {
 		return false
@@ -43,10 +42,10 @@ func (r *Replica) acceptDataLoss() bool {
 	return true
 }
 
-// reassertConfig puts the configuration known here over a record that went back in
-// time, if a person named its change id as the true one. The primary does it, or a
-// backup that has given up its epoch to take over. The record's epoch rises by one
-// at a time, so this climbs until it is above everything that was ever seen.
+// reassertConfig overwrites a rolled-back record with the configuration known here, if an
+// administrator named its change id as the true one. The primary does it, or a backup that
+// has left its epoch to take over. The record's epoch rises by one at a time, so this
+// continues until it is above every epoch seen before.
 func (r *Replica) reassertConfig() {
 	was, p := r.regressed, &r.prop
 	if was == nil || r.reassert == "" || r.reassert != r.cfg.ChangeID || r.role != RolePrimary && r.role != RoleFenced || r.primary.hand.accepted != nil {
@@ -55,9 +54,9 @@ func (r *Replica) reassertConfig() {
 	members := r.cfg.InSync
 	switch p.purpose {
 	case 0:
-	case purposeTakeOver: // cannot be accepted any more; the climb ends in what it wanted
+	case purposeTakeOver: // cannot be accepted any more; the climb ends with its proposal
 		members = p.next.InSync
-	case purposeShrink: // nor can this, and who was silent may only not have heard of this epoch: it hears of the climb
+	case purposeShrink: // nor can this, and a silent member may just not know this epoch: it learns of the climb
 		if mutant(mutClimbShrinks) {
 			members = p.next.InSync
 		}
@@ -66,7 +65,7 @@ func (r *Replica) reassertConfig() {
 			return
 		}
 		members = p.members
-	case purposeAdmit, purposeRetire, purposeHandOver: // the same, and what they wanted can be proposed again
+	case purposeAdmit, purposeRetire, purposeHandOver: // the same, and they can be proposed again
 		if r.primary.hand.to != 0 {
 			r.endHandOver()
 		}
@@ -86,19 +85,19 @@ func (r *Replica) reassertConfig() {
 	r.attempt()
 }
 
-// reasserted takes in one step of the climb.
+// reasserted handles one step of the climb.
 func (r *Replica) reasserted(now *Config) {
 	if now.Epoch <= r.epoch || now.Lineage < r.cfg.Lineage {
 		r.regressed = now
 		r.reassertConfig()
 		return
 	}
-	r.alarm(AlarmReasserted, fmt.Sprintf("the record is at epoch %d again; it had gone back", now.Epoch))
+	r.alarm(AlarmReasserted, fmt.Sprintf("the record is at epoch %d again; it had been rolled back", now.Epoch))
 	if !mutant(mutSpecOutlives) {
-		r.specVersion = "" // the record had this version twice: what the spec asks for now is read anew
+		r.specVersion = "" // a restored store counts versions again: the spec of this one is unknown
 	}
 	r.observe(now, true)
-	for i := range r.primary.peers { // who could not follow while the record was wrong answers now, or is dropped
+	for i := range r.primary.peers { // a member that could not follow while the record was wrong answers now, or is dropped
 		r.primary.peers[i].heardAt = r.now.Mono
 	}
 }

@@ -25,24 +25,24 @@ type Replica struct {
 	prop        proposal
 	commit      uint64 // committed prefix
 	changes     uint64 // proposals made, for change ids
-	older       bool   // a record older than cfg was shown, and the arbiter has not been heard on it
-	told        told   // cfg is only the primary's word
+	older       bool   // a record older than cfg was shown, not yet confirmed by the arbiter
+	told        told   // cfg was only announced by the primary
 	doubted     uint64 // the epoch in which a fresh read first showed an older record
-	freshAt     int64  // when the arbiter last showed the record as this replica knows it
-	readAt      int64  // when the configuration was last asked for
+	freshAt     int64  // when the arbiter last confirmed the record
+	readAt      int64  // when the configuration was last requested
 	reading     bool   // no answer has come since readFrom
 	readFrom    int64
-	pods        []string // that the record names for its copies; none: every pod may hold one
-	named       bool     // some record has named pods: from then on it matters of which version the list is
-	specVersion string   // of the record whose spec was taken over last
-	watchAt     int64    // when the watch last told of it
+	pods        []string // the pods that the record names for its copies; none: every pod may hold one
+	named       bool     // some record has named pods: from then on the version of the list matters
+	specVersion string   // version of the record whose spec was adopted last
+	watchAt     int64    // when the watch last showed it
 	restTill    int64    // ticks before it do nothing; 0 unless the replica is at rest
-	statusAt    Status   // what the last ActionStatus was about
+	statusAt    Status   // status of the last ActionStatus
 	moved       bool     // commit moved since the last flush
 
 	gets    gets
-	live    machine.Machine // what the entries led to
-	base    machine.Machine // what those led to that are freed
+	live    machine.Machine // state after all entries
+	base    machine.Machine // state after the freed entries
 	seats   seats
 	readers []reader
 	marks   marks
@@ -56,33 +56,33 @@ type Replica struct {
 	parked   []parked // requests that wait for the end of a hand-over
 	claimAt  int64
 	copied   bool // the record of epoch 0 is a copy: see claim
-	toldCopy bool // and that was said
-	leaving  bool // EventDrain or EventStop came
-	stopping bool // EventStop came
+	toldCopy bool // and that was reported
+	leaving  bool // EventDrain or EventStop was received
+	stopping bool // EventStop was received
 	drained  bool
 
 	preferredPod string  // that should be primary, "" if unknown
-	acceptLoss   uint64  // epoch whose loss a person accepted, 0 if none
-	reassert     string  // change id that a person declared true, "" if none
-	regressed    *Config // what the arbiter shows, when it is older than cfg
+	acceptLoss   uint64  // epoch whose loss was accepted, 0 if none
+	reassert     string  // change id declared the true one, "" if none
+	regressed    *Config // the arbiter's record, when it is older than cfg
 	logged       logCheck
-	differedAt   int64  // when a copy was let go because its state differs, 0 for never
+	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
 }
 
 // primaryState is used in RolePrimary only.
 type primaryState struct {
 	peers     []peer // the other members and the learners; at most maxPeers
-	suspended bool   // a change of configuration is needed before anything is acknowledged again
+	suspended bool   // nothing is acknowledged until a change of configuration
 	round     uint64 // counts flushes that sent something; never falls
-	floor     uint64 // last entry of the epochs before: it may have been acknowledged, so no read before it is committed
+	floor     uint64 // last entry of earlier epochs: it may have been acknowledged, so no read is served until it is committed
 	awake     uint64 // nothing is acknowledged before the ack set has echoed this round, on the data path
-	admitAt   int64  // no admission is proposed before
+	admitAt   int64  // earliest time of the next admission
 	pend      pendings
 	reads     readQueue
 	waits     readQueue // confirmed, and waiting for an entry to be committed
 	hand      handOver
-	released  [8]uint64 // boot ids of the last learners that were let go: they count on it
+	released  [8]uint64 // boot ids of the last released learners: they rely on it
 	nReleased int
 }
 
@@ -90,32 +90,32 @@ type primaryState struct {
 type backupState struct {
 	heardAt      int64   // when the primary was last heard
 	primaryDown  bool    // its connection was reset since
-	downAt       int64   // when
-	redirectAt   int64   // after a hand-over: when those who wait here are sent on, 0 if none do
-	held         *Config // the next configuration, which the primary has not told of yet
+	downAt       int64   // when that was
+	redirectAt   int64   // after a hand-over: when the waiting clients are redirected, 0 if there are none
+	held         *Config // the next configuration, not announced by the primary yet
 	heldAt       int64
-	ahead        uint64 // the later epoch that a member spoke in last
+	ahead        uint64 // the later epoch in which a member last sent
 	aheadAt      int64  // when
-	aheadFrom    uint64 // who
-	primary      uint64 // its boot id
+	aheadFrom    uint64 // its sender
+	primary      uint64 // boot id of the primary
 	leased       bool   // it answers leased reads: wait its lease out before taking over
 	round        uint64
 	echoNs       int64
 	ackDue       bool
-	arbiterAsked bool   // the primary wants to know whether the arbiter answers here
-	nackedSeq    uint64 // what the last Nack asked for
+	arbiterAsked bool   // the primary asks whether the arbiter answers here
+	nackedSeq    uint64 // the entry requested by the last Nack
 	nackedAt     int64
-	divergedAt   int64  // when the last entry came that does not belong to this history
-	useless      string // learner: why it is to give up what it holds, once the arbiter says that nobody counts on it
-	uselessDoubt bool   // the arbiter has said so once
+	divergedAt   int64  // when the last entry of another history was received
+	useless      string // learner: why it should discard its log, once the arbiter shows that it is in no configuration
+	uselessDoubt bool   // the arbiter has shown that once
 	counted      bool   // learner: the primary may have proposed it for inSync
 	accepted     bool   // learner: the primary sends the log
-	joinAt       int64  // learner: when to ask (again)
+	joinAt       int64  // learner: when to (re)send the request
 	joins        int    // learner: unanswered requests
 	install      installState
 }
 
-// New makes a replica that knows nothing yet: it waits for EventConfig.
+// New makes an empty replica: it waits for EventConfig.
 func New(o Options) (*Replica, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -139,8 +139,8 @@ func New(o Options) (*Replica, error) {
 	return r, nil
 }
 
-// Step takes one event in and adds what has to be done to out. It never blocks
-// and, in steady state, never allocates.
+// Step handles one event and adds the resulting actions to out. It never blocks and, in
+// steady state, never allocates.
 func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	switch ev.Kind {
 	case EventTick:
@@ -152,7 +152,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 		r.restTill = 0
 	}
 	if now.Mono < r.now.Mono {
-		now.Mono = r.now.Mono // a clock that jumps back must not make anybody look alive
+		now.Mono = r.now.Mono // a clock that jumps back must not make a member look alive
 	}
 	slept := r.now.Mono != 0 && now.Mono-r.now.Mono > int64(r.opt.Timing.Grace)/2
 	r.now, r.out = now, out
@@ -192,7 +192,7 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	r.out = nil
 }
 
-// clientFrame dispatches what a client sent.
+// clientFrame dispatches a client's frame.
 func (r *Replica) clientFrame(ev *Event) {
 	if len(ev.Frame) < wire.HeaderSize {
 		r.closeConn(ev.Conn, "frame shorter than its header")
@@ -221,8 +221,8 @@ func (r *Replica) closeConn(conn uint64, text string) {
 	r.out.add(Action{Kind: ActionCloseConn, Conn: conn, Text: text})
 }
 
-// peerFrame dispatches what another replica sent. A frame that cannot be
-// decoded is counted and dropped: its sender may be ill, this process is not.
+// peerFrame dispatches another replica's frame. One that cannot be decoded is counted and
+// dropped: its sender may be faulty, this process is not.
 func (r *Replica) peerFrame(frame []byte) {
 	var err error
 	if len(frame) < wire.HeaderSize {
@@ -259,9 +259,9 @@ func (r *Replica) peerFrame(frame []byte) {
 	}
 }
 
-// flush sends what the events since the last flush have led to.
+// flush sends the results of the events since the last flush.
 func (r *Replica) flush() {
-	if len(r.out.Actions) == 0 { // nothing that is on its way out lies in the store
+	if len(r.out.Actions) == 0 { // no pending output refers to the store
 		r.logged.check(r)
 		r.freeSome()
 	}
@@ -292,7 +292,7 @@ func (r *Replica) flush() {
 	r.publish()
 }
 
-// tick does what time asks for.
+// tick does the time-driven work.
 func (r *Replica) tick() {
 	r.tickProposal()
 	if r.older || r.told.known != nil || r.backup.useless != "" {
@@ -325,11 +325,11 @@ func (r *Replica) tick() {
 	}
 }
 
-// wake is for a process that was stopped (SIGSTOP, a paused machine): ticks come
-// far more often than this. It finds every other member silent, while their
-// frames wait unread, so it counts all as heard now. And it may have been
-// replaced: what waits unread proves nothing, so a primary acknowledges nothing
-// until its ack set has answered something sent after waking, on the data path.
+// wake runs after the process was suspended (SIGSTOP, a paused machine): ticks come far
+// more often than this. All other members look silent, while their frames wait unread, so
+// it counts all as alive now. And it may have been replaced: unread frames prove nothing,
+// so a primary acknowledges nothing until its ack set has answered a message sent after
+// waking, on the data path.
 func (r *Replica) wake() {
 	r.backup.heardAt = r.now.Mono
 	r.primary.awake = r.primary.round + 1
@@ -343,10 +343,10 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 	r.out.add(Action{Kind: ActionAlarm, Alarm: kind, Text: r.part.String() + ": " + text})
 }
 
-// restart gives this incarnation up: nothing it stores is used again.
+// restart ends this incarnation: none of its entries is used again.
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
-	r.flushGets() // nobody flushes any more
+	r.flushGets() // there is no further flush
 	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// ack answers a Submit. The hash is that of the entry: another order that comes to stand
-// at its place, after a loss was accepted or in a grid of the same name, has another.
+// ack answers a Submit. The hash is that of the entry: another order with the same seq,
+// after an accepted loss or in a grid of the same name, has another.
 func (r *Replica) ack(conn uint64, m *wire.Ack) {
 	m.Hash, m.Lineage = r.store.HashAt(m.Seq), uint32(r.cfg.Lineage)
 	if mutant(mutHashOfLast) {
@@ -19,12 +19,12 @@ func (r *Replica) ack(conn uint64, m *wire.Ack) {
 	r.out.reply(conn, off, nil)
 }
 
-// reject answers a request that was not done. Nothing of it was applied.
+// reject answers a request that was not executed. Nothing of it was applied.
 func (r *Replica) reject(conn uint64, t wire.Type, id uint64, slot uint32, code wire.Code, tag uint32, detail uint64, text string) {
 	r.sendReject(conn, &wire.Reject{RequestID: id, Slot: slot, Code: code, ForType: t, Tag: tag, Detail: detail}, text)
 }
 
-// rejectCapacity answers a request for which there is no memory, with what can be done about it.
+// rejectCapacity rejects a request for lack of memory, with advice.
 func (r *Replica) rejectCapacity(conn uint64, t wire.Type, id uint64, slot uint32, full *store.ErrCapacity, text string) {
 	if r.opt.CapacityAdvice != "" {
 		text += "; " + r.opt.CapacityAdvice
@@ -41,8 +41,8 @@ func (r *Replica) sendReject(conn uint64, m *wire.Reject, text string) {
 	r.out.reply(conn, off, nil)
 }
 
-// notPrimary sends the client to the primary this replica knows. It does not
-// say that the request was not applied.
+// notPrimary redirects the client to the primary this replica knows. It does not imply
+// that the request was not applied.
 func (r *Replica) notPrimary(conn uint64, t wire.Type, id uint64, slot uint32) {
 	var hint *Member
 	if r.cfg != nil && r.cfg.Primary.Boot != r.self.Boot {
@@ -51,7 +51,7 @@ func (r *Replica) notPrimary(conn uint64, t wire.Type, id uint64, slot uint32) {
 	r.sendTo(hint, conn, t, id, slot)
 }
 
-// sendTo sends the client to a node; nil: to find the primary by itself.
+// sendTo redirects the client to a node; nil: to find the primary by itself.
 func (r *Replica) sendTo(hint *Member, conn uint64, t wire.Type, id uint64, slot uint32) {
 	m := wire.NotPrimary{RequestID: id, Epoch: r.epoch, Slot: slot, ForType: t}
 	if hint != nil {
@@ -64,5 +64,5 @@ func (r *Replica) sendTo(hint *Member, conn uint64, t wire.Type, id uint64, slot
 }
 
 func gapText(slot uint32, expected, got uint64) string {
-	return fmt.Sprintf("session %d: clientSeq %d came where %d was expected", slot, got, expected)
+	return fmt.Sprintf("session %d: clientSeq %d received, %d expected", slot, got, expected)
 }

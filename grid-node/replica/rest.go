@@ -2,19 +2,19 @@ package replica
 
 import "math"
 
-// A node with many partitions has most of them at rest: nothing is under way, all of
-// the other members were heard just now, and only their silence could change anything.
-// Such a replica does without most of its ticks. The first event of any other kind ends
-// the rest, and a member that is a beacon late does: from then on every tick counts, so
-// no silence is noticed later than without.
+// A node with many partitions has most of them at rest: nothing is in flight, all other
+// members were heard recently, and only their silence could change anything. Such a
+// replica skips most of its ticks. The first event of any other kind ends the rest, as
+// does a member that is a beacon late: from then on every tick counts, so silence is
+// detected as early as otherwise.
 
-// lateBy is how late the sign of life of a member at rest may be, in beacons. A replica
-// rests for a third of the lease at most: who falls silent behind the tick that saw it in
-// time is seen to be late by the next one, long before that counts.
+// lateBy is how late the heartbeat of a member at rest may be, in beacons. A replica rests
+// for at most a third of the lease: a member that falls silent right after a tick is seen
+// to be late by the next one, long before that counts.
 const lateBy = 2
 
-// TickDue reports whether a tick at this time can do anything. One that cannot need not
-// be given to Step, which would do nothing with it.
+// TickDue reports whether a tick at this time can have an effect. Otherwise it need not be
+// passed to Step.
 func (r *Replica) TickDue(now int64) bool { return now >= r.restTill }
 
 // rest decides, at the end of a tick, when the next one is due.
@@ -53,7 +53,7 @@ func (r *Replica) primaryAtRest() bool {
 	case r.prefersOther(), !r.isWanted(r.self.Pod()):
 		return false // it is about to hand over
 	case len(r.cfg.InSync) != len(p.peers)+1, r.surplus() != nil:
-		return false // a copy comes or goes
+		return false // a copy is being added or removed
 	}
 	for i := range p.peers {
 		o := &p.peers[i]
@@ -64,7 +64,7 @@ func (r *Replica) primaryAtRest() bool {
 	return true
 }
 
-// heardLately reports whether a sign of life is no more than a beacon late.
+// heardLately reports whether a heartbeat is at most a beacon late.
 func (r *Replica) heardLately(at int64) bool {
 	return r.now.Mono-at <= lateBy*int64(r.opt.Timing.Beacon)
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// takeOver lets the primary of a pair that has been at rest fall silent at each of many
-// moments, and returns how long its backup took to notice, and how many ticks of all
-// were due before.
+// takeOver lets the primary of an idle pair fall silent at each of many moments, and
+// returns how long its backup took to notice, and how many of all ticks were due before.
 func takeOver(t *testing.T, rest bool, after int64) (noticed int64, due, ticks int) {
 	t.Helper()
 	w := newWorld(t, worldOptions{replicas: 2, minInSync: 1, rest: rest})
@@ -23,13 +22,13 @@ func takeOver(t *testing.T, rest bool, after int64) (noticed int64, due, ticks i
 	}
 	a, b := w.node("a"), w.node("b")
 	if a.r.Status().Role != replica.RolePrimary || b.r.Status().Role != replica.RoleBackup || len(a.r.Status().Config.InSync) != 2 {
-		t.Fatal("no pair at rest: this shows nothing")
+		t.Fatal("no pair at rest: the test is inconclusive")
 	}
 	a.up = false // its connections stay
 	silent := w.clock
 	for b.r.Status().Role != replica.RolePrimary {
 		if w.tick(10 * ms); w.clock > silent+5000*ms {
-			t.Fatal("nobody noticed")
+			t.Fatal("silence not noticed")
 		}
 	}
 	return w.clock - silent, due, ticks

@@ -2,10 +2,10 @@ package replica
 
 import "fmt"
 
-// retireDraining lets members go that are about to stop, or that made another state of the
-// log. They acknowledge until the arbiter has accepted the configuration without them, so
-// nothing waits: not for a reset connection, not for a lease. A primary that is told to
-// stop at once lets learners go only: it may be the only member left without the others.
+// retireDraining removes members that are about to stop, or whose state differs. They
+// acknowledge until the arbiter has accepted the configuration without them, so nothing
+// waits: not for a reset connection, not for a lease. A primary that must stop at once
+// releases learners only: it may be the only member left without the others.
 func (r *Replica) retireDraining() {
 	if r.primary.suspended || r.primary.hand.to != 0 || r.prop.active() || r.now.Mono < r.primary.admitAt {
 		return
@@ -33,7 +33,7 @@ func (r *Replica) retireDraining() {
 		case p.inSync() && r.leavesFirst(p) && !r.gone(p):
 			names += " " + p.ID
 			if p.differs {
-				why = "to learn the log again"
+				why = "to relearn the log"
 			}
 		case p.inSync():
 			members = append(members, p.Member)
@@ -48,22 +48,22 @@ func (r *Replica) retireDraining() {
 
 const leavingText = "you are about to stop"
 
-// releaseLearners lets learners go that are about to stop, or that made another state of the
-// log. No admission is under way.
+// releaseLearners releases learners that are about to stop, or whose state differs. No
+// admission is in progress.
 func (r *Replica) releaseLearners() {
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		switch p := &r.primary.peers[i]; {
 		case p.inSync():
 		case p.differs:
-			r.release(p, "the state that it made of the log is another")
+			r.release(p, "its state after the log differs")
 		case p.draining:
 			r.release(p, leavingText)
 		}
 	}
 }
 
-// leavesFirst says whether a peer is about to stop and need not outlast this
-// primary, or is to learn the log again, which a primary that leaves does not wait for.
+// leavesFirst reports whether a peer is about to stop and need not outlast this primary,
+// or must relearn the log, which a leaving primary does not wait for.
 func (r *Replica) leavesFirst(p *peer) bool {
 	return p.differs && !r.leaving || p.draining && (!r.leaving || r.ranksBefore(r.self.Pod(), p.Pod()))
 }

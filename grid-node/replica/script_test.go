@@ -12,9 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestScripts plays testdata/*.txt. A script is read without the code:
-// testdata/README.md lists the commands. `go test -run TestScripts -rewrite`
-// writes what happens now into the files.
+// TestScripts runs testdata/*.txt; testdata/README.md lists the commands. `go test -run
+// TestScripts -rewrite` rewrites the files with the present output.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.HasSuffix(path, ".md") || strings.Contains(path, "fuzz") {
@@ -40,7 +39,7 @@ type script struct {
 	lastReject     string
 }
 
-// sessionKey is what the last SessionOpened told a client.
+// sessionKey is a client's session from the last SessionOpened.
 type sessionKey struct{ slot, generation uint32 }
 
 func (s *script) run(d *datadriven.TestData) string {
@@ -60,7 +59,7 @@ func (s *script) run(d *datadriven.TestData) string {
 	return out
 }
 
-// cluster starts a new world; with quiet only the outcome is shown.
+// cluster starts a new world; with quiet only the outcome is printed.
 func (s *script) cluster(d *datadriven.TestData) {
 	opt := worldOptions{replicas: 2, minInSync: 1, limits: replica.Limits{Window: 8}}
 	arg(d, "replicas", &opt.replicas)
@@ -95,7 +94,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	s.w.quiet = false
 }
 
-// arg reads key=value if it is there.
+// arg reads key=value if present.
 func arg[T int | uint64 | string](d *datadriven.TestData, key string, v *T) {
 	for _, a := range d.CmdArgs {
 		if a.Key == key {
@@ -104,7 +103,7 @@ func arg[T int | uint64 | string](d *datadriven.TestData, key string, v *T) {
 	}
 }
 
-// podsArg reads pods=(a,b) if it is there; pods=none names none.
+// podsArg reads pods=(a,b) if present; pods=none names none.
 func podsArg(d *datadriven.TestData, pods *[]string) {
 	for _, a := range d.CmdArgs {
 		if a.Key == "pods" {
@@ -115,7 +114,7 @@ func podsArg(d *datadriven.TestData, pods *[]string) {
 	}
 }
 
-// traffic is what clients do.
+// traffic runs the commands of clients.
 func (s *script) traffic(d *datadriven.TestData) bool {
 	client, on := uint64(1), "a"
 	switch d.Cmd {
@@ -227,7 +226,7 @@ func (s *script) get(d *datadriven.TestData, n *node, client uint64) {
 	s.send(n, client, wire.AppendGet(nil, partition, &m))
 }
 
-// fault is what goes wrong, and time.
+// fault runs the commands for faults and time.
 func (s *script) fault(d *datadriven.TestData) bool {
 	w := s.w
 	var pods []string
@@ -284,7 +283,7 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	case "arbiter":
 		s.arbiter(d)
 	case "drain":
-		if w.arb.mode != arbiterDown { // a hand-over begins only while the arbiter answers
+		if w.arb.mode != arbiterDown { // a hand-over starts only while the arbiter answers
 			w.node(pods[0]).step(replica.Event{Kind: replica.EventConfig, Fresh: true, Config: w.arb.copy()})
 		}
 		w.node(pods[0]).step(replica.Event{Kind: replica.EventDrain})
@@ -311,7 +310,7 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	return true
 }
 
-// rule is which frames to take, or to keep.
+// rule selects the frames to drop, or to keep.
 func (s *script) rule(d *datadriven.TestData, pods []string) dropRule {
 	rule := dropRule{from: pods[0], to: pods[1], n: 1}
 	var typ string

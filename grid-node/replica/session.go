@@ -8,23 +8,23 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// seat is what a primary knows of a session beside what the log says of it.
+// seat is a primary's state of a session beside the log's.
 type seat struct {
 	expected uint64 // next clientSeq not seen yet, 0 before the first
 	conn     uint64 // the connection that opened it last, 0 for none since the take-over
-	client   uint64 // whose that is, see evict.go
+	client   uint64 // its client, see evict.go
 	attempt  uint64 // of that OpenSession
 }
 
-// SessionBytes is what a session with this window takes, for store.Options: as it
-// is, and as it was at the base of the log.
+// SessionBytes returns the memory of a session with this window, for store.Options: its
+// live state, and that at the base of the log.
 func SessionBytes(window int) int64 {
 	return 2*machine.SessionBytes(window) + int64(unsafe.Sizeof(seat{}))
 }
 
-// bind fences off every connection but conn: what was sent on another one, and
-// may still be under way, is refused from now on. An OpenSession that was itself
-// delayed must not undo that: its attempt is lower.
+// bind fences off every connection but conn: requests sent on another one, which may be in
+// flight, are rejected from now on. A delayed OpenSession must not undo that: its attempt
+// is lower.
 func (s *seat) bind(conn uint64, m *wire.OpenSession) bool {
 	if m.Attempt < s.attempt || m.Attempt == s.attempt && conn != s.conn && !mutant(mutAttemptEqual) {
 		return false
@@ -33,7 +33,7 @@ func (s *seat) bind(conn uint64, m *wire.OpenSession) bool {
 	return true
 }
 
-// openSession opens a session by a log entry, or finds the one that is there.
+// openSession opens a session by a log entry, or finds an existing one.
 func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 	var m wire.OpenSession
 	if err := wire.DecodeOpenSession(frame, &m); err != nil {
@@ -59,7 +59,7 @@ func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 	case len(r.cfg.InSync) < r.opt.MinInSync:
 		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeInsufficientInSync, 0, uint64(len(r.cfg.InSync)), "fewer in-sync copies than spec.minInSync; retry later")
 	case !ok || r.parking() || r.windowFull():
-		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too much waits for replication; retry")
+		r.reject(conn, wire.TypeOpenSession, m.ReqID, 0, wire.CodeOverloaded, 0, last-r.commit, "too many entries wait for replication; retry")
 	default:
 		r.logSession(conn, client, &m, slot, evict)
 	}
@@ -88,13 +88,13 @@ func (r *Replica) logSession(conn, client uint64, m *wire.OpenSession, slot uint
 	r.seats.own(slot, client)
 }
 
-// reopen answers for a session that exists. LastClientSeq must not come from a
-// primary that was replaced, so the answer is confirmed like a read. Bound from
-// now on, the session cannot get past it meanwhile.
+// reopen answers for an existing session. LastClientSeq must not come from a replaced
+// primary, so the answer is confirmed like a read. Bound from now on, the session cannot
+// advance in the meantime.
 func (r *Replica) reopen(conn, client uint64, m *wire.OpenSession, slot uint32) {
 	s, seat, reqID := r.live.Sessions.At(slot), r.seats.at(slot), m.ReqID
 	if !seat.bind(conn, m) {
-		r.reject(conn, wire.TypeOpenSession, reqID, slot, wire.CodeSessionMoved, 0, seat.attempt, "attempt is not higher than that of the connection which opened the session last; open it with a higher one")
+		r.reject(conn, wire.TypeOpenSession, reqID, slot, wire.CodeSessionMoved, 0, seat.attempt, "attempt is not higher than that of the connection that opened the session last; open it with a higher one")
 		return
 	}
 	r.seats.own(slot, client)

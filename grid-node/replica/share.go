@@ -1,9 +1,9 @@
 package replica
 
-// SetShare takes over those of the limits that are this replica's part of what the
-// process has for all of its replicas: InFlightBytes, PendingReadBytes, LearnerBytes,
-// LearnerRate and LearnerBatch, all positive. What is beyond a lower limit already goes on; a higher rate
-// counts at once.
+// SetShare sets this replica's part of the limits that all replicas of the process share:
+// InFlightBytes, PendingReadBytes, LearnerBytes, LearnerRate and LearnerBatch, all
+// positive. Requests already beyond a lowered limit continue; a raised rate applies at
+// once.
 func (r *Replica) SetShare(of Limits) {
 	l := &r.opt.Limits
 	if of.LearnerRate > l.LearnerRate {

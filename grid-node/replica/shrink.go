@@ -2,16 +2,16 @@ package replica
 
 import "fmt"
 
-// gone says whether a peer is to be dropped: its connection was reset, it was
-// silent for a lease, or it follows another history.
+// gone reports whether a peer must be dropped: its connection was reset, it was silent for
+// a lease, or its history differs.
 func (r *Replica) gone(p *peer) bool {
 	return p.fault != faultNone || r.now.Mono-p.heardAt > int64(r.opt.Timing.Lease)
 }
 
-// dropSilent drops peers that are gone. A learner just goes. For a member of the
-// configuration the primary stops acknowledging at once and goes on only when
-// the arbiter has accepted a configuration without it: until then the member
-// may have taken over.
+// dropSilent drops peers that are gone. A learner is just removed. For a member of the
+// configuration the primary stops acknowledging at once and continues only when the
+// arbiter has accepted a configuration without it: until then the member may have taken
+// over.
 func (r *Replica) dropSilent() {
 	lost := false
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
@@ -20,7 +20,7 @@ func (r *Replica) dropSilent() {
 		case !r.gone(p):
 		case p.inSync():
 			lost = true
-		case !r.admitting(p.Boot): // an admission under way may still succeed: then it is a member
+		case !r.admitting(p.Boot): // a pending admission may still succeed: then it is a member
 			r.dropPeer(p.Boot)
 		}
 	}
@@ -45,11 +45,11 @@ func (r *Replica) shrink() {
 	if mutant(mutShrinkKeepsAcking) {
 		r.mutateShrink()
 	}
-	r.alarm(AlarmMemberDropped, fmt.Sprintf("no sign of life from%s, proposing epoch %d without", names, r.epoch+1))
+	r.alarm(AlarmMemberDropped, fmt.Sprintf("no heartbeat from%s, proposing epoch %d without", names, r.epoch+1))
 	r.proposeAfter(loss, purposeShrink, members)
 }
 
-// admitting says whether a proposal that takes this learner in is under way.
+// admitting reports whether a proposal that admits this learner is pending.
 func (r *Replica) admitting(boot uint64) bool {
 	return r.prop.active() && r.prop.next.Has(boot)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A learner of a log whose beginning is freed asks the primary for the base state,
-// part by part, and then gets the entries behind it like any other. The primary
-// frees nothing meanwhile, so all parts are of one base; it remembers nothing of
-// the transfer, whoever lost a part asks again.
+// A learner of a log whose beginning is freed requests the base state from the primary,
+// part by part, and then gets the entries after it like any other. The primary frees
+// nothing during that time, so all parts are of one base; it keeps no state of the
+// transfer, lost parts are requested again.
 
 // installState is a learner's transfer.
 type installState struct {
-	base    uint64 // entry it is of, 0: none is under way
+	base    uint64 // its last entry, 0: no transfer
 	state   machine.Machine
-	next    uint32 // session slot to ask for
+	next    uint32 // session slot to request
 	askedAt int64
 }
 
@@ -24,7 +24,7 @@ func truncatedText(base uint64) string {
 	return fmt.Sprintf("entries up to %d are freed here: join with an empty log, for a snapshot", base)
 }
 
-// snapshotOut says whether a learner is being sent the base state.
+// snapshotOut reports whether a learner is being sent the base state.
 func (r *Replica) snapshotOut() bool {
 	if r.role != RolePrimary {
 		return false
@@ -37,7 +37,8 @@ func (r *Replica) snapshotOut() bool {
 	return false
 }
 
-// beginInstall is for a learner that was accepted with a log that begins later.
+// beginInstall starts the transfer for a learner that was accepted with a log that begins
+// later.
 func (r *Replica) beginInstall(base uint64) {
 	in := &r.backup.install
 	if in.base != base {
@@ -55,14 +56,14 @@ func (r *Replica) askSnapshot() {
 	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
-// tickInstall asks again for a part that did not come.
+// tickInstall repeats the request of a missing part.
 func (r *Replica) tickInstall() {
 	if in := &r.backup.install; in.base != 0 && r.backup.accepted && r.now.Mono-in.askedAt >= int64(r.opt.Timing.Resend) {
 		r.askSnapshot()
 	}
 }
 
-// snapshotRequest answers with the part asked for, or with the base there is now.
+// snapshotRequest answers with the requested part, or with the present base.
 func (r *Replica) snapshotRequest(frame []byte) error {
 	var m wire.SnapshotRequest
 	if err := wire.DecodeSnapshotRequest(frame, &m); err != nil {
@@ -94,7 +95,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 	return nil
 }
 
-// snapshot takes a part in, and with the last one all of it.
+// snapshot adds a part, and with the last one installs the state.
 func (r *Replica) snapshot(frame []byte) error {
 	var m wire.Snapshot
 	if err := wire.DecodeSnapshot(frame, &m); err != nil {
@@ -108,7 +109,7 @@ func (r *Replica) snapshot(frame []byte) error {
 	r.backup.heardAt = r.now.Mono
 	if err := in.state.Restore(m.State, m.Base, m.From, m.Next); err != nil {
 		*in = installState{}
-		r.backup.accepted = false // and ask again, from the beginning
+		r.backup.accepted = false // and restart from the beginning
 		return &wire.FrameError{Type: wire.TypeSnapshot, Field: err.Field, Value: err.Value, Allowed: err.Allowed}
 	}
 	if in.next = m.Next; in.next < m.Slots {
@@ -119,14 +120,14 @@ func (r *Replica) snapshot(frame []byte) error {
 	return nil
 }
 
-// install makes the base state this replica's own: its log, which is empty, begins behind
-// the entry that left that state. A state that does not fit ends the replica.
+// install makes the base state this replica's own: its log, which is empty, begins after
+// the last entry of that state. A state that does not fit ends the replica.
 func (r *Replica) install(base, hash uint64) {
 	state := r.backup.install.state
 	r.backup.install = installState{}
 	if err := r.store.SetBase(base, hash, state.Sessions.Slots()); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
-		r.restart("cannot store what the primary can: " + err.Error())
+		r.restart("cannot store the state that the primary can: " + err.Error())
 		return
 	}
 	r.base = state
@@ -143,15 +144,15 @@ func (r *Replica) install(base, hash uint64) {
 	r.backup.ackDue = true
 }
 
-// BaseSession is a session as the freed part of the log left it.
+// BaseSession is a session after the freed part of the log.
 type BaseSession struct {
 	Slot uint32
 	ID   [2]uint64
 }
 
-// Base is what the freed part of the log led to, as far as a reader of the rest
-// needs it: the last freed entry, its hash, the lineage and the sessions open then.
-// All zero when nothing is freed.
+// Base is the state after the freed part of the log, as far as a reader of the rest needs
+// it: the last freed entry, its hash, the lineage and the sessions open then. All zero
+// when nothing is freed.
 func (r *Replica) Base() (seq, hash, lineage uint64, sessions []BaseSession) {
 	seq, hash = r.store.Base()
 	for slot := range uint32(r.base.Sessions.Slots()) {

@@ -1,18 +1,17 @@
 package replica
 
-// stage is how far a replica is on its way to where nothing commits without it and it may
-// become primary. A peer has one stage, moves is all the ways from one to another, and
-// become is the only way to go there.
+// stage is the progress of a replica towards the ack set and inSync. A peer has one stage,
+// moves lists all transitions, and become is the only way to make one.
 type stage uint8
 
 const (
 	stageNew        stage = iota // not in the list of peers yet
-	stageInstalling              // a learner that has to take the base state in first
+	stageInstalling              // a learner that first installs the base state
 	stageCatchingUp              // a learner that is fed the log
-	stageSettling                // a learner that is fed no more until all of it is acknowledged
-	stageCounted                 // a learner in the ack set: nothing commits without it, and it may be proposed for inSync
+	stageSettling                // a learner that is fed no more until everything is acknowledged
+	stageCounted                 // a learner in the ack set: commits wait for it, and it may be proposed for inSync
 	stageInSync                  // a member of the configuration
-	stageUncounted               // a member that is not waited for: in broken variants only
+	stageUncounted               // a member that commits do not wait for: only in mutants
 	stages
 )
 
@@ -20,11 +19,11 @@ var stageNames = [stages]string{"new", "installing", "catching up", "settling", 
 
 func (s stage) String() string { return stageNames[s] }
 
-// moves says when a peer goes from one stage to another. A peer that leaves goes from
-// the list, whatever its stage. docs/replication.md has the table.
+// moves has the condition of each transition. A peer that leaves is removed from the list,
+// whatever its stage. docs/replication.md has the table.
 var moves = [stages][stages]string{
 	stageNew: {
-		stageInstalling: "its Join is accepted, and what it lacks is freed",
+		stageInstalling: "its Join is accepted, and entries it lacks are freed",
 		stageCatchingUp: "its Join is accepted",
 		stageInSync:     "the configuration has it",
 	},
@@ -32,23 +31,23 @@ var moves = [stages][stages]string{
 		stageCatchingUp: "it has the base state",
 	},
 	stageCatchingUp: {
-		stageSettling: "it is close, and has been fed what it has not acknowledged",
-		stageCounted:  "it is close, and has acknowledged all that it was fed",
+		stageSettling: "it is close, and some entries it was fed are unacknowledged",
+		stageCounted:  "it is close, and has acknowledged all entries it was fed",
 	},
 	stageSettling: {
 		stageCatchingUp: "it falls behind, or joins again",
-		stageCounted:    "it has acknowledged all that it was fed",
+		stageCounted:    "it has acknowledged all entries it was fed",
 	},
 	stageCounted: {
 		stageCatchingUp: "the configuration changes without it: it enters the ack set anew",
 		stageInSync:     "the configuration has it",
 	},
 	stageUncounted: {
-		stageInSync: "the configuration has it still",
+		stageInSync: "the configuration still has it",
 	},
 }
 
-// become moves a peer on.
+// become makes a transition of a peer.
 func (r *Replica) become(p *peer, s stage) {
 	if s != p.stage && moves[p.stage][s] == "" {
 		r.broken(p.ID + " goes from " + p.stage.String() + " to " + s.String())
@@ -61,16 +60,16 @@ func (p *peer) inSync() bool { return p.stage >= stageInSync }
 
 func (p *peer) learner() bool { return !p.inSync() }
 
-// acks reports whether the peer is in the ack set: nothing commits without it.
+// acks reports whether the peer is in the ack set: commits wait for it.
 func (p *peer) acks() bool { return p.stage == stageCounted || p.stage == stageInSync }
 
-// fault is why a peer is given up before it has been silent for a lease.
+// fault is why a peer is dropped before it has been silent for a lease.
 type fault uint8
 
 const (
 	faultNone     fault = iota
 	faultReset          // its connection was reset or refused
-	faultDiverged       // it acknowledged another history: for good
+	faultDiverged       // it acknowledged another history: permanent
 )
 
 // reset notes that the peer's connection has ended.

@@ -10,9 +10,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/store"
 )
 
-var updatePage = flag.Bool("update", false, "write the table of docs/replication.md anew")
+var updatePage = flag.Bool("update", false, "rewrite the table of docs/replication.md")
 
-// The page has the table that the code goes by.
+// The page has the same table as the code.
 func TestStagesPage(t *testing.T) {
 	const path, begin, end = "../../docs/replication.md", "<!-- stages -->\n", "\n- **Primary drops"
 	page, err := os.ReadFile(path)
@@ -45,7 +45,7 @@ func TestStagesPage(t *testing.T) {
 	}
 }
 
-// A move that is not in the table ends the replica, as any broken invariant does.
+// A transition that is not in the table ends the replica, as any broken invariant does.
 func TestNoOtherMoves(t *testing.T) {
 	st, err := store.New(store.Options{Limit: 1 << 20, Block: 4096})
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	RolePrimary              // orders the log and acknowledges
 	RoleBackup               // in sync, stores what the primary sends
 	RoleLearner              // not in sync: registers with the primary and catches up
-	RoleFenced               // has given up its epoch and proposed another; serves nothing until the arbiter answers
+	RoleFenced               // has left its epoch and proposed another; serves nothing until the arbiter answers
 	RoleStopped              // asked for a restart; ignores everything
 )
 
@@ -18,24 +18,24 @@ func (r Role) String() string {
 	return [...]string{"idle", "claiming", "primary", "backup", "learner", "fenced", "stopped"}[r]
 }
 
-// Status is what the replica knows about itself and its partition.
+// Status is a replica's view of itself and its partition.
 type Status struct {
 	Role        Role
-	Suspended   bool    // a primary that waits for a change of configuration and does not acknowledge
+	Suspended   bool    // a primary that does not acknowledge until a change of configuration
 	HandingOver bool    // a primary that takes no new order until its successor does
-	Draining    bool    // it is to stop: see EventDrain
-	Config      *Config // last adopted, nil if none; not to be changed
-	Unconfirmed bool    // Config is the word of its primary, which the arbiter has not shown yet
-	Replicas    int     // members wanted, by the record, or by Options until it was read
+	Draining    bool    // it should stop: see EventDrain
+	Config      *Config // last adopted, nil if none; read-only
+	Unconfirmed bool    // Config was announced by its primary and is not confirmed by the arbiter yet
+	Replicas    int     // members wanted, by the record, or by Options until that was read
 	LastSeq     uint64
 	CommitSeq   uint64
-	Readers     int    // readers with a name that the committed log has a position of
+	Readers     int    // named readers with a position in the committed log
 	CursorSeq   uint64 // committed write-behind position
-	DataSeq     uint64 // last entry that is more than a write-behind position: with CursorSeq there, all is downstream
-	FreedSeq    uint64 // entries up to here are not held any more
+	DataSeq     uint64 // last entry that is not a write-behind position: with CursorSeq there, everything is downstream
+	FreedSeq    uint64 // entries up to here are freed
 	Sessions    int
 	InFlight    int
-	Learners    []Member // of a primary: those that catch up
+	Learners    []Member // of a primary: its learners
 }
 
 // Counters count since the replica was made. They never fall.
@@ -46,7 +46,7 @@ type Counters struct {
 	Rejects          [24]uint64
 	ClientGaps       uint64 // Submits that skipped a clientSeq
 	PeerGaps         uint64 // Nacks sent or received
-	Resends          uint64 // times entries were sent again
+	Resends          uint64 // times entries were resent
 	Prepares         uint64 // Prepare frames sent
 	LearnerBytes     uint64 // entries sent to learners, bytes
 	PeerAcks         uint64 // acknowledgement frames sent
@@ -55,7 +55,7 @@ type Counters struct {
 	ReadsConfirmed   uint64
 	ReadsLeased      uint64
 	ReadsBackup      uint64
-	ReadBytes        uint64 // of the orders that were found for reads
+	ReadBytes        uint64 // of the orders found for reads
 	SessionsOpened   uint64
 	SessionsEvicted  uint64
 	ConfigChanges    uint64 // configurations adopted

@@ -10,9 +10,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// submit takes one order in: session check, pre-processing, then the log. The
-// order is sent to the ack set at the next flush and acknowledged when all of
-// it stored it. An error means that the frame is no Submit.
+// submit handles one order: session check, pre-processing, then the log. The order is sent
+// to the ack set at the next flush and acknowledged when all of it stored it. An error
+// means that the frame is not a Submit.
 func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 	var m wire.Submit
 	if err := wire.DecodeSubmit(frame, &m); err != nil {
@@ -40,22 +40,22 @@ func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 	return nil
 }
 
-// Hint is what Prefetch found out about a frame. The zero value is that of any.
+// Hint is the result of Prefetch for a frame. The zero value is valid for any.
 type Hint struct {
-	of   *Replica // that gave it: another one's index has another seed
+	of   *Replica // its origin: the indexes of others have other seeds
 	hash uint32   // of the ClOrdID,
 	off  uint16   // which most likely stands here in the payload
 	len  uint8
 }
 
-// Prefetch says that frame, a Submit, comes next: what it will need of the index
-// begins to be loaded. Nothing else happens, whatever the frame holds. The hint goes
-// with the frame, unchanged, as Event.Hint.
+// Prefetch announces frame, a Submit: the parts of the index that it needs are loaded.
+// Nothing else happens, whatever the frame contains. The hint is passed with the frame,
+// unchanged, as Event.Hint.
 func (r *Replica) Prefetch(frame []byte) (h Hint) {
 	if len(frame) < wire.SubmitFixed {
 		return h
 	}
-	// Orders of one source have their fields in one place, most likely.
+	// Orders of one source most likely have their fields at one offset.
 	payload, f := frame[wire.SubmitFixed:], &r.order.Fields
 	from, to := int(f.ClOrdIDOff), int(f.ClOrdIDOff)+int(f.ClOrdIDLen)
 	if from < 4 || to >= len(payload) || payload[to] != order.SOH || string(payload[from-4:from]) != "\x0111=" {
@@ -64,8 +64,7 @@ func (r *Replica) Prefetch(frame []byte) (h Hint) {
 	return Hint{of: r, hash: r.store.Hint(payload[from:to]), off: f.ClOrdIDOff, len: f.ClOrdIDLen}
 }
 
-// hashed is the hash of the ClOrdID that was found in an order: of the hint, if the
-// hint was of it.
+// hashed returns the hash of the ClOrdID of an order: from the hint, if it matches.
 func (r *Replica) hashed(h *Hint, id []byte) uint32 {
 	if f := &r.order.Fields; h.of != r || h.len != f.ClOrdIDLen || h.off != f.ClOrdIDOff {
 		return r.store.Hint(id)
@@ -73,8 +72,8 @@ func (r *Replica) hashed(h *Hint, id []byte) uint32 {
 	return h.hash
 }
 
-// serves says whether this replica is the primary of epoch or a later one. A
-// client that knows a later epoch shows that this replica is behind.
+// serves reports whether this replica is the primary of epoch or a later one. A client
+// that knows a later epoch shows that this replica is behind.
 func (r *Replica) serves(epoch uint64) bool {
 	if epoch > r.epoch {
 		r.readConfig()
@@ -88,14 +87,14 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	switch verdict, seq := r.live.Sessions.Admit(s, m.ClientSeq, seat.expected); verdict {
 	case machine.Applied:
 		r.count.Duplicates++
-		if seq > r.commit { // prepared: answered when it commits, to whoever asked last
+		if seq > r.commit { // prepared: answered when it commits, to the last requester
 			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit})
 			return false
 		}
 		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
 		return false
 	case machine.TooOld:
-		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is not known any more")
+		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is unknown")
 		return false
 	case machine.Gap:
 		r.count.ClientGaps++
@@ -107,7 +106,7 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	return true
 }
 
-// admitLoad refuses at once what cannot be taken now.
+// admitLoad rejects at once what cannot be accepted now.
 func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	last, _ := r.store.Last()
 	l := &r.opt.Limits
@@ -131,7 +130,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	return false
 }
 
-// admitMemory refuses while a copy has only its reserve left: it could not store
+// admitMemory rejects orders while a copy has only its reserve left: it could not store
 // what this primary still can.
 func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 	for i := range r.primary.peers {
@@ -159,7 +158,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 			r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
 			return
 		}
-		// The other order is not committed yet: who is told of it now could be told wrong.
+		// The other order is not committed yet: an answer about it now could be wrong.
 		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readDuplicate, seq: seq, need: seq})
 		return
 	}
@@ -173,10 +172,10 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 }
 
 func (r *Replica) rejectDuplicate(conn, clientSeq uint64, slot uint32, seq uint64) {
-	r.reject(conn, wire.TypeSubmit, clientSeq, slot, wire.CodeDuplicateClOrdID, 11, seq, "an order with this ClOrdID is there already")
+	r.reject(conn, wire.TypeSubmit, clientSeq, slot, wire.CodeDuplicateClOrdID, 11, seq, "an order with this ClOrdID exists")
 }
 
-// rejectAppend answers a request whose entry the store did not take.
+// rejectAppend answers a request whose entry the store rejected.
 func (r *Replica) rejectAppend(conn uint64, t wire.Type, id uint64, slot uint32, err error) {
 	var full *store.ErrCapacity
 	if errors.As(err, &full) {

@@ -2,10 +2,10 @@ package replica
 
 import "fmt"
 
-// watchPrimary takes over from a primary that is gone: silent for the grace
-// time, or its connection was reset and no lease of it can be alive. From here
-// on this replica takes nothing of the old epoch any more, whatever becomes of
-// the proposal: that is what makes a later answer of the arbiter safe.
+// watchPrimary takes over from a primary that is gone: silent for the grace time, or its
+// connection was reset and no lease of it can be valid. From here on this replica ignores
+// the old epoch, whatever the outcome of the proposal: that is what makes a later answer
+// of the arbiter safe.
 func (r *Replica) watchPrimary() {
 	b := &r.backup
 	r.releaseHeld()

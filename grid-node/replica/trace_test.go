@@ -5,9 +5,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// faults take messages away.
+// faults drop messages.
 type faults struct {
-	cut  map[[2]string]bool // by pod: nothing goes from the first to the second
+	cut  map[[2]string]bool // by pod: nothing passes from the first to the second
 	drop []dropRule
 	keep []dropRule // these pass, and a copy is kept
 	kept []message
@@ -20,7 +20,7 @@ type dropRule struct {
 	n        int // messages still to be dropped
 }
 
-// copies keeps what is to come again later.
+// copies keeps messages to be delivered again later.
 func (f *faults) copies(w *world, m *message) {
 	from, to := w.byAddress(m.from).pod, w.byAddress(m.to).pod
 	for i := range f.keep {
@@ -49,7 +49,7 @@ func (f *faults) drops(w *world, m *message) bool {
 	return false
 }
 
-// tracing says whether a frame is worth a line: beacons are not.
+// tracing reports whether a frame is worth a line: beacons are not.
 func (w *world) tracing(m *message) bool { return !w.quiet && !frametext.Quiet(m.frame) }
 
 func (w *world) frameText(m *message) string {

@@ -5,22 +5,22 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Retention says when entries that are downstream are freed. The zero value keeps
-// everything: a full grid refuses orders.
+// Retention controls when downstream entries are freed. The zero value keeps everything: a
+// full grid rejects orders.
 type Retention struct {
-	// FreeDownstream lets a primary free what every sink holds.
+	// FreeDownstream lets a primary free entries that every sink holds.
 	FreeDownstream bool
-	// High is how much of the budget has to be used before it does, Low is how far
-	// it then frees, in bytes. Above Critical it does not wait for learners.
+	// High is the use of the budget at which it starts, Low the one down to which it
+	// frees, in bytes. Above Critical it does not wait for learners.
 	High, Low, Critical int64
 }
 
 // freeBatch is how many entries are freed per wake-up: a few hundred microseconds.
 const freeBatch = 1024
 
-// logTruncate frees room, as a primary: by an entry that says up to where entries
-// are needed no more. They are committed, the sink holds them by a committed entry,
-// and every copy has them. One such entry is under way at a time.
+// logTruncate frees memory, as a primary: by an entry with the position up to which
+// entries are no longer needed. They are committed, the sink holds them by a committed
+// entry, and every copy has them. At most one such entry is pending.
 func (r *Replica) logTruncate() {
 	ret := &r.opt.Retention
 	base, _ := r.store.Base()
@@ -33,7 +33,7 @@ func (r *Replica) logTruncate() {
 		return
 	}
 	want := max(used-ret.Low, ret.High-ret.Low)
-	want = int64(float64(want) * float64(r.store.Used()) / float64(used)) // the other stores of the budget give their part
+	want = int64(float64(want) * float64(r.store.Used()) / float64(used)) // the other stores of the budget free their part
 	upTo := r.truncatable(used > ret.Critical)
 	to := r.store.Through(upTo, want)
 	if to <= base || int64(r.store.Bytes(base+1, to)) < (ret.High-ret.Low)/8 { // not worth an entry
@@ -41,11 +41,11 @@ func (r *Replica) logTruncate() {
 	}
 	var payload [8]byte
 	le.PutUint64(payload[:], to)
-	// Not even the reserve may be left; when a copy restarts there is room again.
+	// Even the reserve may be used up; a restart of a copy frees memory again.
 	_ = r.append(&order.Entry{Kind: order.KindTruncate}, payload[:], 0, pending{})
 }
 
-// truncatable is how far entries are needed by nobody.
+// truncatable returns the position up to which no entry is needed.
 func (r *Replica) truncatable(critical bool) uint64 {
 	to := r.held()
 	if mutant(mutFreeUndrained) {
@@ -60,7 +60,7 @@ func (r *Replica) truncatable(critical bool) uint64 {
 	return to
 }
 
-// copyFull says whether a copy has only its reserve of memory left.
+// copyFull reports whether a copy has only its memory reserve left.
 func (r *Replica) copyFull() bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.acks() && p.full {
@@ -70,9 +70,9 @@ func (r *Replica) copyFull() bool {
 	return false
 }
 
-// freeSome frees what the log says, a bounded number of entries per wake-up, on
-// every replica by itself. What a retry, a learner or the sink needs of an entry
-// goes into the base first.
+// freeSome frees entries as the log allows, a bounded number per wake-up, on every replica
+// by itself. What a retry, a learner or the sink needs of an entry goes into the base
+// first.
 func (r *Replica) freeSome() {
 	base, _ := r.store.Base()
 	if r.mayFree <= base || r.role == RoleStopped || r.snapshotOut() && !mutant(mutFreeSnapshot) {
@@ -101,8 +101,8 @@ func (r *Replica) freeSome() {
 	}
 }
 
-// leaveBehind sends learners away that were fed too slowly: what comes next for
-// them is freed. They begin anew, with a snapshot.
+// leaveBehind restarts learners that were fed too slowly: their next entries are freed.
+// They begin again, with a snapshot.
 func (r *Replica) leaveBehind(base uint64) {
 	for i := len(r.primary.peers) - 1; i >= 0; i-- {
 		if p := r.primary.peers[i]; p.learner() && p.stored < base && p.stage != stageInstalling {

@@ -8,9 +8,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// One wake-up brings the acknowledgement of everything and as many orders as there is
-// room for, while entries wait to be freed. Every order that is committed is
-// acknowledged, and nothing is counted as in flight when nothing is.
+// One wake-up brings the acknowledgement of everything and as many orders as fit, while
+// entries wait to be freed. Every committed order is acknowledged, and nothing is counted
+// as in flight when nothing is.
 func TestTruncateInAFullWindow(t *testing.T) {
 	const inFlight = 8
 	w := newWorld(t, worldOptions{replicas: 2, minInSync: 1, limits: replica.Limits{Window: 64, InFlight: inFlight, InFlightBytes: 8 << 10},
@@ -60,11 +60,11 @@ func TestTruncateInAFullWindow(t *testing.T) {
 		}
 	}
 	if a.r.Status().FreedSeq == 0 {
-		t.Error("nothing was freed: the test shows nothing")
+		t.Error("nothing was freed: the test is inconclusive")
 	}
 }
 
-// takeAcks lets everything arrive but the acknowledgements for n, which it returns.
+// takeAcks delivers everything but the acknowledgements for n, which it returns.
 func (w *world) takeAcks(n *node) (acks [][]byte) {
 	for len(w.net) > 0 {
 		m := w.net[0]

@@ -48,13 +48,14 @@ func (m *member) step(clock int64, ev replica.Event) {
 	m.r.Step(replica.Time{Mono: clock, Wall: wallStart}, &replica.Event{Kind: replica.EventFlush}, &m.out)
 }
 
-// said is a row of a heartbeat or of the answer to one, and when the heartbeat was sent.
+// said is a row of a heartbeat or of the answer to one, with the send time of the
+// heartbeat.
 type said struct {
 	sentNs int64
 	row    wire.HeartbeatRow
 }
 
-// beat is what the vitals send at a time.
+// beat returns what the vitals send at a time.
 func (m *member) beat(clock int64) (rows []said) {
 	for _, b := range m.v.Beats(replica.Time{Mono: clock}, nil) {
 		rows = append(rows, said{clock, b.HeartbeatRow})
@@ -62,7 +63,7 @@ func (m *member) beat(clock int64) (rows []said) {
 	return rows
 }
 
-// hear gives the vitals a row of a heartbeat and returns the answer, if there is one.
+// hear gives the vitals a row of a heartbeat and returns the answer, if any.
 func (m *member) hear(clock int64, s said) (answers []said) {
 	if row, ok := m.v.Hear(replica.Time{Mono: clock}, &s.row); ok {
 		answers = []said{{s.sentNs, row}}
@@ -70,7 +71,7 @@ func (m *member) hear(clock int64, s said) (answers []said) {
 	return answers
 }
 
-// answered gives the vitals the answer to what they sent.
+// answered gives the vitals the answer to their heartbeat.
 func (m *member) answered(clock int64, s said) {
 	m.v.Answered(replica.Time{Mono: clock}, s.sentNs, &s.row)
 }
@@ -85,7 +86,7 @@ func twoMembers(tb testing.TB, leases bool) (a, b *member) {
 	return a, b
 }
 
-// An answer says that the sender lives, and nothing else.
+// An answer means that the sender is alive, and nothing else.
 func TestVitalsAnswerNothingButLife(t *testing.T) {
 	a, b := twoMembers(t, false)
 	beats := a.beat(1e9 + 5)
@@ -108,9 +109,9 @@ func TestVitalsAnswerNothingButLife(t *testing.T) {
 	}
 }
 
-// The vitals hear the primary while the replica, which has not ticked since,
-// believes it to be silent: the take-over does not happen. And once it has
-// happened, no beacon of the old epoch is answered.
+// The vitals hear the primary while the replica, which has not ticked since, believes it
+// to be silent: the take-over does not happen. And once it has happened, no beacon of the
+// old epoch is answered.
 func TestTakeOverAndAnswersExcludeEachOther(t *testing.T) {
 	a, b := twoMembers(t, true)
 	for now := int64(1e9); now < 2e9; now += 10 * ms {
@@ -133,16 +134,15 @@ func TestTakeOverAndAnswersExcludeEachOther(t *testing.T) {
 	}
 	beats := a.beat(2e9 + 400*ms)
 	if len(beats) != 1 {
-		t.Fatal("the old primary is silent too: this shows nothing")
+		t.Fatal("the old primary is silent too: the test is inconclusive")
 	}
 	if len(b.hear(2e9+400*ms, beats[0])) != 0 {
-		t.Fatal("a sign of life of the old epoch was answered after the take-over was proposed")
+		t.Fatal("a heartbeat of the old epoch was answered after the take-over was proposed")
 	}
 }
 
-// The same with both threads at once, for the race detector and for the order of
-// things: whatever was answered, was answered before the fence, and the silence
-// counts from there.
+// The same with both threads at once, for the race detector and for the ordering: every
+// answer was given before the fence, and the silence counts from there.
 func TestTakeOverRacesAnswers(t *testing.T) {
 	for range 200 {
 		a, b := twoMembers(t, true)
@@ -163,34 +163,34 @@ func TestTakeOverRacesAnswers(t *testing.T) {
 	}
 }
 
-// A lease counts from a beacon that was sent: an answer that claims a later one
-// does not prolong it.
+// A lease counts from a beacon that was sent: an answer that claims a later one does not
+// extend it.
 func TestVitalsLeaseFromWhatWasSent(t *testing.T) {
 	a, b := twoMembers(t, true)
 	beacon := a.beat(1e9 + 1)[0]
 	answer := b.hear(1e9+2, beacon)[0]
 	answer.sentNs = 1 << 62
 	a.answered(1e9+3, answer)
-	// The noop of epoch 2 has to be committed before anything is read.
+	// The noop of epoch 2 must be committed before any read.
 	last := a.r.Status().LastSeq
 	hash := storedHash(a, last)
 	a.step(1e9+5, replica.Event{Kind: replica.EventPeerFrame, Frame: wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: wire.PeerHead{Epoch: 2, From: b.self.Boot, To: a.self.Boot}, StoredSeq: last, Hash: hash})})
 	if !a.leased(1e9 + 100*ms) {
 		t.Fatal("no leased read within the lease")
 	}
-	a.step(1e9+150*ms, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(2, a, last)}) // it lives: nobody is dropped
+	a.step(1e9+150*ms, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(2, a, last)}) // it is alive: no member is dropped
 	if a.leased(1e9 + 201*ms) {
 		t.Fatal("a leased read after the lease that the answered beacon gave")
 	}
 }
 
-// A primary that does not know yet that its own change of the epoch succeeded goes
-// on with the lease of the epoch before. A backup that knows, and has heard
-// nothing in the new one, waits that lease out.
+// A primary that does not know yet that its own change of the epoch succeeded continues
+// with the lease of the previous epoch. A backup that knows, without a message in the new
+// one, waits that lease out.
 func TestLeaseOfAPrimaryThatLagsItsOwnEpoch(t *testing.T) {
 	a, b := twoMembers(t, true)
 	if len(b.hear(1e9+2, a.beat(1e9 + 1)[0])) != 1 {
-		t.Fatal("no answer, no lease: this shows nothing")
+		t.Fatal("no answer, no lease: the test is inconclusive")
 	}
 	c, _ := replica.NewMember(wire.FormatMemberID("3", 0xc), "10.0.0.3:7400")
 	cfg := &replica.Config{Epoch: 3, Lineage: 1, ChangeID: "y", Primary: a.self, InSync: []replica.Member{a.self, b.self, c}}
@@ -202,7 +202,7 @@ func TestLeaseOfAPrimaryThatLagsItsOwnEpoch(t *testing.T) {
 	}
 }
 
-// storedHash asks the replica for the hash of its last entry, as anybody may.
+// storedHash asks the replica for the hash of its last entry, as any client may.
 func storedHash(m *member, seq uint64) uint64 {
 	m.step(m.clock, replica.Event{Kind: replica.EventClientFrame, Conn: 9, Frame: wire.AppendReadLog(nil, partition, &wire.ReadLog{ReqID: 1, FromSeq: 1})})
 	for i := range m.out.Actions {
@@ -231,7 +231,7 @@ func TestVitalsDropWhatIsNotForThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, b := twoMembers(t, false)
-			b.step(1e9+500*ms, replica.Event{Kind: replica.EventTick}) // slept: every clock is fresh
+			b.step(1e9+500*ms, replica.Event{Kind: replica.EventTick}) // suspended: every clock is fresh
 			row := said{1e9 + 500*ms, wire.HeartbeatRow{PeerHead: c.head, Partition: partition}}
 			if c.answer {
 				b.answered(1e9+500*ms, row)
@@ -268,7 +268,7 @@ func TestVitalsDoNotAllocate(t *testing.T) {
 		}
 	})
 	if n != 0 {
-		t.Errorf("%v allocations for a sign of life and its answer, want 0", n)
+		t.Errorf("%v allocations for a heartbeat and its answer, want 0", n)
 	}
 	if c := a.v.Counters(); c.Answered != 51 {
 		t.Fatalf("%+v: they were not answered", c)
@@ -283,7 +283,7 @@ func TestNewRefusesForeignVitals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := replica.New(replica.Options{Partition: partition, Self: other, Store: st, Vitals: a.v}); err == nil || !strings.Contains(err.Error(), "vitals are those of 1/") {
+	if _, err := replica.New(replica.Options{Partition: partition, Self: other, Store: st, Vitals: a.v}); err == nil || !strings.Contains(err.Error(), "vitals belong to 1/") {
 		t.Fatalf("got %v", err)
 	}
 }

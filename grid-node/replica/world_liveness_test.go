@@ -5,10 +5,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The second thread of every process: it drives the vitals, also while the loop
-// stands still.
+// The second thread of every process: it drives the vitals, also while the loop hangs.
 
-// beat is a tick of the liveness thread: every 20 ms it sends signs of life.
+// beat is a tick of the liveness thread: every 20 ms it sends heartbeats.
 func (n *node) beat() {
 	now := n.w.now()
 	if !n.up || n.paused || n.beatAt != 0 && now.Mono-n.beatAt < 20*ms {
@@ -38,12 +37,12 @@ func (n *node) hear(from string, frame []byte) {
 	}
 }
 
-// sendRow sends a row by itself: faults take single ones.
+// sendRow sends a single row: faults drop single rows.
 func (n *node) sendRow(t wire.Type, to string, sentNs int64, row wire.HeartbeatRow) {
 	n.w.send(n, to, wire.AppendHeartbeat(nil, t, &wire.Heartbeat{SentNs: sentNs, Rows: []wire.HeartbeatRow{row}}), true)
 }
 
-// resume lets a process or a loop that stood still see all it missed.
+// resume delivers to a suspended process or loop everything it missed.
 func (w *world) resume(n *node) {
 	n.paused, n.stalled = false, false
 	inbox, vinbox := n.inbox, n.vinbox

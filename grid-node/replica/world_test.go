@@ -11,9 +11,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A world is a whole partition in one goroutine: replicas, a network, an
-// arbiter, clients and a clock, all of them driven by the test. What happens
-// depends on nothing else, so every run of a script or a seed is the same.
+// A world is a whole partition in one goroutine: replicas, a network, an arbiter, clients
+// and a clock, all of them driven by the test. There is no other input, so every run of a
+// script or a seed is the same.
 
 const (
 	ms        = int64(time.Millisecond)
@@ -48,8 +48,8 @@ type worldOptions struct {
 	retention replica.Retention
 	memory    int64
 	leases    bool
-	proved    bool // members say with every acknowledgement that they reach the arbiter
-	rest      bool // replicas to which nothing happens do without ticks
+	proved    bool // members report with every acknowledgement that they reach the arbiter
+	rest      bool // idle replicas skip ticks
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -65,8 +65,8 @@ type node struct {
 	beatAt  int64
 	self    replica.Member
 	up      bool
-	paused  bool            // the process stands still
-	stalled bool            // its loop stands still, its liveness thread does not
+	paused  bool            // the process is suspended
+	stalled bool            // its loop hangs, its liveness thread does not
 	inbox   []replica.Event // of a paused or stalled loop
 	vinbox  []func()        // of a paused liveness thread
 	commits uint64
@@ -116,7 +116,7 @@ func (n *node) start() {
 	if err != nil {
 		n.w.tb.Fatal(err)
 	}
-	n.out.Reset() // what the process before had not done yet
+	n.out.Reset() // pending actions of the previous process
 	n.self, n.up, n.paused, n.stalled, n.inbox, n.vinbox, n.drained, n.commits = self, true, false, false, nil, nil, false, 0
 	o := replica.Options{
 		Partition: partition, Self: self, Store: n.st, Retention: n.w.opt.retention, Limits: n.w.opt.limits,
@@ -180,7 +180,7 @@ func (n *node) step(ev replica.Event) {
 	n.act()
 }
 
-// act carries out what the replica asked for.
+// act executes the replica's actions.
 func (n *node) act() {
 	restart := false
 	for i := range n.out.Actions {
@@ -215,17 +215,17 @@ func (n *node) act() {
 	}
 	n.out.Reset()
 	if restart {
-		n.start() // what waited in the outbox was carried out: a process ends after it has said so
+		n.start() // the outbox was executed: a process exits after that
 	}
 }
 
-// checkCommitted holds every commit against all that were seen before: what one
-// replica committed, no other may ever commit differently (I2, I5, I6).
+// checkCommitted compares every commit with all earlier ones: what one replica committed,
+// no other may ever commit differently (I2, I5, I6).
 func (n *node) checkCommitted(to uint64) {
-	if c := n.r.Status().Config; c.Lineage > n.w.lineage { // the loss of what was before is accepted
+	if c := n.r.Status().Config; c.Lineage > n.w.lineage { // the loss of earlier entries is accepted
 		n.w.committed, n.w.lineage = map[uint64]uint64{}, c.Lineage
 	}
-	base, _ := n.st.Base() // what was taken in with a snapshot is compared by its last entry
+	base, _ := n.st.Base() // a snapshot is compared by its last entry
 	for seq := max(n.commits+1, base); seq <= to; seq++ {
 		hash, known := n.w.committed[seq]
 		if known && hash != n.st.HashAt(seq) {
@@ -279,7 +279,7 @@ func (w *world) short(s string) string {
 	return s
 }
 
-// send puts a frame on the network, unless a fault takes it.
+// send puts a frame on the network, unless a fault drops it.
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	if w.opt.proved && wire.FrameType(frame) == wire.TypePrepareAck {
 		frame[5] |= wire.FlagReachesArbiter
@@ -311,12 +311,11 @@ func (w *world) reply(from *node, conn uint64, frames []byte) {
 	}
 }
 
-// deliver lets everything that is on the way arrive, in the order it was sent,
-// until nothing is left.
+// deliver delivers everything in flight, in the order it was sent, until nothing is left.
 func (w *world) deliver() {
 	for i := 0; len(w.net) > 0 || w.arb.busy(); i++ {
 		if i > 100000 {
-			w.tb.Fatal("the replicas never come to rest")
+			w.tb.Fatal("the replicas never become quiet")
 		}
 		if len(w.net) == 0 {
 			w.arb.answerNext()
@@ -328,7 +327,7 @@ func (w *world) deliver() {
 	}
 }
 
-// arrive hands one message over.
+// arrive delivers one message.
 func (w *world) arrive(m *message) {
 	n := w.byAddress(m.to)
 	if n == nil || !n.up {
@@ -344,7 +343,7 @@ func (w *world) arrive(m *message) {
 	n.step(replica.Event{Kind: replica.EventPeerFrame, Frame: m.frame})
 }
 
-// tick advances the clock in steps of 10 ms and lets everything arrive.
+// tick advances the clock in steps of 10 ms and delivers everything.
 func (w *world) tick(d int64) {
 	for end := w.clock + d; w.clock < end; {
 		w.clock += min(10*ms, end-w.clock)
