@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The simulator: sim.sh SEEDS FROM SEED. With SEED that one is replayed with its trace. With FROM the seeds begin there ("new":
-# where nobody was). Without either half of the seeds are the first there are, and the others are new each time.
+# where no run was). Without either half of the seeds are the first there are, and the others are new each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seeds=$1 from=$2 seed=$3

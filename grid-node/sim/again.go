@@ -2,8 +2,9 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// Where an operator moves the partition, clients now and then send an order that was acknowledged again, as a program does
-// that lost its memory of the answer. They get the same answer, wherever the partition is by then.
+// Where an operator moves the partition, clients occasionally resend an acknowledged
+// order, as a program does that lost the answer. They get the same answer, wherever the
+// partition is by then.
 
 // answered is an order with its answer.
 type answered struct {
@@ -11,7 +12,7 @@ type answered struct {
 	clientSeq, seq, lineage uint64
 }
 
-// remember keeps the last answers, to ask for them again.
+// remember keeps the last answers, to repeat their orders.
 func (c *client) remember(a answered) {
 	if c.w.operator == nil {
 		return
@@ -21,7 +22,7 @@ func (c *client) remember(a answered) {
 	}
 }
 
-// wantsAgain reports whether an order is to be sent again now.
+// wantsAgain reports whether an acknowledged order should be resent now.
 func (c *client) wantsAgain() bool {
 	return len(c.last) > 0 && c.mode == clientBusy && c.w.operator.rng.IntN(16) == 0
 }
@@ -35,7 +36,7 @@ func (c *client) askAgain() {
 	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: a.clientSeq, Payload: fixOrder(a.key)}))
 }
 
-// toldAgain is the answer to askAgain: the one of before.
+// toldAgain checks the answer to askAgain: it equals the first one.
 func (c *client) toldAgain(m *wire.Ack, lineage uint64) {
 	a, ok := c.again[m.ClientSeq]
 	if !ok || a.lineage != lineage {
@@ -43,13 +44,13 @@ func (c *client) toldAgain(m *wire.Ack, lineage uint64) {
 	}
 	c.w.stats.Repeated++
 	if m.Seq != a.seq || m.Flags&wire.AckDup == 0 {
-		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and hears of %d (as sent before: %t)", c.id, a.key, a.seq, m.Seq, m.Flags&wire.AckDup != 0)
+		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and gets %d (as a duplicate: %t)", c.id, a.key, a.seq, m.Seq, m.Flags&wire.AckDup != 0)
 	}
 }
 
-// refusedAgain: an order that was acknowledged is nobody's duplicate.
+// refusedAgain: an acknowledged order is never a duplicate of another.
 func (c *client) refusedAgain(m *wire.Reject, lineage uint64) {
 	if a, ok := c.again[m.RequestID]; ok && a.lineage == lineage && m.ForType == wire.TypeSubmit {
-		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and hears of another at %d", c.id, a.key, a.seq, m.Detail)
+		c.w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and gets another at %d", c.id, a.key, a.seq, m.Detail)
 	}
 }

@@ -7,36 +7,36 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// apiServer holds the one record of the partition: compare-and-swap by version,
-// the transition rules of the CRD (arbiter.CheckTransition, the same code as the
-// node's), a watch per process, and the ways in which all of these go wrong.
+// apiServer holds the one record of the partition: compare-and-swap by version, the
+// transition rules of the CRD (arbiter.CheckTransition, the same code as the node's), a
+// watch per process, and their failure modes.
 type apiServer struct {
 	w         *world
 	rec       replica.Config
 	version   int
-	changes   int // counts what watches tell of; versions come again after a rewind
+	changes   int // counts the changes that watches report; versions repeat after a rewind
 	mode      apiMode
 	slow      int64            // added to every call
-	lateWord  int64            // the proposer hears of its change up to so much later than everybody else
-	lag       int64            // watch events take up to so long more
-	puts      []*apiPut        // sent and not yet arrived or given up
+	lateWord  int64            // maximum extra delay of the answer to a proposer
+	lag       int64            // maximum extra delay of watch events
+	puts      []*apiPut        // sent, not yet arrived or timed out
 	history   []replica.Config // every record that ever stood, in order
-	forbids   bool             // refuses every change
-	cut       map[*pod]bool    // who does not reach it, nor is reached
-	silent    map[*pod]bool    // whose watch says nothing
+	forbids   bool             // rejects every change
+	cut       map[*pod]bool    // pods cut off from it
+	silent    map[*pod]bool    // pods without watch events
 	rewound   bool             // shows an older record than it once held
-	regressed bool             // did so once
+	regressed bool             // did so at some time
 	lost      replica.Config   // what it held before
 }
 
-// apiMode is what happens to calls that arrive now.
+// apiMode is how calls that arrive now are handled.
 type apiMode uint8
 
 const (
 	apiOK      apiMode = iota
 	apiAway            // connection refused or timed out
 	apiCommits         // changes are made, the answer is lost
-	apiLate            // changes are made later; the proposer hears of a timeout first
+	apiLate            // changes are made later; the proposer gets a timeout first
 )
 
 type apiPut struct {
@@ -45,7 +45,7 @@ type apiPut struct {
 	why  string // purpose of the proposal
 }
 
-// callTimeout is when a process gives up on a call, as the node does.
+// callTimeout is when a process times out a call, as the node does.
 const callTimeout = 2 * second
 
 func (a *apiServer) init(w *world) {
@@ -67,12 +67,11 @@ func (a *apiServer) way() int64 {
 	return a.w.between(300*microsecond, 3*millisecond) + a.w.between(a.slow/2, a.slow)
 }
 
-// away says whether a process gets no answer now.
+// away reports whether a process gets no answer now.
 func (a *apiServer) away(p *process) bool { return a.mode == apiAway || a.cut[p.pod] }
 
-// get reads the record for a process: from the arbiter itself, but the answer
-// may be old when it arrives. A process has one read under way at a time, as the
-// node does.
+// get reads the record for a process: from the arbiter itself, but the answer may be old
+// when it arrives. A process has one read in flight, as the node does.
 func (a *apiServer) get(p *process) {
 	w := a.w
 	if p.reading {
@@ -141,12 +140,12 @@ func (a *apiServer) propose(p *process, c *replica.Config, why string) {
 	})
 }
 
-// answer tells the proposer, if it still lives.
+// answer replies to the proposer, if it is alive.
 func (a *apiServer) answer(p *process, c *replica.Config, outcome replica.Outcome, text string, stands *replica.Config) {
 	if !p.alive {
 		return
 	}
-	a.w.logf("api: %s hears of %s: %s %s", p.name, a.w.configText(c), outcomeText(outcome), text)
+	a.w.logf("api: %s is answered %s: %s %s", p.name, a.w.configText(c), outcomeText(outcome), text)
 	ev := replica.Event{Kind: replica.EventCASResult, ChangeID: c.ChangeID, Outcome: outcome, Text: text}
 	if outcome == replica.OutcomeOK {
 		ev.Config = stands
@@ -154,7 +153,7 @@ func (a *apiServer) answer(p *process, c *replica.Config, outcome replica.Outcom
 	p.deliver(func() { p.step(&ev) })
 }
 
-// land carries out a compare-and-swap that arrived.
+// land executes a compare-and-swap that arrived.
 func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	a.forget(put)
 	if put.c.Version != a.rec.Version {
@@ -176,7 +175,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 	return replica.OutcomeOK, ""
 }
 
-// merged is the record that a change would make of the present one: what the spec says is not the proposer's.
+// merged returns the record that a change would make of the present one: the spec stays.
 func (a *apiServer) merged(put *apiPut) replica.Config {
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
@@ -185,7 +184,7 @@ func (a *apiServer) merged(put *apiPut) replica.Config {
 	return next
 }
 
-// mayLand says whether a change that is on the way can still happen.
+// mayLand reports whether a change in flight can still happen.
 func (a *apiServer) mayLand(put *apiPut) bool {
 	if put.c.Version != a.rec.Version || put.c.Epoch != a.rec.Epoch+1 {
 		return false
@@ -210,8 +209,8 @@ func (a *apiServer) notify() {
 	}
 }
 
-// lateFor is how much later than everybody else a process hears of a change: an
-// answer waits behind other work, a watch does not.
+// lateFor returns the extra delay of an answer to a process: it queues behind other work,
+// a watch does not.
 func (a *apiServer) lateFor(p, proposer *process) int64 {
 	if a.lateWord == 0 || p != proposer {
 		return 0
@@ -219,8 +218,8 @@ func (a *apiServer) lateFor(p, proposer *process) int64 {
 	return a.w.between(a.lateWord/2, a.lateWord)
 }
 
-// watch brings the record as it is now to one process, a while later. Watch
-// events come in order; some are left out.
+// watch delivers the current record to one process, after a delay. Watch events are
+// ordered; some are skipped.
 func (a *apiServer) watch(p *process, later int64) {
 	w := a.w
 	if a.silent[p.pod] || a.away(p) {
@@ -248,7 +247,7 @@ func (a *apiServer) watch(p *process, later int64) {
 	})
 }
 
-// touch is an edit of the record by somebody else: version up, content as it was.
+// touch is an edit of the record by a third party: a new version, the same content.
 func (a *apiServer) touch(edit func(*replica.Config)) {
 	if edit != nil {
 		edit(&a.rec)

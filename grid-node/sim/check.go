@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I19", "linearizable", "order", or what else was broken
+	Invariant string // "I1".."I19", "linearizable", "order", or another check
 	At        int64  // true time, nanoseconds
 	Text      string
 }
@@ -20,7 +20,7 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("%s at %.3f ms: %s", v.Invariant, float64(v.At)/1e6, v.Text)
 }
 
-// violation ends the run: what comes after a broken invariant shows nothing.
+// violation ends the run: results after a broken invariant are meaningless.
 func (w *world) violation(invariant, format string, args ...any) {
 	if w.stopped {
 		return
@@ -30,22 +30,22 @@ func (w *world) violation(invariant, format string, args ...any) {
 	w.logf("VIOLATION of %v", w.check.found)
 }
 
-// checker is what the whole world agreed on, as far as anybody outside could
-// have seen it.
+// checker is the agreed state of the whole world, as an outside observer could have seen
+// it.
 type checker struct {
 	found       *Violation
-	history     []linear.Op           // of the order that Porcupine refuses
+	history     []linear.Op           // of the order that Porcupine rejects
 	committers  []uint64              // boot id of the primary, by epoch
-	proposers   []uint64              // boot id of who changed the record, by epoch
+	proposers   []uint64              // boot id of the proposer of the record, by epoch
 	made        map[uint64]uint64     // (epoch, seq) -> hash of the entry made there
-	spoiled     bool                  // some process was given another state
-	noticed     int                   // alarms that say so
+	spoiled     bool                  // a process was given a wrong state
+	noticed     int                   // alarms about it
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
-	refused     map[string]int        // ClOrdIDs: how many writers gave them up
-	began       []int64               // by epoch: when its primary knew that it is
-	handOverCut bool                  // a former primary said that it may hold what its successor lacks
+	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
+	began       []int64               // by epoch: when its primary began it
+	handOverCut bool                  // a former primary reported entries that its successor may lack
 }
 
 // timeline is the committed log of one lineage.
@@ -61,11 +61,11 @@ type timeline struct {
 	opens    []sessionOpen
 	held     []held            // by slot
 	freeable uint64            // highest position in a committed truncate entry
-	readers  map[string]uint64 // first position in a committed entry: it carries on what is behind
+	readers  map[string]uint64 // first position in a committed entry: it starts after that
 	begins   []readerBegin
 }
 
-// readerBegin is the entry that said the first position of a reader.
+// readerBegin is the entry with the first position of a reader.
 type readerBegin struct {
 	seq, to uint64
 	name    string
@@ -85,8 +85,9 @@ type sessionOpen struct {
 	generation uint32
 }
 
-// shown is what a process of a lineage may show as committed. A member hears of the lineage before its first primary does,
-// when that put the record right; until then all it has committed is of the lineage before, which goes on in this one.
+// shown returns what a process of a lineage may show as committed. A member learns of the
+// lineage before its first primary does, when that restored the record; until then its
+// committed entries are of the previous lineage, which continues in this one.
 func (w *world) shown(lineage uint64) *timeline {
 	t := w.timeline(lineage)
 	for lineage > 1 && !t.begun {
@@ -105,10 +106,10 @@ type appliedKey struct {
 type logView struct {
 	hashes []uint64
 	epochs []uint32
-	floor  uint64 // what it took over as a primary
+	floor  uint64 // entries it took over as a primary
 }
 
-// holds says whether the log has entry seq with this hash.
+// holds reports whether the log has entry seq with this hash.
 func (l *logView) holds(seq, hash uint64) bool {
 	return seq == 0 || seq <= uint64(len(l.hashes)) && l.hashes[seq-1] == hash
 }
@@ -120,7 +121,7 @@ func (w *world) timeline(lineage uint64) *timeline {
 	return w.check.timelines[lineage]
 }
 
-// checkStep looks at a process after every step. It only looks at what changed.
+// checkStep checks a process after every step, only what changed.
 func (w *world) checkStep(p *process) {
 	st := p.r.Status()
 	if st.FreedSeq != p.status.FreedSeq {
@@ -148,9 +149,9 @@ func (w *world) checkStep(p *process) {
 	}
 }
 
-// checkNewEntries takes in what the process stored, and asserts one half of I6:
-// the primary of an epoch gives out every sequence number once, so two logs that
-// hold an entry of the same epoch and number hold the same entry, committed or not.
+// checkNewEntries checks newly stored entries for one half of I6: the primary of an epoch
+// assigns every sequence number once, so two logs with an entry of the same epoch and
+// number have the same entry, committed or not.
 func (w *world) checkNewEntries(p *process, last uint64) {
 	if last < uint64(len(p.log.hashes)) {
 		w.violation("I6", "%s held %d entries and holds %d: a log never shrinks", p.name, len(p.log.hashes), last)
@@ -171,7 +172,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 	}
 }
 
-// checkCommit looks at a committed prefix that moved.
+// checkCommit checks a committed prefix that advanced.
 func (w *world) checkCommit(p *process, st *replica.Status) {
 	from, to := p.status.CommitSeq+1, st.CommitSeq
 	if to < from {
@@ -207,9 +208,8 @@ func epochOf(entry []byte) uint32 {
 	return uint32(entry[24]) | uint32(entry[25])<<8 | uint32(entry[26])<<16 | uint32(entry[27])<<24
 }
 
-// checkI6: equal seq means equal history. An entry's hash covers the hash of the
-// one before, so equal hashes at equal seq are equal logs. What is committed at a
-// number is committed there for ever.
+// checkI6: equal seq means equal history. An entry's hash covers its predecessor's, so
+// equal hashes at equal seq are equal logs. An entry committed at a number stays there.
 func (w *world) checkI6(p *process, t *timeline, seq uint64) {
 	if seq <= uint64(len(t.hashes)) && p.log.hashes[seq-1] != t.hashes[seq-1] {
 		w.violation("I6", "%s commits entry %d with hash %016x, it was committed with %016x", p.name, seq, p.log.hashes[seq-1], t.hashes[seq-1])
@@ -217,11 +217,11 @@ func (w *world) checkI6(p *process, t *timeline, seq uint64) {
 }
 
 // checkI7: each (session, clientSeq) is applied once, and so is each ClOrdID.
-// That its reply is stable is seen where clients get it (acknowledged).
+// That its reply is stable is checked where clients get it (acknowledged).
 func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 	var e order.Entry
 	if _, err := order.DecodeEntry(entry, &e); err != nil {
-		w.violation("I6", "%s commits what is no entry: %v", p.name, err)
+		w.violation("I6", "%s commits an invalid entry: %v", p.name, err)
 		return
 	}
 	switch e.Kind {
@@ -258,9 +258,9 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 	}
 }
 
-// checkMinInSync: with fewer in-sync members than minInSync nothing new is
-// committed, except what a new primary took over. Where fewer copies were asked for at times, the fewest count: who hears
-// late goes on with what it knows.
+// checkMinInSync: with fewer in-sync members than minInSync nothing new is committed,
+// except entries a new primary took over. Where fewer copies were wanted at times, the
+// fewest count: a process that learns late acts on what it knows.
 func (w *world) checkMinInSync(p *process, st *replica.Status, seq uint64) {
 	if seq > p.log.floor && len(st.Config.InSync) < w.minInSync {
 		w.violation("minInSync", "%s commits entry %d with %d members in sync; minInSync is %d", p.name, seq, len(st.Config.InSync), w.minInSync)

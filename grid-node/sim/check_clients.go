@@ -8,10 +8,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// checkReply looks at an answer, given in a lineage, as it leaves a process.
+// checkReply checks an answer, given in a lineage, as it leaves a process.
 func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 	if lineage == 0 {
-		return // no configuration yet: it only sends clients elsewhere
+		return // no configuration yet: it only redirects clients
 	}
 	switch wire.FrameType(frame) {
 	case wire.TypeAck:
@@ -19,7 +19,7 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		_ = wire.DecodeAck(frame, &m)
 		w.checkI5(p, &m, lineage)
 		w.checkI16(p.name+" acknowledges an order", lineage, m.Seq, nil)
-		if m.Flags&wire.AckDup == 0 { // a stored reply is true whoever gives it
+		if m.Flags&wire.AckDup == 0 { // a stored reply is true from any process
 			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
 		}
 	case wire.TypeGetReply:
@@ -32,18 +32,17 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 	}
 }
 
-// stale says whether a request asked for what a backup knows.
+// stale reports whether a request asked for a backup's state.
 func (c *conn) stale(reqID uint64) bool {
 	r, ok := c.user.(*reader)
 	return !ok || r.asks[reqID].mode == wire.ModeBackup || r.asks[reqID].mode == 0
 }
 
-// checkI4: nothing succeeds after supersession unless it linearizes before it.
-// That it linearizes is Porcupine's to say. Beyond that, a process that was
-// stopped for longer than half the grace, and was replaced meanwhile, answers
-// nothing out of its old epoch: it lets a fresh round of answers come in first.
-// (A primary alone asks nobody; the loss of one that lives can only be accepted by
-// a person, and then the lineage rises.)
+// checkI4: nothing succeeds after supersession unless it linearizes before it. Porcupine
+// checks that it linearizes. Beyond that, a process that was suspended for longer than
+// half the grace, and was replaced in the meantime, answers nothing from its old epoch: it
+// waits for a fresh round of answers first. (A lone primary asks no other; the loss of a
+// live one can only be accepted by an administrator, and then the lineage rises.)
 func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
 	if lineage != w.api.rec.Lineage || p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
 		return
@@ -58,10 +57,10 @@ func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
 	}
 }
 
-// checkI4Lease: a read is answered on the lease only while nobody else can be the
-// primary. Whoever takes over waits the lease out, so at the moment of such an
-// answer no other process has ever begun a later epoch. (A person who accepts the
-// loss of a primary that lives waits for nothing.)
+// checkI4Lease: a read is answered on the lease only while no other process can be the
+// primary. A take-over waits the lease out, so at the moment of such an answer no other
+// process has ever begun a later epoch. (An administrator who accepts the loss of a live
+// primary waits for nothing.)
 func (w *world) checkI4Lease(p *process, config *replica.Config) {
 	if !w.profile.leases {
 		return
@@ -78,8 +77,8 @@ func (w *world) checkI4Lease(p *process, config *replica.Config) {
 	}
 }
 
-// checkI5: an acknowledged order is in the committed log, at the number that is
-// acknowledged; the log of a lineage never loses one (I6, I10).
+// checkI5: an acknowledged order is in the committed log, at its acknowledged number; the
+// log of a lineage never loses one (I6, I10).
 func (w *world) checkI5(p *process, m *wire.Ack, lineage uint64) {
 	if t := w.timeline(lineage); m.Seq == 0 || m.Seq > uint64(len(t.hashes)) {
 		w.violation("I5", "%s acknowledges entry %d; %d are committed", p.name, m.Seq, len(t.hashes))
@@ -101,7 +100,7 @@ func (w *world) checkRead(p *process, m *wire.GetReply, lineage uint64) {
 	w.checkAnswered(m.Entry)
 }
 
-// checkI8: a subscriber sees the committed log without gaps, whoever serves it.
+// checkI8: a subscriber sees the committed log without gaps, from any replica.
 func (w *world) checkI8(s *subscriber, e *order.Entry, entry []byte, lineage uint64) bool {
 	t := w.shown(lineage)
 	switch {
@@ -115,8 +114,8 @@ func (w *world) checkI8(s *subscriber, e *order.Entry, entry []byte, lineage uin
 	return !w.stopped
 }
 
-// checkI9: the sink never goes back an epoch (it refuses a writer of an older
-// one), sees no gap, and the same entries again only after a new writer or a crash.
+// checkI9: the sink never goes back an epoch (it rejects a writer of an older one), has no
+// gap, and repeats entries only after a new writer or a crash.
 func (w *world) checkI9(s *sink, b *sinkBatch) bool {
 	t := w.timeline(b.lineage)
 	held := uint64(len(s.hashes))
@@ -146,46 +145,46 @@ func (w *world) acknowledged(c *client, r *request, m *wire.Ack, lineage uint64)
 	w.stats.Acked++
 	t := w.timeline(lineage)
 	if at := t.orders[r.key]; at != m.Seq {
-		w.violation("I5", "client %d hears that order %s is at %d; the committed log has it at %d", c.id, r.key, m.Seq, at)
+		w.violation("I5", "client %d is answered that order %s is at %d; the committed log has it at %d", c.id, r.key, m.Seq, at)
 	}
 	if m.Seq != 0 && m.Seq <= uint64(len(t.epochs)) && m.Epoch != uint64(t.epochs[m.Seq-1]) {
-		w.violation("I7", "client %d hears that order %s is of epoch %d; it is of epoch %d", c.id, r.key, m.Epoch, t.epochs[m.Seq-1])
+		w.violation("I7", "client %d is answered that order %s is of epoch %d; it is of epoch %d", c.id, r.key, m.Epoch, t.epochs[m.Seq-1])
 	}
 	w.checkReceipt(r, m, lineage)
 	w.history.acked(r.op, w.now, m.Seq, lineage)
 }
 
-// refused is an order that its client was told is not applied: from here on no
-// copy of it, wherever it is stuck, may be.
+// refused handles an order that its client knows as not applied: from here on no copy of
+// it, wherever it is stuck, may be.
 func (w *world) refused(c *client, r *request) {
 	w.stats.Refused++
-	w.logf("client %d gives %s up", c.id, r.key)
+	w.logf("client %d abandons %s", c.id, r.key)
 	w.check.refused[r.key]++
 	for lineage := range w.check.timelines {
 		if seq := w.check.timelines[lineage].orders[r.key]; seq != 0 && w.history.writers[r.key] == w.check.refused[r.key] {
-			w.violation("I7", "client %d is told that order %s was not applied; it is at %d", c.id, r.key, seq)
+			w.violation("I7", "client %d is answered that order %s was not applied; it is at %d", c.id, r.key, seq)
 		}
 	}
 	w.history.drop(r.op)
 }
 
-// checkRefused: what was refused stays refused.
+// checkRefused: a rejected order stays rejected.
 func (w *world) checkRefused(p *process, id string, seq uint64) {
 	if n := w.check.refused[id]; n > 0 && n == w.history.writers[id] {
-		w.violation("I7", "%s commits order %s at %d; its client was told that it was not applied", p.name, id, seq)
+		w.violation("I7", "%s commits order %s at %d; its client was answered that it was not applied", p.name, id, seq)
 	}
 }
 
-// duplicate is a refusal because the ClOrdID is there: it tells where. Either
-// somebody else sent it, or this order was applied on an earlier session.
+// duplicate is a rejection because the ClOrdID exists, with its seq. Either another client
+// sent it, or this order was applied on an earlier session.
 func (w *world) duplicate(c *client, r *request, m *wire.Reject, lineage uint64) {
 	w.stats.Duplicates++
 	t := w.timeline(lineage)
-	if !strings.HasPrefix(r.key, shared) { // nobody else sends this ClOrdID: it was applied, and that is the reply
-		w.violation("I7", "client %d is told that its own order %s is a duplicate of entry %d: its clientSeq has two replies", c.id, r.key, m.Detail)
+	if !strings.HasPrefix(r.key, shared) { // no other client sends this ClOrdID: it was applied, and that is the reply
+		w.violation("I7", "client %d is answered that its own order %s is a duplicate of entry %d: its clientSeq has two replies", c.id, r.key, m.Detail)
 	}
 	if at := t.orders[r.key]; at != m.Detail {
-		w.violation("I5", "client %d hears that order %s was there before, at %d; the committed log has it at %d", c.id, r.key, m.Detail, at)
+		w.violation("I5", "client %d is answered that order %s exists at %d; the committed log has it at %d", c.id, r.key, m.Detail, at)
 	}
 	w.history.refused(r.op, w.now, m.Detail, lineage)
 }

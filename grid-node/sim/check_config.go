@@ -35,12 +35,13 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 	}
 }
 
-// mayGoBack: what only a primary told of is not kept to when the arbiter shows that it was not true, or has lost its memory.
+// mayGoBack: a configuration known only from the primary is reverted when the arbiter
+// shows that it was false, or has lost its state.
 func (w *world) mayGoBack(p *process) bool {
 	return p.status.Unconfirmed && p.status.Role != replica.RolePrimary && (!w.stood(p.status.Config) || w.api.rewound || w.api.regressed)
 }
 
-// stood says whether the API server ever held this configuration.
+// stood reports whether the API server ever held this configuration.
 func (w *world) stood(c *replica.Config) bool {
 	for i := len(w.api.history) - 1; i >= 0; i-- {
 		if h := &w.api.history[i]; h.Epoch == c.Epoch && h.ChangeID == c.ChangeID {
@@ -50,7 +51,7 @@ func (w *world) stood(c *replica.Config) bool {
 	return false
 }
 
-// recordChanged looks at a change of the record that the API server has let through.
+// recordChanged checks a change of the record that the API server has accepted.
 func (w *world) recordChanged(before *replica.Config, by *process, why string) {
 	now := &w.api.rec
 	for uint64(len(w.check.proposers)) <= now.Epoch {
@@ -74,9 +75,9 @@ func (w *world) recordChanged(before *replica.Config, by *process, why string) {
 	w.checkI10(now, by)
 }
 
-// checkI10: nobody without the full log is electable. Whoever is in inSync may
-// be the next primary, so at the moment it gets there it holds everything that
-// was committed. (From then on I2 watches it.)
+// checkI10: only replicas with the full log are electable. A member of inSync may be the
+// next primary, so when it enters it holds everything committed. (From then on I2 checks
+// it.)
 func (w *world) checkI10(c *replica.Config, by *process) {
 	t := w.timeline(c.Lineage)
 	last := uint64(len(t.hashes))
@@ -92,15 +93,15 @@ func (w *world) checkI10(c *replica.Config, by *process) {
 	}
 }
 
-// checkI2: the committed prefix is in the log of every in-sync member: of those
-// the primary knows of, and of those the record names by now (a change may have
-// happened that it has not heard of).
+// checkI2: the committed prefix is in the log of every in-sync member: of those the
+// primary knows, and of those the record names (a change may have happened that it does
+// not know).
 func (w *world) checkI2(p *process, st *replica.Status) {
 	w.checkHolders(p, st, st.Config, "I2")
 }
 
-// checkI3: inSync is a subset of the ack set. Seen from outside: nothing is
-// committed that a member of the record, however it came there, does not store.
+// checkI3: inSync is a subset of the ack set. Seen from outside: nothing is committed that
+// a member of the record, however it got there, does not store.
 func (w *world) checkI3(p *process, st *replica.Status) {
 	if w.api.rec.Lineage == st.Config.Lineage && w.api.rec.Epoch >= st.Config.Epoch {
 		w.checkHolders(p, st, &w.api.rec, "I3")
@@ -119,20 +120,19 @@ func (w *world) checkHolders(p *process, st *replica.Status, c *replica.Config, 
 	}
 }
 
-// newLineage looks at a record that begins another history. It is only right
-// when a person has accepted the loss, or has said which history is the true one.
+// newLineage checks a record that begins another history. It is only valid when an
+// administrator has accepted the loss, or has named the true history.
 func (w *world) newLineage(before *replica.Config, by *process) {
 	if before.Epoch == 0 {
 		return
 	}
 	w.stats.Losses++
 	if before.AcceptLossEpoch != before.Epoch && before.ReassertChangeID == "" {
-		w.violation("I5", "%s begins lineage %d, and nobody has accepted a loss", by.name, w.api.rec.Lineage)
+		w.violation("I5", "%s begins lineage %d, without an accepted loss", by.name, w.api.rec.Lineage)
 	}
 }
 
-// beginTimeline: the committed log of a new lineage begins with what its first
-// primary holds.
+// beginTimeline: the committed log of a new lineage begins with its first primary's log.
 func (w *world) beginTimeline(p *process, st *replica.Status) {
 	t := w.timeline(st.Config.Lineage)
 	if t.begun || st.Config.Lineage < 2 {
@@ -154,7 +154,7 @@ func (w *world) checkI12Record(before, now *replica.Config) {
 	fewest := len(w.placed()) - 1
 	switch w.phase {
 	case phaseRoll, phaseResize:
-	case phaseMove: // nothing else goes on
+	case phaseMove: // nothing else is in progress
 		fewest = w.profile.replicas
 	default:
 		return
@@ -167,29 +167,28 @@ func (w *world) checkI12Record(before, now *replica.Config) {
 	}
 }
 
-// checkMayEnd: a process that was told to leave in good order says that it may
-// end only when nothing is lost with it. (Half of I12: a planned stop never
-// costs the last copy.)
+// checkMayEnd: a draining process reports that it may exit only when nothing is lost with
+// it. (Half of I12: a planned stop never costs the last copy.)
 func (w *world) checkMayEnd(p *process) {
 	behind := p.status.Config != nil && w.api.rec.Epoch < p.status.Config.Epoch // the record was rewound
 	if !w.profile.mayLose && !behind && w.needed(p) {
-		w.violation("I12", "%s says that it may end, and the record is, or may become, one without another member that lives: %s", p.name, w.configText(&w.api.rec))
+		w.violation("I12", "%s reports that it may exit, and the record is, or may become, one without another live member: %s", p.name, w.configText(&w.api.rec))
 	}
 }
 
-// checkDiscard: a process throws its log away only when nobody counts on it.
+// checkDiscard: a process discards its log only when no configuration needs it.
 func (w *world) checkDiscard(p *process, why string) {
 	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch && !w.forgedOut(p, why) {
-		w.violation("I10", "%s is in sync (%s) and throws its log away: %s", p.name, w.configText(&w.api.rec), why)
+		w.violation("I10", "%s is in sync (%s) and discards its log: %s", p.name, w.configText(&w.api.rec), why)
 	}
 	if a := &w.api; a.climbing() && a.lost.Has(p.self.Boot) && strings.HasPrefix(why, "removed from inSync") {
-		w.violation("I10", "%s was in sync before the record went back (%s), and throws its log away while that is written again (%s): %s", p.name, w.configText(&a.lost), w.configText(&a.rec), why)
+		w.violation("I10", "%s was in sync before the record was rolled back (%s), and discards its log while that is restored (%s): %s", p.name, w.configText(&a.lost), w.configText(&a.rec), why)
 	}
 }
 
-// forgedOut says whether a learner that has not heard that it was taken in was told by a
-// forger that its place is gone, and saw in the record that it is not in sync: the change
-// that takes it in was on its way. That costs what a crash of it costs.
+// forgedOut reports whether a learner that does not know of its admission got a forged
+// notification that it lost its place, and saw in the record that it is not in sync: the
+// admission was in flight. That costs the same as its crash.
 func (w *world) forgedOut(p *process, why string) bool {
 	return w.profile.forges != nil && !p.status.Config.Has(p.self.Boot) && p.status.Config.Epoch < w.api.rec.Epoch && strings.HasSuffix(why, "forged")
 }
@@ -200,7 +199,7 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 	case replica.AlarmHandOverCut:
 		w.check.handOverCut = true
 	case replica.AlarmDiverged:
-		if !w.check.handOverCut && w.profile.forges == nil { // its log may end in entries, none of them committed, that its successor does not have
+		if !w.check.handOverCut && w.profile.forges == nil { // its log may end in uncommitted entries that its successor lacks
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 		}
 	case replica.AlarmStateDiverged:
@@ -212,11 +211,11 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 		w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 	case replica.AlarmUntrue:
 		if w.profile.forges == nil && !w.api.rewound && !w.api.regressed {
-			w.violation("alarm", "%s doubts the word of an honest primary: %s", p.name, text)
+			w.violation("alarm", "%s doubts the announcement of an honest primary: %s", p.name, text)
 		}
 	case replica.AlarmRegressed:
 		if !w.api.rewound && !w.api.regressed {
-			w.violation("alarm", "%s says that the record went back, which it never did: %s", p.name, text)
+			w.violation("alarm", "%s reports that the record was rolled back, which never happened: %s", p.name, text)
 		}
 	}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/ordergrid/ordergrid/internal/linear"
 )
 
-// How long a healed world may take, in true time. The slowest thing is a
-// process that learns late of everything: watch, joins, retries of proposals.
+// How long a healed world may take, in true time. The slowest is a process that learns
+// late of everything: watch, joins, retries of proposals.
 const (
 	healLimit   = 20 * second
-	healTraffic = 300 * millisecond // clients go on for so long after everything healed
+	healTraffic = 300 * millisecond // clients continue this long after everything healed
 	outageLong  = 700 * millisecond
 	answerLimit = 150 * millisecond // an order in a world without faults
-	rollLimit   = 60 * millisecond  // an order in a planned change: round trips between members, nothing of the API server, whatever that takes
-	lateWord    = 500 * millisecond // more than two leases, less than an answer is waited for
+	rollLimit   = 60 * millisecond  // an order in a planned change: round trips between members, none to the API server, whatever that takes
+	lateWord    = 500 * millisecond // more than two leases, less than the timeout of an answer
 )
 
-// checkI13: healed faults end in a full inSync, with every order answered and
-// every log complete.
+// checkI13: after faults heal inSync becomes full, with every order answered and every log
+// complete.
 func (w *world) checkI13() {
 	w.runUntil(w.now+healTraffic, nil)
 	for _, c := range w.clients {
@@ -39,7 +39,7 @@ func (w *world) checkI13() {
 	}
 }
 
-// converged says what is still missing, "" if nothing is.
+// converged returns what is still missing, "" if nothing.
 func (w *world) converged() string {
 	if why := w.redundant(); why != "" {
 		return why
@@ -58,7 +58,7 @@ func (w *world) converged() string {
 	return ""
 }
 
-// redundant says which member is not there, or not where the record has it.
+// redundant returns which member is missing, or not where the record has it.
 func (w *world) redundant() string {
 	if w.operator != nil {
 		if why := w.operator.unsettled(); why != "" {
@@ -68,7 +68,7 @@ func (w *world) redundant() string {
 	return w.redundantOn(w.placed())
 }
 
-// redundantOn says it of a grid whose copies are to be on these pods and no other.
+// redundantOn is redundant for a grid whose copies belong on exactly these pods.
 func (w *world) redundantOn(pods []*pod) string {
 	rec := &w.api.rec
 	if len(rec.InSync) != len(pods) {
@@ -89,7 +89,7 @@ func (w *world) redundantOn(pods []*pod) string {
 		case !rec.Has(p.proc.self.Boot):
 			return p.proc.name + " is not in sync: " + w.configText(rec)
 		case s.Config == nil || s.Config.Epoch != rec.Epoch:
-			return p.proc.name + " has not heard of " + w.configText(rec)
+			return p.proc.name + " does not know " + w.configText(rec)
 		case (s.Role == replica.RolePrimary) != (p.proc == primary) || s.Suspended:
 			return p.proc.name + " is " + w.statusText(p.proc)
 		case s.HandingOver:
@@ -101,22 +101,22 @@ func (w *world) redundantOn(pods []*pod) string {
 	return ""
 }
 
-// checkI11: an API outage costs a healthy set of members no availability. The
-// API server goes away, the clients go on, every order and read is answered in
-// time, and nothing of the configuration moves.
+// checkI11: an API outage costs a healthy set of members no availability. The API server
+// becomes unavailable, the clients continue, every order and read is answered in time, and
+// no configuration changes.
 func (w *world) checkI11() {
 	if w.stopped {
 		return
 	}
 	w.phase = phaseOutage
-	w.runUntil(w.now+callTimeout, w.quietAPI) // answers that are still on the way show the spec of long ago
+	w.runUntil(w.now+callTimeout, w.quietAPI) // answers in flight show an old spec
 	w.api.touch(nil)
 	w.runUntil(w.now+50*millisecond, nil)
 	w.settle("before the outage")
 	if w.stopped {
 		return
 	}
-	w.logf("api: AWAY, and nobody may notice")
+	w.logf("api: AWAY, without an effect on clients")
 	w.api.mode = apiAway
 	for _, p := range w.pods {
 		w.api.silent[p] = true
@@ -145,7 +145,7 @@ func (w *world) checkI11() {
 	}
 }
 
-// quietAPI says whether nothing of the API server is on its way to a process.
+// quietAPI reports whether nothing of the API server is in flight to a process.
 func (w *world) quietAPI() bool {
 	for p := range w.up {
 		if p.reading || p.watchAt > w.now {
@@ -155,16 +155,16 @@ func (w *world) quietAPI() bool {
 	return true
 }
 
-// checkI12: a planned roll never starts below full redundancy, and costs nothing.
-// One pod after the other is told to leave, each when all members are in sync, as
-// the operator does it. No order is refused, none is slow, nobody takes over by
-// himself, at no time is more than one member missing, and in the end none is.
+// checkI12: a planned roll never starts below full redundancy, and has no cost. One pod
+// after the other is drained, each when all members are in sync, as the operator does it.
+// No order is rejected, none is slow, there is no unplanned take-over, at most one member
+// is missing at any time, and in the end none is.
 func (w *world) checkI12() {
 	if w.stopped {
 		return
 	}
 	w.phase = phaseRoll
-	w.logf("api: well; a roll begins")
+	w.logf("api: healthy; a roll begins")
 	w.api.heal()
 	w.api.lateWord = lateWord
 	for _, c := range w.clients {
@@ -174,7 +174,7 @@ func (w *world) checkI12() {
 	for i := len(w.pods) - 1; i >= 0 && !w.stopped; i-- {
 		w.settle("before the roll of pod " + w.pods[i].name)
 		if old := w.pods[i].proc; !w.stopped {
-			w.logf("%s is told to leave in good order", old.name)
+			w.logf("%s is drained", old.name)
 			old.leave(false)
 			w.runUntil(w.now+healLimit, func() bool { return w.pods[i].proc != nil && w.pods[i].proc != old })
 		}
@@ -185,13 +185,13 @@ func (w *world) checkI12() {
 	w.settle("after the roll")
 	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
 	if w.stopped || len(w.placed())-1 < w.profile.minInSync {
-		return // with a member missing it refuses, as it was told to
+		return // with a member missing it rejects orders, as configured
 	}
 	w.checkUnnoticed("in a planned roll", first, refused)
 }
 
-// checkUnnoticed: since the operation first, and with so many orders refused before, a planned change had no order refused
-// and none slow.
+// checkUnnoticed: since operation first, and with so many orders rejected before, a
+// planned change had no order rejected and none slow.
 func (w *world) checkUnnoticed(when string, first int, refused uint64) {
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
 		if o := &w.history.ops[i]; o.Kind == linear.Submit && (o.dropped || o.Return-o.Call > rollLimit) {
@@ -203,10 +203,10 @@ func (w *world) checkUnnoticed(when string, first int, refused uint64) {
 	}
 }
 
-// settle waits until everything that is not an open order is well.
+// settle waits until everything that is not an open order is healthy.
 func (w *world) settle(when string) { w.await(when+",", w.redundant) }
 
-// await waits until something is as it should be.
+// await waits until a condition holds.
 func (w *world) await(when string, lacking func() string) {
 	next := w.now
 	why := ""
@@ -223,7 +223,7 @@ func (w *world) await(when string, lacking func() string) {
 	}
 }
 
-// differ says which pod does not hold exactly what is committed, "" if all do.
+// differ returns which pod does not hold exactly the committed log, "" if all do.
 func (w *world) differ(pods []*pod) string {
 	committed := uint64(len(w.timeline(w.api.rec.Lineage).hashes))
 	for _, p := range pods {
@@ -234,8 +234,8 @@ func (w *world) differ(pods []*pod) string {
 	return ""
 }
 
-// checkEnd: the logs of all replicas are byte for byte the same, and every
-// acknowledged order is there exactly once, at the number it was acknowledged at.
+// checkEnd: the logs of all replicas are byte for byte the same, and every acknowledged
+// order is there exactly once, at its acknowledged number.
 func (w *world) checkEnd() {
 	if w.stopped {
 		return
@@ -278,34 +278,34 @@ func (w *world) checkEnd() {
 		}
 	}
 	if w.stats.Acked == 0 {
-		w.violation("end", "no order was ever acknowledged: this run shows nothing")
+		w.violation("end", "no order was ever acknowledged: this run is inconclusive")
 	}
 }
 
-// recoverLoss is for worlds in which everything may die: a person looks, and
-// accepts the loss if no member is left. If one is, the operator takes back an
-// acceptance that still stands, as the real one does.
+// recoverLoss is for worlds in which everything may die: an administrator accepts the loss
+// if no member is left. If one is, the operator withdraws an acceptance that still stands,
+// as the real one does.
 func (w *world) recoverLoss() {
 	if !w.profile.mayLose {
 		return
 	}
-	w.runUntil(w.now+5*second, func() bool { return w.redundant() == "" }) // those who were told to stop stop
+	w.runUntil(w.now+5*second, func() bool { return w.redundant() == "" }) // stopping processes stop
 	switch {
 	case w.stopped:
 	case w.noneLeft():
 		w.checkNobodyPromoted()
 		w.acceptLoss()
 	default:
-		w.takeBackLoss(w.api.rec.Epoch)
+		w.withdrawAcceptance(w.api.rec.Epoch)
 	}
 }
 
-// checkNobodyPromoted: with no member of inSync alive nobody serves, however
-// long it takes: what was acknowledged is lost, and only a person may say so.
+// checkNobodyPromoted: with no member of inSync alive no process serves, however long it
+// takes: acknowledged orders are lost, and only an administrator may accept that.
 func (w *world) checkNobodyPromoted() {
 	rec := w.api.rec
 	if rec.AcceptLossEpoch == rec.Epoch {
-		return // a person has given it up already
+		return // an administrator has already accepted the loss
 	}
 	w.faults.hit(faultAllDead)
 	w.runUntil(w.now+2*second, nil)

@@ -2,8 +2,8 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// checkFreed: I14. What is freed is downstream, and a committed entry says that it
-// may be. A learner that begins behind it has the history that was committed.
+// checkFreed: I14. Freed entries are downstream, and a committed entry allows it. A
+// learner that begins after them has the committed history.
 func (w *world) checkFreed(p *process, st *replica.Status) {
 	t := w.timeline(st.Config.Lineage)
 	base, hash := p.st.Base()
@@ -29,21 +29,21 @@ func (w *world) checkFreed(p *process, st *replica.Status) {
 	}
 }
 
-// checkFreedRead: an answer that an entry is freed comes only where it is, and says
-// nothing of orders behind it.
+// checkFreedRead: an answer that an entry is freed is given only where it is, and does not
+// cover later orders.
 func (w *world) checkFreedRead(p *process, freed uint64, lineage uint64) {
 	if t := w.shown(lineage); freed == 0 || freed > t.freeable {
-		w.violation("I14", "%s says that entries up to %d are freed; a committed entry allows up to %d", p.name, freed, t.freeable)
+		w.violation("I14", "%s reports that entries up to %d are freed; a committed entry allows up to %d", p.name, freed, t.freeable)
 	}
 }
 
-// freedAt says whether an answer "freed up to" is all there is to say of an order.
+// freedAt reports whether "freed up to" is the complete answer about an order.
 func (t *timeline) freedAt(key string, freed uint64) bool {
 	seq := t.orders[key]
 	return seq != 0 && seq <= freed
 }
 
-// inherit takes over what was freed before a lineage began: nobody can read it again.
+// inherit adopts what was freed before a lineage began: it can no longer be read.
 func (t *timeline) inherit(from *timeline, base uint64) {
 	t.hashes = append(t.hashes, from.hashes[:base]...)
 	t.epochs = append(t.epochs, from.epochs[:base]...)
@@ -75,8 +75,8 @@ func (t *timeline) inherit(from *timeline, base uint64) {
 	}
 }
 
-// cameFrom is the timeline that a process's freed entries were committed in: the
-// record of a lineage may have come to nothing, or been overtaken by a later one.
+// cameFrom returns the timeline in which a process's freed entries were committed: the
+// record of a lineage may have failed, or been overtaken by a later one.
 func (w *world) cameFrom(p *process, lineage uint64) *timeline {
 	base, hash := p.st.Base()
 	for l := lineage - 1; l > 0; l-- {

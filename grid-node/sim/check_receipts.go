@@ -14,7 +14,7 @@ func (w *world) checkReceipt(r *request, m *wire.Ack, lineage uint64) {
 	switch t := w.timeline(lineage); {
 	case m.Hash == 0: // freed
 	case uint64(m.Lineage) != lineage:
-		w.violation("I17", "the receipt of order %s says lineage %d; it was given in lineage %d", r.key, m.Lineage, lineage)
+		w.violation("I17", "the receipt of order %s has lineage %d; it was given in lineage %d", r.key, m.Lineage, lineage)
 	case m.Seq <= uint64(len(t.hashes)) && m.Hash != t.hashes[m.Seq-1]:
 		w.violation("I17", "the receipt of order %s, at %d, has hash %016x; the entry has %016x", r.key, m.Seq, m.Hash, t.hashes[m.Seq-1])
 	default:
@@ -33,7 +33,7 @@ func (w *world) checkAnswered(entry []byte) {
 
 func (w *world) checkNamed(key receiptKey, clOrdID string) {
 	if was, known := w.check.receipts[key]; known && was != clOrdID {
-		w.violation("I17", "order %d with hash %016x is %s; a receipt or an answer of before says %s", key.seq, key.hash, clOrdID, was)
+		w.violation("I17", "order %d with hash %016x is %s; an earlier receipt or answer has %s", key.seq, key.hash, clOrdID, was)
 		return
 	}
 	w.check.receipts[key] = clOrdID

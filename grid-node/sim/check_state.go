@@ -1,8 +1,8 @@
 package sim
 
-// checkI18: equal logs are equal states. Whoever stores an entry behind the same entries, as
-// a primary or from one, and whoever frees it has made the same state of them. The entry's
-// hash says that all before it is the same.
+// checkI18: equal logs are equal states. Storing an entry after the same entries, as a
+// primary or from one, and freeing it, gives the same state. The entry's hash shows that
+// all entries before it are the same.
 func (w *world) checkI18(p *process) {
 	if p.spoiled {
 		return
@@ -15,10 +15,10 @@ func (w *world) checkI18(p *process) {
 
 func (w *world) sameState(p *process, of string, hash, digest uint64) {
 	if hash == 0 {
-		return // nothing, or a log that begins behind entries that never were
+		return // nothing, or a log that begins after entries that never existed
 	}
 	if known, ok := w.check.states[hash]; ok && known != digest {
-		w.violation("I18", "%s has made state %016x of the %s; of the same another made %016x", p.name, digest, of, known)
+		w.violation("I18", "%s has state %016x after the %s; another has %016x after the same", p.name, digest, of, known)
 	}
 	w.check.states[hash] = digest
 }

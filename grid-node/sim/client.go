@@ -8,24 +8,24 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// client is a program that submits orders on one session, sends again what was
-// not answered under the same clientSeq, follows redirects, and reads.
+// client is a program that submits orders on one session, resends unanswered ones under
+// the same clientSeq, follows redirects, and reads.
 type client struct {
 	w    *world
 	id   int
-	pod  *pod  // it turns to this one
+	pod  *pod  // the pod it connects to
 	conn *conn // nil: not connected
 
 	session  [2]uint64
 	sessions uint64          // it had so far
 	attempt  uint64          // of opening it: one more for every connection
 	highest  uint64          // clientSeq with an answer
-	given    map[uint64]bool // clientSeqs given up after a refusal
-	fill     []uint64        // those that a new primary does not know of
-	lateOpen bool            // an OpenSession arrived on a connection it had left: its place may be the session's
+	given    map[uint64]bool // clientSeqs abandoned after a rejection
+	fill     []uint64        // those unknown to a new primary
+	lateOpen bool            // an OpenSession arrived on an abandoned connection: it may own the session
 	opened   bool            // over this connection
-	askedAt  int64           // when the session was last asked for
-	asked    int             // in vain, in a row
+	askedAt  int64           // when the session was last requested
+	asked    int             // consecutive failures
 	slot     uint32
 	gen      uint32
 	next     uint64
@@ -44,7 +44,7 @@ type clientMode uint8
 
 const (
 	clientBusy      clientMode = iota
-	clientFinishing            // nothing new; what is open gets its answer
+	clientFinishing            // nothing new; open requests get their answers
 )
 
 // request is an order that was sent.
@@ -57,7 +57,7 @@ type request struct {
 }
 
 const (
-	clientWindow = 10        // orders under way per session
+	clientWindow = 10        // orders in progress per session
 	shared       = "shared-" // ClOrdIDs that several clients send
 )
 
@@ -76,7 +76,7 @@ func (c *client) schedule() {
 	})
 }
 
-// newSession gives the old one up: what is open on it stays open for ever.
+// newSession abandons the old one: requests open on it stay open.
 func (c *client) newSession() {
 	c.sessions++
 	c.session = [2]uint64{uint64(c.id + 1), c.sessions}
@@ -95,7 +95,7 @@ func (c *client) loseSession() {
 	c.turnTo(c.pod)
 }
 
-// act does one thing.
+// act does one operation.
 func (c *client) act() {
 	w := c.w
 	switch {
@@ -113,7 +113,7 @@ func (c *client) act() {
 			c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: n}))
 		}
 		c.fill = nil
-		c.sendOpen() // those that were refused for it
+		c.sendOpen() // those rejected for it
 	case c.mode == clientFinishing:
 		c.repeat()
 	case c.wantsAgain():
@@ -127,7 +127,8 @@ func (c *client) act() {
 	}
 }
 
-// resolvedPod is any pod of those that the grid's name resolves to: of a shard that is away there is none.
+// resolvedPod returns any pod of those that the grid's name resolves to: a shard that is
+// down has none.
 func (w *world) resolvedPod() *pod {
 	p := w.anyPod()
 	for w.operator != nil && p.absent {
@@ -138,7 +139,7 @@ func (w *world) resolvedPod() *pod {
 
 func (c *client) connect() {
 	if c.conn = c.w.net.dial(c, c.pod); c.conn == nil {
-		// One that does not answer is not the next: a client that drew it seven times in a row
+		// An unresponsive one is not the next: a client that drew it seven times in a row
 		// (seed 4411250761) would be slow by itself.
 		for refused, tries := c.pod, 0; c.pod == refused && tries < 8; tries++ {
 			c.pod = c.w.resolvedPod()
@@ -150,7 +151,7 @@ func (c *client) connect() {
 	c.openSession()
 }
 
-// openSession asks for the session, and elsewhere when nobody answers.
+// openSession requests the session, and tries another pod when there is no answer.
 func (c *client) openSession() {
 	w := c.w
 	if c.askedAt != 0 && w.now-c.askedAt < 120*millisecond {
@@ -191,9 +192,8 @@ func (c *client) lowest() uint64 {
 	return c.next
 }
 
-// repeat sends what was refused for now again, and turns to another connection
-// when the oldest has waited for long. Two copies never go over one connection:
-// each would get an answer.
+// repeat resends rejected requests, and turns to another connection when the oldest has
+// waited for long. Two copies never use one connection: each would get an answer.
 func (c *client) repeat() {
 	w := c.w
 	c.sendOpen()
@@ -210,8 +210,8 @@ func (c *client) sendOpen() {
 	}
 }
 
-// turnTo goes to another pod. The old connection is only left: what is on it may
-// still arrive there, long after.
+// turnTo switches to another pod. The old connection is only abandoned: its frames may
+// still arrive, long after.
 func (c *client) turnTo(p *pod) {
 	if c.conn != nil {
 		c.conn.gaveUp = true
@@ -220,7 +220,7 @@ func (c *client) turnTo(p *pod) {
 	c.pod = p
 }
 
-// leave gives the connection up for no reason, sometimes the session too.
+// leave abandons the connection without a reason, sometimes the session too.
 func (c *client) leave() {
 	w := c.w
 	if c.conn == nil {
@@ -240,7 +240,7 @@ func (c *client) closed(cn *conn) {
 	}
 }
 
-// got is what a node answered.
+// got handles a node's answer.
 func (c *client) got(cn *conn, frame []byte, lineage uint64) {
 	if cn != c.conn {
 		return
@@ -309,7 +309,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 		if r := c.find(m.RequestID); r != nil {
 			r.conn = nil // again, after the ones before it
 		}
-		for n := m.Detail; c.given[n] && n < m.RequestID; n++ { // all of them: one at a time a row of refusals would hold up what follows
+		for n := m.Detail; c.given[n] && n < m.RequestID; n++ { // all of them: one at a time a series of rejections would delay the rest
 			if !slices.Contains(c.fill, n) {
 				c.fill = append(c.fill, n)
 			}
@@ -323,21 +323,20 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 	case wire.CodeSessionMoved:
 		c.turnTo(c.pod)
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
-		w.logf("client %d: its session is gone, it begins another", c.id)
+		w.logf("client %d: its session was evicted, it begins another", c.id)
 		c.loseSession()
 	case wire.CodeBadFIX:
 		if !c.given[m.RequestID] {
-			w.violation("wire", "client %d is told that order %d is no order: %s", c.id, m.RequestID, m.Text)
+			w.violation("wire", "client %d is answered that order %d is invalid: %s", c.id, m.RequestID, m.Text)
 		}
 	default:
 		w.violation("wire", "client %d is refused with code %d: %s", c.id, m.Code, m.Text)
 	}
 }
 
-// refused is for an order that was not taken now. Sometimes the client takes no
-// for an answer: it was told that the order was not applied, and so it must stay.
-// Not for too many in a row, the window of a new primary begins at what was
-// applied.
+// refused handles a rejected order. Sometimes the client gives up: it was answered that
+// the order was not applied, and so it must stay. Not for too many in a row, since the
+// window of a new primary begins at the last applied one.
 func (c *client) refused(clientSeq uint64) {
 	r := c.find(clientSeq)
 	if r == nil {

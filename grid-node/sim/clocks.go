@@ -2,9 +2,8 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// clock is that of one machine. Its monotonic clock runs too fast or too slow
-// for ever; it never jumps (a paused process does, by not looking). Its wall
-// clock may be anything.
+// clock is the clock of one machine. Its monotonic clock has a constant drift; it never
+// jumps (a paused process sees a jump). Its wall clock may be anything.
 type clock struct {
 	base int64 // Mono at the true time 0
 	ppm  int64 // how much too fast, in millionths

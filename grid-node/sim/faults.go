@@ -2,8 +2,8 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// faultKind is a thing that goes wrong. Every run counts how often each did; a
-// long run in which one never did fails, it would show less than it says.
+// faultKind is a kind of fault. Every run counts how often each happened; a long run in
+// which one never did fails, since it does not cover it.
 type faultKind uint8
 
 const (
@@ -61,11 +61,11 @@ var faultNames = [faultKinds]string{
 	faultPause: "processes paused", faultStall: "loops hung", faultStaleClock: "wake-ups cut in two by a pause", faultCrash: "processes crashed", faultWallJump: "wall clocks jumped",
 	faultOutage: "API calls unanswered", faultCommitTimeout: "API changes made, answer lost", faultLatePut: "API changes landing late",
 	faultConflict: "API conflicts", faultForbidden: "API changes refused for another reason", faultSlowAPI: "API server slow", faultLateGet: "API reads stale on arrival",
-	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultMadeAgain: "records made again without their status", faultClimbMet: "processes that came while a record was put right",
+	faultWatchSilent: "watch events lost", faultLateWatch: "watch events late", faultTouch: "records touched by others", faultRewind: "records rewound", faultMadeAgain: "records recreated without their status", faultClimbMet: "processes that started while a record was restored",
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
-	faultDrain: "processes told to leave", faultStop: "processes told to stop", faultPrefer: "other pods preferred",
-	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses taken back", faultResize: "copies added or given up",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or given up", faultPlanRefused: "planned moves refused, the record had changed",
+	faultDrain: "processes drained", faultStop: "processes stopped", faultPrefer: "other pods preferred",
+	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses withdrawn", faultResize: "copies added or removed",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -75,8 +75,7 @@ type faultCounts [faultKinds]uint64
 
 func (c *faultCounts) hit(k faultKind) { c[k]++ }
 
-// makers of the faults that come and go. Each ends by itself, at the latest when
-// the world heals.
+// makers of the transient faults. Each ends by itself, at the latest when the world heals.
 var makers = [faultKinds]func(*world){
 	faultCut: (*world).makeCut, faultIsolate: (*world).makeIsolation, faultSuspicion: (*world).makeSuspicion, faultJoinMeetsHandOver: (*world).makeJoinMeetHandOver, faultSlowLink: (*world).makeSlowLink, faultReset: (*world).makeReset,
 	faultPause: (*world).makePause, faultStall: (*world).makeStall, faultCrash: (*world).makeCrash, faultWallJump: (*world).makeWallJump,
@@ -86,7 +85,7 @@ var makers = [faultKinds]func(*world){
 	faultDrain: (*world).makeDrain, faultStop: (*world).makeStop, faultPrefer: (*world).makePreference, faultLossAccepted: (*world).acceptLoss,
 }
 
-// scheduleFault draws the next fault and when it comes.
+// scheduleFault draws the next fault and its time.
 func (w *world) scheduleFault() {
 	d := int64(w.rng.ExpFloat64() * float64(w.profile.every))
 	w.after(min(d, 5*w.profile.every), func() {
@@ -108,8 +107,8 @@ func (w *world) scheduleFault() {
 	})
 }
 
-// faultOnChange brings a fault together with a change of the record, or a process
-// back that then joins: at such moments the replicas disagree about who leads.
+// faultOnChange combines a fault with a change of the record, or restarts a process that
+// then joins: at such moments the replicas disagree about the primary.
 func (w *world) faultOnChange() {
 	if w.healing || !w.chance(w.profile.onChange) {
 		return
@@ -140,7 +139,7 @@ func (w *world) until(from, to int64, end func()) {
 
 func (w *world) anyPod() *pod { return w.pods[w.rng.IntN(len(w.pods))] }
 
-// somePod is mostly the primary's: faults there show most.
+// somePod is mostly the primary's: faults have the most effect there.
 func (w *world) somePod() *pod {
 	if w.rng.IntN(2) == 0 {
 		if p := w.podAt(w.api.rec.Primary.Address); p != nil {
@@ -213,8 +212,8 @@ func (w *world) restart(p *pod) {
 	}
 }
 
-// mayEnd says whether the memory of an in-sync member survives the end of p,
-// whichever of the changes under way happens.
+// mayEnd reports whether the memory of an in-sync member survives the end of p, whichever
+// of the pending changes happens.
 func (w *world) mayEnd(p *process) bool {
 	if w.profile.mayLose {
 		return true
@@ -223,7 +222,7 @@ func (w *world) mayEnd(p *process) bool {
 		return false
 	}
 	if lost := &w.api.lost; w.api.rec.Epoch < lost.Epoch && !w.survives(lost, p) {
-		return false // the record went back: who holds the orders does not stand in it
+		return false // the record was rolled back: it does not name the holders of orders
 	}
 	for _, put := range w.api.puts {
 		if w.api.mayLand(put) && !w.survives(put.c, p) {
@@ -233,7 +232,7 @@ func (w *world) mayEnd(p *process) bool {
 	return true
 }
 
-// needed says whether p is the last that lives of the record, or of what it may
+// needed reports whether p is the last live member of the record, or of what it may
 // become.
 func (w *world) needed(p *process) bool {
 	last := func(c *replica.Config) bool { return c.Has(p.self.Boot) && !w.survives(c, p) }
@@ -245,9 +244,9 @@ func (w *world) needed(p *process) bool {
 	return last(&w.api.rec)
 }
 
-// survives says whether a member of c lives, apart from one process. One that
-// said it may end is not counted on; one that was made to stop is held here until
-// it is not needed (exit).
+// survives reports whether a member of c lives, apart from one process. One that reported
+// that it may exit does not count; a stopping one is held here until it is not needed
+// (exit).
 func (w *world) survives(c *replica.Config, without *process) bool {
 	if c.Epoch == 0 {
 		return true
@@ -260,8 +259,8 @@ func (w *world) survives(c *replica.Config, without *process) bool {
 	return false
 }
 
-// noneLeft says that no in-sync member of the record lives, nor of what it may
-// still become.
+// noneLeft reports that no in-sync member of the record lives, nor of what it may still
+// become.
 func (w *world) noneLeft() bool {
 	for _, put := range w.api.puts {
 		if w.api.mayLand(put) && w.survives(put.c, nil) {
@@ -282,13 +281,13 @@ func (w *world) makeWallJump() {
 func (w *world) makeDrain() {
 	if p := w.somePod().proc; p != nil && !p.leaving && !w.oneIsKept() {
 		w.faults.hit(faultDrain)
-		w.logf("%s is told to leave in good order", p.name)
+		w.logf("%s is drained", p.name)
 		p.leave(false)
 	}
 }
 
-// oneIsKept reports whether a process that was made to stop is kept, because it alone holds
-// the orders: who tells the others to leave as well never gets them back.
+// oneIsKept reports whether a stopping process is kept, because it alone holds the orders:
+// stopping the others as well would lose them.
 func (w *world) oneIsKept() bool {
 	for p := range w.up {
 		if p.drained && p.stopping {
@@ -298,11 +297,11 @@ func (w *world) oneIsKept() bool {
 	return false
 }
 
-// makeStop is the end of the patience with a planned stop.
+// makeStop is the timeout of a planned stop.
 func (w *world) makeStop() {
 	if p := w.somePod().proc; p != nil && !p.stopping && w.mayEnd(p) {
 		w.faults.hit(faultStop)
-		w.logf("%s is told to stop", p.name)
+		w.logf("%s is stopped", p.name)
 		p.leave(true)
 	}
 }
@@ -314,20 +313,20 @@ func (w *world) makePreference() {
 	w.api.touch(func(c *replica.Config) { c.PreferredPod = pod.name })
 }
 
-// acceptLoss is a person who gives up what only the in-sync members held. Done
-// while they live, it is a mistake that costs data, but never consistency.
+// acceptLoss is an administrator who accepts the loss of entries that only the in-sync
+// members held. While they live, it is a mistake that costs data, but never consistency.
 func (w *world) acceptLoss() {
 	if w.api.rec.Epoch == 0 || w.api.rewound {
 		return
 	}
 	w.faults.hit(faultLossAccepted)
-	w.logf("api: a person accepts the loss of epoch %d", w.api.rec.Epoch)
+	w.logf("api: an administrator accepts the loss of epoch %d", w.api.rec.Epoch)
 	w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = c.Epoch })
 	w.withdrawLoss()
 }
 
-// withdrawLoss is the person who looks again, and finds a member alive. Its draws are
-// its own.
+// withdrawLoss is an administrator who looks again, and finds a member alive. It uses its
+// own random source.
 func (w *world) withdrawLoss() {
 	rng, epoch := w.profile.withdraws, w.api.rec.Epoch
 	if rng == nil || w.healing || rng.IntN(4) == 0 {
@@ -335,16 +334,16 @@ func (w *world) withdrawLoss() {
 	}
 	w.after(rng.Int64N(300*millisecond), func() {
 		if !w.healing {
-			w.takeBackLoss(epoch)
+			w.withdrawAcceptance(epoch)
 		}
 	})
 }
 
-// takeBackLoss ends the acceptance of the loss of an epoch, if it still stands.
-func (w *world) takeBackLoss(epoch uint64) {
+// withdrawAcceptance ends the acceptance of the loss of an epoch, if it still stands.
+func (w *world) withdrawAcceptance(epoch uint64) {
 	if c := &w.api.rec; !w.api.rewound && c.Epoch == epoch && c.AcceptLossEpoch == epoch {
 		w.faults.hit(faultLossWithdrawn)
-		w.logf("api: the acceptance of the loss of epoch %d is taken back", epoch)
+		w.logf("api: the acceptance of the loss of epoch %d is withdrawn", epoch)
 		w.api.touch(func(c *replica.Config) { c.AcceptLossEpoch = 0 })
 	}
 }

@@ -14,7 +14,7 @@ func (w *world) makeLatePuts()       { w.apiMode(apiLate, 100*millisecond, 800*m
 
 func (w *world) apiMode(m apiMode, from, to int64) {
 	w.api.mode = m
-	w.logf("api: %s", [...]string{"well", "AWAY", "makes changes, ANSWERS ARE LOST", "makes changes LATE"}[m])
+	w.logf("api: %s", [...]string{"healthy", "AWAY", "makes changes, ANSWERS ARE LOST", "makes changes LATE"}[m])
 	w.until(from, to, func() {
 		if w.api.mode == m {
 			w.api.mode = apiOK
@@ -44,15 +44,16 @@ func (w *world) makeSilentWatch() {
 
 func (w *world) makeTouch() {
 	w.faults.hit(faultTouch)
-	w.logf("api: somebody edits the record")
+	w.logf("api: a third party edits the record")
 	w.api.touch(nil)
 }
 
-// makeRewind restores the record of some changes ago, version included, as a
-// restored etcd does, or has it deleted and made again, as a backup tool does. It happens only when everybody named in it is either dead
-// or knows better: a process that missed the changes cannot know that it did,
-// and no protocol that trusts the arbiter could save it. A record at epoch 0 names nobody, and whoever has held anything
-// knows better: half of those that are made again are so at any moment.
+// makeRewind restores the record of some changes ago, version included, as a restored etcd
+// does, or has it deleted and recreated, as a backup tool does. It happens only when every
+// process named in it is either dead or knows better: a process that missed the changes
+// cannot know that it did, and no protocol that trusts the arbiter could save it. A record
+// at epoch 0 names no process, and every process with entries knows better: half of the
+// recreations happen at any moment.
 func (w *world) makeRewind() {
 	a := &w.api
 	if a.rewound || a.regressed || len(a.history) < 3 || a.rec.Epoch < 2 {
@@ -60,7 +61,7 @@ func (w *world) makeRewind() {
 	}
 	old := a.history[len(a.history)-1-w.rng.IntN(min(3, len(a.history)-1))]
 	if w.rng.IntN(2) == 0 {
-		for i := len(a.history) - 1; i >= 0; i-- { // of before its primary was a member: to put that right takes another lineage
+		for i := len(a.history) - 1; i >= 0; i-- { // from before its primary was a member: restoring it takes another lineage
 			if h := a.history[i]; h.Epoch > 0 && !h.Has(a.rec.Primary.Boot) && h.Lineage == a.rec.Lineage {
 				old = h
 				break
@@ -74,7 +75,7 @@ func (w *world) makeRewind() {
 	a.lost, a.rewound = a.rec, true
 	if madeAgain {
 		w.faults.hit(faultMadeAgain)
-		w.logf("api: the record is DELETED and made again, without its status")
+		w.logf("api: the record is DELETED and recreated, without its status")
 		a.rec.Epoch, a.rec.Lineage, a.rec.ChangeID, a.rec.Primary, a.rec.InSync, a.rec.Copied = 0, 0, "", replica.Member{}, nil, true
 		a.stamp()
 	} else {
@@ -88,13 +89,14 @@ func (w *world) makeRewind() {
 	w.until(300*millisecond, 2*second, a.putRight)
 }
 
-// climbing says whether the primary that a person named is writing its configuration again.
+// climbing reports whether the primary named by an administrator is restoring its
+// configuration.
 func (a *apiServer) climbing() bool {
 	return a.regressed && a.rec.ReassertChangeID == a.lost.ChangeID && a.rec.Epoch <= a.lost.Epoch && a.rec.Primary.Boot == a.lost.Primary.Boot
 }
 
-// allKnow says whether every process that lives has seen this epoch. One that has only a
-// word for its own, of a forger perhaps, may go back to what it knew before.
+// allKnow reports whether every live process has seen this epoch. One that knows its own
+// only from an announcement, perhaps forged, may revert to an earlier one.
 func (w *world) allKnow(epoch uint64) bool {
 	for p := range w.up {
 		if p.status.Config == nil || p.status.Config.Epoch < epoch || p.status.Unconfirmed {
@@ -104,14 +106,14 @@ func (w *world) allKnow(epoch uint64) bool {
 	return true
 }
 
-// putRight is a person who says which configuration is the true one: that of the
-// primary that everybody saw last. Without a living primary it puts the record back.
+// putRight is an administrator who names the true configuration: that of the latest
+// primary. Without a live primary it restores the record.
 func (a *apiServer) putRight() {
 	if !a.rewound {
 		return
 	}
 	if p := a.w.processOf(a.lost.Primary.Boot); p != nil && p.status.Config.Epoch == a.lost.Epoch && a.w.rng.IntN(3) > 0 {
-		a.w.logf("api: a person says that %s is the true configuration", a.w.configText(&a.lost))
+		a.w.logf("api: an administrator names %s as the true configuration", a.w.configText(&a.lost))
 		a.rewound, a.regressed = false, true
 		a.touch(func(c *replica.Config) { c.ReassertChangeID = a.lost.ChangeID })
 		if !a.w.healing && a.w.rng.IntN(2) == 0 {
@@ -123,12 +125,12 @@ func (a *apiServer) putRight() {
 	a.version += 1000 // versions that were never seen
 	a.rec = a.lost
 	a.stamp()
-	a.w.logf("api: a person puts the record back: %s", a.w.configText(&a.rec))
+	a.w.logf("api: an administrator restores the record: %s", a.w.configText(&a.rec))
 	a.notify()
 }
 
-// meetClimb brings processes into being that know nothing but the record, while it goes through epochs that its primary
-// has been in before; the primary hears of each of them late.
+// meetClimb starts processes that know nothing but the record, while it goes through
+// epochs that its primary has been in before; the primary learns of each of them late.
 func (a *apiServer) meetClimb(primary *process) {
 	w := a.w
 	w.faults.hit(faultClimbMet)
@@ -144,7 +146,7 @@ func (a *apiServer) meetClimb(primary *process) {
 	}
 }
 
-// heal makes the API server well.
+// heal makes the API server healthy.
 func (a *apiServer) heal() {
 	a.mode, a.slow, a.lag, a.lateWord = apiOK, 0, 0, 0
 	a.forbids = false

@@ -35,9 +35,9 @@ func (w *world) makeIsolation() {
 	})
 }
 
-// makeSuspicion lets a backup win the race against a primary that lives: for a
-// little longer than the grace the primary reaches neither it nor the API server.
-// What the backup proposes is mostly decided late, when the network is well again.
+// makeSuspicion lets a backup win the race against a live primary: for a little longer
+// than the grace the primary reaches neither it nor the API server. The backup's proposal
+// is mostly decided late, when the network is healthy again.
 func (w *world) makeSuspicion() {
 	p := w.podAt(w.api.rec.Primary.Address)
 	if p == nil || w.api.cut[p] || w.api.mode != apiOK {
@@ -77,8 +77,8 @@ func (w *world) makeSuspicion() {
 	})
 }
 
-// makeJoinMeetHandOver tells the primary to leave while a third process catches
-// up: who is next inherits a learner, and does not know yet what was acknowledged.
+// makeJoinMeetHandOver drains the primary while a third process catches up: its successor
+// inherits a learner, and does not know yet what was acknowledged.
 func (w *world) makeJoinMeetHandOver() {
 	primary := w.podAt(w.api.rec.Primary.Address)
 	joiner := w.anyPod()
@@ -90,7 +90,7 @@ func (w *world) makeJoinMeetHandOver() {
 	w.after(w.between(0, 10*millisecond), func() { w.restart(joiner) })
 	w.whenLearning(joiner, 200, func() {
 		if p := primary.proc; p != nil && !p.leaving && !w.healing {
-			w.logf("%s is told to leave in good order", p.name)
+			w.logf("%s is drained", p.name)
 			p.leave(false)
 			w.net.each(func(l *link) {
 				if l.to == primary {

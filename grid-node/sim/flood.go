@@ -7,11 +7,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// floodOwner opens sessions without end in some worlds. A client's number, and its, is
+// floodOwner opens sessions without limit in some worlds. A client's number, and its, is
 // the high half of the ids of its sessions.
 const floodOwner = 1000
 
-// floods lets a client open sessions without end in a third of the worlds.
+// floods lets a client open sessions without limit in a third of the worlds.
 func floods(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x666c6f6f64)); rng.IntN(3) == 0 {
 		p.floods = rng
@@ -57,7 +57,7 @@ func (f *flooder) closed(c *conn) {
 	}
 }
 
-// owner is whose connection it is, as the node says that accepted it.
+// owner returns the client of a connection, as the accepting node sees it.
 func (c *conn) owner() uint64 {
 	switch u := c.user.(type) {
 	case *client:
@@ -74,9 +74,9 @@ type held struct {
 	epoch uint32
 }
 
-// checkI15: a client that has as many sessions as one may have takes no other's place with
-// a new one, and one that has any takes no other's only one. Looked at are sessions that
-// were opened in the same epoch: of others a new primary may not know whose they are yet.
+// checkI15: a client at its limit of sessions evicts no other's with a new one, and one
+// that has any evicts no other's only one. Only sessions opened in the same epoch are
+// checked: a new primary may not know the owners of others yet.
 func (w *world) checkI15(t *timeline, e *order.Entry, owner uint64) {
 	for int(e.Session) >= len(t.held) {
 		t.held = append(t.held, held{})
@@ -92,7 +92,7 @@ func (w *world) checkI15(t *timeline, e *order.Entry, owner uint64) {
 		}
 	}
 	if was.owner != 0 && was.owner != owner && was.epoch == e.Epoch && (mine >= w.profile.limits.ClientSessions || mine > 0 && theirs == 1) {
-		w.violation("I15", "entry %d: client %d, with %d sessions, takes the place of one of %d, which client %d has", e.Seq, owner, mine, theirs, was.owner)
+		w.violation("I15", "entry %d: client %d, with %d sessions, evicts one of %d, which client %d has", e.Seq, owner, mine, theirs, was.owner)
 	}
 	t.held[e.Session] = held{owner, e.Epoch}
 }

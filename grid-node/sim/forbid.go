@@ -6,10 +6,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// The API server refuses every change for a while: a role was taken away, or a webhook says no. That is a fact about the
-// change that is refused, and none about the attempt before it, which may still be on the way.
+// The API server rejects every change for a while: a role was removed, or a webhook denies
+// it. That is conclusive for the rejected change, but not for the attempt before it, which
+// may still be in flight.
 
-// forbids lets a fourth of the worlds do so. Its draws are its own, so that it changes no other world.
+// forbids lets a fourth of the worlds do so. It uses its own random source, so that it
+// changes no other world.
 func forbids(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x666f72626964)); rng.IntN(4) == 0 {
 		p.forbids = rng
@@ -38,12 +40,12 @@ func (w *world) forbid() {
 	w.logf("api: REFUSES every change")
 	w.until(50*millisecond, second, func() {
 		w.api.forbids = false
-		w.logf("api: takes changes again")
+		w.logf("api: accepts changes again")
 	})
 }
 
-// forbidNext refuses what is tried after an attempt that is on the way, and takes from its proposer one of those that
-// it proposed: then it matters whether that attempt is forgotten.
+// forbidNext rejects the attempt after one in flight, and drops from its proposer one of
+// those it proposed: then it matters whether that attempt is forgotten.
 func (a *apiServer) forbidNext(put *apiPut) {
 	w := a.w
 	rng := w.profile.forbids
@@ -70,7 +72,7 @@ func (a *apiServer) forbidNext(put *apiPut) {
 	}
 }
 
-// refuse answers a change that is not let through.
+// refuse rejects a change.
 func (a *apiServer) refuse(put *apiPut) {
 	a.w.faults.hit(faultForbidden)
 	a.forget(put)

@@ -11,20 +11,24 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// forger is a stranger that every node takes for a node: it has the key of the grid, or the grid has none. It knows the
-// record, who is who, and every log. In its own name it says whatever it likes, to the end of the world. In the name of the
-// primary it says, amid the other faults, what would have a replica change its configuration or throw its log away.
+// forger is a stranger that every node takes for a node: it has the key of the grid, or
+// the grid has none. It knows the record, all identities, and every log. In its own name
+// it sends anything, to the end of the world. In the name of the primary it sends, among
+// other faults, frames that would make a replica change its configuration or discard its
+// log.
 //
-// What it does not do is what no receiver can tell from the truth: acknowledge entries in the name of a member, answer a
-// beacon in its name, send entries that chain in the name of the primary, or take the place of a pod that is away under its
-// name. Against those there is only the proof of who sends (docs/replication.md, Words of peers).
+// It does not send what no receiver can distinguish from the truth: acknowledge entries in
+// the name of a member, answer a beacon in its name, send entries that chain in the name
+// of the primary, or take the place of an absent pod under its name. Against those only
+// authentication of the sender helps (docs/replication.md, Words of peers).
 type forger struct {
 	w   *world
 	rng *rand.Rand
 	n   uint64 // frames so far
 }
 
-// forges lets a third of the worlds have one. Its draws are its own, so that it changes no other world.
+// forges lets a third of the worlds have one. It uses its own random source, so that it
+// changes no other world.
 func forges(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x666f72676572))
 	if rng.IntN(3) == 0 {
@@ -51,7 +55,8 @@ func (f *forger) schedule() {
 	})
 }
 
-// boot ids and pods of the stranger; its names come before those of the pods, so that it may ask for the place of one.
+// boot ids and pods of the stranger; its names sort before those of the pods, so that it
+// may ask for the place of one.
 func (f *forger) self() (boot uint64, id string) {
 	boot = 0xbad0000 | f.n%16
 	return boot, wire.FormatMemberID(fmt.Sprintf("Z%d", f.n%16), boot)
@@ -87,7 +92,7 @@ func (f *forger) forge(p *process) {
 			f.send(p, wire.AppendJoin(nil, partition, &wire.Join{PeerHead: head, LastSeq: uint64(f.rng.IntN(3)), Member: []byte(id), Address: []byte(forgerAddress)}))
 		}
 	case 3:
-		head.From |= 0x20000 // one that has not asked to join: a learner that acknowledges is a learner, whoever it is
+		head.From |= 0x20000 // one that has not asked to join: a learner that acknowledges is a learner
 		f.send(p, wire.AppendPrepareAck(nil, partition, &wire.PrepareAck{PeerHead: head, StoredSeq: p.status.LastSeq, Hash: p.st.HashAt(p.status.LastSeq)}))
 	case 4:
 		f.beat(p, wire.TypeHeartbeatAck, 1<<60, wire.HeartbeatRow{PeerHead: head})
@@ -100,7 +105,7 @@ func (f *forger) forge(p *process) {
 	}
 }
 
-// word is said in the name of the primary.
+// word sends a frame in the name of the primary.
 func (f *forger) word(p *process, head wire.PeerHead) []byte {
 	switch f.rng.IntN(4) {
 	case 0:
@@ -114,7 +119,7 @@ func (f *forger) word(p *process, head wire.PeerHead) []byte {
 	return f.newConfig(p, head)
 }
 
-// digest says that the primary made another state of what the process stores.
+// digest claims that the primary has another state after the process's entries.
 func (f *forger) digest(p *process) []byte {
 	c := p.status.Config
 	m := wire.Digest{PeerHead: wire.PeerHead{Epoch: c.Epoch, From: c.Primary.Boot, To: p.self.Boot}, Seq: p.status.LastSeq &^ 15, State: f.rng.Uint64(), Form: machine.DigestForm}
@@ -136,7 +141,8 @@ func (f *forger) prepare(p *process, head wire.PeerHead) []byte {
 	return wire.AppendPrepare(nil, partition, &wire.Prepare{PeerHead: head, Entries: entry})
 }
 
-// newConfig says that the partition is somebody else's: the stranger's, the receiver's, or nearly as it was.
+// newConfig announces the partition as another's: the stranger's, the receiver's, or
+// nearly as it was.
 func (f *forger) newConfig(p *process, head wire.PeerHead) []byte {
 	c := p.status.Config
 	head.Epoch = c.Epoch + 1 + uint64(f.rng.IntN(3)/2*f.rng.IntN(20))
@@ -177,7 +183,7 @@ func (f *forger) newConfig(p *process, head wire.PeerHead) []byte {
 	return wire.AppendNewConfig(nil, partition, &m)
 }
 
-// send brings a frame to a process, and to nobody else.
+// send delivers a frame to one process only.
 func (f *forger) send(p *process, frame []byte) {
 	w := f.w
 	w.after(100*microsecond+f.rng.Int64N(millisecond), func() {
@@ -191,7 +197,7 @@ func (f *forger) send(p *process, frame []byte) {
 	})
 }
 
-// beat has a process hear a sign of life; what it answers goes to the forger.
+// beat sends a process a heartbeat; its answer goes to the forger.
 func (f *forger) beat(p *process, t wire.Type, sentNs int64, row wire.HeartbeatRow) {
 	w := f.w
 	w.after(100*microsecond+f.rng.Int64N(millisecond), func() {

@@ -16,7 +16,7 @@ type histOp struct {
 	linear.Op
 	lineage uint64 // of the answer, 0 without one
 	dropped bool   // refused: it never happened
-	evicted bool   // its session was evicted, amid a flood or by an OpenSession of its own that came late: its outcome stays unknown
+	evicted bool   // its session was evicted, in a flood or by a late OpenSession of its own: its outcome stays unknown
 }
 
 func (h *history) submit(client int, key string, at int64) int {
@@ -31,10 +31,10 @@ func (h *history) acked(op int, at int64, seq, lineage uint64) {
 	h.known = append(h.known, o.Key)
 }
 
-// drop takes a write out that was refused.
+// drop removes a rejected write.
 func (h *history) drop(op int) { h.ops[op].dropped = true }
 
-// refused turns a write into a read: its ClOrdID was there already, at seq.
+// refused turns a write into a read: its ClOrdID existed already, at seq.
 func (h *history) refused(op int, at int64, seq, lineage uint64) {
 	h.acked(op, at, seq, lineage)
 	h.ops[op].Kind = linear.Get
@@ -47,9 +47,9 @@ func (h *history) read(client int, key string, call, ret int64, seq, lineage uin
 	}
 }
 
-// of is the history of one lineage. What was acknowledged in an earlier one and
-// survived was there when it began, at the latest; what was lost, or never
-// answered, may still come.
+// of returns the history of one lineage. An order acknowledged in an earlier one that
+// survived was there when it began, at the latest; a lost or unanswered one may still
+// arrive.
 func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 	var ops []linear.Op
 	for i := range h.ops {
@@ -81,8 +81,8 @@ func (h *history) acknowledgedIn(lineage uint64) []linear.Op {
 	return ops
 }
 
-// checkHistory hands every lineage's history to Porcupine, and checks the order
-// of real time across orders.
+// checkHistory passes every lineage's history to Porcupine, and checks the real-time order
+// across orders.
 func (w *world) checkHistory() {
 	for lineage := 1; lineage < len(w.check.timelines) && !w.stopped; lineage++ {
 		ops := w.history.of(uint64(lineage), w.check.timelines[lineage])

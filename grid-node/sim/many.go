@@ -36,7 +36,7 @@ type Summary struct {
 	Took     time.Duration
 }
 
-// Run plays all seeds, several at once; each world has one goroutine.
+// Run runs all seeds, several at once; each world has one goroutine.
 func (m Many) Run() Summary {
 	workers := m.Workers
 	if workers == 0 {
@@ -95,14 +95,13 @@ func (m *Many) seed(n uint64) uint64 {
 	return m.FreshFrom + n - m.Seeds
 }
 
-// NewFrom is a first seed that most likely nobody has run: it is another one each
-// time, so who uses it prints it.
+// NewFrom returns a random first seed: it is different each time, so its user prints it.
 func NewFrom() uint64 { return 10_000_000 + rand.Uint64N(1_000_000_000) }
 
 // WorldMoves are the worlds, of every kind, in which the partition moves between pods.
 const WorldMoves = "moves"
 
-// Worlds are the kinds of worlds there are.
+// Worlds are the kinds of worlds.
 func Worlds() []string {
 	var names []string
 	for _, s := range shapes {
@@ -127,8 +126,8 @@ func (s *Summary) take(r *Result) {
 	}
 }
 
-// enoughSeeds is how many seeds have to show every kind of fault: a run in which
-// one did not happen would prove less than it says.
+// enoughSeeds is how many seeds must cover every kind of fault: a run without one of them
+// proves less.
 const enoughSeeds = 400
 
 // Missing are the kinds of faults that never happened, though they should have.
@@ -145,13 +144,13 @@ func (s *Summary) Missing() []string {
 	return names
 }
 
-// String says what happened, for people.
+// String formats the summary.
 func (s *Summary) String() string {
 	var b strings.Builder
 	st := &s.Stats
 	fmt.Fprintf(&b, "%d seeds in %.1f s (%.0f per second), %.0f s of simulated time, %d steps\n",
 		s.Seeds, s.Took.Seconds(), float64(s.Seeds)/s.Took.Seconds(), float64(st.Simulated)/1e9, st.Steps)
-	fmt.Fprintf(&b, "orders acknowledged %d, refused and given up %d, refused as duplicate %d, sent again after their answer %d; operations checked by Porcupine %d\n",
+	fmt.Fprintf(&b, "orders acknowledged %d, rejected and abandoned %d, rejected as duplicate %d, resent after their answer %d; operations checked by Porcupine %d\n",
 		st.Acked, st.Refused, st.Duplicates, st.Repeated, st.Ops)
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)

@@ -9,13 +9,14 @@ import (
 )
 
 // The partition moves between the pods of two or three shards: the record names the pods
-// that are to hold its copies, and somebody changes that amid all other faults, to another
-// shard's pods, to some of each, and back again half-way; in half of these worlds an operator,
-// by its plan (operator.go). When everything is well it moves once more, and nobody may notice.
+// that hold its copies, and that list changes during all other faults, to another shard's
+// pods, to some of each, and back again half-way; in half of these worlds by an operator's
+// plan (operator.go). When everything is healthy it moves once more, without an effect on
+// clients.
 
-// moves lets a sixth of the worlds do so. Its draws are its own, begun so that no seed in
-// testdata/seeds.txt became another world. The number of copies stays as it is, and nobody
-// gives the partition up.
+// moves lets a sixth of the worlds do so. It uses its own random source, started so that
+// no seed in testdata/seeds.txt became another world. The number of copies is constant,
+// and no loss is accepted.
 func moves(p *profile, seed uint64) {
 	rng := movesRand(seed)
 	if p.pods = p.replicas; rng == nil {
@@ -74,7 +75,7 @@ func (w *world) group(n int) (names []string) {
 	return names
 }
 
-// scheduleMove draws where the partition is to be next, and when that is said.
+// scheduleMove draws the next place of the partition, and when it is set.
 func (w *world) scheduleMove() {
 	rng := w.profile.moves
 	mean := float64(2 * w.profile.every)
@@ -85,7 +86,7 @@ func (w *world) scheduleMove() {
 		if w.healing {
 			return
 		}
-		if !w.api.rewound { // it is the old record that would be edited
+		if !w.api.rewound { // an edit would apply to the old record
 			w.faults.hit(faultMove)
 			w.move(w.drawPods())
 		}
@@ -117,7 +118,7 @@ func (w *world) move(pods []string) {
 	})
 }
 
-// lastMove is for a world that heals, often with a move under way.
+// lastMove is for a world that heals, often with a move in progress.
 func (w *world) lastMove() {
 	switch {
 	case w.operator != nil:
@@ -127,8 +128,8 @@ func (w *world) lastMove() {
 	}
 }
 
-// checkMoves: the partition moves to other pods, then half-way to others still, and back.
-// No order is refused, none is slow, no moment has fewer copies than are wanted, and in the
+// checkMoves: the partition moves to other pods, then half-way to yet others, and back. No
+// order is rejected, none is slow, there are never fewer copies than wanted, and in the
 // end all are where the record names them.
 func (w *world) checkMoves() {
 	if w.stopped || w.profile.moves == nil {
@@ -162,7 +163,8 @@ func (w *world) checkMoves() {
 	w.checkUnnoticed("while the partition moved", first, refused)
 }
 
-// moveOn has the partition go elsewhere: to pods of a shard, or of all, or as the operator plans it for so many shards.
+// moveOn moves the partition elsewhere: to pods of a shard, or of all, or by the
+// operator's plan for so many shards.
 func (w *world) moveOn() {
 	if w.operator != nil {
 		w.operator.want(w.operator.another())
@@ -172,12 +174,11 @@ func (w *world) moveOn() {
 	w.move(pods[:min(w.profile.replicas, len(pods))])
 }
 
-// checkI19 looks at a change of the record that its spec had asked for, and not a fault:
-// what is let go of is no copy that is wanted, leaves as many as are, and is on no pod that
-// the record names at that moment; who is handed the partition, or claims it, is on one that
-// it does; and there are never more copies than one beyond those that are wanted. A process
-// that is told to leave, or has made another state of the log, goes for that. A primary that
-// has not heard of the first list goes by numbers.
+// checkI19 checks a change of the record caused by its spec, not by a fault: a removed
+// copy is not wanted, leaves as many as wanted, and is on no pod that the record names at
+// that moment; a hand-over or claim goes to a pod that it names; and there is at most one
+// copy more than wanted. A draining process, or one with another state, is removed for
+// that reason. A primary that does not know the first list goes by numbers.
 func (w *world) checkI19(before, now *replica.Config, by *process, why string) {
 	if len(before.Pods) == 0 || !by.named {
 		return
@@ -202,9 +203,9 @@ func (w *world) checkI19(before, now *replica.Config, by *process, why string) {
 			switch {
 			case now.Has(m.self.Boot) || m.leaving || w.check.spoiled:
 			case named(m.pod.name):
-				w.violation("I19", "%s lets %s go, and the copies are to be on %v", by.name, m.name, before.Pods)
+				w.violation("I19", "%s removes %s, and the copies are to be on %v", by.name, m.name, before.Pods)
 			case len(now.InSync) < before.Replicas:
-				w.violation("I19", "%s lets %s go, %d copies are wanted, and the record becomes %s", by.name, m.name, before.Replicas, w.configText(now))
+				w.violation("I19", "%s removes %s, %d copies are wanted, and the record becomes %s", by.name, m.name, before.Replicas, w.configText(now))
 			}
 		}
 	}

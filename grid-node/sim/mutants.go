@@ -1,7 +1,7 @@
 package sim
 
-// operatorMutantID names a deliberately broken variant of what stands around the replicas, as how a writer feeds the
-// sink: see mutants_on.go.
+// operatorMutantID names a deliberately broken variant of the replicas' surroundings, such
+// as a sink's writer: see mutants_on.go.
 type operatorMutantID uint8
 
 const (

@@ -11,14 +11,14 @@ func operatorMutant(id operatorMutantID) bool { return selectedOperator == id }
 
 var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutOperatorNone:  {Name: "none", Breaks: "nothing"},
-	mutSinkUnfenced:  {Name: "sink-unfenced", Breaks: "the sink's writer of an epoch that is over goes on with entries of the next one"},
-	mutClockStands:   {Name: "clock-stands", Breaks: "a machine's clock stands still while its process is stopped, as CLOCK_MONOTONIC does while the machine is suspended"},
-	mutBudgetOpen:    {Name: "budget-open", Breaks: "the disruption budget of a pair lets pods go as long as one stays"},
-	mutSurgeUnclosed: {Name: "surge-unclosed", Breaks: "the third copy of a roll is let go while the disruption budget still counts on it"},
-	mutPlanStale:     {Name: "plan-stale", Breaks: "the operator sends the partition on by what the record was when it was read"},
+	mutSinkUnfenced:  {Name: "sink-unfenced", Breaks: "the sink's writer of a past epoch continues with entries of the next one"},
+	mutClockStands:   {Name: "clock-stands", Breaks: "a machine's clock stops while its process is suspended, as CLOCK_MONOTONIC does while the machine is suspended"},
+	mutBudgetOpen:    {Name: "budget-open", Breaks: "the disruption budget of a pair allows evictions as long as one pod stays"},
+	mutSurgeUnclosed: {Name: "surge-unclosed", Breaks: "the third copy of a roll is removed while the disruption budget still counts it"},
+	mutPlanStale:     {Name: "plan-stale", Breaks: "the operator moves the partition by an outdated record"},
 }
 
-// Mutants lists the variants of the protocol, and then those of what stands around it.
+// Mutants lists the variants of the protocol, then those of its surroundings.
 func Mutants() []replica.Mutant {
 	return append(replica.Mutants(), operatorMutantList[1:]...)
 }

@@ -5,11 +5,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// network carries frames between pods, and between clients and pods. Between
-// pods it is either a set of connections (in order, nothing lost but by a reset,
-// what a cut holds back arrives when it heals) or, in hostile worlds, single
-// frames that are lost, doubled, overtaken and kept for seconds. The protocol
-// has to be right on both.
+// network carries frames between pods, and between clients and pods. Between pods it is
+// either a set of connections (in order, lossless except for resets, with frames held by a
+// cut delivered when it heals) or, in hostile worlds, single frames that are lost,
+// duplicated, reordered and delayed for seconds. The protocol must be correct on both.
 type network struct {
 	w     *world
 	links [][]*link // [from][to]
@@ -20,11 +19,11 @@ type network struct {
 type link struct {
 	from, to *pod
 	up       bool
-	gen      int            // connections there have been; frames of an earlier one are lost
+	gen      int            // number of connections so far; frames of an earlier one are lost
 	cut      bool           // nothing passes, silently
-	slow     int64          // added to every frame's way
+	slow     int64          // added to every frame's latency
 	last     [classes]int64 // arrival of the last frame: each connection keeps its order
-	held     []func()       // frames on the way, kept back by a cut
+	held     []func()       // frames in flight, held by a cut
 }
 
 // class of a frame: each has a connection of its own.
@@ -61,7 +60,7 @@ func (n *network) each(f func(*link)) {
 	}
 }
 
-// send puts a frame of a replica on the way.
+// send puts a frame of a replica in flight.
 func (n *network) send(p *process, address string, frame []byte, c class) {
 	to := n.w.podAt(address)
 	if to == nil || to == p.pod {
@@ -97,7 +96,7 @@ func (n *network) send(p *process, address string, frame []byte, c class) {
 	})
 }
 
-// sendHostile is a network that keeps no order and loses what it likes.
+// sendHostile is a network that reorders and loses frames.
 func (n *network) sendHostile(p *process, l *link, frame []byte, c class) {
 	w, odds := n.w, &n.w.profile.odds
 	if l.cut || w.chance(odds.drop) {
@@ -170,13 +169,13 @@ func (n *network) cutOff(l *link, cut bool) {
 	}
 }
 
-// reset breaks the connection between two pods, both ways: what is on the way is
-// lost. One that lives reconnects soon.
+// reset breaks the connection between two pods, both ways: frames in flight are lost. A
+// live process reconnects soon.
 func (n *network) reset(a, b *pod) {
 	n.w.logf("network: connection of %s and %s RESET", a.name, b.name)
 	links := []*link{n.link(a, b), n.link(b, a)}
 	if n.w.rng.IntN(3) == 0 {
-		links = links[:1] // only one side hears of it, the other goes on writing
+		links = links[:1] // only one side notices, the other keeps writing
 	}
 	for _, l := range links {
 		n.breakLink(l)
@@ -191,7 +190,7 @@ func (n *network) breakLink(l *link) {
 	l.held = nil
 }
 
-// connect brings a connection up if both ends live and are not cut off.
+// connect establishes a connection if both ends live and are not cut off.
 func (n *network) connect(a, b *pod) {
 	ab, ba := n.link(a, b), n.link(b, a)
 	if a.proc == nil || b.proc == nil || ab.up && ba.up {
@@ -210,7 +209,7 @@ func (n *network) connect(a, b *pod) {
 	}
 }
 
-// tell gives a pod's process word of the connection to another pod.
+// tell notifies a pod's process of the connection to another pod.
 func (n *network) tell(at, about *pod, ev replica.Event) {
 	ev.Address = about.address
 	n.w.after(n.w.between(10*microsecond, millisecond), func() {
@@ -247,8 +246,8 @@ func (n *network) processGone(p *process, reset bool) {
 	}
 }
 
-// processStarted connects a new process of a pod: the others learn only now that
-// an earlier one, which may have died silently, is gone.
+// processStarted connects a new process of a pod: the others learn only now that an
+// earlier one, which may have died silently, is dead.
 func (n *network) processStarted(p *pod) {
 	for _, o := range n.w.pods {
 		if o == p {
@@ -278,15 +277,15 @@ type connUser interface {
 	closed(c *conn)
 }
 
-// conn is a client's connection to a process: both directions keep their order.
-// One that the client gave up may still carry to the process what is on the way.
+// conn is a client's connection to a process: both directions are ordered. An abandoned
+// one may still deliver frames in flight to the process.
 type conn struct {
 	n         *network
 	id        uint64
 	user      connUser
 	pod       *pod
 	proc      *process // the one at the other end, nil when it is gone
-	gaveUp    bool     // by the client: answers are not read any more
+	gaveUp    bool     // by the client: answers are no longer read
 	stalled   int64    // nothing arrives before, in either direction
 	toProcess int64    // last arrival
 	toClient  int64
@@ -366,7 +365,7 @@ func (n *network) reply(p *process, id uint64, frames []byte, lineage uint64) {
 	}
 }
 
-// notServed answers for a replica that was retired, as the node does until its process ends.
+// notServed answers for a retired replica, as the node does until its process exits.
 func (c *conn) notServed(p *process, frame []byte) {
 	m := wire.NotPrimary{ForType: wire.FrameType(frame), Epoch: p.status.Config.Epoch, Address: []byte(p.status.Config.Primary.Address), Member: []byte(p.status.Config.Primary.ID)}
 	if m.ForType == wire.TypeReadLog {

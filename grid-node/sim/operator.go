@@ -9,10 +9,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// operator moves the partition as controllers/ordergrid does: a person changes the number of shards, and passes that
-// remember nothing, so that two may be at it, read the record and look at the pods, plan with the code of the real one, and
-// write what begins over the version that they read. Each of these may take long, or fail. The grid has other partitions,
-// of which there is nothing but where they are; without them a plan for one partition would be no plan.
+// operator moves the partition as controllers/ordergrid does: the number of shards is
+// changed, and stateless passes, two of which may overlap, read the record and the pods,
+// plan with the operator's code, and write over the version that they read. Each step may
+// be slow, or fail. The grid has other partitions, of which only the location is
+// simulated; a plan for a single partition would be trivial.
 type operator struct {
 	w      *world
 	rng    *rand.Rand
@@ -25,12 +26,12 @@ type operator struct {
 // other is a partition that is not simulated.
 type other struct {
 	home, from int
-	till       int64 // until then it is on its way
+	till       int64 // moving until then
 	version    int
 	bytes      int64
 }
 
-// observed is what a pass goes by.
+// observed is the input of a pass.
 type observed struct {
 	rec        replica.Config
 	wanted     int
@@ -39,8 +40,8 @@ type observed struct {
 	versions   []int // of the others
 }
 
-// plans has an operator move the partition in half of the worlds in which it moves. Its draws are its own, begun so that no
-// seed in testdata/seeds.txt became another world.
+// plans lets an operator move the partition in half of the worlds with moves. It uses its
+// own random source, started so that no seed in testdata/seeds.txt became another world.
 func plans(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x706c616e85))
 	if p.moves != nil && rng.IntN(2) == 0 {
@@ -61,7 +62,7 @@ func (w *world) initOperator() {
 	o.schedule()
 }
 
-// scheduleShards draws how many shards are wanted next, and when a person says so.
+// scheduleShards draws how many shards are wanted next, and when that is set.
 func (o *operator) scheduleShards() {
 	mean := float64(2 * o.w.profile.every)
 	if o.rng.IntN(3) == 0 { // taken back, or changed, half-way
@@ -110,7 +111,7 @@ func (o *operator) pass() {
 		}
 		seen := o.observe()
 		w.after(o.way(), func() {
-			if w.api.mode != apiAway && !w.api.rewound { // it is the old record that would be edited
+			if w.api.mode != apiAway && !w.api.rewound { // an edit would apply to the old record
 				o.act(seen)
 			}
 		})
@@ -141,7 +142,7 @@ func (o *operator) observe() *observed {
 	return seen
 }
 
-// partition is what the record says of the one that is simulated.
+// partition is the record's view of the simulated partition.
 func (o *operator) partition() placement.Partition {
 	rec := &o.w.api.rec
 	q := placement.Partition{ID: int(partition), Home: o.shardOf(rec.Pods[0]), Bytes: 500}
@@ -169,7 +170,7 @@ func (o *operator) shardOf(name string) int {
 	return slices.IndexFunc(o.w.pods, func(p *pod) bool { return p.name == name }) / o.w.profile.replicas
 }
 
-// act carries out what a pass has planned.
+// act executes the plan of a pass.
 func (o *operator) act(seen *observed) {
 	w := o.w
 	for _, m := range placement.Next(seen.shards, seen.partitions, o.limit).Begin {
@@ -189,7 +190,8 @@ func (o *operator) act(seen *observed) {
 	}
 }
 
-// begin gives the partition another home, unless the record has changed since it was read.
+// begin changes the shard of the partition, unless the record has changed since it was
+// read.
 func (o *operator) begin(seen *replica.Config, shard int) {
 	w := o.w
 	if seen.Version != w.api.rec.Version && !operatorMutant(mutPlanStale) {
@@ -203,8 +205,8 @@ func (o *operator) begin(seen *replica.Config, shard int) {
 	w.move(w.group(shard))
 }
 
-// scale removes the pods of a shard that leaves and on which no partition is, or brings those that are needed: a pass of
-// long ago may have removed pods that a record names by now.
+// scale removes the pods of a leaving shard without partitions, or adds those that are
+// needed: an old pass may have removed pods that a record names by now.
 func (o *operator) scale(seen *observed, shard int) {
 	w := o.w
 	needed := shard < seen.wanted || slices.ContainsFunc(seen.partitions, func(q placement.Partition) bool {
@@ -215,7 +217,7 @@ func (o *operator) scale(seen *observed, shard int) {
 		case !needed && !p.absent && !w.oneIsKept():
 			p.absent = true
 			if p.proc != nil && !p.proc.leaving {
-				w.logf("%s is told to leave in good order, with its shard", p.proc.name)
+				w.logf("%s is drained, with its shard", p.proc.name)
 				p.proc.leave(false)
 			}
 		case needed && p.absent:
@@ -225,7 +227,7 @@ func (o *operator) scale(seen *observed, shard int) {
 	}
 }
 
-// unsettled says what the operator has not done yet, "" if nothing is left.
+// unsettled returns what the operator has not done yet, "" if nothing is left.
 func (o *operator) unsettled() string {
 	seen := o.observe()
 	for _, q := range seen.partitions {
@@ -246,8 +248,8 @@ func (o *operator) unsettled() string {
 	return ""
 }
 
-// checkI20 looks at a move that begins: the one before it is over, or no copy of that is there yet, and no copy is missing.
-// A record that went back has versions that come again.
+// checkI20 checks a starting move: the previous one is over, or has no copy there yet, and
+// no copy is missing. After a rewind versions repeat.
 func (w *world) checkI20(shard int) {
 	q, rec := w.operator.partition(), &w.api.rec
 	switch {

@@ -2,8 +2,8 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// pause is SIGSTOP; resume is SIGCONT. Ticks do not happen meanwhile, frames and
-// answers wait in the kernel.
+// pause is SIGSTOP; resume is SIGCONT. There are no ticks in between, frames and answers
+// wait in the kernel.
 func (p *process) pause() {
 	p.paused, p.pausedAt = true, p.w.now
 	p.w.logf("%s PAUSED", p.name)
@@ -41,9 +41,9 @@ func (p *process) resume() {
 	hear()
 }
 
-// catchUp lets the loop see what waited for it. The signal may have come after
-// a wake-up read its clock and before it read its sockets: the first of what
-// waited is then stepped with the old time.
+// catchUp delivers what waited for the loop. The signal may have come after a wake-up read
+// its clock and before it read its sockets: the first event is then stepped with the old
+// time.
 func (p *process) catchUp(queue []func()) {
 	w := p.w
 	if len(queue) > 0 && !p.awake && w.chance(300) {

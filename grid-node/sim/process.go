@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// pod is a place where processes run, one after the other. Name and address
-// stay; every process has a boot id of its own.
+// pod is a place where processes run, one after the other. Name and address are constant;
+// every process has its own boot id.
 type pod struct {
 	w       *world
 	index   int
@@ -17,14 +17,14 @@ type pod struct {
 	address string
 	clock   clock
 	proc    *process   // the one that runs, nil if none does
-	all     []*process // all there ever were
+	all     []*process // all processes so far
 	absent  bool       // no process is started in it
 	cleared int64      // when the address was last taken by a new process
 }
 
-// process is one incarnation: a replica, its store, and what the simulation
-// knows of it. When a replica discards itself the process goes on with a new
-// one; here that is a new process which keeps the connections.
+// process is one incarnation: a replica, its store, and the simulation's state of it. When
+// a replica discards itself the real process continues with a new one; here that is a new
+// process which keeps the connections.
 type process struct {
 	w     *world
 	pod   *pod
@@ -48,19 +48,20 @@ type process struct {
 	awake     bool         // in a wake-up: its clock is read once
 	clock     replica.Time // as the wake-up read it
 	clockAt   int64        // true time of that
-	leaving   bool         // told to leave in good order
-	stopping  bool         // told to stop
-	spoiled   bool         // its state is not that of its log, see checkSpoiled
-	drained   bool         // may end, by its own word
+	leaving   bool         // draining
+	stopping  bool         // stopping
+	spoiled   bool         // its state does not match its log, see checkSpoiled
+	drained   bool         // reported that it may exit
 	named     bool         // was shown a record that names pods
-	reading   bool         // a read of the record is under way
-	watchAt   int64        // no watch event is delivered before: they come in order
+	reading   bool         // a read of the record is in progress
+	watchAt   int64        // no watch event is delivered before: they are ordered
 	watchSeen int          // apiServer.changes of the last one delivered
 
 	log    logView
 	leased uint64 // reads it answered on its lease
-	// A lineage ended in the middle of a wake-up: its first replies were given before, and the
-	// first bytes of the last of those, which later ones to the same connection go on with.
+	// A lineage ended in the middle of a wake-up: its first replies were given before,
+	// with the first bytes of the last of those, which later ones to the same connection
+	// follow.
 	olderLineage uint64
 	olderReplies int
 	olderBytes   int
@@ -103,7 +104,7 @@ func (p *pod) start() *process {
 	p.proc, p.cleared = proc, w.now
 	p.all = append(p.all, proc)
 	w.logf("%s starts", proc.name)
-	w.api.get(proc) // a watch begins with the record as it is
+	w.api.get(proc) // a watch begins with the current record
 	proc.scheduleTick()
 	proc.scheduleBeat()
 	return proc
@@ -124,8 +125,8 @@ func (p *process) scheduleTick() {
 	})
 }
 
-// wakeUp begins a wake-up, unless one is going on, and returns its time: the loop
-// reads its clock once and steps everything that arrived with it.
+// wakeUp begins a wake-up, unless in one, and returns its time: the loop reads its clock
+// once and steps everything that arrived with it.
 func (p *process) wakeUp() replica.Time {
 	if !p.awake {
 		p.awake, p.clock, p.clockAt = true, p.pod.clock.time(p.w.now), p.w.now
@@ -133,7 +134,7 @@ func (p *process) wakeUp() replica.Time {
 	return p.clock
 }
 
-// deliver gives the process something that arrived; while it is paused it waits.
+// deliver gives the process an event; while it is paused the event waits.
 func (p *process) deliver(do func()) {
 	if p.paused || p.stalled {
 		p.queue = append(p.queue, do)
@@ -174,7 +175,7 @@ func (p *process) step(ev *replica.Event) {
 	p.flush()
 }
 
-// lineage the process is in, 0 if it knows none.
+// lineage returns the lineage of the process, 0 if unknown.
 func (p *process) lineage() uint64 {
 	if p.status.Config == nil {
 		return 0
@@ -182,7 +183,7 @@ func (p *process) lineage() uint64 {
 	return p.status.Config.Lineage
 }
 
-// flush ends a wake-up: what the replica wants is carried out.
+// flush ends a wake-up: the replica's actions are executed.
 func (p *process) flush() {
 	if !p.alive || p.w.stopped {
 		return
@@ -196,7 +197,7 @@ func (p *process) flush() {
 	p.awake = false
 }
 
-// act carries out what the replica asked for, in its order.
+// act executes the replica's actions, in order.
 func (p *process) act() {
 	w := p.w
 	restart := ""
@@ -232,7 +233,7 @@ func (p *process) act() {
 	}
 }
 
-// said is how many bytes action i says to a connection so far.
+// said returns how many bytes action i has sent to a connection so far.
 func (p *process) said(i int) int {
 	if i < 0 || p.out.Actions[i].Kind != replica.ActionReply {
 		return 0
@@ -241,7 +242,7 @@ func (p *process) said(i int) int {
 	return len(p.out.Head(a)) + len(a.Tail)
 }
 
-// reply carries action i to its connection, with the lineage in which each frame was said.
+// reply sends action i to its connection, with the lineage of each frame.
 func (p *process) reply(i int) {
 	a := &p.out.Actions[i]
 	frames, older := joined(p.out.Head(a), a.Tail), 0
@@ -262,7 +263,7 @@ func classOf(a *replica.Action) class {
 	return classData
 }
 
-// discard ends an incarnation by its own wish; the process makes a new one.
+// discard ends an incarnation at its own request; the process makes a new one.
 func (p *process) discard(why string) {
 	w := p.w
 	w.logf("%s discards itself: %s", p.name, w.short(why))
@@ -271,22 +272,22 @@ func (p *process) discard(why string) {
 	p.end()
 	next := p.pod.start()
 	w.net.inherit(p, next)
-	if p.leaving || p.stopping { // the process was told; its next incarnation hears it too
+	if p.leaving || p.stopping { // the process is stopping; its next incarnation is too
 		next.leave(p.stopping)
 	}
 }
 
-// leave tells the process to leave in good order, or to stop now.
+// leave drains the process, or stops it now.
 func (p *process) leave(now bool) {
 	ev := replica.Event{Kind: replica.EventDrain}
 	if now {
 		ev.Kind = replica.EventStop
 	}
-	p.leaving, p.stopping = true, p.stopping || now // who was told to stop is not told to stay by a later word
+	p.leaving, p.stopping = true, p.stopping || now // a stop is final
 	p.deliver(func() { p.step(&ev) })
 }
 
-// exit is the end of a process that said it may end.
+// exit is the end of a process that reported that it may exit.
 func (p *process) exit() {
 	w := p.w
 	if !p.alive || w.stopped {
@@ -294,7 +295,7 @@ func (p *process) exit() {
 	}
 	if !p.stopping {
 		w.checkMayEnd(p)
-	} else if !w.mayEnd(p) { // it was made to stop; this world loses nothing
+	} else if !w.mayEnd(p) { // it was stopped; this world loses nothing
 		w.after(20*millisecond, p.exit)
 		return
 	}
@@ -305,7 +306,7 @@ func (p *process) exit() {
 	w.after(w.between(5*millisecond, 300*millisecond), func() { w.restart(p.pod) })
 }
 
-// end frees what the incarnation held; its log is remembered by hashes only.
+// end frees the incarnation's memory; its log is kept as hashes only.
 func (p *process) end() {
 	p.alive = false
 	p.queue, p.vqueue = nil, nil
@@ -315,14 +316,14 @@ func (p *process) end() {
 	p.st.Close()
 }
 
-// alarm is a fact for an operator of the grid; some must never be.
+// alarm handles an alarm; some must never be raised.
 func (p *process) alarm(kind replica.AlarmKind, text string) {
 	p.w.logf("%s ALARM %s: %s", p.name, kind, p.w.short(text))
 	p.w.checkAlarm(p, kind, text)
 }
 
-// crash ends the process. With reset the machine lives and says so to whoever
-// has a connection; without it just falls silent.
+// crash ends the process. With reset the machine lives and resets its connections; without
+// it just falls silent.
 func (p *process) crash(reset bool) {
 	p.w.logf("%s CRASHES (connections reset: %t)", p.name, reset)
 	p.end()

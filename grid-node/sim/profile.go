@@ -8,37 +8,37 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// profile is the kind of world a seed gets.
+// profile is the kind of world of a seed.
 type profile struct {
 	name       string
 	replicas   int
 	minInSync  int
 	leases     bool // half the reads are leased; clocks then run within 200 ppm
 	hostile    bool // the network keeps no order and loses single frames
-	mayLose    bool // every process may die: what was acknowledged can be lost
+	mayLose    bool // every process may die: acknowledged orders can be lost
 	rewinds    bool // the API server may go back to an older record
 	maxPPM     int64
 	limits     replica.Limits
 	retention  replica.Retention // entries that the sink holds are freed
 	resizes    *rand.Rand        // the number of copies changes; nil: never
-	forbids    *rand.Rand        // the API server refuses changes now and then; nil: never
-	withdraws  *rand.Rand        // an accepted loss is taken back now and then; nil: never
-	floods     *rand.Rand        // a client opens sessions without end; nil: none
+	forbids    *rand.Rand        // the API server rejects changes now and then; nil: never
+	withdraws  *rand.Rand        // an accepted loss is withdrawn now and then; nil: never
+	floods     *rand.Rand        // a client opens sessions without limit; nil: none
 	placed     bool              // where the number of copies changes the record names their pods, as the operator does
 	moves      *rand.Rand        // the partition moves between pods; nil: never
-	plans      *rand.Rand        // by what an operator plans; nil: by what a person says
+	plans      *rand.Rand        // by an operator's plan; nil: by direct changes
 	pods       int               // replicas, or more where the partition moves
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
-	readers    []string          // names of what carries the log on
+	readers    []string          // names of the readers of the log
 	partial    bool              // the first pod lacks the last of the readers
-	starves    *rand.Rand        // the threads that feed the sink stand still now and then; nil: never
+	starves    *rand.Rand        // the threads that feed the sink stall now and then; nil: never
 	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
-	rests      bool              // replicas to which nothing happens do without ticks
+	rests      bool              // idle replicas skip ticks
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	timing     replica.Timing
 	odds       odds
-	bulkDelay  int64 // a learner's feed takes up to so long more
-	onChange   int   // of 1000 changes of the record that bring a fault with them: then it hurts
+	bulkDelay  int64 // maximum extra delay of a learner's feed
+	onChange   int   // of 1000 changes of the record that are combined with a fault
 	lateFlush  int   // of 1000 wake-ups that bring more events before they act
 	clients    int   // sessions
 	reads      int   // of 100 things a client does
@@ -140,8 +140,8 @@ func rolls(p *profile) {
 	p.weights[faultSlowLink], p.weights[faultJoinMeetsHandOver], p.onChange = 40, 60, 300
 }
 
-// leases are worlds in which a primary is suspected wrongly, again and again,
-// while it can still be asked.
+// leases are worlds in which a primary is suspected wrongly, repeatedly, while it is still
+// reachable.
 func leases(p *profile) {
 	p.onChange = 400
 	p.leases, p.leasedOf10, p.reads, p.pace = true, 9, 55, 6*millisecond
@@ -150,7 +150,7 @@ func leases(p *profile) {
 	p.odds.lostAnswer = 200
 }
 
-// newProfile is the world of a seed.
+// newProfile returns the world of a seed.
 func newProfile(seed uint64, rng *rand.Rand) *profile {
 	p := &profile{
 		replicas:   2 + int(seed/uint64(len(shapes)))%2,
@@ -201,15 +201,16 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	return p
 }
 
-// needsAll lets one in ten of the worlds with three pods take orders with all three copies only. Its draws are its own.
+// needsAll lets one in ten of the worlds with three pods accept orders only with all three
+// copies. It uses its own random source.
 func needsAll(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x616c6c206f662033)); p.replicas == 3 && rng.IntN(10) == 0 {
 		p.minInSync = 3
 	}
 }
 
-// retain lets a third of the worlds free what is downstream. Its draws are its own,
-// so that it changes no other world.
+// retain lets a third of the worlds free downstream entries. It uses its own random
+// source, so that it changes no other world.
 func retain(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x6672656564))
 	if rng.IntN(3) != 0 {
@@ -219,9 +220,9 @@ func retain(p *profile, seed uint64) {
 	p.retention = replica.Retention{FreeDownstream: true, High: high, Low: high / 2, Critical: high * []int64{1, 3}[rng.IntN(2)]}
 }
 
-// reads gives a quarter of the worlds readers with a name, and half of those a reader that
-// the first pod lacks, as while pods are replaced after a sink was added. Its draws are its
-// own, begun so that no seed in testdata/seeds.txt became another world.
+// reads gives a quarter of the worlds named readers, and half of those a reader that the
+// first pod lacks, as while pods are replaced after a sink was added. It uses its own
+// random source, started so that no seed in testdata/seeds.txt became another world.
 func reads(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x72656164bae1bf))
 	if p.readers = []string{""}; rng.IntN(4) == 0 {
@@ -245,8 +246,8 @@ func starves(p *profile, seed uint64) {
 	}
 }
 
-// rests lets replicas rest in a quarter of the worlds, as they do in a node. Begun so that no
-// seed in testdata/seeds.txt became another world.
+// rests lets replicas rest in a quarter of the worlds, as they do in a node. Started so
+// that no seed in testdata/seeds.txt became another world.
 func rests(p *profile, seed uint64) {
 	p.rests = rand.New(rand.NewPCG(seed, 0x72d80f59)).IntN(4) == 0
 }

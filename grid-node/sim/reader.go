@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// reader is a client's connection for reads, one per pod: any node may believe
-// that it is the primary, none may answer wrongly.
+// reader is a client's connection for reads, one per pod: any node may believe that it is
+// the primary, none may answer wrongly.
 type reader struct {
 	c    *client
 	pod  *pod
@@ -50,8 +50,8 @@ func (c *client) read() {
 	r.conn.send(wire.AppendGet(nil, partition, &wire.Get{ReqID: c.reqID, By: wire.ByClOrdID, Mode: mode, Key: []byte(key)}))
 }
 
-// someKey is mostly an order of which somebody has just heard: a replica that
-// was left behind does not know it.
+// someKey is mostly an order that was just acknowledged: a replica that lags does not know
+// it.
 func (c *client) someKey() string {
 	w := c.w
 	n := w.rng.IntN(100)
@@ -75,17 +75,17 @@ func (r *reader) closed(cn *conn) {
 
 func (r *reader) got(cn *conn, frame []byte, lineage uint64) {
 	if cn != r.conn || wire.FrameType(frame) != wire.TypeGetReply {
-		return // a read that failed says nothing
+		return // a failed read is inconclusive
 	}
 	var m wire.GetReply
 	_ = wire.DecodeGetReply(frame, &m)
 	a, ok := r.asks[m.ReqID]
 	if !ok || a.mode == wire.ModeBackup {
-		return // looked at when it was sent: a stale read is in no history
+		return // checked when it was sent: a stale read is in no history
 	}
 	delete(r.asks, m.ReqID)
 	if m.Status == wire.GetFreed && r.c.w.timeline(lineage).freedAt(a.key, m.Freed) {
-		return // it says nothing that a history knows; of any other order it says that it is not there
+		return // inconclusive for the history; for any other order it means not found
 	}
 	var seq uint64
 	if m.Status == wire.GetFound {

@@ -6,12 +6,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// The number of copies changes while orders flow: among all other faults, back and
-// forth as by a person who cannot decide, and, once everything is well, as the
-// operator does it, when nobody may notice.
+// The number of copies changes while orders flow: among all other faults, back and forth,
+// and, once everything is healthy, as the operator does it, without an effect on clients.
 
-// resizes lets a third of the worlds with three pods change the number of copies.
-// Its draws are its own, so that it changes no other world.
+// resizes lets a third of the worlds with three pods change the number of copies. It uses
+// its own random source, so that it changes no other world.
 func resizes(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x636f70696573))
 	if p.replicas == 3 && rng.IntN(3) == 0 {
@@ -19,7 +18,7 @@ func resizes(p *profile, seed uint64) {
 	}
 }
 
-// copies is what the record asks for.
+// copies is the record's spec of copies.
 type copies struct{ replicas, maxInSync int }
 
 // scheduleResize draws the next change of the number of copies and when it comes.
@@ -36,7 +35,7 @@ func (w *world) scheduleResize() {
 		if w.profile.mayLose && w.profile.minInSync == 1 {
 			list = append(list, copies{1, 1}, copies{1, 2})
 		}
-		if !w.api.rewound { // it is the old record that would be edited
+		if !w.api.rewound { // an edit would apply to the old record
 			w.faults.hit(faultResize)
 			w.resize(list[rng.IntN(len(list))])
 		}
@@ -44,16 +43,16 @@ func (w *world) scheduleResize() {
 	})
 }
 
-// places has the record name the pods in half of the worlds in which their number changes;
-// in the others it names none, as those of `grid-node dev`. Its draws are its own, begun so that no
-// seed in testdata/seeds.txt became another world.
+// places has the record name the pods in half of the worlds with a changing number; in the
+// others it names none, as in `grid-node dev`. It uses its own random source, started so
+// that no seed in testdata/seeds.txt became another world.
 func places(p *profile, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x706c616365000869))
 	p.placed = rng.IntN(2) == 0 && (p.resizes != nil || p.surges != nil)
 }
 
 func (w *world) resize(c copies) {
-	w.logf("api: %d copies are wanted, up to %d are taken in", c.replicas, c.maxInSync)
+	w.logf("api: %d copies are wanted, up to %d are admitted", c.replicas, c.maxInSync)
 	w.minInSync = min(w.minInSync, c.replicas)
 	w.api.touch(func(r *replica.Config) {
 		r.Replicas, r.MaxInSync, r.MinInSync = c.replicas, c.maxInSync, min(w.profile.minInSync, c.replicas)
@@ -66,9 +65,9 @@ func (w *world) resize(c copies) {
 	})
 }
 
-// checkResize: a copy less, and one more again, as the operator does it. No order is
-// refused, none is slow, no moment has fewer copies than were wanted, and in the end
-// all are where they are wanted.
+// checkResize: one copy less, and one more again, as the operator does it. No order is
+// rejected, none is slow, there are never fewer copies than wanted, and in the end all are
+// where they are wanted.
 func (w *world) checkResize() {
 	if w.stopped || w.profile.resizes == nil {
 		return
@@ -80,11 +79,11 @@ func (w *world) checkResize() {
 		c.mode = clientBusy
 	}
 	first, refused := len(w.history.ops), w.stats.Refusals
-	w.settle("before a copy is given up")
+	w.settle("before a copy is removed")
 	stay := w.pods[:len(w.pods)-1]
 	w.api.touch(func(r *replica.Config) { r.PreferredPod = stay[w.profile.resizes.IntN(len(stay))].name })
 	w.resize(copies{2, 2})
-	w.await("a copy was to be given up, and", func() string { return w.redundantOn(stay) })
+	w.await("a copy was to be removed, and", func() string { return w.redundantOn(stay) })
 	w.resize(copies{2, 3})
 	w.await("a copy was to be added, and", func() string { return w.redundantOn(w.pods) })
 	w.resize(copies{3, 3})

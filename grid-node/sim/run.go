@@ -14,17 +14,17 @@ type Stats struct {
 	Steps      uint64 // of replicas
 	Acked      uint64 // orders whose acknowledgement reached a client
 	Duplicates uint64 // orders refused because their ClOrdID was there
-	Refusals   uint64 // answers that refuse an order for now
-	Refused    uint64 // orders refused and given up by their client
+	Refusals   uint64 // answers that reject an order for now
+	Refused    uint64 // orders rejected and abandoned by their client
 	Repeated   uint64 // acknowledged orders that were sent again and answered
-	Ops        uint64 // operations that Porcupine looked at
+	Ops        uint64 // operations checked by Porcupine
 	Changes    uint64 // of the configuration
 	Failovers  uint64 // of those, to another primary
 	HandOvers  uint64 // of those, proposed by the primary itself
 	Losses     uint64 // of those, with data loss accepted
 	Discards   uint64 // replicas that discarded themselves
 	Freed      uint64 // entries freed, on all replicas together
-	Snapshots  uint64 // learners that began behind entries that were freed
+	Snapshots  uint64 // learners that began after freed entries
 	Delivered  uint64 // entries that reached a subscriber
 	SinkFenced uint64 // writes the sink refused as of an older epoch
 	Simulated  int64  // nanoseconds
@@ -60,7 +60,7 @@ type Result struct {
 	Faults    faultCounts
 }
 
-// Run plays one seed; a trace is written when trace is not nil.
+// Run runs one seed; trace may be nil.
 func Run(seed uint64, trace io.Writer) (res Result) {
 	w := newWorld(seed, trace)
 	defer func() {
@@ -110,7 +110,7 @@ func (w *world) close() {
 	}
 }
 
-// run is the whole life of a world.
+// run runs the whole life of a world.
 func (w *world) run() {
 	w.scheduleFault()
 	w.scheduleResize()
@@ -134,7 +134,7 @@ func (w *world) run() {
 	w.logf("the end: %d orders acknowledged", w.stats.Acked)
 }
 
-// Describe is the world of a seed in one line.
+// Describe returns the world of a seed in one line.
 func Describe(seed uint64) string {
 	return fmt.Sprintf("seed %d: %v", seed, newProfile(seed, rand.New(rand.NewPCG(seed, 0x6f72646572))))
 }

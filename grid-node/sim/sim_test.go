@@ -18,12 +18,12 @@ const (
 	freshSeeds = 56  // every shape four times
 )
 
-// freshFrom names the first seed of the part of the gate that is new each time, to
-// run that part again.
+// freshFrom is the first seed of the part of the gate that is new each time, to replay
+// that part.
 const freshFrom = "ORDERGRID_SIM_FROM"
 
-// TestSeeds runs the part of the gate that is the same each time, so that a change
-// that breaks it is seen by whoever makes it.
+// TestSeeds runs the part of the gate that is the same each time, so that a change that
+// breaks it is noticed by its author.
 func TestSeeds(t *testing.T) {
 	m := Many{Seeds: fixedSeeds, StopAfter: 3}
 	if testing.Short() || race.Enabled { // the detector makes a run ten times slower; a world has one goroutine, so a few seeds show that worlds share nothing
@@ -31,12 +31,12 @@ func TestSeeds(t *testing.T) {
 	}
 	sum := runSeeds(t, m)
 	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 {
-		t.Errorf("nothing happened in %d seeds: %+v", sum.Seeds, sum.Stats)
+		t.Errorf("no work was done in %d seeds: %+v", sum.Seeds, sum.Stats)
 	}
 }
 
-// TestFreshSeeds runs the part of the gate that is new each time: seeds that passed
-// once pass again, and show nothing more.
+// TestFreshSeeds runs the part of the gate that is new each time: seeds that passed once
+// pass again.
 func TestFreshSeeds(t *testing.T) {
 	m := Many{From: NewFrom(), Seeds: freshSeeds, StopAfter: 3}
 	if s := os.Getenv(freshFrom); s != "" {
@@ -100,7 +100,7 @@ func TestPermanentSeeds(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameTrace: without this nothing a seed finds could be looked at.
+// TestSameSeedSameTrace: otherwise findings could not be reproduced.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := range uint64(len(shapes)) {
 		first, second := traceHash(seed), traceHash(seed)

@@ -2,8 +2,8 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// sink is what stands behind the grid: it takes committed entries and refuses a
-// writer of an older epoch than it has seen.
+// sink is the downstream system: it takes committed entries and rejects a writer of an
+// older epoch than it has seen.
 type sink struct {
 	w       *world
 	name    string // of its reader
@@ -12,11 +12,11 @@ type sink struct {
 	lineage uint64
 	writer  uint64   // boot id of the last writer
 	hashes  []uint64 // what it holds
-	repeats bool     // entries may come again: a new writer, or a crash
+	repeats bool     // entries may repeat: a new writer, or a crash
 }
 
-// sinkWriter is the write-behind of one process. It lives on threads of its own
-// but stops with the process.
+// sinkWriter is the write-behind of one process. It runs on its own threads but stops with
+// the process.
 type sinkWriter struct {
 	reader  int // place in the readers of its pod
 	sink    *sink
@@ -78,8 +78,8 @@ func (p *process) writeSoon(wr *sinkWriter) {
 	})
 }
 
-// writeBatch is the writer's thread looking whether its process is the primary. It may
-// be a while until the thread goes on, and the process something else by then.
+// writeBatch is the writer's thread checking whether its process is the primary. The
+// thread may be delayed after that, and the role may change.
 func (p *process) writeBatch(wr *sinkWriter) {
 	w := p.w
 	wr.busy = false
@@ -97,15 +97,15 @@ func (p *process) writeBatch(wr *sinkWriter) {
 	p.sendBatch(wr, &turn)
 }
 
-// sendBatch sends what is committed and not written, as the writer of an epoch of a
-// lineage: what is of a later one is its primary's to write.
+// sendBatch sends the committed entries that are not written, as the writer of an epoch of
+// a lineage: later entries belong to a later primary.
 func (p *process) sendBatch(wr, turn *sinkWriter) {
 	w, s := p.w, wr.sink
 	from, to := turn.pos+1, min(p.status.CommitSeq, turn.pos+64)
 	if !p.alive {
 		return
 	}
-	if p.lineage() != turn.lineage { // epochs count anew, or the log is another
+	if p.lineage() != turn.lineage { // epochs restart, or the log is another
 		p.writeSoon(wr)
 		return
 	}
@@ -124,11 +124,11 @@ func (p *process) sendBatch(wr, turn *sinkWriter) {
 	}
 	batch := sinkBatch{boot: p.self.Boot, name: p.name, epoch: turn.epoch, lineage: turn.lineage, from: from, begins: turn.begins, hashes: p.log.hashes[from-1 : to : to], epochs: p.log.epochs[from-1 : to : to]}
 	crashes := s.crashes
-	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is gone by then
+	w.after(w.between(200*microsecond, 6*millisecond), func() { // it arrives even if its writer is dead by then
 		lost := s.crashes != crashes
 		never := lost && w.rng.IntN(2) == 0
 		ok := !never && s.accept(&batch)
-		s.repeats = s.repeats || lost // it may have been written, its writer does not know
+		s.repeats = s.repeats || lost // it may have been written unknown to its writer
 		w.after(w.between(100*microsecond, 2*millisecond), func() {
 			p.deliver(func() { p.written(wr, turn.turn, to, ok, lost) })
 		})
@@ -143,13 +143,13 @@ func (p *process) written(wr *sinkWriter, turn int, to uint64, ok, lost bool) {
 	}
 	switch {
 	case turn != wr.turn: // an answer to the primary that it was before
-	case lost: // the answer went with the sink: go on where the log says it is safe
+	case lost: // the answer was lost with the sink: continue from the log's position
 		wr.pos, _ = p.r.Reader(wr.reader)
 	case ok:
 		wr.pos = to
 		p.step(&replica.Event{Kind: replica.EventCursor, Seq: to, Reader: wr.reader})
 	default:
-		return // a newer writer is there; the next change of the configuration tells
+		return // a newer writer exists; the next change of the configuration shows it
 	}
 	p.writeSoon(wr)
 }
@@ -165,7 +165,7 @@ type sinkBatch struct {
 // accept takes a batch, unless its writer was replaced.
 func (s *sink) accept(b *sinkBatch) bool {
 	if b.epoch < s.epoch {
-		s.w.logf("sink%s refuses %s of epoch %d, it has seen %d", s, b.name, b.epoch, s.epoch)
+		s.w.logf("sink%s rejects %s of epoch %d, it has seen %d", s, b.name, b.epoch, s.epoch)
 		s.w.stats.SinkFenced++
 		return false
 	}
@@ -176,7 +176,7 @@ func (s *sink) accept(b *sinkBatch) bool {
 		s.lineage, s.repeats = b.lineage, true
 		s.hashes = s.hashes[:min(len(s.hashes), int(b.from-1))]
 	}
-	// What is before its reader's first position it never gets.
+	// It never gets entries before its reader's first position.
 	if t := s.w.timeline(b.lineage); b.from == t.readers[s.name]+1 && len(s.hashes) < int(b.from-1) {
 		s.hashes = append(s.hashes, t.hashes[len(s.hashes):b.from-1]...)
 	}

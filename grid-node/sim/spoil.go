@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// digests lets replicas compare what they made of the log often in a quarter of the worlds;
-// elsewhere logs are too short for it. Its draws are its own, so that it changes no other
+// digests lets replicas compare their states often in a quarter of the worlds; elsewhere
+// logs are too short for it. It uses its own random source, so that it changes no other
 // world.
 func digests(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x646967657374)); rng.IntN(4) == 0 {
@@ -17,10 +17,10 @@ func digests(p *profile, seed uint64) {
 	}
 }
 
-// checkSpoiled: when all is well a replica gets another state than its log leads to, as by
-// a bug or a bit that flipped. It is noticed, and the copy goes and learns the log again,
-// with all others in sync. Of a primary's, its copies only know that theirs is another: one
-// goes in vain, and then the primary hands over, as a person makes it.
+// checkSpoiled: when all is healthy a replica's state is corrupted, as by a bug or a bit
+// flip. It is detected, and the copy is removed and relearns the log, with all others in
+// sync. If it is a primary's, the copies only know that theirs differs: one is removed in
+// vain, and then the primary hands over, as an administrator would make it.
 func (w *world) checkSpoiled() {
 	if w.stopped || w.profile.digests == nil {
 		return
@@ -42,7 +42,7 @@ func (w *world) checkSpoiled() {
 	noticed := w.check.noticed
 	w.await("another state of "+p.name+", and", func() string {
 		if w.check.noticed == noticed {
-			return "nobody noticed"
+			return "it was not detected"
 		}
 		return ""
 	})
@@ -52,7 +52,7 @@ func (w *world) checkSpoiled() {
 	}
 	w.await("another state of "+p.name+", and", func() string {
 		if p.alive {
-			return "it is there still: " + w.statusText(p)
+			return "it still differs: " + w.statusText(p)
 		}
 		return w.redundant()
 	})

@@ -47,7 +47,7 @@ func (s *subscriber) closed(cn *conn) {
 	}
 }
 
-// refused is told that what it wants is freed, and up to where: it goes on behind
+// refused is answered that its next entry is freed, and up to where: it continues after
 // that, the rest is downstream.
 func (s *subscriber) refused(cn *conn, frame []byte, lineage uint64) {
 	var m wire.Reject
@@ -56,7 +56,7 @@ func (s *subscriber) refused(cn *conn, frame []byte, lineage uint64) {
 	}
 	t := s.w.shown(lineage)
 	if m.Detail < s.next || m.Detail > t.freeable {
-		s.w.violation("I8", "a subscriber that wants entry %d is told that entries up to %d are freed; a committed entry allows up to %d", s.next, m.Detail, t.freeable)
+		s.w.violation("I8", "a subscriber that wants entry %d is answered that entries up to %d are freed; a committed entry allows up to %d", s.next, m.Detail, t.freeable)
 		return
 	}
 	s.next, s.hash = m.Detail+1, t.hashes[m.Detail-1]
@@ -75,7 +75,7 @@ func (s *subscriber) got(cn *conn, frame []byte, lineage uint64) {
 		var e order.Entry
 		entry, after, err := order.NextEntry(rest, &e)
 		if err != nil {
-			s.w.violation("I8", "a subscriber gets what is no entry: %v", err)
+			s.w.violation("I8", "a subscriber gets an invalid entry: %v", err)
 			return
 		}
 		rest = after

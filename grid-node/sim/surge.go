@@ -6,31 +6,33 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// A pair is rolled with a third copy beside it, as controllers/ordergrid does it with spec.updateStrategy.surge, while a
-// person drains Kubernetes nodes: every eviction goes through the disruption budget, which counts pods that look ready
-// and hears of everything late. No order is acknowledged, and no process ends, that leaves fewer than two copies (I16).
+// A pair is rolled with a third copy, as controllers/ordergrid does it with
+// spec.updateStrategy.surge, while Kubernetes nodes are drained: every eviction goes
+// through the disruption budget, which counts pods that look ready and has outdated
+// information. No acknowledgement, and no end of a process, leaves fewer than two copies
+// (I16).
 
-// surges lets half of the worlds with three pods roll a pair with a third copy at their end. Its draws are its own, so
-// that it changes no other world.
+// surges lets half of the worlds with three pods roll a pair with a third copy at their
+// end. It uses its own random source, so that it changes no other world.
 func surges(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x7375726765)); p.replicas == 3 && rng.IntN(2) == 0 {
 		p.surges = rng
 	}
 }
 
-// surge is a roll under way. The operator's passes remember nothing but what Kubernetes holds: the StatefulSet's size, the
-// record, the budget, and which processes run an older template.
+// surge is a roll in progress. The operator's passes keep no state but Kubernetes': the
+// StatefulSet's size, the record, the budget, and which processes run an older template.
 type surge struct {
 	on     bool // I16 has to hold
 	busy   bool // the operator has looked, and has yet to act
 	rng    *rand.Rand
 	old    map[*process]bool
 	third  bool              // the StatefulSet has the third pod
-	ready  map[*process]bool // as the readiness probe said the last time
+	ready  map[*process]bool // as of the last readiness probe
 	keep   int               // of the budget: ready pods that an eviction has to leave
-	seen   int               // the same, as the disruption controller has heard
+	seen   int               // the same, as known to the disruption controller
 	may    int               // evictions that it allows
-	rolled bool              // no process is old, and the third pod has been given up
+	rolled bool              // no process is old, and the third pod has been removed
 	till   int64             // until then Kubernetes nodes are drained
 }
 
@@ -89,7 +91,7 @@ func (w *world) checkSurge() {
 	w.runUntil(w.now+rollLimit+50*millisecond, func() bool { return w.converged() == "" })
 }
 
-// later runs something again and again while the roll lasts.
+// later runs a function repeatedly while the roll lasts.
 func (w *world) later(mean int64, do func()) {
 	s := &w.surge
 	w.after(int64(s.rng.ExpFloat64()*float64(mean)), func() {
@@ -100,7 +102,8 @@ func (w *world) later(mean int64, do func()) {
 	})
 }
 
-// probeReadiness asks one pod after the other whether it is in sync. What it said stands until it is asked again.
+// probeReadiness asks one pod after the other whether it is in sync. The answer stands
+// until the next probe.
 func (w *world) probeReadiness() {
 	probe := func(p *process) {
 		if p != nil {
@@ -113,8 +116,8 @@ func (w *world) probeReadiness() {
 	w.later(probeEvery/3, func() { probe(w.pods[w.surge.rng.IntN(len(w.pods))].proc) })
 }
 
-// disruptionController counts, some time after something changed, how many pods may be evicted. One that is being deleted
-// counts no more.
+// disruptionController counts, some time after a change, how many pods may be evicted. A
+// pod being deleted does not count.
 func (w *world) disruptionController() {
 	s := &w.surge
 	w.later(disruptionLag, func() {
@@ -127,8 +130,8 @@ func (w *world) disruptionController() {
 	})
 }
 
-// evict asks for the end of a process. The API server refuses while the budget allows none, or is not the one that was
-// looked at.
+// evict requests the end of a process. The API server rejects it while the budget allows
+// none, or has changed since it was read.
 func (w *world) evict(p *process) {
 	s := &w.surge
 	if p == nil || !p.alive || p.leaving || s.seen != s.keep || s.may < 1 {
@@ -139,7 +142,8 @@ func (w *world) evict(p *process) {
 	p.leave(false)
 }
 
-// drainNodes is a person who empties Kubernetes nodes, one after the other, for a while: the roll has the same budget.
+// drainNodes drains Kubernetes nodes, one after the other, for a while: the roll has the
+// same budget.
 func (w *world) drainNodes() {
 	w.later(150*millisecond, func() {
 		if p := w.pods[w.surge.rng.IntN(len(w.pods))].proc; w.now < w.surge.till {
@@ -148,7 +152,7 @@ func (w *world) drainNodes() {
 	})
 }
 
-// surgeOperator looks, takes its time, and does one thing: never two at a time, as the passes of one grid.
+// surgeOperator observes, takes its time, and acts: never two passes at once for one grid.
 func (w *world) surgeOperator() {
 	w.later(100*millisecond, func() {
 		if w.surge.busy {
@@ -195,7 +199,7 @@ func (w *world) surgeStep(rec *replica.Config, running [3]*process, whole [3]boo
 			w.evict(outdated)
 		}
 	case s.third && !closed && !operatorMutant(mutSurgeUnclosed):
-		s.setKeep(3) // no eviction may count on the third any more
+		s.setKeep(3) // no eviction may count the third any more
 	case rec.MaxInSync > 2:
 		w.resize(copies{2, 2})
 	case s.third && running[2] != nil && rec.Has(running[2].self.Boot): // it is still in sync
@@ -217,7 +221,7 @@ func (s *surge) setKeep(n int) {
 	s.keep = n
 }
 
-// checkI16 counts the processes that hold an entry and are not about to end.
+// checkI16 counts the processes that hold an entry and are not about to exit.
 func (w *world) checkI16(what string, lineage, seq uint64, without *process) {
 	t := w.timeline(lineage)
 	if !w.surge.on || seq == 0 || seq > uint64(len(t.hashes)) {

@@ -9,9 +9,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A trace has one line per thing that happened: the true time in milliseconds,
-// and what. a1 is the first process of pod a, a2 the one after it. Frames stand
-// where they arrive. Signs of life are left out.
+// A trace has one line per event: the true time in milliseconds, and a text. a1 is the
+// first process of pod a, a2 the next. Frames are listed where they arrive. Heartbeats are
+// omitted.
 
 func (w *world) logf(format string, args ...any) {
 	if w.trace != nil {

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// The second thread of a process: signs of life, whatever the loop does.
+// The second thread of a process: heartbeats, whatever the loop does.
 
 // scheduleBeat makes the second thread tick.
 func (p *process) scheduleBeat() {
@@ -33,8 +33,8 @@ func (p *process) hear(from *process, frame []byte) {
 	p.heartbeat(from, wire.FrameType(frame), frame)
 }
 
-// sendHeartbeats sends signs of life as the node does. The network of a world may lose
-// and turn frames around, so each row travels by itself.
+// sendHeartbeats sends heartbeats as the node does. The network of a world may lose and
+// reorder frames, so each row travels by itself.
 func (p *process) sendHeartbeats() {
 	now := p.pod.clock.time(p.w.now)
 	for _, b := range p.vitals.Beats(now, nil) {

@@ -36,10 +36,10 @@ type world struct {
 	faults  faultCounts
 	healing bool // no new faults, no chance events in the network
 
-	minInSync int // the fewest that the record asked for
+	minInSync int // the lowest of the record
 
 	surge    surge
-	operator *operator // nil: nobody plans where the partition is
+	operator *operator // nil: no plan for the partition's place
 	check    checker
 	history  history
 	stats    Stats
@@ -114,11 +114,11 @@ func (q *eventQueue) pop() event {
 	}
 }
 
-// after lets something happen d later.
+// after schedules an event d later.
 func (w *world) after(d int64, do func()) { w.events.push(w.now+max(d, 0), do) }
 
-// runUntil lets time pass; it ends early when a checker found something, or
-// when done says so.
+// runUntil advances time; it ends early when a checker found something, or when done
+// returns true.
 func (w *world) runUntil(end int64, done func() bool) {
 	for !w.stopped && len(w.events.heap) > 0 && w.events.heap[0].at <= end {
 		e := w.events.pop()
@@ -179,7 +179,7 @@ func (w *world) up(yield func(*process) bool) {
 	}
 }
 
-// isMember says whether the record names this process now.
+// isMember reports whether the record names this process now.
 func (w *world) isMember(p *process) bool { return w.api.rec.Has(p.self.Boot) }
 
 var flushEvent = replica.Event{Kind: replica.EventFlush}

@@ -35,7 +35,7 @@ type options struct {
 var worlds = append(sim.Worlds(), sim.WorldMoves)
 
 func main() {
-	debug.SetGCPercent(400) // worlds are small and live for milliseconds
+	debug.SetGCPercent(400) // worlds are small and last for milliseconds
 	var o options
 	cmd := &cobra.Command{
 		Use:   "sim [--seeds n [--from s|new] [--fresh n] | --seed s]",
@@ -57,8 +57,8 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&o.seeds, "seeds", 200, "run this many seeds")
-	f.StringVar(&o.from, "from", "0", "the first of them; new: one that is another each time, and printed")
-	f.Uint64Var(&o.fresh, "fresh", 0, "and this many more, from a first one that is another each time, and printed")
+	f.StringVar(&o.from, "from", "0", "the first of them; new: a different one each time, which is printed")
+	f.Uint64Var(&o.fresh, "fresh", 0, "and this many more, from a different first one each time, which is printed")
 	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
 	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
 	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(worlds, ", "))
@@ -125,16 +125,16 @@ func many(o *options) error {
 		errs = append(errs, fmt.Errorf("%d of %d seeds failed", n, sum.Seeds))
 	}
 	if missing := sum.Missing(); len(missing) > 0 {
-		errs = append(errs, fmt.Errorf("faults that never happened in %d seeds, so that nothing is shown about them: %q", sum.Seeds, missing))
+		errs = append(errs, fmt.Errorf("faults that never happened in %d seeds, so they are not covered: %q", sum.Seeds, missing))
 	}
 	return errors.Join(errs...)
 }
 
-// ranges sets where the seeds begin, and says so where that is another each time.
+// ranges sets the first seeds, and prints them where they differ each time.
 func ranges(o *options, m *sim.Many) error {
 	if o.from == "new" {
 		m.From = sim.NewFrom()
-		fmt.Printf("new seeds, again with: %s\n", sim.ReplayRange(m.From, m.Seeds))
+		fmt.Printf("new seeds, replay with: %s\n", sim.ReplayRange(m.From, m.Seeds))
 	} else {
 		from, err := strconv.ParseUint(o.from, 10, 64)
 		if err != nil {
@@ -144,12 +144,12 @@ func ranges(o *options, m *sim.Many) error {
 	}
 	if m.Fresh > 0 {
 		m.FreshFrom = sim.NewFrom()
-		fmt.Printf("of these %d new seeds, again with: %s\n", m.Fresh, sim.ReplayRange(m.FreshFrom, m.Fresh))
+		fmt.Printf("of these %d new seeds, replay with: %s\n", m.Fresh, sim.ReplayRange(m.FreshFrom, m.Fresh))
 	}
 	return nil
 }
 
-// report tells of a failed seed.
+// report prints a failed seed.
 func report(r *sim.Result, o *options) {
 	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, sim.Replay(r.Seed))
 	if len(r.History) == 0 || o.html == "" {

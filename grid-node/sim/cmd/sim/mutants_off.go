@@ -4,7 +4,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// Without the tag there are no mutants: what runs is what the node runs.
+// Without the tag there are no mutants: the simulator runs the node's code.
 
 func mutantFlags(*cobra.Command, *options) {}
 

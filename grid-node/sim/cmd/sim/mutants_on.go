@@ -26,13 +26,13 @@ func mutantFlags(cmd *cobra.Command, o *options) {
 	var b bounds
 	proof := &cobra.Command{
 		Use:   "mutants",
-		Short: "Break the protocol in every known way, one at a time, and see that each is caught",
+		Short: "Break the protocol in every known way, one at a time, and check that each is caught",
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return prove(o, b) },
 	}
 	proof.Flags().Uint64Var(&b.caught, "bound", 8000, "seeds within which each has to be caught")
 	proof.Flags().StringVar(&b.only, "only", "", "only this one")
-	proof.Flags().Uint64Var(&b.control, "control", 400, "seeds that the protocol as it is has to pass")
+	proof.Flags().Uint64Var(&b.control, "control", 400, "seeds that the correct protocol has to pass")
 	cmd.AddCommand(proof)
 }
 
@@ -46,8 +46,8 @@ func selectMutant(name string) error {
 	return sim.SelectMutant(name)
 }
 
-// prove runs seeds against every mutant until one fails, or the test that is named as
-// its proof, and prints the table.
+// prove runs seeds against every mutant until one fails, or its test, and prints the
+// table.
 func prove(o *options, b bounds) error {
 	var errs []error
 	tests := map[string]*testBinary{}
@@ -86,7 +86,7 @@ func prove(o *options, b bounds) error {
 		case i == 0 && len(sum.Failed) == 0:
 			fmt.Fprintf(w, "%s\t%d\tnothing\tall\t%s\n", m.Name, sum.Seeds, m.Breaks)
 		case i == 0:
-			errs = append(errs, fmt.Errorf("the protocol as it is fails seed %d: %w", sum.Failed[0].Seed, sum.Failed[0].Violation))
+			errs = append(errs, fmt.Errorf("the correct protocol fails seed %d: %w", sum.Failed[0].Seed, sum.Failed[0].Violation))
 		case len(sum.Failed) == 0:
 			fmt.Fprintf(w, "%s\t>%d\tNOBODY\t\t%s\n", m.Name, sum.Seeds, m.Breaks)
 			errs = append(errs, fmt.Errorf("mutant %s survives %d seeds", m.Name, sum.Seeds))

@@ -35,7 +35,8 @@ func buildTests(pkg string) (*testBinary, error) {
 func (t *testBinary) path() string { return filepath.Join(t.dir, "package.test") }
 func (t *testBinary) remove()      { _ = os.RemoveAll(t.dir) }
 
-// prove runs a test without the mutant, when it has to pass, and with it, when it has to fail.
+// prove runs a test without the mutant, where it must pass, and with it, where it must
+// fail.
 func (t *testBinary) prove(name, test string) error {
 	if out, failed, err := t.run("none", test); err != nil || failed || !bytes.Contains(out, []byte("--- PASS")) {
 		return fmt.Errorf("mutant %s: its proof %s does not pass without it (%v)\n%s", name, test, err, out)
