@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package access is who may do what on a real cluster: a grid that asks clients who they are, and clients that are pods with
+// Package access is who may do what on a real cluster: a grid that authenticates clients, and clients that are pods with
 // service accounts, certificates, or neither. `make e2e SUITE=access` runs it.
 package access
 
@@ -86,7 +86,7 @@ func clients(ctx context.Context, t *site.Site) {
 		{"gateway-certificate", "default", audience, mine, byCertificate, "submit", true, "copies 2"},
 		{"reader-reads", "reader", audience, mine, byToken, "get gateway-token", true, "gateway-token"},
 		{"reader-submits", "reader", audience, mine, byToken, "submit", false, `service account ordergrid-access/reader may Read on grid "guarded", OpenSession takes Submit`},
-		{"nobody", "default", audience, mine, nil, "submit", false, `grid "guarded" asks clients who they are`},
+		{"unauthenticated", "default", audience, mine, nil, "submit", false, `grid "guarded" authenticates clients`},
 		{"no-rule-token", "mallory", audience, mine, byToken, "submit", false, `service account ordergrid-access/mallory has no permission on grid "guarded"`},
 		{"no-rule-certificate", "default", audience, "guarded.tls-client-mallory-7", byCertificate, "submit", false, `user "mallory-7" has no permission on grid "guarded"`},
 		{"wrong-audience", "gateway", "elsewhere.example", mine, byToken, "submit", false, `it is for another audience`},
@@ -164,7 +164,7 @@ func told(ctx context.Context, t *site.Site) {
 		}
 	}
 	if !strings.Contains(all, "ordergrid-access/mallory") || !strings.Contains(all, "ordergrid-access/reader") {
-		t.Error("the nodes' logs do not say who was refused")
+		t.Error("the nodes' logs do not name the rejected client")
 	}
 	all += t.Must(t.Kube.Run(ctx, "get", "events", "-n", namespace, "-o", "yaml"))
 	if strings.Contains(all, "eyJ") { // so begins every JSON web token

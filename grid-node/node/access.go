@@ -13,45 +13,45 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Access makes a node ask clients who they are. Whoever is at the other end of a
-// connection is looked at when it begins, and when rules change or a token has to be
-// looked at again; what it may do is a mask in link, read once for each request.
+// Access makes a node authenticate clients. A connection is judged when it begins, when
+// rules change, and when its token must be reviewed again; its permissions are a mask in
+// link, read once per request.
 type Access struct {
 	Rules  *access.File
 	Tokens *access.Tokens // nil: certificates only
 }
 
 const (
-	// proofTimeout is what a client whose certificate gives it nothing has to send a
-	// token. A review that is under way is waited for; access.Tokens bounds it.
+	// proofTimeout is how long a client whose certificate has no permission may take to
+	// send a token. A pending review is waited for; access.Tokens bounds it.
 	proofTimeout = helloTimeout
-	// rulesEvery is how often the file of rules is looked at. The kubelet takes about a
-	// minute to bring a changed ConfigMap.
+	// rulesEvery is the interval of reading the file of rules. The kubelet takes about a
+	// minute to update a changed ConfigMap.
 	rulesEvery = time.Second
-	// lookEvery is how often standing connections are looked through at most.
+	// lookEvery is the minimum interval of checking open connections.
 	lookEvery = int64(time.Second)
 )
 
 func (c *Config) checkAccess() error {
 	if c.Access != nil && c.TLS == nil {
-		return errors.New("--authorization: needs --tls-cert, --tls-key and --tls-ca: over plain TCP nobody can prove who he is")
+		return errors.New("--authorization: needs --tls-cert, --tls-key and --tls-ca: plain TCP has no authentication")
 	}
 	return nil
 }
 
-// proof is what a client has shown.
+// proof is what a client has proved.
 type proof struct {
 	who    *access.Identity
 	may    access.Permissions
-	token  []byte // that proves who; looked at again at until
+	token  []byte // that authenticates the client; reviewed again at until
 	until  int64  // wall clock, unix ns; 0: never
-	asking bool   // a look at a token is under way
-	// countedAs is whose connection it is counted as; empty: nobody's.
+	asking bool   // a token review is pending
+	// countedAs is the key under which the connection counts; empty: none.
 	countedAs string
 }
 
-// admit judges a client by its certificate, when it has said Hello. The answer is
-// its Welcome, or why it has to go.
+// admit judges a client by its certificate, after its Hello. The answer is its Welcome, or
+// a Goaway with the reason.
 func (c *clients) admit(l *link) error {
 	if c.cfg.Access == nil {
 		l.may = access.All
@@ -76,13 +76,13 @@ func (c *clients) admit(l *link) error {
 	return nil
 }
 
-// identityOf is who a certificate proves somebody to be. Only the grid's own authority
-// makes the operator's tools.
+// identityOf returns the identity of a certificate. Only the grid's own authority makes
+// the operator's tools.
 func (c *clients) identityOf(chain []*x509.Certificate) *access.Identity {
 	if len(chain) == 0 {
 		return nil
 	}
-	own := chain[0].Subject.CommonName == access.Tools && c.cfg.TLS.Own(chain) == nil // a signature is looked at: only where it counts
+	own := chain[0].Subject.CommonName == access.Tools && c.cfg.TLS.Own(chain) == nil // verifies a signature: only where it counts
 	return access.OfCertificate(chain[0], own)
 }
 
@@ -97,7 +97,7 @@ func (c *clients) welcomeClient(l *link) {
 	c.byID[l.conn.ID()] = l
 }
 
-// proofFrame handles a frame of a client that has not proved anything that counts.
+// proofFrame handles a frame of a client that is not authenticated yet.
 func (c *clients) proofFrame(l *link, frame []byte) error {
 	switch t := wire.FrameType(frame); t {
 	case wire.TypeAuthenticate:
@@ -110,14 +110,14 @@ func (c *clients) proofFrame(l *link, frame []byte) error {
 	return c.turnAway(l)
 }
 
-// turnAway ends the connection of a client that may do nothing here.
+// turnAway ends the connection of a client without a permission.
 func (c *clients) turnAway(l *link) error {
 	if l.who == nil {
 		c.refused(l, metrics.RefusedUnauthenticated, "no certificate and no token")
-		return l.goaway(wire.GoawayUnauthenticated, fmt.Sprintf("grid %q asks clients who they are: connect with a certificate (Config.TLS, --tls-cert), or with a token for audience %q (Config.Token, --token-file)",
+		return l.goaway(wire.GoawayUnauthenticated, fmt.Sprintf("grid %q authenticates clients: connect with a certificate (Config.TLS, --tls-cert), or with a token for audience %q (Config.Token, --token-file)",
 			c.cfg.Grid, c.audience()))
 	}
-	c.refused(l, metrics.RefusedNotPermitted, "no rule gives it anything")
+	c.refused(l, metrics.RefusedNotPermitted, "no rule gives it a permission")
 	return l.goaway(wire.GoawayNotPermitted, fmt.Sprintf("%s has no permission on grid %q: a rule in spec.security.authorization.rules of the OrderGrid gives Submit, Read or Admin", l.who, c.cfg.Grid))
 }
 
@@ -136,7 +136,7 @@ func (c *clients) refused(l *link, why metrics.Refusal, text string) {
 	})
 }
 
-// authenticate begins to look at a token. It must never be in an error or a log.
+// authenticate starts the review of a token. It must never be in an error or a log.
 func (c *clients) authenticate(l *link, frame []byte) error {
 	var m wire.Authenticate
 	if err := wire.DecodeAuthenticate(frame, &m); err != nil {
@@ -157,8 +157,7 @@ func (c *clients) authenticate(l *link, frame []byte) error {
 	return nil
 }
 
-// ask has a token looked at; judge runs on the loop unless the connection is gone by
-// then.
+// ask starts a review; judge runs on the loop unless the connection is gone by then.
 func (c *clients) ask(l *link, token []byte, again bool, judge func(access.Verdict)) {
 	l.asking = true
 	l.helloBy = math.MaxInt64
@@ -173,12 +172,12 @@ func (c *clients) ask(l *link, token []byte, again bool, judge func(access.Verdi
 	})
 }
 
-// judge is told who a client's new token stands for.
+// judge handles the verdict on a client's new token.
 func (c *clients) judge(l *link, reqID uint64, token []byte, v access.Verdict) {
 	switch {
 	case v.Err == nil:
 	case l.state == ready && errors.Is(v.Err, access.ErrUnavailable):
-		c.authenticated(l, reqID) // it is let be who it was
+		c.authenticated(l, reqID) // it keeps its identity
 		return
 	case errors.Is(v.Err, access.ErrUnavailable):
 		c.refused(l, metrics.RefusedUnavailable, v.Err.Error())
@@ -204,7 +203,7 @@ func (c *clients) judge(l *link, reqID uint64, token []byte, v access.Verdict) {
 	c.authenticated(l, reqID)
 }
 
-// believe notes until when.
+// believe sets how long a verdict is valid.
 func (c *clients) believe(l *link, token []byte, v access.Verdict) {
 	l.token, l.until = token, v.Until.UnixNano()
 	if c.lookAt == 0 || l.until < c.lookAt {
@@ -220,8 +219,8 @@ func (c *clients) authenticated(l *link, reqID uint64) {
 	l.conn.SetOut(wire.AppendAuthenticated(l.conn.Out(), &m))
 }
 
-// notPermitted answers a request that takes a permission the client does not have.
-// The text says whom to give what.
+// notPermitted answers a request that requires a permission the client lacks. The text
+// names both.
 func (c *clients) notPermitted(l *link, t wire.Type, frame []byte) error {
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
@@ -233,11 +232,11 @@ func (c *clients) notPermitted(l *link, t wire.Type, frame []byte) error {
 		c.log.Warn("a request was not permitted; the same within a second is counted only", "remote", l.conn.Remote(), "client", l.who.String(), "request", t.String(), "needs", need.String(), "has", l.may.String())
 	})
 	l.conn.SetOut(wire.AppendReject(l.conn.Out(), wire.FramePartition(frame), &wire.Reject{RequestID: reqID, Slot: slot, Code: wire.CodeNotPermitted, ForType: t,
-		Text: fmt.Appendf(nil, "%s may %s on grid %q, %v takes %s", l.who, l.may, c.cfg.Grid, t, need)}))
+		Text: fmt.Appendf(nil, "%s may %s on grid %q, %v requires %s", l.who, l.may, c.cfg.Grid, t, need)}))
 	return nil
 }
 
-// lookAgain has tokens of standing connections looked at that are due.
+// lookAgain starts the reviews that are due for tokens of open connections.
 func (c *clients) lookAgain(now int64) {
 	wall := c.loop.Clock().Wall()
 	if c.lookAt == 0 || wall < c.lookAt || now < c.lookedAt+lookEvery {
@@ -255,8 +254,8 @@ func (c *clients) lookAgain(now int64) {
 	}
 }
 
-// judgeAgain is told what became of the token of a standing connection. Whoever is
-// away for the moment, client or API server, is waited for.
+// judgeAgain handles the new verdict on the token of an open connection. An unreachable
+// client or API server is waited for.
 func (c *clients) judgeAgain(l *link, v access.Verdict) {
 	switch {
 	case v.Err == nil:
@@ -269,7 +268,7 @@ func (c *clients) judgeAgain(l *link, v access.Verdict) {
 			c.believe(l, l.token, v)
 		}
 	case errors.Is(v.Err, access.ErrExpired):
-		_ = l.goaway(wire.GoawayAuthRetry, fmt.Sprintf("the token of %s has ended: connect again with the present one", l.who))
+		_ = l.goaway(wire.GoawayAuthRetry, fmt.Sprintf("the token of %s has expired: reconnect with the present one", l.who))
 	case errors.Is(v.Err, access.ErrUnavailable):
 		c.refused(l, metrics.RefusedUnavailable, v.Err.Error())
 		_ = l.goaway(wire.GoawayAuthRetry, v.Err.Error()+"; connect again")
@@ -279,16 +278,16 @@ func (c *clients) judgeAgain(l *link, v access.Verdict) {
 	}
 }
 
-// rulesUnread says what that means for clients.
+// rulesUnread logs the consequence for clients.
 func (c *clients) rulesUnread(before *access.Rules, err error) {
 	if before == nil {
-		c.log.Error("no client may do anything until the authorization rules can be read", "reason", err)
+		c.log.Error("no client has a permission until the authorization rules can be read", "reason", err)
 		return
 	}
-	c.log.Error("the authorization rules cannot be read: those before stay in use", "reason", err)
+	c.log.Error("the authorization rules cannot be read: the previous ones stay in use", "reason", err)
 }
 
-// rulesChanged judges the standing connections by the rules of now.
+// rulesChanged judges the open connections by the present rules.
 func (c *clients) rulesChanged() {
 	rules := c.cfg.Access.Rules.Rules()
 	if err := c.cfg.Access.Rules.Err(); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// desk is a grid that asks clients who they are, and the clients.
+// desk is a grid that authenticates clients, and the clients.
 type desk struct {
 	*grid
 	ca    *pki.Authority
@@ -35,8 +35,8 @@ type desk struct {
 	rules string // path
 }
 
-// registrar stands in for the API server: it knows tokens by their last part. The
-// real one is asked in grid-node/arbiter/kube.
+// registrar stands in for the API server: it knows tokens by their last part. The real one
+// is tested in grid-node/arbiter/kube.
 type registrar struct {
 	mu   sync.Mutex
 	err  error
@@ -154,8 +154,8 @@ func (d *desk) withToken(token func() (string, error)) client.Config {
 
 func fixed(token string) func() (string, error) { return func() (string, error) { return token, nil } }
 
-// can tries everything a client can ask for and says what was let through; what is
-// refused has to be refused for want of a permission.
+// can tries every request of a client and returns what was permitted; a rejection must be
+// for lack of a permission.
 func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	d.t.Helper()
 	c, err := client.Dial(d.t.Context(), cfg)
@@ -185,7 +185,7 @@ func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	return may, nil
 }
 
-// Who proves what may do what, and is told why not.
+// Permissions by kind of proof, and the errors of the others.
 func TestWhoMayDoWhat(t *testing.T) {
 	d := newDesk(t, 2, access.Limits{})
 	stranger, err := pki.Load(t.TempDir(), "another")
@@ -197,21 +197,21 @@ func TestWhoMayDoWhat(t *testing.T) {
 		cfg  client.Config
 		may  access.Permissions
 		err  error  // of Dial, where nothing is let through
-		says string // and what it says
+		says string // and its text
 	}{
 		{"gateway's certificate", d.as("gateway"), access.Submit | access.Read, nil, ""},
 		{"certificate of a group", d.as("alice", "surveillance"), access.Read, nil, ""},
 		{"operations' certificate", d.as("operations"), access.All, nil, ""},
-		{"certificate of nobody in the rules", d.as("mallory"), 0, client.ErrNotPermitted, `user "mallory" has no permission on grid "g"`},
-		{"certificate that calls itself a service account", d.as("system:serviceaccount:trading:gateway"), 0, client.ErrUnauthenticated, "asks clients who they are"},
+		{"certificate not in the rules", d.as("mallory"), 0, client.ErrNotPermitted, `user "mallory" has no permission on grid "g"`},
+		{"certificate that calls itself a service account", d.as("system:serviceaccount:trading:gateway"), 0, client.ErrUnauthenticated, "authenticates clients"},
 		{"neither certificate nor token", d.withToken(nil), 0, client.ErrUnauthenticated, `with a token for audience "ordergrid.dev"`},
 		{"certificate of another authority", d.config(client.TLSConfig(&tls.Config{RootCAs: d.roots(), GetClientCertificate: leaf(t, stranger, pki.Identity{User: "gateway"})})), 0, client.ErrTLS, "authority"},
 		{"gateway's token", d.withToken(fixed(token("gateway", time.Hour))), access.Submit | access.Read, nil, ""},
 		{"reader's token", d.withToken(fixed(token("reader", time.Hour))), access.Read, nil, ""},
-		{"token of nobody in the rules", d.withToken(fixed(token("mallory", time.Hour))), 0, client.ErrNotPermitted, "service account trading/mallory has no permission"},
+		{"token not in the rules", d.withToken(fixed(token("mallory", time.Hour))), 0, client.ErrNotPermitted, "service account trading/mallory has no permission"},
 		{"forged token", d.withToken(fixed(token("forged", time.Hour))), 0, client.ErrUnauthenticated, "the API server does not know it"},
 		{"expired token", d.withToken(fixed(token("gateway", -time.Minute))), 0, client.ErrUnauthenticated, "it has expired"},
-		{"what is no token", d.withToken(fixed("password1_secret")), 0, client.ErrUnauthenticated, "it is no JSON web token"},
+		{"what is no token", d.withToken(fixed("password1_secret")), 0, client.ErrUnauthenticated, "it is not a JSON web token"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			may, err := d.can(c.cfg, fmt.Sprintf("who-%d", i))
@@ -238,12 +238,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	for _, want := range []string{"a client was refused", "a request was not permitted", "trading/mallory"} {
 		if !d.log.has(want) {
-			t.Errorf("the log does not say %q", want)
+			t.Errorf("the log does not contain %q", want)
 		}
 	}
 }
 
-// leaf is presented whatever authorities the node says it wants.
+// leaf is presented whatever authorities the node requests.
 func leaf(t *testing.T, ca *pki.Authority, id pki.Identity) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	t.Helper()
 	id.ClientOnly = true
@@ -258,7 +258,7 @@ func leaf(t *testing.T, ca *pki.Authority, id pki.Identity) func(*tls.Certificat
 	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 }
 
-// Rules that change reach the connections that stand, without a restart.
+// Changed rules apply to open connections, without a restart.
 func TestRulesChangeUnderClients(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{})
 	c, err := client.Dial(t.Context(), d.as("gateway"))
@@ -273,7 +273,7 @@ func TestRulesChangeUnderClients(t *testing.T) {
 		i++
 		_, err = c.Submit(t.Context(), fix(fmt.Sprint("narrowed-", i)))
 		return err != nil
-	}, "a client that lost Submit goes on submitting")
+	}, "a client that lost Submit keeps submitting")
 	if !errors.Is(err, client.ErrNotPermitted) {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestRulesChangeUnderClients(t *testing.T) {
 	d.until(func() bool {
 		_, err = c.GetByClOrdID(t.Context(), "before-3")
 		return err != nil
-	}, "a client that lost everything goes on reading")
+	}, "a client that lost everything keeps reading")
 	if !errors.Is(err, client.ErrNotPermitted) {
 		t.Fatal(err)
 	}
@@ -301,8 +301,8 @@ func TestRulesChangeUnderClients(t *testing.T) {
 	}, "a client that got its rights back is not let in: %v", func() any { return err })
 }
 
-// A token that ends, or is taken back, ends the connections it opened, and no order
-// is lost by that: the next one begins with the token of then.
+// A token that expires, or is withdrawn, ends its connections, and no order is lost by
+// that: the next one begins with the token of that time.
 func TestTokensEnd(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{Fresh: time.Second, Refused: 100 * time.Millisecond})
 	var mu sync.Mutex
@@ -326,7 +326,7 @@ func TestTokensEnd(t *testing.T) {
 		return tokens() > began+1
 	}, "no new token was used")
 
-	// The API server is away: what it has vouched for goes on.
+	// The API server is unavailable: accepted tokens stay valid.
 	lasting := d.withToken(fixed(token("reader", time.Hour)))
 	r, err := client.Dial(t.Context(), lasting)
 	if err != nil {
@@ -344,7 +344,7 @@ func TestTokensEnd(t *testing.T) {
 	}, "no token was looked at again")
 	short := d.withToken(fixed(token("other", time.Hour)))
 	short.DialTimeout = 300 * time.Millisecond
-	if _, err := client.Dial(t.Context(), short); err == nil || errors.Is(err, client.ErrUnauthenticated) || !strings.Contains(err.Error(), "tokens cannot be looked at now") {
+	if _, err := client.Dial(t.Context(), short); err == nil || errors.Is(err, client.ErrUnauthenticated) || !strings.Contains(err.Error(), "tokens cannot be reviewed now") {
 		t.Fatalf("a new token while the API server is away: %v, want a reason to try again", err)
 	}
 
@@ -354,13 +354,13 @@ func TestTokensEnd(t *testing.T) {
 	d.until(func() bool {
 		_, err = r.GetByClOrdID(t.Context(), "ends-1-0")
 		return err != nil
-	}, "a token that was taken back goes on being good")
+	}, "a withdrawn token stays valid")
 	if !errors.Is(err, client.ErrUnauthenticated) {
 		t.Fatal(err)
 	}
 }
 
-// An order that reaches a node while it is asked about a token waits for nobody.
+// An order that reaches a node during a token review does not wait.
 func TestReviewsDoNotHoldTheLoop(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{})
 	c, err := client.Dial(t.Context(), d.as("gateway"))
@@ -389,7 +389,7 @@ func asksToCome() []byte {
 	return wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient, Grid: []byte("g"), Member: []byte("raw")})
 }
 
-// Frames of a client that has proved nothing yet.
+// Frames of an unauthenticated client.
 func TestHostileProofs(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{})
 	good := wire.AppendAuthenticate(nil, &wire.Authenticate{ReqID: 1, Token: []byte(token("gateway", time.Hour))})
@@ -402,16 +402,16 @@ func TestHostileProofs(t *testing.T) {
 		code uint16
 		want string
 	}{
-		"Submit without a proof":        {join(now, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"TableRequest without a proof":  {join(now, wire.AppendRequest(nil, wire.TypeTableRequest, &wire.Request{ReqID: 1})), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"Submit right behind the token": {join(now, good, submit), wire.GoawayUnauthenticated, "asks clients who they are"},
-		"nothing more":                  {now, wire.GoawayUnauthenticated, "asks clients who they are"},
+		"Submit without a proof":        {join(now, submit), wire.GoawayUnauthenticated, "authenticates clients"},
+		"TableRequest without a proof":  {join(now, wire.AppendRequest(nil, wire.TypeTableRequest, &wire.Request{ReqID: 1})), wire.GoawayUnauthenticated, "authenticates clients"},
+		"Submit right behind the token": {join(now, good, submit), wire.GoawayUnauthenticated, "authenticates clients"},
+		"nothing more":                  {now, wire.GoawayUnauthenticated, "authenticates clients"},
 		"forged token":                  {join(now, forged), wire.GoawayUnauthenticated, "does not know it"},
 		"two tokens at once":            {join(now, good, good), wire.GoawayProtocol, "second Authenticate before the answer"},
 		"empty token":                   {join(now, header(20, byte(wire.TypeAuthenticate)), make([]byte, 12)), wire.GoawayProtocol, "tokenLen is 0"},
 		"a token's length that lies":    {join(now, header(24, byte(wire.TypeAuthenticate)), make([]byte, 8), []byte{200, 0, 0, 0}, []byte("abcd")), wire.GoawayProtocol, "tokenLen is 200"},
 		"a frame too long for a token":  {join(now, header(1<<20, byte(wire.TypeAuthenticate))), wire.GoawayProtocol, "allowed: at most 16404"},
-		"a Hello again":                 {join(now, now), wire.GoawayUnauthenticated, "asks clients who they are"},
+		"a Hello again":                 {join(now, now), wire.GoawayUnauthenticated, "authenticates clients"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := dialRaw(t, d.addrs[0])
@@ -430,7 +430,7 @@ func TestHostileProofs(t *testing.T) {
 	}
 }
 
-// A grid that asks nobody who he is takes a token as a courtesy, and looks at none.
+// A grid without authentication accepts a token without reviewing it.
 func TestTokenWhereNobodyAsks(t *testing.T) {
 	certs := newCertificates(t)
 	g := newGrid(t, 1, 1)

@@ -5,7 +5,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// carryOut does what the replica asked for, in its order.
+// carryOut executes the replica's actions, in order.
 func (p *partition) carryOut() {
 	for i := range p.out.Actions {
 		a := &p.out.Actions[i]
@@ -46,7 +46,7 @@ func (p *partition) carryOut() {
 	p.out.Reset()
 }
 
-// reply writes to a client, if it is still there.
+// reply writes to a client, if it is still connected.
 func (p *partition) reply(a *replica.Action) {
 	l := p.clients.byID[a.Conn]
 	if l == nil {
@@ -60,7 +60,7 @@ func (p *partition) reply(a *replica.Action) {
 	l.conn.SetOut(out)
 }
 
-// statusChanged takes over and logs the replica's new view of its partition.
+// statusChanged adopts and logs the replica's new view of its partition.
 func (p *partition) statusChanged() {
 	before := p.status
 	p.status = p.replica.Status()

@@ -12,16 +12,16 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// arbiterTimeout bounds one call. A compare-and-swap that takes longer counts as
-// unknown, and the replica asks again.
+// arbiterTimeout bounds one call. A compare-and-swap that takes longer counts as unknown,
+// and the replica retries.
 const arbiterTimeout = 2 * time.Second
 
 // record is the arbiter's record of a partition, as this node last saw it. Of the data loop.
 type record struct {
 	p       *partition
 	name    string
-	reading bool // a read of it is under way
-	gone    bool // the arbiter said so last
+	reading bool // a read of it is in progress
+	gone    bool // as of the arbiter's last answer
 
 	copies int    // wanted
 	rate   int64  // bytes a second that learners of the partition may be sent, together; 0: no bound of its own
@@ -70,8 +70,8 @@ func outcomeOf(err error) replica.Outcome {
 	return replica.OutcomeUnknown
 }
 
-// read reads the record from the arbiter itself. On failure nothing is
-// said: the replica asks again in its own time.
+// read reads the record from the arbiter itself. On failure there is no event: the replica
+// retries in its own time.
 func (r *record) read() {
 	if r.reading {
 		return
@@ -91,11 +91,11 @@ func (r *record) read() {
 }
 
 // firstWord is how long the node waits for the records before it serves. Without them it
-// holds nothing, and says so.
+// holds nothing, and reports that.
 const firstWord = 2 * time.Second
 
-// watch follows the records of the grid until the node ends. It returns when what the first
-// list says is open and the loop, which does not run yet, has been told of it.
+// watch follows the records of the grid until the node ends. It returns when the
+// partitions of the first list are open and the loop, which does not run yet, knows them.
 func (ps *partitions) watch(ctx context.Context) error {
 	first, begun := make(chan arbiter.News), make(chan struct{})
 	ps.wg.Go(func() {
@@ -104,7 +104,7 @@ func (ps *partitions) watch(ctx context.Context) error {
 			if err == nil {
 				select {
 				case first <- news:
-					<-begun // what follows comes behind it
+					<-begun // later events come after it
 					return
 				case <-begun:
 				case <-ps.ctx.Done():
@@ -119,14 +119,14 @@ func (ps *partitions) watch(ctx context.Context) error {
 		ps.loop.Post(func() { ps.hear(news, nil) })
 		return ps.begin(&news)
 	case <-time.After(firstWord):
-		ps.log.Warn("the records of the grid have not come; the node serves without them meanwhile", "waited", firstWord.String())
+		ps.log.Warn("the records of the grid have not been read; the node serves without them", "waited", firstWord.String())
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// hear takes over what the watch says. That a record is gone is asked of the arbiter
-// itself: a watch may only have lost sight of it.
+// hear handles a watch event. A deletion is confirmed by a read of the arbiter: a watch
+// may only have lost the record.
 func (ps *partitions) hear(news arbiter.News, err error) {
 	if err != nil {
 		ps.noWord("the records of the grid", err)
@@ -139,7 +139,7 @@ func (ps *partitions) hear(news arbiter.News, err error) {
 func (ps *partitions) noWord(of string, err error) {
 	ps.counters.ArbiterErrors++
 	ps.limited(of+"/arbiter", func() {
-		ps.log.Warn("no word from the arbiter; the data path does not need it while the members are well", "of", of, "reason", err)
+		ps.log.Warn("no answer from the arbiter; the data path does not need it while the members are healthy", "of", of, "reason", err)
 	})
 }
 
@@ -157,7 +157,7 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 		p.all.noWord(r.name, err)
 		return
 	}
-	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own word
+	if rec.Spec.Replicas != 0 { // else it is not the arbiter's own answer
 		r.copies = rec.Spec.Replicas
 		if r.rate != rec.Spec.LearnerRate {
 			r.rate = rec.Spec.LearnerRate
@@ -167,10 +167,9 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
 }
 
-// seen is told with every word of the arbiter. Without a record nobody can
-// take over, ever: the grid is being deleted. That the record is gone may be heard
-// before the signal, and not after it, when the right to read it is gone too; an
-// answer that is no answer changes nothing.
+// seen handles every answer of the arbiter. Without a record no take-over is ever
+// possible: the grid is being deleted. The deletion may be seen before the signal, and not
+// after it, when the right to read it is gone too; an inconclusive answer changes nothing.
 func (r *record) seen(err error) {
 	if err == nil || errors.Is(err, arbiter.ErrNotFound) {
 		r.gone = err != nil

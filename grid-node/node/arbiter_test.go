@@ -11,9 +11,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// A change whose answer did not come may have been made, or may be yet. The replica
-// forgets one that was refused and repeats one that met a conflict on another version,
-// so whatever is not the arbiter's own word about this very change is unknown.
+// A change without an answer may have been made, or may still be. The replica forgets a
+// rejected one and repeats one that met a conflict on another version, so any answer that
+// is not conclusive about this very change counts as unknown.
 func TestOutcomeOfAChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
@@ -37,11 +37,11 @@ func TestOutcomeOfAChange(t *testing.T) {
 	}
 }
 
-// misled is an arbiter whose watch says after its first list that a record is gone.
+// misled is an arbiter whose watch reports after its first list that a record is gone.
 type misled struct {
 	arbiter.Arbiter
 	gone string
-	gets atomic.Int32 // of that record, after the watch said so
+	gets atomic.Int32 // of that record, after the watch reported it
 	said atomic.Bool
 }
 
@@ -62,8 +62,8 @@ func (m *misled) Get(ctx context.Context, name string) (arbiter.Record, error) {
 	return r, err
 }
 
-// A record that is deleted is known to be gone, and the others are not. That it is gone is
-// the word of the record itself, never of the watch.
+// The deletion of a record is detected, and only of that one. It must be confirmed by a
+// read, never by the watch alone.
 func TestDeletedRecord(t *testing.T) {
 	g := newGrid(t, 1, 2)
 	name := func(i int) string { return PartitionName("g", i) }
@@ -76,12 +76,12 @@ func TestDeletedRecord(t *testing.T) {
 		}
 		return yes
 	}
-	g.until(func() bool { return m.gets.Load() > 0 }, "what the watch said was not asked for")
+	g.until(func() bool { return m.gets.Load() > 0 }, "the watch event was not confirmed by a read")
 	if err := g.store.Delete(name(1)); err != nil {
 		t.Fatal(err)
 	}
 	g.until(func() bool { return gone(1) }, "the node does not know of the deleted record")
 	if gone(0) {
-		t.Error("the node took the watch's word for it")
+		t.Error("the node relied on the watch alone")
 	}
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// askInterval bounds how often the page asks the API server, whoever asks for it.
+// askInterval bounds how often the page asks the API server, for any number of clients.
 const askInterval = 500 * time.Millisecond
 
-// arbiterContact is what is known of the way to the arbiter. From any goroutine.
+// arbiterContact is the state of the connection to the arbiter. From any goroutine.
 type arbiterContact struct {
-	at atomic.Int64 // when it last said something, as since says; 0: never
+	at atomic.Int64 // time of its last message, as since; 0: never
 
 	mu   sync.Mutex // one read at a time
 	last nodestatus.Arbiter
 	end  int64 // of that read; 0: none yet
 }
 
-// heard notes that the arbiter said something now.
+// heard notes a message of the arbiter.
 func (a *arbiterContact) heard(yes bool) {
 	if yes {
 		a.at.Store(since())
 	}
 }
 
-// answered says whether a read's outcome is the arbiter's word.
+// answered reports whether a read was answered by the arbiter.
 func answered(err error) bool { return err == nil || errors.Is(err, arbiter.ErrNotFound) }
 
 // since is the time on the monotonic clock, from 1 on, for goroutines that have no
@@ -40,7 +40,7 @@ func since() int64 { return int64(time.Since(processBegan)) + 1 }
 
 var processBegan = time.Now()
 
-// ask reads a record and tells how that went; on any goroutine.
+// ask reads a record and returns the outcome; on any goroutine.
 func (a *arbiterContact) ask(ctx context.Context, id *identity) nodestatus.Arbiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// What a learner is fed takes a connection of its own, so that megabytes for one
-// never queue before an order for another. It is dialled when there is something
-// to feed and closed when there was nothing for a while; frames go one way.
+// A learner's feed has a connection of its own, so that megabytes for one never delay an
+// order for another. It is dialled when there is something to feed and closed when idle
+// for a while; frames go one way.
 const (
-	// bulkHardOut is what all partitions may have on the way to a learner, and some.
-	// A learner that stops reading is closed there, or by the write stall limit.
+	// bulkHardOut exceeds what all partitions may have in flight to a learner. A learner
+	// that stops reading is closed there, or by the write stall limit.
 	bulkHardOut = learnerBytes + 1<<20
 	bulkIdle    = 5 * time.Second
 )
@@ -28,8 +28,8 @@ type bulkLink struct {
 	backoff time.Duration
 }
 
-// sendBulk writes to the node at address, or begins to connect. What cannot be
-// sent is dropped: EventPeerUp makes the replica send it again.
+// sendBulk writes to the node at address, or starts to connect. Frames that cannot be sent
+// are dropped: EventPeerUp makes the replica resend them.
 func (ps *peers) sendBulk(address string, head, tail []byte) {
 	p := ps.at(address)
 	if p == nil {
@@ -57,7 +57,7 @@ func (ps *peers) dialBulk(p *peer) {
 	ps.dial(p.addr, b.link)
 }
 
-// bulkReady begins to feed, again from what was acknowledged.
+// bulkReady starts to feed, from what was acknowledged.
 func (ps *peers) bulkReady(l *link) {
 	l.conn.SetLimits(0, bulkHardOut)
 	if l.peer == nil || l.peer.bulk.link != l {

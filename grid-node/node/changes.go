@@ -86,7 +86,7 @@ func memberIDs(members []replica.Member) []string {
 	return ids
 }
 
-// suspects notes who is lost, and since when that was to be seen.
+// suspects notes the lost members, and since when that was visible.
 func (l *changeLog) suspects(c *change, to *replica.Config) {
 	from := l.p.replica.Status().Config
 	if c.Cause != nodestatus.CauseTakeOver && c.Cause != nodestatus.CauseShrink || from == nil {
@@ -105,7 +105,7 @@ func (l *changeLog) suspects(c *change, to *replica.Config) {
 	}
 }
 
-// changed notes what became of the configuration, and whether this node serves.
+// changed notes the new configuration, and whether this node serves.
 func (l *changeLog) changed(before *replica.Status) {
 	to := l.p.status.Config
 	if to == nil || to.Epoch == 0 {
@@ -146,14 +146,14 @@ func (l *changeLog) accept(c *change, before *replica.Status, now int64) {
 	})
 }
 
-// tookPart says whether this node's incarnation was a member before or is one now.
+// tookPart reports whether this node's incarnation was a member before or is one now.
 func (l *changeLog) tookPart(from, to *replica.Config) bool {
 	boot := l.p.inc.self.Boot
 	return to.Has(boot) || from != nil && from.Has(boot)
 }
 
-// causeOf tells from two configurations what the change was for. A member that
-// was retired looks like one that was dropped: its proposer knows better.
+// causeOf derives the cause of a change from two configurations. A retired member looks
+// like a dropped one: its proposer knows better.
 func causeOf(from, to *replica.Config) string {
 	switch {
 	case to.Epoch == 1:
@@ -181,7 +181,7 @@ func (l *changeLog) firstOrder(from, to uint64) {
 		if c.serving == 0 {
 			return true // proposed since
 		}
-		base, _ := l.p.store.Base() // what was taken in with a snapshot, or never was, is not held
+		base, _ := l.p.store.Base() // entries of a snapshot, or missing ones, are not held
 		for seq := max(from, base+1); seq <= to && c.firstOrder == 0; seq++ {
 			e := l.p.store.Get(seq)
 			if e != nil && order.Kind(e[4]) == order.KindOrder && uint64(binary.LittleEndian.Uint32(e[24:])) >= c.orderEpoch {
@@ -208,7 +208,7 @@ func (ps *partitions) takeovers() nodestatus.Takeovers {
 		end := len(t.Changes) + each
 		p.changes.latest(func(c *change) bool {
 			o := c.Change
-			o.InSync, o.Lost = slices.Clone(c.InSync), slices.Clone(c.Lost) // the ring goes on while this is written
+			o.InSync, o.Lost = slices.Clone(c.InSync), slices.Clone(c.Lost) // the ring continues while this is written
 			o.SuspectedAgoNs, o.ProposedAgoNs, o.AcceptedAgoNs = age(c.suspected), age(c.proposed), age(c.accepted)
 			o.ServingAgoNs, o.FirstOrderAgoNs = age(c.serving), age(c.firstOrder)
 			t.Changes = append(t.Changes, o)

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// reservedPart of the connections (one in so many), minReserved at least, is not for
-	// clients without Admin: nodes come back, and administrators look what is wrong, when
-	// clients have taken all others.
+	// reservedPart of the connections (one in so many), at least minReserved, is not for
+	// clients without Admin: nodes reconnect, and administrators diagnose, when clients
+	// have taken all others.
 	reservedPart = 16
 	minReserved  = 4
 )
@@ -26,9 +26,9 @@ func (c *Config) checkClientConns() error {
 	return nil
 }
 
-// takeIn counts a connection of a client by who it is, or says why there is no room:
-// nobody who is let in may keep others out by the number of connections alone. Only
-// where clients are asked who they are; an address says nothing, for many may share one.
+// takeIn counts a connection by its client's identity, or returns why there is no room: no
+// client may keep others out by its number of connections. Only with authentication; an
+// address is not an identity, since many may share one.
 func (c *clients) takeIn(l *link) error {
 	key := l.who.Key()
 	if c.cfg.Access == nil || key == l.countedAs {
@@ -49,7 +49,7 @@ func (c *clients) takeIn(l *link) error {
 	return nil
 }
 
-// letGo is the end of takeIn.
+// letGo undoes takeIn.
 func (c *clients) letGo(l *link) {
 	if l.countedAs == "" {
 		return
@@ -65,9 +65,9 @@ func (c *clients) tooMany(l *link, text string) error {
 	return l.goaway(wire.GoawayLimit, text)
 }
 
-// clientID is whose sessions a connection opens: of who it proved to be, or, where
-// nobody is asked, of the address it comes from. A host with IPv6 has a /64 of them. An
-// address says little: many clients may share one, and one may have many.
+// clientID identifies the owner of the sessions that a connection opens: its proved
+// identity, or, without authentication, its address; of IPv6 the /64 network of the host.
+// An address is a weak identity: many clients may share one, and one may have many.
 func clientID(l *link) uint64 {
 	key := l.who.Key()
 	if key == "" {

@@ -43,7 +43,7 @@ func (d *desk) mustEnter(user string) *raw {
 	return r
 }
 
-// mustBeRefused wants a Goaway that names the limit and says what to do.
+// mustBeRefused wants a Goaway that names the limit and gives advice.
 func (d *desk) mustBeRefused(frame []byte, says ...string) {
 	d.t.Helper()
 	var m wire.Goaway
@@ -52,7 +52,7 @@ func (d *desk) mustBeRefused(frame []byte, says ...string) {
 	}
 	for _, s := range says {
 		if !strings.Contains(string(m.Text), s) {
-			d.t.Errorf("%q does not say %q", m.Text, s)
+			d.t.Errorf("%q does not contain %q", m.Text, s)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (d *desk) refusedForTheirNumber() uint64 {
 	return s.Node.ClientsRefused[metrics.RefusedTooMany]
 }
 
-// A client has as many connections as one may have; others, and the operator's tools,
-// are let in nevertheless, and it is again when one of its own has ended.
+// A client has as many connections as allowed; others, and the operator's tools, are
+// accepted nevertheless, and so is it when one of its own has ended.
 func TestConnectionsOfOneClient(t *testing.T) {
 	d := newDesk(t, 2, access.Limits{}, func(c *Config) { c.MaxClientConns = 3 })
 	first := d.mustEnter("gateway")
@@ -101,7 +101,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	d.until(func() bool { _, frame := d.enter("gateway"); return wire.FrameType(frame) == wire.TypeWelcome }, "a connection that ended counts on")
 }
 
-// So it is with tokens; a connection counts as that of whom its last token stands for.
+// The same with tokens; a connection counts for the identity of its last token.
 func TestConnectionsOfOneServiceAccount(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{}, func(c *Config) { c.MaxClientConns = 2 })
 	var in []*raw
@@ -112,7 +112,7 @@ func TestConnectionsOfOneServiceAccount(t *testing.T) {
 		}
 		in = append(in, r)
 	}
-	d.mustEnter("gateway") // the certificate of that name is somebody else
+	d.mustEnter("gateway") // the certificate of that name is another identity
 	third := d.mustEnter("")
 	d.mustBeRefused(d.prove(third, 1, "gateway"), "service account trading/gateway has 2 connections")
 	for id := range uint64(3) { // the same again is no further connection
@@ -159,7 +159,7 @@ func TestLastConnectionsAreNotForClients(t *testing.T) {
 	d.mustEnter("operations")
 }
 
-// Who says nothing takes no place from those who do.
+// A silent client takes no place from the others.
 func TestUndecidedConnectionsTakeNoRoom(t *testing.T) {
 	const most = 10
 	d := newDesk(t, 2, access.Limits{}, func(c *Config) { c.MaxConns = most * undecidedPart })
@@ -182,7 +182,7 @@ func TestUndecidedConnectionsTakeNoRoom(t *testing.T) {
 	}
 	_ = d.nodes[0].onLoop(func() {
 		if n := len(d.nodes[0].data.listeners.undecided); n > most {
-			t.Errorf("%d connections have not said who they are, allowed: %d", n, most)
+			t.Errorf("%d connections are not identified, allowed: %d", n, most)
 		}
 	})
 	c, err := client.Dial(t.Context(), d.as("gateway"))

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// clients are the connections of clients: who they are, what they may, and what they ask
-// beside orders and reads. Of the data loop.
+// clients are the connections of clients: identities, permissions, and requests other than
+// orders and reads. Of the data loop.
 type clients struct {
 	*process
 	listeners *listeners
@@ -22,7 +22,7 @@ type clients struct {
 	lookedAt int64
 }
 
-// request handles what clients ask beside orders and reads, and what they may not ask.
+// request handles requests other than orders and reads, and those not allowed.
 func (c *clients) request(l *link, t wire.Type, frame []byte) error {
 	row := wire.Row(t)
 	switch {
@@ -63,7 +63,7 @@ func (c *clients) goaway(code uint16, text string) {
 	}
 }
 
-// closed forgets a connection. Replies to it are dropped by its id: nothing to tell the replicas.
+// closed forgets a connection. Replies to it are dropped by its id: the replicas need no event.
 func (c *clients) closed(l *link) {
 	delete(c.byID, l.conn.ID())
 	c.letGo(l)

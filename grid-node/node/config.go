@@ -29,20 +29,20 @@ type Config struct {
 
 	Listen    string // data port: "host:port" or ":port"
 	Advertise string // "ip:port" at which peers and clients reach the data port
-	// External is a second data port, for clients outside the cluster: they are told the addresses that the partitions'
-	// records have for them in place of those on the pod network. "host:port" or ":port"; empty = none.
+	// External is a second data port, for clients outside the cluster: they get the
+	// addresses that the partitions' records have for them in place of those on the pod
+	// network. "host:port" or ":port"; empty = none.
 	External string
 	HTTP     string // metrics and health: "host:port"; empty = none
 	Fabric   string // network that the address of Advertise is on: namespace/name; empty = the pod network
-	// FabricOnly keeps what nodes say to each other on the fabric: this node dials from
-	// its own address there, and takes only nodes that come from theirs.
+	// FabricOnly keeps traffic between nodes on the fabric: this node dials from its own
+	// address there, and accepts only nodes that connect from theirs.
 	FabricOnly bool
 	Peers      []string // "host:port" of the shard's nodes, dialled ahead of need; may contain this node
 
-	// LeasedReads lets a primary answer leased reads at once. Its price: after a
-	// primary's death its backup has to wait the lease out (about 225 ms) before it
-	// takes over. Without it a leased read is answered as a confirmed one, and
-	// nothing has to be waited for.
+	// LeasedReads lets a primary answer leased reads at once. Its price: after a primary's
+	// death its backup has to wait the lease out (about 225 ms) before it takes over.
+	// Without it a leased read is answered as a confirmed one, and there is no such wait.
 	LeasedReads bool
 
 	MemoryLimit int64 // bytes the process may use, orders and everything else; default 1 GiB
@@ -64,13 +64,12 @@ type Config struct {
 	// HandOverDelay is how long the preferred pod of a partition has to be in sync
 	// before the primary hands over to it; default 5 s.
 	HandOverDelay time.Duration
-	// LearnerRate bounds what this node sends to nodes that catch up, all its
-	// partitions together, in bytes a second; default 256 MiB. Those that send
-	// anything at the moment share it.
+	// LearnerRate bounds what this node sends to learners, all its partitions together, in
+	// bytes per second; default 256 MiB. Active feeds share it.
 	LearnerRate int64
 
-	// Retention says when entries that the sink holds are freed: "keep-all" (default:
-	// never, a full node refuses orders) or "free-downstream".
+	// Retention controls when entries that the sink holds are freed: "keep-all" (default:
+	// never, a full node rejects orders) or "free-downstream".
 	Retention string
 	// HighWatermark is the part of the orders' memory, in percent, beyond which
 	// entries are freed; default 80.
@@ -81,26 +80,26 @@ type Config struct {
 	// FileSinks are further file sinks, directories by name: lowercase letters, digits and
 	// hyphens. Every node of the grid has the same names.
 	FileSinks map[string]string
-	// RemovedSinks are names of sinks that the grid had. What they do not hold may be freed.
+	// RemovedSinks are names of former sinks of the grid. Entries they lack may be freed.
 	RemovedSinks []string
 
-	// TLS makes the data port TLS 1.3, for clients, peers and signs of life; nil is
-	// plain TCP.
+	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
+	// TCP.
 	TLS *secure.Identity
 
 	// TLSTransition lets a grid change from plain TCP to TLS, or back, one node at a time:
-	// the data port takes both. It needs TLS.
+	// the data port accepts both. It needs TLS.
 	TLSTransition TLSTransition
 
-	// PeerKeys are by which the nodes of the grid know each other where there is no TLS;
-	// needed then, unless InsecurePeers or Replicas is 1.
+	// PeerKeys authenticate the nodes of the grid where there is no TLS; required then,
+	// unless InsecurePeers or Replicas is 1.
 	PeerKeys *peerkey.Keys
-	// InsecurePeers takes who says that it is a node for one, without a proof. It is there to
-	// measure what the proof costs; a person has to have said so.
+	// InsecurePeers accepts nodes without a proof. It is there to measure the cost of the
+	// proof and must be set explicitly.
 	InsecurePeers bool
 
-	// Access makes the node ask clients who they are, and look what they may do; nil:
-	// every client may do everything. It needs TLS.
+	// Access makes the node authenticate clients and check their permissions; nil: every
+	// client may do everything. It needs TLS.
 	Access *Access
 
 	Transport transport.Kind
@@ -118,7 +117,7 @@ const (
 	maxReplicas    = wire.MaxCopies
 )
 
-// fill sets defaults and checks every field; the error names all that is wrong.
+// fill sets defaults and checks every field; the error lists all faults.
 func (c *Config) fill() error {
 	setDefault(&c.Replicas, 2)
 	setDefault(&c.MinInSync, 1)
@@ -213,10 +212,9 @@ func (c *Config) checkRetention() error {
 	return nil
 }
 
-// Source is the address that a node listens on, if it listens on one, or its address
-// on the fabric: what the node dials, it dials from there, so that all its traffic
-// takes one interface and one address stands for the node. Invalid: the kernel
-// chooses.
+// Source is the address that a node listens on, if it listens on one, or its address on
+// the fabric: the node dials from there, so that all its traffic takes one interface and
+// one address identifies the node. Invalid: the kernel chooses.
 func (c *Config) Source() netip.Addr {
 	if c.FabricOnly {
 		advertise, _ := netip.ParseAddrPort(c.Advertise) // checked by fill
@@ -246,8 +244,8 @@ const (
 	RetentionFreeDownstream = "free-downstream" // what the sink holds is freed above the high watermark
 )
 
-// retention in bytes, of so many for orders. What is freed at a time is a tenth of
-// them. Half-way from the watermark to the limit learners are not waited for.
+// retention in bytes, given the memory for orders. A tenth of it is freed at a time.
+// Half-way from the watermark to the limit learners are not waited for.
 func (c *Config) retention(orders int64) replica.Retention {
 	high := orders / 100 * int64(c.HighWatermark)
 	return replica.Retention{FreeDownstream: c.Retention == RetentionFreeDownstream, High: high, Low: high - orders/10, Critical: high + (orders-high)/2}

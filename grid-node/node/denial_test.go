@@ -23,7 +23,7 @@ func long(id string, n int) []byte {
 	return fix(id)
 }
 
-// known is a connection of a client that has said Hello and reads nothing more.
+// known is a client's connection after its Hello that reads nothing more.
 func (g *grid) known(node int) net.Conn {
 	g.t.Helper()
 	r := dialRaw(g.t, g.addrs[node])
@@ -46,9 +46,9 @@ func (g *grid) hold(i int) (release func()) {
 	return func() { close(free) }
 }
 
-// Many clients ask once for much and read nothing; another one's order came at the same
-// time. How much of that is answered before the order is counted beside all of it. In
-// every wake-up a bounded part is.
+// Many clients request much at once and read nothing; another one's order arrives at the
+// same time. The amount answered before the order is compared with all of it. Every
+// wake-up does a bounded part.
 func TestReadersDoNotStallOrders(t *testing.T) {
 	const readers, gets, bytesOf = 300, 64, 15 << 10
 	asks := map[string]func(mode uint8) []byte{
@@ -121,10 +121,10 @@ func TestReadersDoNotStallOrders(t *testing.T) {
 	}
 }
 
-// What clients ask for and do not read is not built beyond what their connections take:
-// a page of answers each, and buffers for that. What is built and allocated is counted per
-// reader and per order that is acknowledged meanwhile. At a megabyte of fresh memory for
-// an answer the loop spent its time in page faults.
+// Unread answers are not built beyond what their connections take: a page of answers each,
+// and buffers for that. What is built and allocated is counted per reader and per order
+// acknowledged in the meantime. At a megabyte of fresh memory per answer the loop spent
+// its time in page faults.
 func TestUnreadAnswersAreNotBuilt(t *testing.T) {
 	const readers, orders = 250, 100
 	g := newGrid(t, 2, 1).up()
@@ -167,9 +167,9 @@ func TestUnreadAnswersAreNotBuilt(t *testing.T) {
 	}
 }
 
-// A thousand clients begin a frame each and do not finish it. What that holds is
-// bounded, far below what it may be for each, orders flow, and no copy falls out. A
-// frame longer than any that clients send is refused by its length.
+// A thousand clients begin a frame each and do not finish it. Their memory is bounded, far
+// below the sum of the single limits, orders flow, and no copy is dropped. A frame longer
+// than any that clients send is rejected by its length.
 func TestUnfinishedFramesCostNoCopy(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 5)
@@ -260,8 +260,8 @@ func TestSlowReadersLeaveNothingBehind(t *testing.T) {
 
 var errTest = io.ErrClosedPipe
 
-// A client that opens sessions without end takes places of its own sessions only: the one
-// that another client, at another address, opened before and left quiet goes on.
+// A client that opens sessions without limit evicts only its own: the quiet one that
+// another client, at another address, opened before stays.
 func TestFloodOfSessionsEvictsItsOwn(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	c := g.client()
@@ -294,7 +294,7 @@ func TestFloodOfSessionsEvictsItsOwn(t *testing.T) {
 	g.onLoop(0, func() { counters = g.nodes[0].data.parts.list[0].replica.Counters() })
 	t.Logf("%d sessions opened, %d evicted; of the quiet client %d", counters.SessionsOpened, counters.SessionsEvicted, c.Stats().Evictions)
 	if counters.SessionsEvicted == 0 {
-		t.Error("nothing was evicted: this shows nothing")
+		t.Error("nothing was evicted: the test is inconclusive")
 	}
 	if n := c.Stats().Evictions; n != 0 {
 		t.Errorf("%d sessions of the quiet client were evicted", n)

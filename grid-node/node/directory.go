@@ -2,8 +2,8 @@ package node
 
 import "github.com/ordergrid/ordergrid/grid-node/arbiter"
 
-// directory is what clients are told of where orders go: the partitions of the grid, and
-// addresses that lead to their copies from outside. Of the data loop.
+// directory is the routing information for clients: the partitions of the grid, and
+// addresses of their copies for clients outside. Of the data loop.
 type directory struct {
 	*process
 	parts   *partitions
@@ -11,5 +11,5 @@ type directory struct {
 	gridMap gridMap // all partitions, by their records
 }
 
-// observe takes over what the record of a partition says of the grid.
+// observe adopts the record of a partition.
 func (d *directory) observe(s *arbiter.Spec) { d.observeExternal(s) }

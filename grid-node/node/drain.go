@@ -9,25 +9,24 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A planned stop leaves in good order: primaries are handed over, this process leaves the
-// in-sync set of every partition, and only then it ends; no order fails. It serves
-// on until then: who holds the only copy waits for another to catch up. Stopping
-// (EventStop) is what is left when that cannot be: the partition's record is gone,
-// the time is nearly over, or somebody said so twice. Admission ends, what was
-// accepted is answered, the sink catches up. Either way clients are told to go, and
-// Config.DrainTimeout ends it.
+// A planned stop is graceful: primaries are handed over, this process leaves the in-sync
+// set of every partition, and only then exits; no order fails. It serves until then: the
+// holder of the only copy waits for another to catch up. Stopping (EventStop) is the
+// fallback: the partition's record is gone, the time is nearly over, or a second signal
+// arrived. Admission ends, accepted orders are answered, the sink catches up. Either way
+// clients are notified, and Config.DrainTimeout ends it.
 
 // Outcomes of a drain, per partition; metrics show them.
 const (
-	drainLeft    = "left"      // handed over and let go, or held nothing
-	drainStopped = "stopped"   // without waiting for anybody
-	drainTimeout = "timed_out" // when the process ended something was left to do
+	drainLeft    = "left"      // handed over and released, or held nothing
+	drainStopped = "stopped"   // without waiting
+	drainTimeout = "timed_out" // unfinished when the process ended
 )
 
 const (
 	drainPoll = 5 * time.Millisecond
-	// The record of a partition that does not come to an end is looked at so often:
-	// is the grid being deleted?
+	// Interval of reading the record of a partition that does not finish: the grid may be
+	// being deleted.
 	recordPoll   = 500 * time.Millisecond
 	maxStopSpare = 5 * time.Second
 )
@@ -40,11 +39,11 @@ type drain struct {
 	*process
 	parts   *partitions
 	clients *clients
-	hurry   chan struct{} // closed: wait for nobody
+	hurry   chan struct{} // closed: stop without waiting
 	once    sync.Once     // closes it
 }
 
-// run drains, until the loop is told to end.
+// run drains, until the loop ends.
 func (d *drain) run() {
 	start := time.Now()
 	d.log.Info("draining: handing over, then leaving", "timeout", d.cfg.DrainTimeout.String())
@@ -83,7 +82,7 @@ func (d *drain) run() {
 	}
 }
 
-// undrained asks the loop what is left to be done, and gives up at a limit.
+// undrained asks the loop what is left to do, with a timeout.
 func (d *drain) undrained(limit <-chan time.Time) (left []string, ok bool) {
 	answer := make(chan []string, 1)
 	if !d.loop.Post(func() { answer <- d.parts.undrained() }) {
@@ -99,7 +98,7 @@ func (d *drain) undrained(limit <-chan time.Time) (left []string, ok bool) {
 	}
 }
 
-// end tells every client and stops the loop once they could read it; on the loop.
+// end notifies every client and stops the loop once they could read it; on the loop.
 func (d *drain) end() {
 	d.parts.countDrains()
 	d.clients.goaway(wire.GoawayDraining, "this node is stopping")
@@ -118,14 +117,14 @@ func (ps *partitions) drain() {
 	}
 }
 
-// stop gives up waiting for others, in all partitions.
+// stop ends waiting for others, in all partitions.
 func (ps *partitions) stop(why string) {
 	for _, p := range ps.list {
 		p.stop(why)
 	}
 }
 
-// stopped reports whether all are: until a drain has come to that, this node may be
+// stopped reports whether all are stopped: until a drain reaches that, this node may be
 // the only one that can serve clients.
 func (ps *partitions) stopped() bool {
 	if !ps.stopping {
@@ -148,7 +147,7 @@ func (ps *partitions) readRecords() {
 	}
 }
 
-// undrained says what is still to be done.
+// undrained returns what is left to do.
 func (ps *partitions) undrained() (left []string) {
 	for _, p := range ps.list {
 		switch {
@@ -160,7 +159,7 @@ func (ps *partitions) undrained() (left []string) {
 		case p.status.Role == replica.RolePrimary:
 			left = append(left, p.id.String()+": orders in flight")
 		default:
-			left = append(left, p.id.String()+": waits to be let go by its primary")
+			left = append(left, p.id.String()+": waits to be released by its primary")
 		}
 		if p.unsunk() {
 			left = append(left, p.id.String()+": entries the sink does not hold")
@@ -169,7 +168,7 @@ func (ps *partitions) undrained() (left []string) {
 	return left
 }
 
-// countDrains counts what came of the drain.
+// countDrains counts the outcomes of the drain.
 func (ps *partitions) countDrains() {
 	for _, p := range ps.list {
 		switch {
@@ -183,7 +182,7 @@ func (ps *partitions) countDrains() {
 	}
 }
 
-// stop gives up waiting for others in one partition.
+// stop ends waiting for others in one partition.
 func (p *partition) stop(why string) {
 	if p.stopped {
 		return
@@ -195,7 +194,7 @@ func (p *partition) stop(why string) {
 	p.step(&replica.Event{Kind: replica.EventStop})
 }
 
-// drainOne brings a replica that was made during a drain to the same point.
+// drainOne brings a replica made during a drain to the same state.
 func (p *partition) drainOne() {
 	switch {
 	case p.stopped:
@@ -205,7 +204,7 @@ func (p *partition) drainOne() {
 	}
 }
 
-// unsunk says whether this primary's sink lags the log.
+// unsunk reports whether this primary's sink lags the log.
 func (p *partition) unsunk() bool {
 	sunk, any := p.inc.sunk()
 	return any && p.status.Role == replica.RolePrimary && sunk < p.store.Committed()

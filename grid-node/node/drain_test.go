@@ -44,8 +44,8 @@ func (r *running) alarmCounts() (counts map[string]uint64) {
 	return counts
 }
 
-// A planned stop hands the primaries over and retires the process: no order
-// fails, and nobody is taken over from or dropped.
+// A planned stop hands the primaries over and retires the process: no order fails, without
+// a take-over or a drop.
 func TestPlannedStopFailsNoOrder(t *testing.T) {
 	g := newGrid(t, 2, 2)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
@@ -91,7 +91,7 @@ func TestPlannedStopFailsNoOrder(t *testing.T) {
 	}
 }
 
-// lonely is a node of two that holds the only copies and has been told to go.
+// lonely returns a node of two that holds the only copies and is draining.
 func lonely(t *testing.T, change func(*grid)) (*grid, *running) {
 	g := newGrid(t, 2, 2)
 	g.base.DrainTimeout = time.Minute
@@ -104,11 +104,11 @@ func lonely(t *testing.T, change func(*grid)) (*grid, *running) {
 	submit(t, c, "alone", 10)
 	r := g.nodes[0]
 	r.cancel()
-	g.until(func() bool { return r.alarmCounts()[string(replica.AlarmNoTarget)] >= 2 }, "nobody said that there is nobody to hand over to")
+	g.until(func() bool { return r.alarmCounts()[string(replica.AlarmNoTarget)] >= 2 }, "the lack of a hand-over target was not reported")
 	return g, r
 }
 
-// left waits for the end and looks how it ended.
+// left waits for the end and checks its outcome.
 func (g *grid) left(r *running, outcome string) {
 	g.t.Helper()
 	await(g.t, r.done)
@@ -121,7 +121,7 @@ func (g *grid) left(r *running, outcome string) {
 	}
 }
 
-// The only copy serves on, for new clients too, until another has caught up.
+// The only copy keeps serving, new clients too, until another has caught up.
 func TestDrainOfTheOnlyCopyWaits(t *testing.T) {
 	g, r := lonely(t, nil)
 	if got := g.readiness(0); got.Ready || !strings.Contains(strings.Join(got.Missing, " "), "stopping") {
@@ -148,7 +148,7 @@ func TestDrainEndsInTime(t *testing.T) {
 	g.left(r, drainStopped)
 }
 
-// Of a grid that is being deleted nobody waits for anybody.
+// When the grid is being deleted no node waits.
 func TestDrainEndsWithItsRecord(t *testing.T) {
 	gone := make(chan struct{})
 	g, r := lonely(t, func(g *grid) { g.arb = &deleted{Arbiter: g.store, gone: gone} })
@@ -156,8 +156,8 @@ func TestDrainEndsWithItsRecord(t *testing.T) {
 	g.left(r, drainStopped)
 }
 
-// The word that the record is gone may come before the signal, and then no word at
-// all: the right to read it goes with the grid.
+// The deletion of the record may be seen before the signal, and then nothing at all: the
+// right to read it goes with the grid.
 func TestDrainOfAGridThatWasDeletedBefore(t *testing.T) {
 	g := newGrid(t, 2, 2)
 	g.base.DrainTimeout = time.Minute

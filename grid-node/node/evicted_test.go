@@ -11,11 +11,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Sessions of one client are evicted again and again, by a flood of sessions of its own,
-// while it submits with them. Each order that meets an evicted session goes out under the
-// next one: all are acknowledged, none has an unknown outcome. A round in which a connection
-// ended for another reason, as on a machine that stands still, is made again: what was
-// unanswered then, and evicted after it, may have been accepted.
+// Sessions of one client are evicted repeatedly, by a flood of sessions of its own, while
+// it submits with them. Each order that meets an evicted session is resent under the next
+// one: all are acknowledged, none has an unknown outcome. A round in which a connection
+// ended for another reason, as on a stalled machine, is repeated: an order unanswered
+// then, and evicted after it, may have been accepted.
 func TestEvictedSessionsLeaveNothingUnknown(t *testing.T) {
 	const rounds, attempts = 3, 12
 	g := newGrid(t, 2, 1).up()
@@ -51,7 +51,7 @@ func TestEvictedSessionsLeaveNothingUnknown(t *testing.T) {
 		t.Fatalf("%d of %d rounds without another end of a connection, want %d", judged, attempts, rounds)
 	}
 	if evictions < rounds*uint64(len(sessions)) {
-		t.Errorf("%d evictions: this shows nothing of a session that is evicted again", evictions)
+		t.Errorf("%d evictions: inconclusive about a session evicted again", evictions)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Clients outside the cluster reach neither pod addresses nor names of Services. They
-// come by a port of their own (Config.External), and by that a node knows to tell them
-// addresses that lead there from outside: the operator keeps them in the records. A
-// pod without such an address is told without one, and is not dialled.
+// Clients outside the cluster reach neither pod addresses nor names of Services. They use
+// a port of their own (Config.External), so the node knows to give them addresses
+// reachable from outside: the operator keeps them in the records. A pod without such an
+// address is listed without one, and is not dialled.
 
 // doorExternal is the transport's number of Config.External, which is listened on second.
 const doorExternal = 1
@@ -21,7 +21,7 @@ type external struct {
 	of   map[string]string         // address by pod
 }
 
-// observeExternal takes over what the record of the first partition says.
+// observeExternal adopts the addresses in the record of the first partition.
 func (d *directory) observeExternal(s *arbiter.Spec) {
 	if d.cfg.External == "" || s.Replicas == 0 || s.Partition != 0 || slices.Equal(s.External, d.outside.said) {
 		return
@@ -50,7 +50,7 @@ func (e *external) address(member []byte) []byte {
 // translate makes a table one for clients outside.
 func (e *external) translate(t *wire.Table) {
 	for i := range t.Parts {
-		t.Parts[i].Members = slices.Clone(t.Parts[i].Members) // clients inside are told the same ones
+		t.Parts[i].Members = slices.Clone(t.Parts[i].Members) // clients inside get the same ones
 		for j := range t.Parts[i].Members {
 			m := &t.Parts[i].Members[j]
 			m.Address = e.address(m.Member)

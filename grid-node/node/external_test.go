@@ -165,7 +165,7 @@ func TestClientsOutsideAreRedirected(t *testing.T) {
 // Orders and their copies do not travel by the port for clients outside.
 func TestNodesDoNotComeFromOutside(t *testing.T) {
 	g := withOutside(t, 2)
-	for name, role := range map[string]wire.Role{"replication": wire.RolePeer, "signs of life": wire.RoleLiveness, "catching up": wire.RoleBulk} {
+	for name, role := range map[string]wire.Role{"replication": wire.RolePeer, "heartbeats": wire.RoleLiveness, "catching up": wire.RoleBulk} {
 		t.Run(name, func(t *testing.T) {
 			for addr, want := range map[string]wire.Type{g.outside[0]: wire.TypeGoaway, g.addrs[0]: wire.TypeChallenge} {
 				r := dialRaw(t, addr)

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 )
 
-// fabricOf tells which network interface has the address that others use, and
-// what kind of link it is, once at the start: a pod's addresses do not change.
+// fabricOf returns the network interface of the address that others use, and the kind of
+// its link, once at the start: a pod's addresses do not change.
 func fabricOf(advertise, network string, tls bool) metrics.Fabric {
 	f := metrics.Fabric{Network: network, Link: "unknown", Transport: "tcp"}
 	if network == "" {
@@ -55,19 +55,19 @@ func interfaceOf(addr netip.Addr) string {
 // podNetwork stands for the network that every pod has.
 const podNetwork = "pods"
 
-// comesFromItsFabric looks at where a connection of a node comes from. One that
-// came by another network would carry replication there.
+// comesFromItsFabric checks the source of a node's connection. From another network it
+// would carry replication there.
 func (c *Config) comesFromItsFabric(remote string, address []byte) error {
 	if !c.FabricOnly {
 		return nil
 	}
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return fmt.Errorf("it comes from %.64q, which is no address", remote)
+		return fmt.Errorf("it comes from %.64q, which is not an address", remote)
 	}
 	says, err := netip.ParseAddrPort(string(address))
 	if err != nil || says.Addr().Unmap() != from.Addr().Unmap() {
-		return fmt.Errorf("it comes from %s and says to be at %.64q: nodes of this grid reach each other on the network %s only", from.Addr(), address, c.Fabric)
+		return fmt.Errorf("it comes from %s and claims to be at %.64q: nodes of this grid reach each other on the network %s only", from.Addr(), address, c.Fabric)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestNodesBesideTheFabricAreRefused(t *testing.T) {
 		address string
 	}{
 		"replication over the pod network":    {wire.RolePeer, "127.0.61.9:1"},
-		"signs of life over the pod network":  {wire.RoleLiveness, "127.0.61.9:1"},
+		"heartbeats over the pod network":     {wire.RoleLiveness, "127.0.61.9:1"},
 		"catching up over the pod network":    {wire.RoleBulk, "127.0.61.9:1"},
 		"an address that is none":             {wire.RolePeer, "fabric.example:1"},
 		"an address without a port":           {wire.RolePeer, "127.0.0.1"},

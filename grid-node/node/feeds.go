@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// A node sends at most Config.LearnerRate to replicas that catch up with it. Those that do
-// so at the moment share it, and a partition that feeds none gives none of it away: it has
-// the part that all of the node's partitions would have until it is seen to feed one, at
-// the next tick at the latest. A record may allow its partition less, while it only moves;
-// what that leaves is for the others. Feeds come and go seldom: nothing of this is asked
-// when an order comes.
+// A node sends at most Config.LearnerRate to its learners. Active feeds share it, and a
+// partition without a feed keeps only the equal part among all of the node's partitions,
+// until it is seen to feed, at the next tick at the latest. A record may allow its
+// partition less; the rest is for the others. Feeds change rarely: orders do not pay for
+// this.
 
 // shareFeeds sets LearnerBytes, LearnerRate and LearnerBatch of every partition's limits,
 // which are of one learner.
@@ -36,7 +35,8 @@ func (ps *partitions) shareFeeds() {
 	}
 }
 
-// allowed is what the record lets a learner of the partition be sent, bytes a second.
+// allowed returns the rate that the record allows a learner of the partition, bytes per
+// second.
 func (p *partition) allowed() int64 {
 	if p.record.rate == 0 {
 		return maxLearnerRate
@@ -44,9 +44,9 @@ func (p *partition) allowed() int64 {
 	return max(1, p.record.rate/int64(max(1, p.feeds)))
 }
 
-// feed gives a learner of the partition its rate and the part of one of so many learners of
-// what may be on its way to them. All are kept to half of what a bulk connection takes, and
-// get no more at once: others may begin before less is under way.
+// feed gives a learner of the partition its rate and its share of the bytes in flight. All
+// stay within half of the limit of a bulk connection, and get no more at once: others may
+// begin before less is in flight.
 func (p *partition) feed(rate int64, learners int) {
 	l := &p.limits
 	l.LearnerRate = int(rate)

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 )
 
-// formerly submits two orders to a pair and ends it, and says how its record stands then.
+// formerly submits two orders to a pair and ends it, and returns its record then.
 func formerly(t *testing.T) (*grid, []client.Receipt, arbiter.Record) {
 	g := newGrid(t, 2, 1).up()
 	c := g.client()
@@ -28,7 +28,8 @@ func formerly(t *testing.T) (*grid, []client.Receipt, arbiter.Record) {
 	return g, was, rec
 }
 
-// others submits orders until one has the id of r, and sees that nobody takes it for r.
+// others submits orders until one has the id of r, and checks that it is not mistaken for
+// r.
 func others(t *testing.T, g *grid, r client.Receipt) (now client.Receipt) {
 	t.Helper()
 	c := g.client()
@@ -38,7 +39,7 @@ func others(t *testing.T, g *grid, r client.Receipt) (now client.Receipt) {
 		}
 	}
 	if now.ID() != r.ID() {
-		t.Fatalf("the last order is %s; none has the id %s: this test shows nothing", now, r.ID())
+		t.Fatalf("the last order is %s; none has the id %s: the test is inconclusive", now, r.ID())
 	}
 	if o, err := c.Get(t.Context(), r.ID()); err != nil || o.ClOrdID == "OLD-0" {
 		t.Fatalf("order %s, error %v, want the order that has the id now", o.ClOrdID, err)
@@ -53,7 +54,7 @@ func others(t *testing.T, g *grid, r client.Receipt) (now client.Receipt) {
 	return now
 }
 
-// A person accepts the loss of both copies; the numbers are given to other orders.
+// An administrator accepts the loss of both copies; the numbers are given to other orders.
 func TestReceiptsOfALineageThatWasLost(t *testing.T) {
 	g, was, rec := formerly(t)
 	if _, err := g.store.SetSpec(rec.Name, func(s *arbiter.Spec) error { s.AcceptDataLossEpoch = rec.Epoch; return nil }); err != nil {
@@ -65,7 +66,7 @@ func TestReceiptsOfALineageThatWasLost(t *testing.T) {
 	}
 }
 
-// The grid is made again under its name: epochs, lineages and numbers begin anew.
+// The grid is recreated under its name: epochs, lineages and numbers restart.
 func TestReceiptsOfAGridOfBefore(t *testing.T) {
 	_, was, _ := formerly(t)
 	g := newGrid(t, 2, 1).up()

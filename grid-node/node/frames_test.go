@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// What the table of frames lets in and leaves to the node has a handler, and nothing else has one.
+// Exactly the frames that the table accepts and leaves to the node have a handler.
 func TestFramesHaveHandlers(t *testing.T) {
 	for i := range 256 {
 		row := wire.Row(wire.Type(i))

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// gridMap is where the partitions of the grid are, by their records: what a client is told
-// of those that this node does not hold. Of the data loop.
+// gridMap is the location of the grid's partitions, by their records: for clients, of
+// partitions that this node does not hold. Of the data loop.
 type gridMap struct {
 	parts map[string]wire.TablePart // by the record's name
 	list  []wire.TablePart          // the same by id, made when it is asked for; nil: anew
@@ -19,7 +19,7 @@ type gridMap struct {
 // partitions and the seeds. A grid of 1,024 partitions of 3 copies takes half of it.
 const maxMapBytes = wire.MaxFrame - 256<<10
 
-// hear takes over what the watch of the records says.
+// hear handles a watch event of the records.
 func (g *gridMap) hear(grid string, news *arbiter.News) {
 	if news.All || g.parts == nil {
 		g.parts = make(map[string]wire.TablePart, len(news.Records))
@@ -38,8 +38,7 @@ func (g *gridMap) hear(grid string, news *arbiter.News) {
 	g.list = nil
 }
 
-// partOfRecord is a record as clients are told it; false if it is none of the grid's, or
-// cannot be told.
+// partOfRecord converts a record for clients; false if it is not the grid's, or invalid.
 func partOfRecord(grid string, rec *arbiter.Record) (wire.TablePart, bool) {
 	id, ok := idOf(grid, rec)
 	if !ok {

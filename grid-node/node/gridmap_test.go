@@ -48,8 +48,8 @@ func idsOf(m *wire.Table) (ids []string) {
 	return ids
 }
 
-// A node tells clients where all partitions of the grid are, by their records: those that
-// come, change and are deleted while it runs.
+// A node lists all partitions of the grid for clients, by their records: those that are
+// created, changed and deleted while it runs.
 func TestTableOfTheWholeGrid(t *testing.T) {
 	g := newGrid(t, 1, 2)
 	g.base.Partitions = 5
@@ -99,7 +99,7 @@ func TestRedirectToAnotherShard(t *testing.T) {
 	}
 }
 
-// What is no record of the grid's is not told, and spoils nothing of the others.
+// An invalid record is not listed, and does not affect the others.
 func TestOddRecords(t *testing.T) {
 	good := arbiter.Record{Name: "g-p1", Epoch: 3, Lineage: 1, Spec: arbiter.Spec{Grid: "g", Partition: 1, Replicas: 2, MinInSync: 1},
 		Primary: arbiter.Member{ID: "g-s1-0/0000000000000010", Address: "10.0.1.0:7400"}, InSync: []arbiter.Member{{ID: "g-s1-0/0000000000000010", Address: "10.0.1.0:7400"}}}

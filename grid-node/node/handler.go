@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// dataLoop is what the thread of the data loop owns, and what the transport calls there. Other
+// dataLoop is the state of the thread of the data loop, and the transport's handler. Other
 // goroutines reach it by Loop.Post and onLoop.
 type dataLoop struct {
 	*process
@@ -77,7 +77,7 @@ func (d *dataLoop) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 	return len(buf) - len(rest), nil
 }
 
-// lookAhead lets the replica prepare for the frame after the one that is handled.
+// lookAhead lets the replica prefetch for the frame after the present one.
 func (d *dataLoop) lookAhead(rest []byte) replica.Hint {
 	if next, _, _ := wire.Split(rest); next != nil && wire.FrameType(next) == wire.TypeSubmit {
 		if p := d.parts.at(wire.FramePartition(next)); p != nil {
@@ -87,7 +87,7 @@ func (d *dataLoop) lookAhead(rest []byte) replica.Hint {
 	return replica.Hint{}
 }
 
-// frame handles one frame of a connection that said Hello.
+// frame handles one frame of a connection after its Hello.
 func (d *dataLoop) frame(l *link, frame []byte, hint replica.Hint) error {
 	t := wire.FrameType(frame)
 	if l.role.IsNode() {
@@ -165,6 +165,6 @@ func (d *dataLoop) OnTick() {
 	d.parts.tick(now)
 }
 
-// OnWakeEnd implements transport.Handler: what the wake-up changed goes out in
-// one batch per partition and one write per connection.
+// OnWakeEnd implements transport.Handler: the results of the wake-up are sent in one batch
+// per partition and one write per connection.
 func (d *dataLoop) OnWakeEnd() { d.parts.flush() }

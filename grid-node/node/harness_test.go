@@ -25,7 +25,7 @@ import (
 type grid struct {
 	t       *testing.T
 	store   *memory.Store
-	arb     arbiter.Arbiter // what the nodes ask; store unless a test puts something between
+	arb     arbiter.Arbiter // the nodes' arbiter; store unless a test wraps it
 	base    Config
 	addrs   []string
 	outside []string // of Config.External, by node; nil: none
@@ -72,7 +72,7 @@ func newGrid(t *testing.T, nodes, partitions int) *grid {
 	return g
 }
 
-// testLog prints what the nodes say with -v.
+// testLog prints the nodes' logs with -v.
 func testLog(t *testing.T) *slog.Logger {
 	if !testing.Verbose() {
 		return slog.New(slog.DiscardHandler)
@@ -122,7 +122,7 @@ func (g *grid) start(i int) *running {
 	return r
 }
 
-// kill ends node i without a word to anybody, as kill -9 does.
+// kill ends node i without notifying any peer, as kill -9 does.
 func (g *grid) kill(i int) {
 	r := g.nodes[i]
 	if r == nil {
@@ -200,7 +200,7 @@ func (g *grid) client() *client.Client {
 }
 
 // verify compares all copies; sinkDir may be empty. On a starved machine a copy may be
-// dropped while it is read: what could not be read is read again, a difference fails.
+// dropped while it is read: failed reads are retried, a difference fails.
 func (g *grid) verify(sinkDir string) *verify.Result {
 	g.t.Helper()
 	c := g.client()

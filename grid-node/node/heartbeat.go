@@ -8,9 +8,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// rowTable is what one end of a liveness connection said last: a row for each partition and
-// process that it is for, in that order. Both ends have the same: the one makes frames of
-// what has changed, the other puts it together again. It begins empty with the connection.
+// rowTable is the last state sent by one end of a liveness connection: a row for each
+// partition and process that it is for, in that order. Both ends have the same: one makes
+// frames of the changes, the other applies them. It begins empty with the connection.
 type rowTable struct {
 	rows []wire.HeartbeatRow
 	tmp  []wire.HeartbeatRow
@@ -53,7 +53,7 @@ func (t *rowTable) changes(now, dst []wire.HeartbeatRow) []wire.HeartbeatRow {
 // maxRows is how many rows a node takes from another.
 const maxRows = 4096
 
-// take makes the changes that the other end sent.
+// take applies the changes that the other end sent.
 func (t *rowTable) take(changed []wire.HeartbeatRow) error {
 	was := t.rows
 	t.tmp = t.tmp[:0]
@@ -79,8 +79,8 @@ func (t *rowTable) take(changed []wire.HeartbeatRow) error {
 	return nil
 }
 
-// appendHeartbeats appends the frames with these rows; one at least, which says the others
-// again.
+// appendHeartbeats appends the frames with these rows; at least one, which confirms the
+// others.
 func appendHeartbeats(dst []byte, t wire.Type, sentNs int64, rows []wire.HeartbeatRow) []byte {
 	for {
 		n := min(len(rows), wire.MaxHeartbeatRows)

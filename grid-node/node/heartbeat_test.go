@@ -76,7 +76,7 @@ func TestHeartbeatsOfManyPartitions(t *testing.T) {
 	if n := carry(t, &from, &to, slices.Clone(now)); n != 16 || len(to.rows) != 1000 {
 		t.Errorf("%d frames leave %d rows, want 16 and 1000", n, len(to.rows))
 	}
-	// At rest nothing but the time is said.
+	// At rest only the time is sent.
 	if got := appendHeartbeats(nil, wire.TypeHeartbeat, 8, from.changes(now, nil)); len(got) != 20 {
 		t.Errorf("%d bytes at rest, want 20", len(got))
 	}

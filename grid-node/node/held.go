@@ -10,14 +10,13 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Which partitions this node holds is what their records say, by the watch alone: it tells
-// of them in their order, and a read from the arbiter may be older than it. A partition
-// is opened when its record names this pod, and closed when the record names it neither for
-// a copy nor as in sync, and the replica counts for nothing any more by what it knows
-// itself: an old record, restored from a backup, takes no copy away. Nor does one that was
-// deleted: what can be done without it is done as before.
+// The records determine which partitions this node holds, by the watch alone: its events
+// are ordered, and a read from the arbiter may be older. A partition is opened when its
+// record names this pod, and closed when the record names it neither for a copy nor as in
+// sync, and by the replica's own knowledge it is not needed: an old record, restored from
+// a backup, removes no copy. Nor does a deleted one: whatever works without it continues.
 
-// held is what the records say, and what is left of partitions that were closed.
+// held is the content of the records, and the remains of closed partitions.
 type held struct {
 	heard bool                                // the records have been read
 	due   map[wire.PartitionID]arbiter.Record // to be opened, at dueAt or later
@@ -25,8 +24,8 @@ type held struct {
 	ended map[wire.PartitionID]ended          // that were closed
 }
 
-// ended is what outlives a partition that was closed: its sinks may not have let go of
-// their files yet, so the next writers wait for them.
+// ended outlives a closed partition: its sinks may not have released their files yet, so
+// the next writers wait for them.
 type ended struct {
 	sinks  map[string]chan struct{}
 	broken uint64
@@ -35,13 +34,13 @@ type ended struct {
 const (
 	// maxHeld bounds how many partitions a node holds.
 	maxHeld = wire.MaxPartitions
-	// openBurst bounds how many are opened in a tick: orders of the others wait meanwhile.
+	// openBurst bounds how many are opened per tick: orders of the others wait for it.
 	openBurst = 4
 )
 
 var errTooMany = fmt.Errorf("this node holds %d partitions, the most there may be", maxHeld)
 
-// wants reports whether a record is for this pod to hold a copy: named by it, or, where it
+// wants reports whether this pod should hold a copy by a record: named by it, or, where it
 // names none, of its shard.
 func (ps *partitions) wants(s *arbiter.Spec) bool {
 	if len(s.Pods) > 0 {
@@ -57,8 +56,8 @@ func idOf(grid string, rec *arbiter.Record) (wire.PartitionID, bool) {
 	return id, err == nil && s.Grid == grid && rec.Name == PartitionName(grid, s.Partition)
 }
 
-// begin opens what the first list of records says, before the loop runs: their memory is
-// there when the node begins to serve.
+// begin opens the partitions of the first list of records, before the loop runs: their
+// memory is present when the node begins to serve.
 func (ps *partitions) begin(news *arbiter.News) error {
 	var ids []wire.PartitionID
 	for i := range news.Records {
@@ -74,7 +73,7 @@ func (ps *partitions) begin(news *arbiter.News) error {
 	return nil
 }
 
-// take opens and closes partitions as the records say, and hands each its record.
+// take opens and closes partitions by the records, and passes each its record.
 func (ps *partitions) take(news *arbiter.News) {
 	h := &ps.held
 	if news.All {
@@ -105,8 +104,8 @@ func (ps *partitions) take(news *arbiter.News) {
 	ps.openDue(ps.loop.Clock().Mono())
 }
 
-// miss looks after the records that the watch does not show any more. That one is gone is
-// asked of the arbiter: it may only be out of the watch's sight.
+// miss handles the records that the watch no longer shows. A deletion is confirmed by a
+// read of the arbiter: the watch may only have lost it.
 func (ps *partitions) miss(news *arbiter.News, said map[*partition]bool) {
 	maps.DeleteFunc(ps.held.due, func(_ wire.PartitionID, rec arbiter.Record) bool { return slices.Contains(news.Gone, rec.Name) })
 	for _, p := range ps.list {
@@ -117,14 +116,14 @@ func (ps *partitions) miss(news *arbiter.News, said map[*partition]bool) {
 	}
 }
 
-// shown takes over what the watch shows of a record.
+// shown adopts a record from the watch.
 func (r *record) shown(rec *arbiter.Record, wanted bool) {
 	r.left = !wanted && !slices.ContainsFunc(rec.InSync, func(m arbiter.Member) bool { return m.PodName == r.p.cfg.Pod })
 	r.epoch = rec.Epoch
 	r.observed(*rec, nil, false)
 }
 
-// openDue opens some of what is due. What cannot be opened is tried again.
+// openDue opens some of the due partitions. Failures are retried.
 func (ps *partitions) openDue(now int64) {
 	h := &ps.held
 	if len(h.due) == 0 || ps.stopping || now < h.dueAt {
@@ -133,14 +132,14 @@ func (ps *partitions) openDue(now int64) {
 	opened := 0
 	for _, id := range slices.Sorted(maps.Keys(h.due)) {
 		if ps.at(id) != nil {
-			continue // it leaves, and is due behind that
+			continue // it leaves, and is due after that
 		}
 		if opened++; opened > openBurst {
 			return
 		}
 		if err := ps.open(id, 0); err != nil {
 			h.dueAt = now + int64(remakeRetry)
-			ps.log.Error("cannot open a partition, trying again", "partition", id.String(), "reason", err)
+			ps.log.Error("cannot open a partition, retrying", "partition", id.String(), "reason", err)
 			return
 		}
 		rec := h.due[id]
@@ -149,9 +148,9 @@ func (ps *partitions) openDue(now int64) {
 	}
 }
 
-// open makes a partition with its first incarnation, of which so much memory is there
-// before others need it. One that was held before has another boot id: what was known of
-// that member does not go for this one.
+// open makes a partition with its first incarnation, with the given memory present before
+// others need it. One held before has another boot id: knowledge of the former member does
+// not apply to it.
 func (ps *partitions) open(id wire.PartitionID, first int64) error {
 	if len(ps.list) >= maxHeld {
 		return errTooMany
@@ -177,9 +176,10 @@ func (ps *partitions) open(id wire.PartitionID, first int64) error {
 	return nil
 }
 
-// leave ends what this node has no copy of any more. A replica that is not in sync, or has
-// claimed nothing, leaves as at the end of the process: not while it may still be counted
-// on. One that is, by what it knows, stays whatever the record says.
+// leave closes partitions that this node should no longer hold. A replica that is not in
+// sync, or has claimed nothing, leaves as at the end of the process: not while it may
+// still be needed. One that is needed, by its own knowledge, stays whatever the record
+// says.
 func (ps *partitions) leave() {
 	for i := 0; i < len(ps.list); i++ {
 		if p := ps.list[i]; p.leaves() {
@@ -189,7 +189,7 @@ func (ps *partitions) leave() {
 	}
 }
 
-// leaves reports whether the partition is to be closed; it begins to leave when it may.
+// leaves reports whether the partition should be closed; it starts to leave when it may.
 func (p *partition) leaves() bool {
 	switch {
 	case p.leaving && p.drained, p.record.left && p.ended:
@@ -203,8 +203,8 @@ func (p *partition) leaves() bool {
 	return false
 }
 
-// counts reports whether the replica may be in sync, or knows of a later configuration
-// than the record that does not name it.
+// counts reports whether the replica may be in sync, or knows a later configuration than
+// the record that does not name it.
 func (p *partition) counts() bool {
 	s := p.replica.Status()
 	switch s.Role {
@@ -214,7 +214,7 @@ func (p *partition) counts() bool {
 	return true
 }
 
-// close gives back what a partition takes. Whoever asks for it is sent on from now on.
+// close releases a partition. Requests for it are redirected from now on.
 func (ps *partitions) close(p *partition) {
 	if p.dirty {
 		p.flush() // what it was asked is answered
@@ -234,7 +234,7 @@ func (ps *partitions) remove(p *partition) {
 	ps.share()
 }
 
-// giveUp ends the incarnation of a partition that was removed.
+// giveUp ends the incarnation of a removed partition.
 func (p *partition) giveUp() {
 	if p.inc == nil {
 		return
@@ -247,7 +247,7 @@ func (p *partition) giveUp() {
 	p.wg.Go(p.inc.close) // its readers may be in the middle of a write
 }
 
-// share divides among the partitions what the node has for all of them.
+// share divides the node's limits among the partitions.
 func (ps *partitions) share() {
 	limits := ps.limits()
 	for _, p := range ps.list {
@@ -262,10 +262,9 @@ func (ps *partitions) share() {
 	ps.ahead.Store(planMemory(ps.cfg.MemoryLimit, max(1, len(ps.list))).ahead)
 }
 
-// limits are those of a replica, by the number of partitions that there are, without its
-// share of what goes to learners. The largest
-// order fits whatever that is. Queues have their size for good: the first sixteen
-// partitions have the usual one, and further ones take less of the heap.
+// limits returns those of a replica, by the number of partitions, without its share of the
+// feeds. The largest order always fits. Queues have a fixed size: the first sixteen
+// partitions have the usual one, further ones a smaller one.
 func (ps *partitions) limits() replica.Limits {
 	n := max(1, len(ps.list))
 	queue := 16384

@@ -81,8 +81,8 @@ func placed(t *testing.T) *grid {
 	return g.up()
 }
 
-// A node opens what records name it for, and nothing else, when it starts and while it runs;
-// what it no longer has a copy of it closes, and gives its memory back.
+// A node opens exactly the partitions whose records name it, when it starts and while it
+// runs; it closes those it no longer has a copy of, and releases their memory.
 func TestNodesHoldWhatRecordsSay(t *testing.T) {
 	g := placed(t)
 	g.wantHeld([]string{"p0"}, []string{"p0", "p1"}, []string{"p1"})
@@ -185,8 +185,8 @@ func TestClosedPartitionSendsClientsOn(t *testing.T) {
 	}
 }
 
-// A record from a backup, which names others, takes no copy away from a member that is in
-// sync by what it knows; nor does a record that is deleted.
+// A record from a backup, which names others, removes no copy from a member that is in
+// sync by its own knowledge; nor does a deleted record.
 func TestOldRecordTakesNoCopy(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.up()
@@ -224,8 +224,8 @@ func TestOldRecordTakesNoCopy(t *testing.T) {
 	}
 }
 
-// A pod that is named in a thousand partitions opens them, within its memory and beside
-// those it had, and closes them all.
+// A pod named in a thousand partitions opens them, within its memory and beside those it
+// had, and closes them all.
 func TestManyPartitions(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	g.base.Partitions = wire.MaxPartitions
@@ -248,7 +248,7 @@ func TestManyPartitions(t *testing.T) {
 	for i := range many {
 		name := PartitionName("g", 1+i)
 		names = append(names, name)
-		// Nobody may claim them but a pod that never comes: they stay as they are.
+		// Only a pod that never starts may claim them: they stay as they are.
 		if err := g.store.Create(name, arbiter.Spec{Grid: "g", Partition: 1 + i, Shard: 1, Replicas: 1, MinInSync: 1, PreferredPod: "g-s9-9", Pods: []string{"g-s0-0"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestManyPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What it has claimed meanwhile it keeps: it is the only copy.
+	// It keeps what it has claimed in the meantime: it is the only copy.
 	g.until(func() bool {
 		claimed := 0
 		for _, r := range g.store.List() {
@@ -278,7 +278,7 @@ func TestManyPartitions(t *testing.T) {
 	submit("after")
 }
 
-// A partition that is named and not named in quick succession ends as the record says last,
+// A partition that is named and not named in quick succession ends as its last record,
 // with one writer of its sink's file at a time.
 func TestOpenedAndClosedRapidly(t *testing.T) {
 	g := newGrid(t, 3, 1)
@@ -305,13 +305,14 @@ func TestOpenedAndClosedRapidly(t *testing.T) {
 	g.verify(g.base.SinkDir)
 }
 
-// Without the records a node serves nothing, says so, and opens its partitions when they come.
+// Without the records a node serves nothing, reports that, and opens its partitions when
+// they arrive.
 func TestRecordsThatComeLate(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	late := &latecomer{Arbiter: g.arb, come: make(chan struct{})}
 	g.arb = late
 	g.start(0)
-	g.until(func() bool { // it waits for them before it listens, and not for ever
+	g.until(func() bool { // it waits for them before it listens, and not forever
 		c, err := net.Dial("tcp", g.addrs[0])
 		if err == nil {
 			_ = c.Close()
@@ -336,7 +337,7 @@ func TestRecordsThatComeLate(t *testing.T) {
 	submit(t, g.client(), "o", 5)
 }
 
-// latecomer is an arbiter whose watch says nothing for a while.
+// latecomer is an arbiter whose watch is silent for a while.
 type latecomer struct {
 	arbiter.Arbiter
 	come chan struct{}

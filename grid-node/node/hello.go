@@ -25,7 +25,7 @@ func (ls *listeners) hello(l *link, frame []byte) error {
 		return l.goaway(wire.GoawayGrid, fmt.Sprintf("grid is %.64q, this node serves %q", m.Grid, ls.cfg.Grid))
 	case m.Role.IsNode() && l.outside:
 		ls.counters.NodesRefused++
-		return l.goaway(wire.GoawayRole, "a node came by the port for clients outside the cluster, allowed: clients")
+		return l.goaway(wire.GoawayRole, "a node used the port for clients outside the cluster, allowed: clients")
 	case l.outside && ls.cfg.TLS != nil && !l.conn.TLS(): // inside, a grid that changes to TLS takes both for a while
 		return l.goaway(wire.GoawayTLS, "the port for clients outside the cluster speaks TLS 1.3 only: give the client a certificate, a key and the CA")
 	case !m.Role.IsNode() && ls.parts.stopped():
@@ -42,7 +42,7 @@ func (ls *listeners) hello(l *link, frame []byte) error {
 	return ls.clients.admit(l)
 }
 
-// helloOfNode takes a node in, or asks it to prove that it is one.
+// helloOfNode accepts a node, or asks it for a proof.
 func (ls *listeners) helloOfNode(l *link, m *wire.Hello, frame []byte) (err error) {
 	if err := ls.mayBeNode(l, m.Address); err != nil {
 		return ls.refuseNode(l, err)
@@ -59,7 +59,8 @@ func (ls *listeners) helloOfNode(l *link, m *wire.Hello, frame []byte) (err erro
 	return ls.takeNode(l, string(m.Address), nil, nil)
 }
 
-// refuseNode sends away who is not taken for a node; strangers must not flood the log.
+// refuseNode rejects a connection that is not accepted as a node's; strangers must not
+// flood the log.
 func (ls *listeners) refuseNode(l *link, err error) error {
 	ls.counters.NodesRefused++
 	ls.limited("node-refused", func() {
@@ -68,7 +69,7 @@ func (ls *listeners) refuseNode(l *link, err error) error {
 	return l.goaway(wire.GoawayRole, "not accepted as a node: "+err.Error())
 }
 
-// peerProof looks at the proof of a node that was asked for one.
+// peerProof checks the proof that a node was asked for.
 func (ls *listeners) peerProof(l *link, frame []byte) error {
 	switch t := wire.FrameType(frame); t {
 	case wire.TypeProof:
@@ -88,10 +89,10 @@ func (ls *listeners) peerProof(l *link, frame []byte) error {
 	return ls.takeNode(l, string(m.Address), answer, records)
 }
 
-// takeNode takes in a node that is known to be one. answer and records are nil where no
-// key was proved.
+// takeNode accepts an authenticated node. answer and records are nil where no key was
+// proved.
 func (ls *listeners) takeNode(l *link, address string, answer []byte, records *peerkey.Records) error {
-	if l.role == wire.RoleLiveness { // its thread says Welcome
+	if l.role == wire.RoleLiveness { // its thread sends Welcome
 		return l.conn.HandOver(ls.live.loop, &pulse{state: ready, addr: address, member: l.name, version: l.version,
 			handshake: handshake{by: l.by}, answer: answer, records: records})
 	}
@@ -111,9 +112,9 @@ func (ls *listeners) takeNode(l *link, address string, answer []byte, records *p
 	return ls.peers.ready(l, address)
 }
 
-// mayBeNode looks at the network and the certificate of whoever says that it is the
-// node at address. A client's certificate is good for orders, never for replication
-// or signs of life.
+// mayBeNode checks the network and the certificate of a peer that claims to be the node at
+// address. A client's certificate is valid for orders, never for replication or
+// heartbeats.
 func (ls *listeners) mayBeNode(l *link, address []byte) error {
 	if err := ls.cfg.comesFromItsFabric(l.conn.Remote(), address); err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The attacks of somebody who reaches the data port, has read docs/protocol.md and holds
-// no key: a pair without TLS, as it is made by default.
+// The attacks of a stranger who reaches the data port, has read docs/protocol.md and holds
+// no key: a pair without TLS, as created by default.
 
 // helloAs is hello of a node by its member id.
 func helloAs(role wire.Role, member, address string) []byte {
@@ -31,7 +31,7 @@ func helloAs(role wire.Role, member, address string) []byte {
 	return hello(role, boot, member, address)
 }
 
-// refused attacks a node: nothing of what is sent may come of it but a Goaway.
+// refused attacks a node: nothing it sends may have an effect but a Goaway.
 func refused(t *testing.T, addr string, frames ...[]byte) {
 	t.Helper()
 	r := dialRaw(t, addr)
@@ -43,7 +43,8 @@ func refused(t *testing.T, addr string, frames ...[]byte) {
 	}
 }
 
-// stands checks that the grid is as it was: the epoch, every order once, both copies equal.
+// stands checks that the grid is unchanged: the epoch, every order once, both copies
+// equal.
 func (g *grid) stands(epoch uint64, orders int) {
 	g.t.Helper()
 	if res := g.verify(""); int(res.Orders) != orders {
@@ -79,8 +80,8 @@ func TestStrangerCannotErase(t *testing.T) {
 	g.stands(epoch, 101)
 }
 
-// The backup is gone and the API server with it: the primary acknowledges nothing. A
-// strangerID that acknowledges in the name of the backup changes nothing about it.
+// The backup is dead and the API server unavailable: the primary acknowledges nothing. A
+// stranger that acknowledges in the name of the backup changes nothing about it.
 func TestForgedAckIsNone(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	away := &flaky{Arbiter: g.store, away: make(chan struct{})}
@@ -125,7 +126,7 @@ func TestForgedAckIsNone(t *testing.T) {
 	}
 }
 
-// An order that nobody submitted, from somebody with the name of the primary.
+// A forged order in the name of the primary.
 func TestForgedPrepareIsNone(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 10)
@@ -147,7 +148,7 @@ func TestForgedPrepareIsNone(t *testing.T) {
 }
 
 // Ten Hellos from the address of the backup, each another process: none of them makes the
-// primary believe that the backup has ended.
+// primary believe that the backup has died.
 func TestHellosDoNotMoveTheEpoch(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 10)
@@ -172,7 +173,7 @@ func TestHellosDoNotMoveTheEpoch(t *testing.T) {
 	}
 }
 
-// Whatever role a strangerID claims, and whatever it says where a proof is due.
+// For every role a stranger claims, and every frame in place of a proof.
 func TestClaimedRoles(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	random := make([]byte, 48)
@@ -202,11 +203,11 @@ func TestClaimedRoles(t *testing.T) {
 	submit2(t, g, 5)
 }
 
-// A node does not take whoever answers at an address for the node it dialled.
+// A node does not accept just any peer at an address as the node it dialled.
 func TestDialledStrangerIsRefused(t *testing.T) {
 	for name, answer := range map[string][]byte{
 		"Welcome without a challenge": wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: 8, Grid: []byte("g"), Member: []byte(strangerID)}),
-		"an answer nobody asked for":  wire.AppendProof(nil, wire.TypeProofAnswer, &wire.Proof{}),
+		"an unrequested answer":       wire.AppendProof(nil, wire.TypeProofAnswer, &wire.Proof{}),
 		"a proof of no key": append(wire.AppendChallenge(nil, &wire.Challenge{Version: wire.Version, Member: []byte(strangerID), Address: []byte("127.0.0.1:1")}),
 			wire.AppendProof(nil, wire.TypeProofAnswer, &wire.Proof{})...),
 	} {
@@ -242,12 +243,12 @@ func TestDialledStrangerIsRefused(t *testing.T) {
 	}
 }
 
-// middle is between the nodes: each is reached through one.
+// middle is a proxy between the nodes: each is reached through one.
 type middle struct {
 	to     string
 	mu     sync.Mutex
 	tamper func(record []byte) [][]byte // what a record of the next peer connection becomes; nil: itself
-	taped  []byte                       // what a dialler of a peer connection said
+	taped  []byte                       // frames of a dialler of a peer connection
 	hits   atomic.Int64
 }
 
@@ -291,7 +292,7 @@ func (m *middle) carry(in net.Conn) {
 	<-done
 }
 
-// relay hands on frames, and records behind the two of a handshake.
+// relay forwards frames, and records after the two of a handshake.
 func (m *middle) relay(from, to net.Conn, dialler bool) {
 	var buf []byte
 	peer := false
@@ -335,8 +336,8 @@ func (m *middle) relay(from, to net.Conn, dialler bool) {
 	}
 }
 
-// Somebody between the nodes changes, repeats and reorders what they say. The connection
-// ends, the next one is good, and every order is there once.
+// A proxy between the nodes changes, repeats and reorders their records. The connection
+// ends, the next one works, and every order is there once.
 func TestManInTheMiddle(t *testing.T) {
 	for name, tamper := range map[string]func(record, before []byte) [][]byte{
 		"a bit":    func(r, _ []byte) [][]byte { r[len(r)/2] ^= 1; return [][]byte{r} },
@@ -380,7 +381,7 @@ func TestManInTheMiddle(t *testing.T) {
 					n += s.Node.BadFrames
 				}
 				return n > 0
-			}, "nobody noticed")
+			}, "it was not detected")
 			g.until(func() bool { return len(g.record().InSync) == 2 }, "the pair does not come together again")
 			for _, rc := range submit2(t, g, 10) {
 				if rc.Copies == 0 {
@@ -392,7 +393,7 @@ func TestManInTheMiddle(t *testing.T) {
 	}
 }
 
-// What a dialler said once is worth nothing on another connection.
+// A dialler's frames recorded on one connection are worthless on another.
 func TestReplayedHandshake(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	ms := through(t, g)
@@ -412,12 +413,12 @@ func TestReplayedHandshake(t *testing.T) {
 		refused(t, g.addrs[1-i], tape) // nor at another member
 	}
 	if replayed == 0 {
-		t.Fatal("nobody dialled")
+		t.Fatal("no node dialled")
 	}
 	g.stands(epoch, 20)
 }
 
-// A node with another key stays outside and takes nobody's place.
+// A node with another key stays outside and takes no place.
 func TestAnotherKeyStaysOutside(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit2(t, g, 10)
@@ -429,7 +430,7 @@ func TestAnotherKeyStaysOutside(t *testing.T) {
 	g.until(func() bool {
 		s, err := g.nodes[0].pages.snapshot()
 		return err == nil && s.Node.NodesRefused > 0
-	}, "the primary refuses nobody")
+	}, "the primary rejects none")
 	if n := len(g.record().InSync); n != 1 {
 		t.Fatalf("%d members in sync", n)
 	}
@@ -441,7 +442,8 @@ func TestAnotherKeyStaysOutside(t *testing.T) {
 	g.verify("")
 }
 
-// A key is replaced while orders flow: announced to all, then used, then the old one goes.
+// A key is replaced while orders flow: distributed to all, then used, then the old one is
+// removed.
 func TestPeerKeyRotation(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	before, now := peerkey.New(), peerkey.New()

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// raw is a connection without manners.
+// raw is a connection that violates the protocol.
 type raw struct {
 	net.Conn
 	t   *testing.T
@@ -82,7 +82,8 @@ func header(length uint32, typ byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, length), typ, 0, 0, 0)
 }
 
-// What nodes take from who is one of them, or is taken for one: they need no proof here.
+// Requests that nodes accept from a peer that is, or passes as, a node: no proof needed
+// here.
 func TestHostileFrames(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.InsecurePeers, g.base.PeerKeys = true, nil
@@ -100,7 +101,7 @@ func TestHostileFrames(t *testing.T) {
 	prepare := wire.AppendPrepare(nil, 0, &wire.Prepare{PeerHead: wire.PeerHead{Epoch: 2, From: 0xbad, To: 1}, Entries: make([]byte, 72)})
 	for name, c := range map[string]struct {
 		send []byte
-		want string // part of the Goaway's text; empty: the node says nothing and closes, or goes on
+		want string // part of the Goaway's text; empty: the node closes silently, or continues
 	}{
 		"HTTP request":                     {[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "length is 542393671, allowed: 8..1048576"},
 		"TLS client hello":                 {[]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("r", 500)), "this port does not speak TLS"},
@@ -115,7 +116,7 @@ func TestHostileFrames(t *testing.T) {
 		"unknown role":                     {bad(asClient, 16, 77), "role is 77"},
 		"another grid":                     {wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.MinVersion, Role: wire.RoleClient, Grid: []byte("other")}), `grid is "other", this node serves "g"`},
 		"Hello with a lying length":        {bad(asClient, 28, 200), "gridLen"},
-		"peer without a member id":         {hello(wire.RolePeer, 5, "nobody", "127.0.0.1:1"), "allowed: a member id"},
+		"peer without a member id":         {hello(wire.RolePeer, 5, "nameless", "127.0.0.1:1"), "allowed: a member id"},
 		"peer with another boot id":        {hello(wire.RolePeer, 5, "g-s0-9/0000000000000bad", "127.0.0.1:1"), "allowed: a member id with that boot id"},
 		"second Hello":                     {after(asClient, asClient), "frame type Hello, allowed from this role"},
 		"client sends Prepare":             {after(asClient, prepare), "frame type Prepare, allowed from this role"},
@@ -128,7 +129,7 @@ func TestHostileFrames(t *testing.T) {
 		"Submit that calls itself ReadLog": {after(asClient, bad(submit, 4, byte(wire.TypeReadLog))), "frame ReadLog: length"},
 		"peer sends Submit":                {after(asPeer, submit), "frame type Submit, allowed between nodes"},
 		"peer sends garbage entries":       {after(asPeer, prepare), ""},
-		"liveness without a member id":     {hello(wire.RoleLiveness, 5, "nobody", "127.0.0.1:1"), "allowed: a member id"},
+		"liveness without a member id":     {hello(wire.RoleLiveness, 5, "nameless", "127.0.0.1:1"), "allowed: a member id"},
 		"liveness sends Prepare":           {after(asLiveness, prepare), "frame type Prepare, allowed on a liveness connection: Goaway, Heartbeat, HeartbeatAck"},
 		"liveness sends a large frame":     {after(asLiveness, header(1<<20, byte(wire.TypeHeartbeat)), make([]byte, 4000)), "frame of 1048576 bytes"},
 		"liveness sends what is no frame":  {after(asLiveness, bytes.Repeat([]byte{0xff}, 64)), "length is 4294967295"},
@@ -200,7 +201,7 @@ func TestRequestsForOtherPartitions(t *testing.T) {
 	}
 }
 
-// Whoever says nothing is told to go, and the others are served meanwhile.
+// A silent connection is closed, and the others are served in the meantime.
 func TestSilentStrangersAreClosed(t *testing.T) {
 	g := newGrid(t, 1, 1).up()
 	var silent []*raw
@@ -241,7 +242,7 @@ func TestConnectionLimitLeavesTheOthers(t *testing.T) {
 	}, "connections over the limit are kept")
 }
 
-// A client that asks for much and reads nothing is stopped, and nobody else is.
+// A client that requests much and reads nothing is stopped, without an effect on others.
 func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 	g := newGrid(t, 1, 1).up()
 	submit2(t, g, 500)
@@ -258,7 +259,7 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 	g.until(func() bool {
 		s, err := g.nodes[0].pages.snapshot()
 		return err == nil && s.Transport.Paused > 0
-	}, "reading from the slow client goes on")
+	}, "reading from the slow client continues")
 	submit2(t, g, 50)
 	s, err := g.nodes[0].pages.snapshot()
 	if err != nil {
@@ -276,7 +277,7 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 	if held > 4<<20 {
 		t.Fatalf("%d bytes are buffered for clients", held)
 	}
-	// It reads at last, and gets whole frames in order.
+	// It finally reads, and gets whole frames in order.
 	for range 100 {
 		f := r.next()
 		if typ := wire.FrameType(f); typ != wire.TypeWelcome && typ != wire.TypeLogChunk {
@@ -285,7 +286,7 @@ func TestSlowReaderDoesNotHurtOthers(t *testing.T) {
 	}
 }
 
-// A node of another grid at a peer's address must not be believed.
+// A node of another grid at a peer's address must be rejected.
 func TestStrangePeer(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	r := dialRaw(t, g.addrs[0])

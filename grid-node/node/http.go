@@ -15,8 +15,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// pages are the HTTP port: metrics, health, and what a node tells about itself. They are made on
-// goroutines, which ask the loops.
+// pages are the HTTP port: metrics, health, and status. They are made on goroutines, which
+// ask the loops.
 type pages struct {
 	data     *dataLoop
 	live     *liveness
@@ -80,7 +80,7 @@ func (h *pages) mux() http.Handler {
 // path of an order never blocks in Go's scheduler, so it pays nothing.
 const blockProfileRate = 10 * time.Microsecond
 
-// dataPage answers with what the data loop says.
+// dataPage answers with a result of the data loop.
 func dataPage[T any](d *dataLoop, say func() T) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		var v T
@@ -92,16 +92,16 @@ func dataPage[T any](d *dataLoop, say func() T) http.HandlerFunc {
 	}
 }
 
-// writePage answers with v as JSON that people can read, too.
+// writePage answers with v as indented JSON.
 func writePage(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the asker is gone; nobody to tell
+	_ = enc.Encode(v) // the client is gone: the error is ignored
 }
 
-// healthz asks the local loop and nobody else: a node must not be restarted
-// because its peers or the API server are away.
+// healthz checks the local loops only: a node must not be restarted because its peers or
+// the API server are unavailable.
 func (h *pages) healthz(w http.ResponseWriter, _ *http.Request) {
 	if err := h.data.onLoop(func() {}); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -110,8 +110,8 @@ func (h *pages) healthz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readyz is ready when this process is in sync in every partition of its shard:
-// a node that restarted and still learns is not, whatever its pod's name.
+// readyz is ready when this process is in sync in every partition of its shard: a
+// restarted node that still catches up is not, whatever its pod's name.
 func (h *pages) readyz(w http.ResponseWriter, _ *http.Request) {
 	var r Readiness
 	err := h.data.onLoop(func() { r = h.data.parts.readiness() })
@@ -125,8 +125,8 @@ func (h *pages) readyz(w http.ResponseWriter, _ *http.Request) {
 	writePage(w, r)
 }
 
-// serveStatus tells which processes are here and what they go by. Unlike /readyz
-// it judges nothing: an answer is 200 whatever state the node is in.
+// serveStatus lists the processes and their views. Unlike /readyz it has no verdict: the
+// status is 200 in any state of the node.
 func (h *pages) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var s nodestatus.Node
 	var plain *nodestatus.PlainClients
@@ -134,7 +134,7 @@ func (h *pages) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	s.TLS = tlsStatus(h.data.cfg.TLS) // looks at files: not on the loop
+	s.TLS = tlsStatus(h.data.cfg.TLS) // reads files: not on the loop
 	if s.TLS != nil {
 		s.TLS.Transition, s.TLS.PlainClients = string(h.data.cfg.TLSTransition), plain
 	}

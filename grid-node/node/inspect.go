@@ -10,7 +10,7 @@ import (
 
 var errReplicaGone = errors.New("the replica was discarded")
 
-// startInspector has the committed log read again and checked, on every copy.
+// startInspector starts the check of the committed log, on every copy.
 func (p *partition) startInspector(ctx context.Context, inc *incarnation) error {
 	reader, err := inc.feed.Reader("inspect")
 	if err != nil {

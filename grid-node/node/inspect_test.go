@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every copy reads its committed log again, the entries of a primary before as well, and
+// Every copy inspects its committed log, including entries of an earlier primary, and
 // holds nothing when it is done.
 func TestEveryCopyInspectsItsLog(t *testing.T) {
 	g := newGrid(t, 2, 1).up()

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// link is a connection and what is known about the other end.
+// link is a connection and the state of its other end.
 type link struct {
 	conn      *transport.Conn
 	state     linkState
@@ -21,10 +21,10 @@ type link struct {
 	helloBy   int64     // Mono until when Hello or Welcome has to arrive
 	name      string    // member id of the other node, or what a client calls itself
 	dialled   string    // the configured name that was dialled, see peerNames
-	outside   bool      // it came by the port for clients outside, see external
+	outside   bool      // accepted on the port for clients outside, see external
 	proof               // of a client
 	handshake           // of a node
-	client    uint64    // whose sessions it opens, see clientID
+	client    uint64    // owner of the sessions it opens, see clientID
 	vain      int       // Submits of a client since one was stored
 }
 
@@ -33,30 +33,30 @@ type linkState uint8
 const (
 	awaitHello     linkState = iota // accepted, nothing known
 	awaitWelcome                    // dialled by us, Hello sent
-	awaitProof                      // a client that said Hello, and nothing yet that gives it a permission
+	awaitProof                      // a client after Hello, without a permission yet
 	awaitPeerProof                  // accepted, a node that was asked to prove the peer key
 	ready
 )
 
 const (
-	// A client's replies pile up while it does not read: reading from it stops at
-	// softOut; hardOut closes it, and is above what one session's window of replies
-	// and the pending reads of one client can amount to.
+	// A client's replies pile up while it does not read: reading from it stops at softOut;
+	// hardOut closes it, and exceeds one session's window of replies and the pending reads
+	// of one client.
 	clientSoftOut = 32 << 10
 	clientHardOut = 32 << 20
-	// clientFrameTime is in which a client has to finish a frame: the largest order takes
-	// it at 52 kbit/s. Nodes have all the time there is: the network between them may be
-	// slow, and a frame of theirs has a megabyte.
+	// clientFrameTime is the time in which a client has to finish a frame: the largest
+	// order takes it at 52 kbit/s. Nodes have no limit: the network between them may be
+	// slow, and their frames have up to a megabyte.
 	clientFrameTime = 10 * time.Second
 	// clientSendBuffer is what the kernel may hold of answers to one client, about twice
-	// over. Half of it is enough for answers to flow, a quarter is not where segments are
+	// over. Half of it suffices for a steady flow, a quarter does not where segments are
 	// long (a loopback's are 64 KiB): `go test -bench SendBuffer ./grid-node/transport`.
 	clientSendBuffer = 128 << 10
 	// maxClientFrame is the longest frame that a client has to send, a Submit.
 	maxClientFrame = wire.SubmitFixed + wire.MaxPayload
-	// Reading from a peer never stops: its acknowledgements are what drains us. What
-	// is on its way to a peer is bounded by memoryPlan.inFlight, and once more for a
-	// repetition, so the hard limit is a backstop.
+	// Reading from a peer never stops: its acknowledgements drain us. Output in flight to
+	// a peer is bounded by memoryPlan.inFlight, and once more for a resend, so the hard
+	// limit is a backstop.
 	peerHardOut = 96 << 20
 	// learnerBytes of all partitions together are sent to a node that catches up and
 	// not acknowledged.
@@ -65,7 +65,7 @@ const (
 	sessionWindow = 512
 )
 
-// goaway says why and closes after the peer could read it. It returns the error
+// goaway sends the reason and closes after the peer could read it. It returns the error
 // for the transport.
 func (l *link) goaway(code uint16, text string) error {
 	l.conn.SetOut(wire.AppendGoaway(l.conn.Out(), &wire.Goaway{Code: code, Text: []byte(text)}))
@@ -93,7 +93,7 @@ func saidGoaway(frame []byte) error {
 	return &goawayError{m.Code, string(m.Text)}
 }
 
-// goawayError is a transport.ErrPeerClosed of which the other end said why.
+// goawayError is a transport.ErrPeerClosed with the reason that the other end sent.
 type goawayError struct {
 	code uint16
 	text string
@@ -113,8 +113,8 @@ func (e *goawayError) Unwrap() []error {
 	return []error{transport.ErrPeerClosed}
 }
 
-// refusedBy reports whether the other end answered that it does not take the connection: its process goes on, which it does
-// not for long if it is stopping.
+// refusedBy reports whether the other end rejected the connection with an answer: its
+// process is alive, though not for long if it is stopping.
 func refusedBy(err error) bool {
 	var said *goawayError
 	return errors.As(err, &said) && said.code != wire.GoawayDraining

@@ -10,9 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// listeners are the data port and the port for clients outside. What connects there is theirs until it
-// has said, and proved where it has to, what it is: a client, or a peer, bulk or liveness connection of
-// another node. Of the data loop; the HTTP port is pages'.
+// listeners are the data port and the port for clients outside. They own accepted
+// connections until these are identified, and authenticated where required: a client, or a
+// peer, bulk or liveness connection of another node. Of the data loop; the HTTP port
+// belongs to pages.
 type listeners struct {
 	*process
 	parts   *partitions
@@ -20,15 +21,15 @@ type listeners struct {
 	peers   *peers
 	live    *liveness
 
-	undecided linkSet // have not said Hello, Welcome or who they are yet; dialled ones too
+	undecided linkSet // not identified yet (Hello, Welcome, proof); dialled ones too
 }
 
 const (
-	// endedAtOnce is how many strangers whose time is over one tick sends away.
+	// endedAtOnce is how many overdue strangers one tick closes.
 	endedAtOnce = 16
-	// maxHello bounds what a stranger can make us buffer before it said Hello.
+	// maxHello bounds the buffer for a stranger before its Hello.
 	maxHello = 1 << 10
-	// undecidedPart of the connections is for those that have not said who they are.
+	// undecidedPart of the connections is for unidentified ones.
 	undecidedPart = 4
 )
 
@@ -46,7 +47,7 @@ func (ls *listeners) open() (addr string, err error) {
 	return a.String(), nil
 }
 
-// accepted begins with a connection of a stranger.
+// accepted starts with a stranger's connection.
 func (ls *listeners) accepted(c *transport.Conn) {
 	l := &link{conn: c, outside: c.Door() == doorExternal, helloBy: ls.loop.Clock().Mono() + int64(helloTimeout)}
 	c.Tag = l
@@ -55,16 +56,16 @@ func (ls *listeners) accepted(c *transport.Conn) {
 	ls.undecided = append(ls.undecided, l)
 }
 
-// tooLong ends a connection that begins a frame of more bytes than are waited for from it.
+// tooLong ends a connection that begins an overlong frame.
 func (ls *listeners) tooLong(l *link, size int) error {
 	text := ""
 	switch {
 	case l.state == awaitHello && size > maxHello:
 		text = fmt.Sprintf("first frame has %d bytes, allowed: a Hello of at most %d", size, maxHello)
 	case (l.state == awaitPeerProof || l.state == awaitWelcome) && size > maxHello+wire.MaxText:
-		text = fmt.Sprintf("frame of %d bytes from who has proved nothing, allowed: at most %d", size, maxHello+wire.MaxText)
+		text = fmt.Sprintf("frame of %d bytes from an unauthenticated peer, allowed: at most %d", size, maxHello+wire.MaxText)
 	case l.state == awaitProof && size > wire.MaxAuthenticate:
-		text = fmt.Sprintf("frame of %d bytes from a client that has proved nothing, allowed: at most %d", size, wire.MaxAuthenticate)
+		text = fmt.Sprintf("frame of %d bytes from an unauthenticated client, allowed: at most %d", size, wire.MaxAuthenticate)
 	case l.state == ready && !l.role.IsNode() && size > maxClientFrame:
 		return ls.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame of %d bytes, allowed from a client: at most %d", size, maxClientFrame))
 	default:
@@ -73,7 +74,7 @@ func (ls *listeners) tooLong(l *link, size int) error {
 	return l.goaway(wire.GoawayProtocol, text)
 }
 
-// tick ends connections that have not said in time what they are.
+// tick ends connections that are not identified in time.
 func (ls *listeners) tick(now int64) {
 	ended := 0
 	for i := len(ls.undecided) - 1; i >= 0 && ended < endedAtOnce; i-- {
@@ -89,12 +90,12 @@ func (ls *listeners) tick(now int64) {
 	}
 }
 
-var errTooManyUndecided = errors.New("too many connections have not said who they are")
+var errTooManyUndecided = errors.New("too many unidentified connections")
 
-// makeRoom ends one, any, of the accepted connections that have not said who
-// they are when there are too many: they are not to take all there are for as long as
-// each of them may think. Whoever means it needs no more than a round trip, and is
-// hardly ever the one. It is not told why: who is told is given time to read it.
+// makeRoom closes a random one of the accepted connections that are not identified when
+// there are too many: otherwise they could take all places for the length of their
+// timeouts. An honest client needs only a round trip, and is hardly ever the one. It gets
+// no reason: that would need time to read it.
 func (ls *listeners) makeRoom() {
 	if len(ls.undecided) < max(minReserved, ls.cfg.MaxConns/undecidedPart) {
 		return
@@ -112,8 +113,8 @@ func (ls *listeners) makeRoom() {
 	}
 }
 
-// undecodable answers bytes that are no frame. The most likely ones are worth a
-// word of their own: a client that speaks TLS to a port that does not.
+// undecodable answers bytes that are not a frame. The most likely case has its own
+// message: a client that speaks TLS to a plain port.
 func (ls *listeners) undecodable(l *link, buf []byte, err error) error {
 	ls.counters.BadFrames++
 	if l.state != awaitHello || !secure.LooksLikeTLS(buf) {
@@ -125,7 +126,7 @@ func (ls *listeners) undecodable(l *link, buf []byte, err error) error {
 	return l.goaway(wire.GoawayTLS, "this port does not speak TLS")
 }
 
-// handshakeFailed logs who could not get in; strangers must not flood the log.
+// handshakeFailed logs failed handshakes; strangers must not flood the log.
 func (ls *listeners) handshakeFailed(remote string, err error) {
 	ls.limited("tls", func() {
 		ls.log.Warn("a connection was refused before Hello; further ones within a second are counted only", "remote", remote, "reason", err)

@@ -16,17 +16,16 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// liveness carries the vitals of all partitions: a loop on a thread of its own,
-// with connections of its own, so that a data loop that is busy is not taken for a
-// dead process. It shares nothing with the data loop but the vitals, which have a
-// mutex, and a few atomics.
+// liveness drives the vitals of all partitions: a loop on a thread of its own, with its
+// own connections, so that a busy data loop is not mistaken for a dead process. It shares
+// only the vitals with the data loop, which have a mutex, and a few atomics.
 //
-// A node dials one connection to every node that it sends beacons to, and answers
-// on the connection that a beacon came on. The data loop accepts, reads the Hello,
-// and hands the connection over (takeNode in hello.go): a connection has to stand
-// before a loop gets stuck, so it is dialled with the first beacon and kept. The
-// data loop has looked at the certificate, or the proof of the peer key, by then, as at
-// a peer's; the session with its keys moves along with the connection.
+// A node dials one connection to every node that it sends beacons to, and answers on the
+// connection of a beacon. The data loop accepts, reads the Hello, and hands the connection
+// over (takeNode in hello.go): a connection must exist before a loop gets stuck, so it is
+// dialled with the first beacon and kept. The data loop has checked the certificate, or
+// the proof of the peer key, by then, as for a peer; the session with its keys moves along
+// with the connection.
 type liveness struct {
 	*identity
 	loop transport.Loop
@@ -65,10 +64,10 @@ type pulse struct {
 	conn    *transport.Conn // nil: a dialled one that is not there, or one that was accepted
 	state   linkState
 	helloBy int64
-	usedAt  int64               // when something was last to be sent on it
-	heardAt int64               // when something last came
+	usedAt  int64               // time of the last frame to send
+	heardAt int64               // time of the last frame received
 	rows    []wire.HeartbeatRow // to be sent now
-	out, in rowTable            // what either end said last
+	out, in rowTable            // last state of either end
 	dialAt  int64               // before which it is not dialled again
 	backoff time.Duration
 }
@@ -77,10 +76,10 @@ const (
 	maxLivenessConns = 512
 	maxPulseFrame    = wire.MaxHeartbeat
 	livenessHardOut  = 64 << 10
-	// A connection that brings no answer for so long is dialled anew: after a cut, the
-	// kernel's own repetition may be seconds away.
+	// A connection without an answer for this long is redialled: after a cut, the kernel's
+	// own retransmission may be seconds away.
 	livenessSilence = time.Second
-	livenessIdle    = 5 * time.Second // one that nothing is sent on is closed
+	livenessIdle    = 5 * time.Second // an idle one is closed
 )
 
 var (
@@ -100,8 +99,8 @@ func newLiveness(id *identity) (*liveness, error) {
 	return l, err
 }
 
-// now reads the clock: vitals want the time after a frame was received, not that
-// of the wake-up, in between which the process may have slept.
+// now reads the clock: vitals need the time after a frame was received, not that of the
+// wake-up, since the process may have been suspended in between.
 func (l *liveness) now() replica.Time { return replica.Time{Mono: l.loop.Clock().Exact()} }
 
 // OnTick implements transport.Handler.
@@ -115,7 +114,7 @@ func (l *liveness) OnTick() {
 	l.tidy(now.Mono)
 }
 
-// beat sends every node the beacons of all partitions that go to it.
+// beat sends every node the beacons of all its partitions.
 func (l *liveness) beat(now replica.Time) {
 	l.beats = l.beats[:0]
 	for _, b := range *l.vitals.Load() {
@@ -145,8 +144,8 @@ func (l *liveness) beat(now replica.Time) {
 	}
 }
 
-// send writes the rows of a connection, or begins to connect. What cannot be sent is
-// dropped: the next is due soon.
+// send writes the rows of a connection, or starts to connect. Rows that cannot be sent are
+// dropped: the next follow soon.
 func (l *liveness) send(now int64, p *pulse) {
 	switch {
 	case p.conn == nil:
@@ -174,7 +173,7 @@ func (l *liveness) dial(p *pulse, now int64) {
 	p.conn = l.loop.Dial(p.addr, p)
 }
 
-// tidy closes connections that nobody needs, and those that never said Welcome.
+// tidy closes unused connections, and those that never sent Welcome.
 func (l *liveness) tidy(now int64) {
 	for addr, p := range l.pulses {
 		switch idle := now-p.usedAt > int64(livenessIdle); {
@@ -237,7 +236,7 @@ func (l *liveness) OnFrames(c *transport.Conn, buf []byte) (int, error) {
 	return len(buf) - len(rest), nil
 }
 
-// goaway says why the connection ends, unless it was the other side who said so.
+// goaway sends why the connection ends, unless the other side ended it.
 func (l *liveness) goaway(c *transport.Conn, err error) {
 	if errors.Is(err, transport.ErrPeerClosed) {
 		return
@@ -277,7 +276,7 @@ func (l *liveness) frame(p *pulse, c *transport.Conn, frame []byte) error {
 	return l.heartbeat(p, c, now, wire.FrameType(frame), frame)
 }
 
-// heartbeat takes in what the other end says of all partitions. A Heartbeat comes on a
+// heartbeat handles the other end's rows of all partitions. A Heartbeat arrives on a
 // connection that it dialled, and is answered there.
 func (l *liveness) heartbeat(p *pulse, c *transport.Conn, now replica.Time, t wire.Type, frame []byte) error {
 	if c.Dialled() != (t == wire.TypeHeartbeatAck) {
@@ -311,7 +310,7 @@ func (l *liveness) heartbeat(p *pulse, c *transport.Conn, now replica.Time, t wi
 	return nil
 }
 
-// hold has it beat for a partition, in place of what it was given before; from the data loop.
+// hold starts beating for a partition, replacing its earlier vitals; from the data loop.
 func (l *liveness) hold(id wire.PartitionID, v *replica.Vitals) {
 	list := slices.Clone(*l.vitals.Load())
 	at, there := slices.BinarySearchFunc(list, id, compareBeating)
@@ -322,7 +321,7 @@ func (l *liveness) hold(id wire.PartitionID, v *replica.Vitals) {
 	l.vitals.Store(&list)
 }
 
-// drop has it beat no more for a partition; from the data loop.
+// drop stops beating for a partition; from the data loop.
 func (l *liveness) drop(id wire.PartitionID) {
 	list := slices.DeleteFunc(slices.Clone(*l.vitals.Load()), func(b beating) bool { return b.id == id })
 	l.vitals.Store(&list)
@@ -339,9 +338,8 @@ func (l *liveness) vitalsOf(id wire.PartitionID) *replica.Vitals {
 
 func compareBeating(b beating, id wire.PartitionID) int { return cmp.Compare(b.id, id) }
 
-// OnClose implements transport.Handler. The end of a connection is no sign of
-// death, that is for the data connection to tell; it is dialled again with the
-// next beacon.
+// OnClose implements transport.Handler. The end of a connection is not evidence of a
+// death, the data connection is; it is redialled with the next beacon.
 func (l *liveness) OnClose(c *transport.Conn, err error) {
 	p := c.Tag.(*pulse)
 	delete(l.heard, c)

@@ -44,8 +44,8 @@ func (g *grid) records() (recs []arbiter.Record) {
 	return recs
 }
 
-// A loop that is busy for twice the grace is not dead: nobody takes over from it,
-// and nobody drops it.
+// A loop that is busy for twice the grace is not dead: there is no take-over from it, and
+// it is not dropped.
 func TestStalledLoopIsNotDead(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.KindAuto, transport.KindNet} {
 		t.Run(cmp.Or(string(kind), "default"), func(t *testing.T) { stalledLoop(t, kind) })
@@ -55,7 +55,7 @@ func TestStalledLoopIsNotDead(t *testing.T) {
 func stalledLoop(t *testing.T, kind transport.Kind) {
 	g := newGrid(t, 2, 2)
 	g.base.Transport = kind
-	// Stuck for good after 10 s: a busy machine has time for the beacons counted below.
+	// Stuck for more than 10 s: a busy machine has time for the beacons counted below.
 	g.base.Beacon, g.base.Lease, g.base.Grace = 50*time.Millisecond, 700*time.Millisecond, 2500*time.Millisecond
 	g.up()
 	c := g.client()
@@ -64,7 +64,7 @@ func stalledLoop(t *testing.T, kind transport.Kind) {
 	if before[0].Primary.PodName != "g-s0-0" || before[1].Primary.PodName != "g-s0-1" {
 		t.Fatalf("primaries %+v", before)
 	}
-	// A liveness connection is accepted by the data loop: both have to stand.
+	// A liveness connection is accepted by the data loop: both must be open.
 	g.until(func() bool { return g.nodes[0].vitals(0).Answered > 0 && g.nodes[0].vitals(1).Heard > 0 }, "no beacons")
 	resume := g.stall(0)
 	led, heard := g.nodes[0].vitals(0).Answered, g.nodes[0].vitals(1).Heard
@@ -82,7 +82,7 @@ func stalledLoop(t *testing.T, kind transport.Kind) {
 	g.verify("")
 }
 
-// A loop that hangs for good is replaced although its liveness thread lives.
+// A loop that hangs permanently is replaced although its liveness thread is alive.
 func TestHungLoopIsReplaced(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Beacon, g.base.Lease, g.base.Grace = 10*time.Millisecond, 60*time.Millisecond, 100*time.Millisecond
@@ -90,7 +90,7 @@ func TestHungLoopIsReplaced(t *testing.T) {
 	c := g.client()
 	submit(t, c, "before", 10)
 	resume := g.stall(0)
-	g.until(func() bool { return g.records()[0].Primary.PodName == "g-s0-1" }, "nobody took over: %+v", func() any { return g.records() })
+	g.until(func() bool { return g.records()[0].Primary.PodName == "g-s0-1" }, "no take-over: %+v", func() any { return g.records() })
 	submit(t, c, "during", 10)
 	resume()
 	g.ready()
@@ -100,7 +100,7 @@ func TestHungLoopIsReplaced(t *testing.T) {
 	}
 }
 
-// Liveness connections that break are dialled again, and nobody is suspected.
+// Broken liveness connections are redialled, and no member is suspected.
 func TestLivenessConnectionsComeBack(t *testing.T) {
 	g := newGrid(t, 2, 2).up()
 	before := g.records()
@@ -131,11 +131,11 @@ func TestLivenessConnectionsComeBack(t *testing.T) {
 	}
 }
 
-// While a learner with much to catch up on does not read, the orders of its
-// primary flow, and what waits for it stays within the window.
+// While a learner that is far behind does not read, the orders of its primary flow, and
+// its unsent feed stays within the window.
 func TestSlowLearnerCostsItsWindowOnly(t *testing.T) {
 	g := newGrid(t, 2, 1)
-	g.base.Grace = 2 * time.Second // the learner's loop stands still meanwhile
+	g.base.Grace = 2 * time.Second // the learner's loop hangs meanwhile
 	g.up()
 	g.kill(1)
 	f := newFastClient(t, g)

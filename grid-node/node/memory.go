@@ -6,8 +6,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/cgroup"
 )
 
-// memoryPlan divides what the process may use. Its parts together are the limit:
-// the node refuses orders before the kernel has to end the process.
+// memoryPlan divides the memory of the process. Its parts add up to the limit: the node
+// rejects orders before the kernel kills the process.
 type memoryPlan struct {
 	orders   int64 // entries, their indexes and the sessions of all partitions
 	heap     int64 // the Go runtime's: connection buffers and everything else
@@ -23,9 +23,9 @@ const (
 	maxUsed  = 32 << 20 // in flight
 )
 
-// planMemory plans for a process that may use limit bytes and holds so many
-// partitions. A copy keeps one 32nd of its orders' memory for what its primary
-// has accepted: all that may be in flight has to fit twice.
+// planMemory plans for a process with limit bytes and so many partitions. A copy keeps
+// 1/32 of its orders' memory for entries its primary has accepted: everything that may be
+// in flight has to fit twice.
 func planMemory(limit int64, partitions int) memoryPlan {
 	heap := min(limit/4, maxHeap)
 	orders := limit - heap
@@ -37,12 +37,12 @@ func planMemory(limit int64, partitions int) memoryPlan {
 	}
 }
 
-// HeapLimit is what the Go runtime of a node with this memory limit should keep
-// to, in bytes, for debug.SetMemoryLimit. Orders are not on its heap.
+// HeapLimit returns the limit of the Go runtime of a node with this memory limit, in
+// bytes, for debug.SetMemoryLimit. Orders are not on its heap.
 func HeapLimit(limit int64) int64 { return planMemory(limit, 1).heap }
 
-// checkCgroup refuses a limit that the container does not have: the kernel would
-// end the process before the node refuses an order.
+// checkCgroup rejects a limit above the container's: the kernel would kill the process
+// before the node rejects an order.
 func checkCgroup(limit int64) error {
 	allowed, file, ok := cgroup.MemoryLimit()
 	if !ok || limit <= allowed {

@@ -31,9 +31,9 @@ func TestMemoryPlan(t *testing.T) {
 	}
 }
 
-// TestCopyWithLessMemory: the smallest copy is what counts. The primary refuses in
-// time, says whose memory it is, and the copy stays in sync; it does not fall out,
-// learn everything again, and fall out.
+// TestCopyWithLessMemory: the smallest copy counts. The primary rejects orders in time,
+// names the full copy, and the copy stays in sync; it is not dropped, relearning
+// everything, repeatedly.
 func TestCopyWithLessMemory(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.start(0)

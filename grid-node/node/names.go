@@ -9,17 +9,17 @@ import (
 )
 
 // peerNames are Config.Peers: a connection to each is kept, so that the first Join or
-// take-over does not have to dial. The names lead to addresses only once a connection
-// stands. Of the data loop.
+// take-over does not have to dial. A name's address is known only once a connection is
+// open. Of the data loop.
 type peerNames struct {
 	peers   *peers
 	led     map[string]string       // to which address a name led; "" while it is being dialled
 	unknown map[string]*unknownPeer // names that lead nowhere
 }
 
-// unknownPeer is a name that does not exist: its pod has not started yet, or is one
-// that a shard with fewer copies has no more. Whoever appears under it dials himself,
-// so the name server is asked more and more rarely.
+// unknownPeer is a name that does not exist: its pod has not started yet, or belongs to a
+// shard that was scaled down. A pod that appears under it dials itself, so the name server
+// is asked ever more rarely.
 type unknownPeer struct {
 	dialAt  int64 // Mono
 	backoff time.Duration
@@ -27,7 +27,7 @@ type unknownPeer struct {
 
 const maxUnknownBackoff = 30 * time.Second
 
-// dial dials the names that no connection stands to.
+// dial dials the names without an open connection.
 func (s *peerNames) dial(now int64) {
 	ps := s.peers
 	for _, name := range ps.cfg.Peers {

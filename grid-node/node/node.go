@@ -1,8 +1,8 @@
-// Package node is the data plane of one pod: it feeds the replicas of a shard's
-// partitions with what the transport, the arbiter and the sinks have to say, and
-// carries out what they decide.
+// Package node is the data plane of one pod: it passes events of the transport, the
+// arbiter and the sinks to the replicas of a shard's partitions, and executes their
+// actions.
 //
-// Two loops, each a thread of its own, own what is in dataLoop and in liveness.
+// Two loops, each on a thread of its own, own the state in dataLoop and in liveness.
 // Goroutines (arbiter calls, pages, sinks, drain) reach them by Loop.Post and onLoop.
 package node
 
@@ -62,7 +62,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// wire tells the parts of each other.
+// wire connects the parts.
 func (n *Node) wire(plan memoryPlan) {
 	p, d := &n.process, &n.data
 	d.process, d.dog = p, newWatchdog(metrics.ThreadNames[0], &n.cfg)
@@ -80,15 +80,15 @@ func (n *Node) wire(plan memoryPlan) {
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.pages.snapshot})
 }
 
-// Member is the node's id, "<pod>/<bootID>".
+// Member returns the node's id, "<pod>/<bootID>".
 func (n *Node) Member() string { return n.self }
 
-// StopNow makes a drain wait for nobody: a second signal. From any goroutine, any
+// StopNow makes a drain stop without waiting: a second signal. From any goroutine, any
 // number of times.
 func (n *Node) StopNow() { n.drain.once.Do(func() { close(n.drain.hurry) }) }
 
-// Run serves until ctx ends, then drains, or until the node cannot go on. It
-// returns nil after an orderly end.
+// Run serves until ctx ends, then drains, or until the node fails. It returns nil after an
+// orderly end.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.close()
 	if err := transport.TuneScheduler(2); err != nil {
@@ -131,7 +131,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// watchFiles follows what a person may change while the node runs.
+// watchFiles follows the files that may change while the node runs.
 func (n *Node) watchFiles() {
 	if k := n.cfg.PeerKeys; k != nil {
 		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.data.peers.keysChanged) }) })
@@ -149,7 +149,7 @@ func (n *Node) watchFiles() {
 	}
 }
 
-// close gives everything back once the loop has ended.
+// close releases everything once the loop has ended.
 func (n *Node) close() {
 	n.cancel()
 	n.live.loop.Stop()

@@ -92,7 +92,7 @@ func TestBackupDiesAndReturns(t *testing.T) {
 	submit(t, c, "before", 50)
 	old := g.nodes[1].self
 	g.kill(1)
-	submit(t, c, "alone", 50) // the primary goes on once it is alone by configuration
+	submit(t, c, "alone", 50) // the primary continues once it is alone by configuration
 	if rec, _ := g.store.Get(t.Context(), "g-p0"); len(rec.InSync) != 1 || rec.Primary.ID != g.nodes[0].self {
 		t.Fatalf("record %+v", rec)
 	}
@@ -190,8 +190,8 @@ func TestArbiterAwayCostsNothing(t *testing.T) {
 	}
 }
 
-// Whoever is removed from inSync must not go on with what it has: it joins anew,
-// as another member, and the rest of its process goes on.
+// A member removed from inSync must discard its data: it joins again, as another member,
+// and the rest of its process continues.
 func TestRemovedMemberJoinsAnew(t *testing.T) {
 	g := newGrid(t, 2, 2).up()
 	c := g.client()
@@ -326,7 +326,7 @@ func TestConfigErrorsNameFlagValueAndRemedy(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q does not say %q", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// observeCommitted records how long each order took that was just committed. An
-// entry carries the wall clock of its receipt.
+// observeCommitted records the latency of orders just committed. An entry carries the wall
+// clock of its receipt.
 func (p *partition) observeCommitted(seq uint64) {
 	from := p.committed + 1
 	p.committed = seq
@@ -31,7 +31,7 @@ func (p *partition) observeCommitted(seq uint64) {
 			continue
 		}
 		if t := order.Received(entry); t != at {
-			if t >= now { // no other copy was waited for, and the loop's clock has stood still since
+			if t >= now { // no other copy was waited for, and the loop's clock has not advanced since
 				now = max(t, time.Now().UnixNano())
 			}
 			if same > 0 {
@@ -55,7 +55,7 @@ func (p *partition) observeCommitted(seq uint64) {
 func (p *partition) observeAck(frame []byte) {
 	var m wire.PrepareAck
 	if err := wire.DecodePrepareAck(frame, &m); err != nil || m.EchoNs == 0 {
-		return // the replica says what is wrong with it
+		return // the replica reports the fault
 	}
 	if d := p.loop.Clock().Mono() - m.EchoNs; d >= 0 && d < int64(time.Hour) {
 		p.loopStat.RoundTrip.Observe(d)
@@ -89,7 +89,7 @@ func runOn(l transport.Loop, f func()) error {
 	return nil
 }
 
-// snapshot copies what metrics show.
+// snapshot copies the state for metrics.
 func (h *pages) snapshot() (*metrics.Snapshot, error) {
 	d := h.data
 	s := &metrics.Snapshot{}
@@ -127,7 +127,7 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 	}
 	s.Fabric = h.fabric
 	if d.cfg.TLS != nil {
-		s.TLSExpires = d.cfg.TLS.Expires() // looks at files: not on the loop
+		s.TLSExpires = d.cfg.TLS.Expires() // reads files: not on the loop
 	}
 	if a := d.cfg.Access; a != nil {
 		s.Access = &metrics.Access{RulesUnread: a.Rules.Err() != nil, RulesRead: a.Rules.Read()}

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestSoloOrderTakesTime: where no other copy is waited for, an order is committed
-// in the wake-up that brought it, and the loop's clock has not moved. It took the
-// time of processing nevertheless, not none.
+// TestSoloOrderTakesTime: where no other copy is waited for, an order is committed in the
+// wake-up that brought it, and the loop's clock has not moved. Its latency is nevertheless
+// the time of processing, not zero.
 func TestSoloOrderTakesTime(t *testing.T) {
 	g := newGrid(t, 1, 1).up()
 	submit(t, g.client(), "SOLO", 100)

@@ -24,8 +24,8 @@ func page[T any](t *testing.T, r *running, path string) (v T) {
 	return v
 }
 
-// Every connection to another node is on the page, with what the kernel knows of
-// it, for each kind of loop and over TLS.
+// Every connection to another node is on the page, with the kernel's data, for each kind
+// of loop and over TLS.
 func TestPeersPage(t *testing.T) {
 	certs := newCertificates(t)
 	for name, change := range map[string]func(*Config){
@@ -77,7 +77,7 @@ func checkConnection(t *testing.T, c *nodestatus.Connection, other *running) {
 	}
 }
 
-// What became of a failure, step by step, on the nodes that took part.
+// The steps of a failure, on the nodes that took part.
 func TestTakeoversPage(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Lease, g.base.Grace = 5*time.Second, 10*time.Second // a slow machine is not the cause
@@ -127,8 +127,8 @@ func TestTakeoversPage(t *testing.T) {
 	}
 }
 
-// The first order after a change is one that was acknowledged here: what a
-// primary takes over from the one before is not.
+// The first order after a change is one acknowledged here: entries that a primary takes
+// over do not count.
 func TestFirstOrderIsNotOneTakenOver(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit(t, g.client(), "before", 50)
@@ -144,7 +144,7 @@ func TestFirstOrderIsNotOneTakenOver(t *testing.T) {
 	g.until(func() bool { return serving().ServingAgoNs > 0 }, "no take-over")
 	g.settled()
 	if ch := serving(); ch.FirstOrderAgoNs != 0 {
-		t.Errorf("nobody has submitted since, and there is a first order: %+v", ch)
+		t.Errorf("no order was submitted since, and there is a first order: %+v", ch)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
-// The page asks the arbiter itself: a node with nothing to ask would not know.
+// The page reads the arbiter itself: an idle node would not know.
 func TestArbiterPage(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	f := &flaky{Arbiter: g.store, away: make(chan struct{})}
@@ -184,11 +184,11 @@ func TestArbiterPage(t *testing.T) {
 	g.until(func() bool {
 		a = page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath)
 		return !a.Reachable
-	}, "an arbiter that is away counts as reachable")
+	}, "an unavailable arbiter counts as reachable")
 	if !strings.Contains(a.Error, errAway.Error()) || a.ContactAgoNs <= a.AskedAgoNs {
 		t.Errorf("%+v", a)
 	}
-	g.until(func() bool { // unless the machine stands still for half a second each time
+	g.until(func() bool { // unless the machine hangs for half a second each time
 		first, second := page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath), page[nodestatus.Arbiter](t, r, nodestatus.ArbiterPath)
 		return second.AskedAgoNs > first.AskedAgoNs && second.TookNs == first.TookNs
 	}, "it is asked again at once, each time")

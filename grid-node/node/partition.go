@@ -18,11 +18,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// partition is this node's place in one partition. What it holds is an
-// incarnation: when a replica must not go on with the memory it has (it was
-// removed, or its log is another history), the incarnation is thrown away and a
-// new one with a new boot id joins as a learner. The other partitions of the
-// process are not disturbed.
+// partition is this node's part in one partition. It holds an incarnation: when a replica
+// must not continue with its memory (it was removed, or its log is another history), the
+// incarnation is discarded and a new one with a new boot id joins as a learner. The other
+// partitions of the process are not affected.
 type partition struct {
 	*process
 	all     *partitions
@@ -37,9 +36,9 @@ type partition struct {
 	out       replica.Outbox
 	dirty     bool
 	drained   bool
-	ended     bool   // the replica takes nothing any more
+	ended     bool   // the replica takes no more events
 	leaving   bool   // it drains, to be closed
-	closed    bool   // the node does not hold it any more
+	closed    bool   // the node no longer holds it
 	first     int64  // bytes that are made present before the node serves
 	stopped   bool   // EventStop was given, to this incarnation and those after it
 	committed uint64 // last ActionCommitted
@@ -47,7 +46,7 @@ type partition struct {
 	changes   changeLog
 	status    replica.Status
 	broken    uint64         // entries that the inspectors of former incarnations found broken
-	refused   uint64         // orders refused for want of memory, when room last looked
+	refused   uint64         // orders rejected for lack of memory, as of room's last sample
 	limits    replica.Limits // its share of what the node has
 	feeds     int            // learners it sent the log to when the limits were divided
 
@@ -57,7 +56,7 @@ type partition struct {
 	remakeWait time.Duration
 }
 
-// incarnation is what goes when a replica is discarded.
+// incarnation is the part that is discarded with a replica.
 type incarnation struct {
 	self      replica.Member
 	store     *store.Store
@@ -69,7 +68,7 @@ type incarnation struct {
 	warm      chan struct{}  // closed: the memory of Config.Prefault is there
 }
 
-// close waits for the readers and gives the memory back.
+// close waits for the readers and releases the memory.
 func (i *incarnation) close() {
 	i.cancel()
 	i.wg.Wait()
@@ -85,7 +84,7 @@ func newBootID() (id uint64) {
 	return id
 }
 
-// incarnate makes an empty store and a replica that knows nothing.
+// incarnate makes an empty store and an empty replica.
 func (p *partition) incarnate(boot uint64) error {
 	cfg := &p.cfg
 	st, err := store.New(store.Options{Budget: p.all.budget, SessionBytes: replica.SessionBytes(sessionWindow)})
@@ -95,8 +94,8 @@ func (p *partition) incarnate(boot uint64) error {
 	self := replica.Member{ID: wire.FormatMemberID(cfg.Pod, boot), Boot: boot, Address: cfg.Advertise}
 	timing := replica.Timing{Beacon: cfg.Beacon, Lease: cfg.Lease, Grace: cfg.Grace, ClaimDelay: cfg.ClaimDelay,
 		HandOverDelay: cfg.HandOverDelay,
-		// Connections lose nothing, and a new one makes the replica send again at
-		// once. A repetition by time would only add to the load of a slow moment.
+		// Connections lose nothing, and a new one makes the replica resend at once. A
+		// timed resend would only add to the load of a slow moment.
 		Resend: cfg.Lease}
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Rest: true, Timing: timing,
@@ -119,7 +118,7 @@ func (p *partition) incarnate(boot uint64) error {
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
 	p.ended = false
 	first := p.first
-	p.first = 0 // later the process serves already, and the memory before is about to be given back
+	p.first = 0 // later the process serves already, and the earlier memory is about to be released
 	log, err := inc.feed.Reader("prefault")
 	if err != nil {
 		return err
@@ -138,14 +137,14 @@ const (
 	maxRemakeWait = 5 * time.Second
 )
 
-// discard schedules a new incarnation, later each time when they do not live long.
+// discard schedules a new incarnation, with back-off when they are short-lived.
 func (p *partition) discard(reason string) {
 	now := p.loop.Clock().Mono()
 	if now-p.remadeAt > int64(remakeQuiet) {
 		p.remakeWait = 0
 	}
 	p.counters.Restarts++
-	p.log.Warn("a replica is discarded and joins anew", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
+	p.log.Warn("a replica is discarded and joins again", "partition", p.id.String(), "member", p.inc.self.ID, "reason", reason, "in", p.remakeWait.String())
 	p.remakeAt = now + int64(p.remakeWait) + 1
 	p.remakeWait = min(max(2*p.remakeWait, 50*time.Millisecond), maxRemakeWait)
 }
@@ -157,7 +156,7 @@ func (p *partition) remake(now int64) {
 	}
 	old := p.inc
 	if err := p.incarnate(newBootID()); err != nil {
-		p.log.Error("cannot make a replica, trying again", "partition", p.id.String(), "reason", err)
+		p.log.Error("cannot make a replica, retrying", "partition", p.id.String(), "reason", err)
 		p.remakeAt = now + int64(remakeRetry)
 		return
 	}
@@ -178,9 +177,8 @@ func prefaultFirst(ctx context.Context, st *store.Store, n int) {
 	}
 }
 
-// prefault keeps the memory that the store writes next present, so that the loop does
-// not take the page faults. It wakes when a quarter of what it has made present may be
-// written: at rest never.
+// prefault keeps the memory that the store writes next present, so that the loop does not
+// take page faults. It wakes when a quarter of that may be written: never when idle.
 func prefault(ctx context.Context, log *feed.Reader, st *store.Store, ahead *atomic.Int64) {
 	const entryBytes = 512 // a guess on the large side; the store's own count is the loop's
 	for due := uint64(1); ; due = st.Committed() + max(1, uint64(ahead.Load())/4/entryBytes) {

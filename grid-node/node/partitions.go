@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// partitions are those that this node has a copy of, and what they share. Of the data loop.
+// partitions are those with a copy on this node, and their shared state. Of the data loop.
 type partitions struct {
 	*process
 	peers       *peers
@@ -24,9 +24,9 @@ type partitions struct {
 
 	byID     []*partition  // nil where this node has none
 	list     []*partition  // the same, by id
-	held     held          // which they are to be
+	held     held          // the ones it should hold
 	dirty    []*partition  // stepped since their last flush
-	ev       replica.Event // reused: what a step gets
+	ev       replica.Event // reused: the input of a step
 	submits  uint64        // Submit frames seen, to time every processSample-th
 	acks     uint64        // acknowledgements of other members, likewise
 	stopping bool          // a drain has begun
@@ -40,14 +40,14 @@ func (ps *partitions) at(id wire.PartitionID) *partition {
 	return ps.byID[id]
 }
 
-// step hands an event to every replica.
+// step passes an event to every replica.
 func (ps *partitions) step(ev replica.Event) {
 	for _, p := range ps.list {
 		p.step(&ev)
 	}
 }
 
-// flush ends a wake-up: every replica that was stepped says what it has gathered.
+// flush ends a wake-up: every stepped replica executes its actions.
 func (ps *partitions) flush() {
 	for i := 0; i < len(ps.dirty); i++ { // carrying out may step further partitions
 		ps.dirty[i].flush()
@@ -63,7 +63,7 @@ func (p *partition) flush() {
 	p.inc.feed.Wake()
 }
 
-// tick looks at every partition once: a node may have a thousand, most of them at rest.
+// tick checks every partition once: a node may have a thousand, most of them at rest.
 func (ps *partitions) tick(now int64) {
 	tick := replica.Event{Kind: replica.EventTick}
 	other := false

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/race"
 )
 
-// fastClient speaks the protocol with buffers of its own, so that what is
-// measured is the nodes.
+// fastClient speaks the protocol with its own buffers, so that only the nodes are
+// measured.
 type fastClient struct {
 	*raw
 	session wire.SessionOpened
@@ -84,7 +84,7 @@ func (c *fastClient) reads(n int) {
 	c.exchange(n, wire.TypeGetReply)
 }
 
-// exchange writes what is to be said and waits for n answers.
+// exchange writes requests and waits for n answers.
 func (c *fastClient) exchange(n int, want wire.Type) {
 	if _, err := c.Write(c.out); err != nil {
 		c.t.Fatal(err)
@@ -120,10 +120,10 @@ func allocated() heapUse {
 	return heapUse{s[0].Value.Uint64(), s[1].Value.Uint64()}
 }
 
-// mayAllocate fails the test when f, which handles n orders, allocates each time it
-// is called. What may be allocated meanwhile is not for an order: timers of the
-// test, the arbiter's watch, memory provided ahead, and once a buffer that grows
-// because a busy machine left more in it than ever before.
+// mayAllocate fails the test when f, which handles n orders, allocates each time it is
+// called. Allowed are allocations unrelated to orders: timers of the test, the arbiter's
+// watch, memory provided ahead, and once a buffer that grows because a busy machine left
+// more in it than before.
 func mayAllocate(t *testing.T, what string, n int, f func()) {
 	t.Helper()
 	var found []heapUse
@@ -210,8 +210,8 @@ func TestClientPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What a node holds is outside of the heap and free of pointers: the live heap
-// of primary and backup does not grow with the orders.
+// A node's data is outside of the heap and free of pointers: the live heap of primary and
+// backup does not grow with the orders.
 func TestLiveHeapDoesNotGrowWithOrders(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector has a heap of its own: run it without -race")

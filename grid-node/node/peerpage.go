@@ -12,12 +12,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// maxPageConns bounds the page: only nodes that lie about their addresses make
-// more connections.
+// maxPageConns bounds the page: only nodes with false addresses make more connections.
 const maxPageConns = 256
 
-// servePeers asks the kernel about every connection to another node, each on the
-// thread of its loop, and only because somebody asked.
+// servePeers asks the kernel about every connection to another node, each on the thread of
+// its loop, on request only.
 func (h *pages) servePeers(w http.ResponseWriter, _ *http.Request) {
 	conns, err := h.connections()
 	if err != nil {

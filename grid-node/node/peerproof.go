@@ -12,16 +12,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// What nodes say to each other moves orders and configurations. On a connection without
-// TLS both ends of a connection between nodes prove the grid's peer key before either is
-// taken for a node, and what follows travels in records. All of it is done on the loop
-// of the connection: nothing is computed for a stranger but some hashes, and a node
-// comes seldom.
+// Traffic between nodes moves orders and configurations. Without TLS both ends of a
+// connection between nodes prove the grid's peer key before either is accepted as a node,
+// and everything after travels in records. All of it is done on the loop of the
+// connection: a stranger costs some hashes, and nodes connect rarely.
 
-// peerTrust is what both loops go by. It is shared between them.
+// peerTrust is the policy of both loops, shared between them.
 type peerTrust struct {
 	keys *peerkey.Keys // nil: none
-	// insecure: a person said that nodes without a proof are nodes.
+	// insecure: nodes without a proof are accepted, as configured.
 	insecure bool
 }
 
@@ -38,12 +37,12 @@ var protectionNames = [...]string{unproved: nodestatus.ProtectionNone, byKey: no
 
 func (p protection) String() string { return protectionNames[p] }
 
-// asks reports whether the dialler of an accepted connection has to prove the key.
+// asks reports whether the dialler of an accepted connection must prove the key.
 func (t *peerTrust) asks(c *transport.Conn) bool {
 	return !c.TLS() && t.keys != nil
 }
 
-// unasked is what protects a connection on which no proof was asked for; an error if it
+// unasked returns the protection of a connection without a requested proof; an error if it
 // may not be a node's.
 func (t *peerTrust) unasked(c *transport.Conn) (protection, error) {
 	switch {
@@ -57,7 +56,7 @@ func (t *peerTrust) unasked(c *transport.Conn) (protection, error) {
 	return unproved, errors.New("the other node proves no peer key: start it with --peer-key-file, the same file as this node")
 }
 
-// handshake is what an end has said and heard until the key is proved.
+// handshake is the transcript of an end until the key is proved.
 type handshake struct {
 	hello     []byte           // the frame, as it was sent or received
 	challenge []byte           // likewise
@@ -69,7 +68,7 @@ type handshake struct {
 
 var errProofUnexpected = errors.New("a proof that was not asked for")
 
-// appendChallenge asks the dialler that said hello for a proof.
+// appendChallenge asks the dialler for a proof after its Hello.
 func (id *identity) appendChallenge(dst []byte, version uint16, hello []byte) ([]byte, handshake) {
 	m := wire.Challenge{Version: version, Member: []byte(id.self), Address: []byte(id.cfg.Advertise)}
 	_, _ = rand.Read(m.Nonce[:]) // never fails
@@ -77,7 +76,7 @@ func (id *identity) appendChallenge(dst []byte, version uint16, hello []byte) ([
 	return append(dst, h.challenge...), h
 }
 
-// accept looks at the dialler's proof.
+// accept checks the dialler's proof.
 func (h *handshake) accept(t *peerTrust, frame []byte) (answer []byte, r *peerkey.Records, err error) {
 	var m wire.Proof
 	if err := wire.DecodeProof(frame, wire.TypeProof, &m); err != nil {
@@ -91,7 +90,7 @@ func (h *handshake) accept(t *peerTrust, frame []byte) (answer []byte, r *peerke
 	return wire.AppendProof(nil, wire.TypeProofAnswer, &wire.Proof{Bytes: [wire.ProofSize]byte(b)}), r, nil
 }
 
-// step is the dialler's part: it answers a Challenge and looks at a ProofAnswer. wanted is
+// step is the dialler's part: it answers a Challenge and checks a ProofAnswer. wanted is
 // the address that was dialled, "" for a name. r is not nil when the key is proved:
 // records follow. done is false for any other frame.
 func (h *handshake) step(t *peerTrust, c *transport.Conn, wanted string, frame []byte) (r *peerkey.Records, done bool, err error) {
@@ -138,7 +137,7 @@ func (h *handshake) prove(t *peerTrust, c *transport.Conn, wanted string, frame 
 	return nil
 }
 
-// welcomed checks that the node that says Welcome has proved itself, or need not.
+// welcomed checks that the node that sends Welcome has proved itself, or need not.
 func (h *handshake) welcomed(t *peerTrust, c *transport.Conn, m *wire.Welcome) (err error) {
 	if h.by == byKey {
 		if string(m.Member) != h.member {
@@ -147,25 +146,25 @@ func (h *handshake) welcomed(t *peerTrust, c *transport.Conn, m *wire.Welcome) (
 		return nil
 	}
 	if h.challenge != nil {
-		return errors.New("Welcome before the proof was answered")
+		return errors.New("Welcome before the answer to the proof")
 	}
 	h.by, err = t.unasked(c)
 	return err
 }
 
-// checkPeerKey wants that somebody said how nodes know each other.
+// checkPeerKey requires a configured way of authenticating nodes.
 func (c *Config) checkPeerKey() error {
 	if c.PeerKeys == nil && (c.TLS == nil || c.TLSTransition != TLSOnly) && !c.InsecurePeers && c.Replicas > 1 {
 		return errors.New(`--peer-key-file: value "", allowed: a file with the grid's peer key, the same for all its nodes (head -c 32 /dev/urandom | base64 > peer.key); ` +
-			"or --tls-cert, --tls-key and --tls-ca; or --insecure-peers, with which anybody who reaches the data port can erase orders")
+			"or --tls-cert, --tls-key and --tls-ca; or --insecure-peers, with which any program that reaches the data port can erase orders")
 	}
 	return nil
 }
 
-// keysChanged tells of the peer key file, which was read again.
+// keysChanged logs a reread peer key file.
 func (ps *peers) keysChanged() {
 	if err := ps.cfg.PeerKeys.Err(); err != nil {
-		ps.log.Warn("the peer key file cannot be used as it is now, the keys read before stay in use", "reason", err)
+		ps.log.Warn("the peer key file is invalid, the previous keys stay in use", "reason", err)
 		return
 	}
 	ps.log.Info("the peer keys were read again", "accepted", len(ps.cfg.PeerKeys.Accepted()))

@@ -12,11 +12,10 @@ import (
 
 // peer is another node of the shard, known by the address of its data port.
 //
-// Either side may dial, so two connections can meet. Both sides then prefer the
-// one that the smaller address dialled; the dialler of the other closes it after
-// it flushed, and nobody takes that for a death, because one link is left. What was
-// written to it may be lost: a change of the link that is written to is an
-// EventPeerUp, as a first one is.
+// Either side may dial, so there may be two connections. Both sides then prefer the one
+// that the smaller address dialled; the dialler of the other closes it after a flush,
+// which is not taken for a death, because one link is left. Frames written to it may be
+// lost: a change of the link in use is an EventPeerUp, as a first one is.
 type peer struct {
 	addr     string
 	boot     uint64 // of the process behind the links
@@ -48,12 +47,13 @@ const (
 	maxPeers       = 256
 	minDialBackoff = 10 * time.Millisecond
 	maxDialBackoff = 500 * time.Millisecond
-	// lookedFor is how long a peer whose connection ended is dialled without anything to send it: its pod may be gone.
+	// lookedFor is how long a peer whose connection ended is dialled without anything to
+	// send: its pod may be gone.
 	lookedFor = time.Minute
 )
 
-// at finds or makes the peer; nil when there are too many, which only nodes
-// that lie about their addresses can cause.
+// at finds or makes the peer; nil when there are too many, which only nodes with false
+// addresses can cause.
 func (ps *peers) at(addr string) *peer {
 	if ps.last != nil && ps.last.addr == addr {
 		return ps.last
@@ -71,9 +71,8 @@ func (ps *peers) at(addr string) *peer {
 	return p
 }
 
-// send writes frames to the node at address, or begins to connect. What cannot
-// be sent is dropped: the protocol sends again when EventPeerUp tells of the
-// connection, and by its own timing.
+// send writes frames to the node at address, or starts to connect. Frames that cannot be
+// sent are dropped: the protocol resends on EventPeerUp, and by its own timing.
 func (ps *peers) send(address string, head, tail []byte) {
 	p := ps.at(address)
 	if p == nil {
@@ -105,8 +104,8 @@ func (ps *peers) dial(addr string, l *link) {
 	l.conn = ps.loop.Dial(addr, l)
 }
 
-// ready takes a finished handshake into use. address is where the process at
-// the other end is reached.
+// ready puts a finished handshake to use. address is where the process at the other end is
+// reached.
 func (ps *peers) ready(l *link, address string) error {
 	if l.boot == ps.boot { // a name that leads to ourselves
 		return l.goaway(wire.GoawayRole, "this is the node that dials")
@@ -121,7 +120,7 @@ func (ps *peers) ready(l *link, address string) error {
 	l.peer = p
 	if p.boot != l.boot && p.out != nil && !l.conn.Dialled() {
 		ps.askWho(p)
-		return l.goaway(wire.GoawayRole, "another process is connected from this address; it is being asked who is there now")
+		return l.goaway(wire.GoawayRole, "another process is connected from this address; its address is being dialled to verify that")
 	}
 	if p.boot != l.boot {
 		ps.forgetIncarnation(p)
@@ -138,8 +137,9 @@ func (ps *peers) ready(l *link, address string) error {
 	return nil
 }
 
-// askWho dials a peer whose address another process claims. Who answers at the address is who is there; what somebody
-// says who connects is no proof that the process before has ended, and each such word moved the epoch twice.
+// askWho dials a peer whose address another process claims. The process that answers at
+// the address is the real one; a claim on an accepted connection does not prove that the
+// former process has ended, and each such claim used to move the epoch twice.
 func (ps *peers) askWho(p *peer) {
 	ps.dialPeer(p)
 	p.dialAt = max(p.dialAt, ps.loop.Clock().Mono()+int64(maxDialBackoff)) // once in that time; a link that is lost is dialled at once
@@ -154,8 +154,8 @@ func (ps *peers) forgetIncarnation(p *peer) {
 	if len(p.links) == 0 && !p.suspect {
 		return // its end is known, or it was never there
 	}
-	// Another process in its place is proof enough that it has ended: nobody need
-	// be refused there first, and a process that is started at once never is.
+	// Another process in its place proves that it has ended: no refused connection is
+	// needed first, and with an immediate restart there is none.
 	for _, l := range p.links {
 		l.peer = nil
 		l.conn.Close(errNewIncarnation)
@@ -166,7 +166,7 @@ func (ps *peers) forgetIncarnation(p *peer) {
 
 var errNewIncarnation = errors.New("another process answers at the address now")
 
-// choose picks the link to write to and gives up the surplus ones that we dialled.
+// choose picks the link to write to and closes the surplus ones that we dialled.
 func (ps *peers) choose(p *peer) {
 	was := p.out
 	p.out = nil
@@ -187,8 +187,8 @@ func (ps *peers) choose(p *peer) {
 	clear(p.links[len(kept):])
 	p.links = kept
 	if was != nil && p.out != nil && p.out != was {
-		// Who gives a connection up throws away what still arrives on it, and the
-		// other writes to it until it knows of the better one.
+		// Input still arriving on a closed surplus link is discarded, and the other end
+		// writes to it until it knows the better one.
 		ps.parts.step(replica.Event{Kind: replica.EventPeerUp, Address: p.addr})
 	}
 }
@@ -217,8 +217,8 @@ func (ps *peers) closed(l *link, err error) {
 	gone := errors.Is(err, syscall.ECONNREFUSED)
 	switch {
 	case l.state == ready && errors.Is(err, transport.ErrPeerClosed):
-		// The other side's doing: a process that ended, or a reset on the way. One
-		// look at once tells them apart.
+		// Caused by the other side: a process that ended, or a reset on the path. One
+		// immediate dial distinguishes them.
 		ps.log.Warn("peer lost", "peer", l.name, "address", p.addr, "reason", err)
 		p.suspect, p.dialAt = true, 0
 		ps.dialPeer(p)
@@ -227,15 +227,15 @@ func (ps *peers) closed(l *link, err error) {
 	case p.suspect && !refusedBy(err) && (errors.Is(err, transport.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
 		gone = true // it was just ending: accepted by the kernel, never answered; a reset may be there before the connection is
 	}
-	// An attempt that timed out proves nothing; the silence decides then.
+	// A timed-out attempt is inconclusive; the silence decides then.
 	if gone {
 		p.suspect = false
 		ps.parts.step(replica.Event{Kind: replica.EventPeerDown, Address: p.addr})
 	}
 }
 
-// tick closes bulk connections that are idle, and dials: peers that may have ended, so that their end is
-// known, and configured ones.
+// tick closes idle bulk connections, and dials: peers that may have ended, to detect that,
+// and configured ones.
 func (ps *peers) tick(now int64) {
 	if now < ps.lookAt {
 		return

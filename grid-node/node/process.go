@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// identity is who a node is and what it was told. Nothing in it changes after New: every thread
-// reads it.
+// identity is the identity and configuration of a node. It is constant after New: every
+// thread reads it.
 type identity struct {
 	cfg   Config
 	log   *slog.Logger
@@ -27,7 +27,7 @@ func newIdentity(cfg Config) identity {
 		trust: &peerTrust{keys: cfg.PeerKeys, insecure: cfg.InsecurePeers}}
 }
 
-// newHello is what the node says that dials.
+// newHello returns the Hello of a dialling node.
 func (id *identity) newHello(role wire.Role) []byte {
 	return wire.AppendHello(nil, &wire.Hello{
 		MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: role, BootID: id.boot,
@@ -35,7 +35,7 @@ func (id *identity) newHello(role wire.Role) []byte {
 	})
 }
 
-// appendWelcome is what the node says to everybody, with the version negotiated.
+// appendWelcome appends the node's Welcome, with the negotiated version.
 func (id *identity) appendWelcome(dst []byte, version uint16) []byte {
 	return wire.AppendWelcome(dst, &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(id.cfg.Grid), Member: []byte(id.self)})
 }
@@ -69,7 +69,7 @@ func (p *process) onLoop(f func()) error { return runOn(p.loop, f) }
 // limited calls f, which writes to the log, at most once a second for a key; on the data loop.
 func (p *process) limited(key string, f func()) { p.alarms.limited(p.loop.Clock().Mono(), key, f) }
 
-// badFrame counts a frame that may not be, and ends its connection.
+// badFrame counts an invalid frame, and ends its connection.
 func (p *process) badFrame(l *link, code uint16, text string) error {
 	p.counters.BadFrames++
 	return l.goaway(code, text)

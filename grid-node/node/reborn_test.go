@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A process that ends and is back on its address before anybody looked is a
-// death like any other: whoever finds another process there need not wait for
-// the silence of the first. The grace is longer than the test.
+// A process that restarts on its address before it is detected is a death like any other:
+// a peer that finds another process there need not wait for the silence of the first. The
+// grace is longer than the test.
 func TestQuickRestartIsADeath(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Lease, g.base.Grace = 5*time.Minute, 10*time.Minute
@@ -30,8 +30,8 @@ func TestQuickRestartIsADeath(t *testing.T) {
 	g.until(func() bool { return g.readiness(1).Partitions[0].Role == "primary" }, "node 1 waits for silence: %+v", func() any { return g.readiness(1) })
 }
 
-// A process that is ending resets what the kernel still accepted for it, and the
-// look at it may meet that reset while it connects. There is nobody to ask twice.
+// An exiting process resets connections the kernel still accepted for it, and the redial
+// may meet that reset while it connects. No second attempt is needed.
 func TestResetWhileLookingIsADeath(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Lease, g.base.Grace = 5*time.Minute, 10*time.Minute
@@ -63,7 +63,7 @@ func TestResetWhileLookingIsADeath(t *testing.T) {
 		}
 	}()
 	defer ln.Close()
-	// The loop stands still from the moment it has dialled until the reset is there.
+	// The loop is blocked from the moment it has dialled until the reset is there.
 	g.nodes[1].loop.Post(func() {
 		g.nodes[1].loop.Post(func() {
 			select {

@@ -12,8 +12,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 )
 
-// TestRefusedRedialIsNoEnd: a node whose connection was closed dials the other one at once, to see whether its process has
-// ended. One that answers with a Goaway has not: the configuration stays, and the pair goes on when it is let in again.
+// TestRefusedRedialIsNoEnd: a node whose connection was closed redials at once, to find
+// out whether the other process has ended. One that answers with a Goaway has not: the
+// configuration stays, and the pair continues when it is accepted again.
 func TestRefusedRedialIsNoEnd(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Lease, g.base.Grace = 20*time.Second, 30*time.Second // a slow machine is not the cause
@@ -54,7 +55,7 @@ func TestRefusedRedialIsNoEnd(t *testing.T) {
 			}
 		}
 	})
-	// An order waits for its copy, and has node 1 dialled again and again.
+	// An order waits for its copy, and has node 1 dialled repeatedly.
 	c, ctx := g.client(), t.Context()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

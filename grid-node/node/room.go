@@ -10,13 +10,13 @@ import (
 const (
 	roomEvery   = int64(time.Second)      // between two samples
 	roomWindow  = 30                      // samples that a rate is taken over
-	roomMinimum = 5                       // samples before a rate is believed
-	refusedLong = int64(10 * time.Second) // without a refusal before orders are said to be accepted again
+	roomMinimum = 5                       // samples before a rate is reported
+	refusedLong = int64(10 * time.Second) // without a rejection before orders are reported as accepted again
 	roomLog     = int64(time.Minute)      // between two lines about refusals
 )
 
-// room follows how much memory is left for orders, once a second on the data loop. Time until full is told by the node
-// itself, so that status, kubectl, dashboards and alerts cannot disagree.
+// room tracks the memory left for orders, once a second on the data loop. The node itself
+// computes the time until full, so that status, kubectl, dashboards and alerts agree.
 type room struct {
 	*process
 	parts *partitions
@@ -42,7 +42,8 @@ func (r *room) tick(now int64) {
 	r.watchRefusals(now)
 }
 
-// watchRefusals finds out whether orders are refused for want of memory, and tells of the beginning and the end.
+// watchRefusals detects whether orders are rejected for lack of memory, and logs the
+// beginning and the end.
 func (r *room) watchRefusals(now int64) {
 	budget := r.parts.budget
 	before, short := r.refused, false
@@ -76,7 +77,8 @@ func (r *room) watchRefusals(now int64) {
 	}
 }
 
-// use is how much memory stays whatever is freed, and how much may be freed, in bytes.
+// use returns how much memory stays whatever is freed, and how much may be freed, in
+// bytes.
 func (r *room) use() (stays, freeable int64) {
 	used := r.parts.budget.Used()
 	if r.cfg.Retention != RetentionFreeDownstream {
@@ -93,13 +95,14 @@ func (r *room) use() (stays, freeable int64) {
 	if log == 0 {
 		return used, 0
 	}
-	// Indexes come and go with the entries. What was freed goes back in blocks: taken from the log and not from what is
-	// used, the rate has no saw-teeth of that size.
+	// Indexes shrink and grow with the entries. Freed memory returns in blocks: computed
+	// from the log and not from the use, the rate has no saw-teeth of that size.
 	share := min(max(float64(used)/float64(log), 1), 2)
 	return int64(share * float64(log-free)), int64(share * float64(free))
 }
 
-// growth is how fast what stays has grown lately, in bytes a second. A rise of no more than noise is none.
+// growth returns the recent growth of memory that stays, in bytes per second. A rise
+// within the noise is none.
 func (r *room) growth(noise int64) float64 {
 	if r.n < roomMinimum {
 		return 0
@@ -115,12 +118,12 @@ func (r *room) growth(noise int64) float64 {
 	return float64(r.held[last]-r.held[first]) / (float64(r.at[last]-r.at[first]) * 1e-9)
 }
 
-// memory is the node's memory for orders as others see it. On the loop.
+// memory returns the node's memory for orders for its status. On the loop.
 func (r *room) memory() nodestatus.Memory {
 	budget := r.parts.budget
 	stays, freeable := r.use()
 	noise := int64(0)
-	if r.cfg.Retention == RetentionFreeDownstream { // what is on its way to the sink comes and goes
+	if r.cfg.Retention == RetentionFreeDownstream { // entries on their way to the sink fluctuate
 		noise = max(budget.RefuseAt()/100, 4<<20)
 	}
 	m := nodestatus.Memory{Grid: r.cfg.Grid, Pod: r.cfg.Pod, BootID: wire.FormatBootID(r.boot), UsedBytes: budget.Used(), LimitBytes: budget.Limit(),
@@ -141,7 +144,7 @@ func (r *room) memory() nodestatus.Memory {
 	return m
 }
 
-// capacityAdvice is what a person can do about a full node, by what it may free.
+// capacityAdvice returns what can be done about a full node, by its retention.
 func (c *Config) capacityAdvice() string {
 	switch {
 	case c.Retention == RetentionFreeDownstream:

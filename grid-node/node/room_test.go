@@ -19,7 +19,7 @@ import (
 // later is a time of the loop that its own ticks do not reach: the samples are the test's.
 const later = int64(1 << 60)
 
-// second gives the node the sample of second i and returns what it tells then.
+// second gives the node the sample of second i and returns its status then.
 func (r *running) second(t *testing.T, i int) (m nodestatus.Memory) {
 	t.Helper()
 	if err := r.onLoop(func() {
@@ -74,8 +74,8 @@ func (l *logLines) count(text string) int {
 	return strings.Count(l.b.String(), text)
 }
 
-// TestFullNodeIsForetold: at a steady rate the node says when it will refuse orders, and that is when it does. Then it says
-// that it does, in one line of its log for all the refusals of a minute, and what can be done about it.
+// TestFullNodeIsForetold: at a steady rate the node predicts when it will reject orders,
+// correctly. Then it logs one line for all rejections of a minute, with advice.
 func TestFullNodeIsForetold(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	log := &logLines{}
@@ -96,7 +96,7 @@ func TestFullNodeIsForetold(t *testing.T) {
 	}
 	full := second - 1 // the second in which it was
 	if len(told) < 5 {
-		t.Fatalf("full in second %d, and told of it %d times", full, len(told))
+		t.Fatalf("full in second %d, and predicted it %d times", full, len(told))
 	}
 	for at, in := range told {
 		if got := float64(at) + in; got < 0.85*float64(full) || got > 1.15*float64(full)+1 {
@@ -124,8 +124,9 @@ func TestFullNodeIsForetold(t *testing.T) {
 	}
 }
 
-// TestFreeingNodeForetellsOnlyWhatStays: a node that frees what its sink holds is never about to be full while the sink
-// keeps up, however often its memory fills to the watermark; once the sink stands still it is.
+// TestFreeingNodeForetellsOnlyWhatStays: a node that frees what its sink holds never
+// predicts to be full while the sink keeps up, however often its memory fills to the
+// watermark; once the sink stalls it does.
 func TestFreeingNodeForetellsOnlyWhatStays(t *testing.T) {
 	dir := t.TempDir()
 	g := newGrid(t, 1, 1)
@@ -148,7 +149,7 @@ func TestFreeingNodeForetellsOnlyWhatStays(t *testing.T) {
 		}
 	}
 	if most < 0.7 {
-		t.Errorf("at most %.0f %% of the memory was used: this shows nothing", 100*most)
+		t.Errorf("at most %.0f %% of the memory was used: the test is inconclusive", 100*most)
 	}
 	g.kill(0)
 

@@ -64,10 +64,11 @@ func newCA(t *testing.T, name string) *pki.Authority {
 	return a
 }
 
-// TestCertificatesChangeUnderOrders replaces the authority in the operator's steps while orders flow, with nodes and client
-// that hear of each step one after the other. No order fails, nobody is dropped or taken over from, and a connection that
-// was made with a certificate of the old authority is as good as ever when nobody trusts that any more. In between a node is
-// killed and joins with what there is then.
+// TestCertificatesChangeUnderOrders replaces the authority in the operator's steps while
+// orders flow, with nodes and clients that learn of each step one after the other. No
+// order fails, there is no drop or take-over, and a connection made with a certificate of
+// the old authority stays valid after that is no longer trusted. In between a node is
+// killed and joins with the present certificates.
 func TestCertificatesChangeUnderOrders(t *testing.T) {
 	old, next := newCA(t, "old"), newCA(t, "next")
 	asNode, asClient := pki.Identity{User: "node", Names: []string{"g.test"}}, pki.Identity{User: "client", ClientOnly: true}
@@ -126,14 +127,14 @@ func TestCertificatesChangeUnderOrders(t *testing.T) {
 		t.Errorf("%d members were dropped", n)
 	}
 	n := stop()
-	first.ping() // its certificate is of an authority that nobody trusts any more
+	first.ping() // its certificate is of an authority no longer trusted
 	over := tls.Client(dialRaw(t, g.addrs[0]).Conn, identityOf(t, stranger.files).Client("127.0.0.1"))
 	_, err := over.Write(hello(wire.RoleClient, 0, "late", ""))
 	if err == nil {
 		_, err = over.Read(make([]byte, 1))
 	}
 	if err == nil {
-		t.Error("a new connection with a certificate of the old authority is let in")
+		t.Error("a new connection with a certificate of the old authority is accepted")
 	}
 	g.kill(1)
 	g.base.TLS = ids[1]

@@ -18,11 +18,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/sink/file"
 )
 
-// readable is the directory of the sink whose files clients may read: that of --sink, or the
-// first by name. Empty: there is none.
+// readable returns the directory of the sink whose files clients may read: that of --sink,
+// or the first by name. Empty: none.
 func (c *Config) readable() string { return c.sinkDir(c.readers()[0]) }
 
-// outlet is what carries the log of a partition to one sink.
+// outlet feeds the log of a partition to one sink.
 type outlet struct {
 	name   string // of the sink; that of --sink is called file
 	reader int    // place in the replica's readers
@@ -119,15 +119,15 @@ func (p *partition) startSink(ctx context.Context, inc *incarnation, i int, name
 	inc.wg.Go(func() {
 		defer close(ended)
 		if before != nil {
-			<-before // a slow disk may hold the writer before, and the file has one at a time
+			<-before // a slow disk may block the previous writer, and the file has one at a time
 		}
 		o.queue.Run(ctx)
 	})
 	return nil
 }
 
-// sinkStart tells the queue, on its goroutine, what the freed part of the log led
-// to, and keeps the rest where it is.
+// sinkStart returns the state after the freed part of the log to the queue, on its
+// goroutine, and keeps the rest.
 func (p *partition) sinkStart(inc *incarnation, reader *feed.Reader) (s sink.Start, err error) {
 	err = p.onLoop(func() {
 		if p.inc != inc {
@@ -143,8 +143,8 @@ func (p *partition) sinkStart(inc *incarnation, reader *feed.Reader) (s sink.Sta
 	return s, err
 }
 
-// tellSinks says whether this node writes the partition's sinks. A new one is written once
-// the log has its position: what is behind that is kept for it, by every primary.
+// tellSinks sets whether this node writes the partition's sinks. A new sink is written
+// once the log has its position: every primary keeps the entries after it.
 func (p *partition) tellSinks() {
 	c := p.status.Config
 	if c == nil {
@@ -161,7 +161,7 @@ func (p *partition) sinks(s *replica.Status, wall int64) (list []metrics.Sink) {
 	for _, o := range p.inc.outlets {
 		committed, _ := p.replica.Reader(o.reader)
 		m := metrics.Sink{Name: o.name, Seq: max(committed, o.queue.Durable()), Writes: s.Role == replica.RolePrimary}
-		// What follows the last entry that is more than a sink's position waits for nobody.
+		// Nothing waits for entries after the last one that is not a sink's position.
 		if e := p.store.Read(m.Seq + 1); m.Writes && m.Seq < s.DataSeq && e != nil {
 			m.OldestNs = max(0, wall-order.Received(e))
 		}

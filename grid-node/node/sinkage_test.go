@@ -8,8 +8,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// TestSinkAge: what a sink does not hold has an age where it is written, and nowhere else: not on a copy, and not with the
-// sink hold. Where all orders are downstream the age is 0, although the log goes on with the sink's own position.
+// TestSinkAge: entries that a sink lacks have an age where they are written, and nowhere
+// else: not on a copy, and not with the sink hold. When all orders are downstream the age
+// is 0, although the log grows by the sink's own position.
 func TestSinkAge(t *testing.T) {
 	for _, sink := range []string{SinkFile, SinkHold} {
 		t.Run(sink, func(t *testing.T) {
@@ -44,8 +45,8 @@ func TestSinkAge(t *testing.T) {
 	}
 }
 
-// TestPositionsAreFew: the sink's position is an entry of the log and a line of the file. Told after each batch there was
-// one for every order at a moderate rate.
+// TestPositionsAreFew: the sink's position is an entry of the log and a line of the file.
+// Reported after each batch there was one for every order at a moderate rate.
 func TestPositionsAreFew(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()

@@ -10,13 +10,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Clients may read the files of this node's sink, so that what is downstream can
-// be compared with the logs from afar. The files are read on a goroutine of its
-// own, piece by piece and one piece at a time: the loop queues a request and copies
-// an answer, and never touches a file. A client that does not read its answers is
-// not read from (clientSoftOut).
+// Clients may read the files of this node's sink, so that they can be compared with the
+// logs remotely. The files are read on a separate goroutine, one piece at a time: the loop
+// queues a request and copies an answer, and never touches a file. A client that does not
+// read its answers is not read from (clientSoftOut).
 
-// maxSinkReads are queued; one more is refused.
+// maxSinkReads bounds the queue; one more is rejected.
 const maxSinkReads = 16
 
 // sinkFiles reads the files of this node's sink, on a goroutine.
@@ -34,7 +33,7 @@ type sinkRequest struct {
 	read wire.ReadSink // of a ListSinks: ReqID
 }
 
-// askSink queues a client's request, or refuses it. Files of any partition of the grid are
+// askSink queues a client's request, or rejects it. Files of any partition of the grid are
 // shown: one that moved to other pods has left those of its primaries here.
 func (c *clients) askSink(l *link, frame []byte) error {
 	t := wire.FrameType(frame)
@@ -72,8 +71,8 @@ func decodeSinkRequest(t wire.Type, frame []byte, m *wire.ReadSink) error {
 	return err
 }
 
-// run answers what is queued until the node ends. Nobody waits for it: a file
-// system that hangs must not keep the node from ending.
+// run answers queued requests until the node ends. The node does not wait for it: a
+// hanging file system must not block the exit.
 func (f *sinkFiles) run() {
 	for {
 		select {
@@ -93,7 +92,7 @@ func (f *sinkFiles) run() {
 	}
 }
 
-// answer reads files; it is the frame to send.
+// answer reads files and returns the answer's frame.
 func (f *sinkFiles) answer(req *sinkRequest) []byte {
 	dir, name := file.Dir(f.cfg.readable(), f.cfg.Pod), file.Name(f.cfg.Grid, req.part.String())
 	var frame []byte
@@ -105,7 +104,7 @@ func (f *sinkFiles) answer(req *sinkRequest) []byte {
 	}
 	if err != nil {
 		var path *fs.PathError
-		if errors.As(err, &path) { // the directory is nobody's business
+		if errors.As(err, &path) { // do not reveal the directory
 			err = fmt.Errorf("%s %.255s: %w", path.Op, filepath.Base(path.Path), path.Err)
 		}
 		return wire.AppendReject(nil, req.part, &wire.Reject{RequestID: req.read.ReqID, Code: wire.CodeSinkUnreadable, ForType: req.typ, Text: []byte(err.Error())})

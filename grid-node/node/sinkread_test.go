@@ -30,8 +30,8 @@ func (g *grid) sunk() {
 	}
 }
 
-// Files of all sinks, read through the nodes, are what is on their disks; a
-// verification that reads them so finds the same as one that has the directory.
+// The files of all sinks, read through the nodes, equal those on their disks; a
+// verification through the nodes has the same result as one on the directory.
 func TestSinksAreReadThroughNodes(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
@@ -119,8 +119,7 @@ func TestNoSinkToRead(t *testing.T) {
 	}
 }
 
-// A name is one of the sink's files, or nothing; the refusal does not tell where
-// the files are.
+// A name must be one of the sink's files; the error does not reveal their directory.
 func TestSinkNamesOfStrangers(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
@@ -137,7 +136,7 @@ func TestSinkNamesOfStrangers(t *testing.T) {
 	submit(t, c, "y", 1)
 }
 
-// Who asks for more than is read gets refusals, and nobody else notices.
+// A client that requests more than is read gets rejections, without an effect on others.
 func TestTooManySinkRequests(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
@@ -175,7 +174,7 @@ func TestTooManySinkRequests(t *testing.T) {
 	submit(t, g.client(), "x", 10)
 }
 
-// A file that is replaced while it is read is not taken for one.
+// A file that is replaced while it is read is not mistaken for the same.
 func TestSinkReplacedMeanwhile(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()

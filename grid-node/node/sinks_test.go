@@ -35,8 +35,8 @@ func TestTwoSinks(t *testing.T) {
 	}
 }
 
-// Nothing is freed that a sink which stands still does not hold, also while another one goes
-// on, until a person says that it was removed.
+// Nothing is freed that a stalled sink lacks, also while another one progresses, until it
+// is declared removed.
 func TestASinkThatStandsStillHoldsTheLog(t *testing.T) {
 	g := newGrid(t, 1, 1)
 	dir, stuck := t.TempDir(), t.TempDir()
@@ -88,8 +88,8 @@ func TestASinkThatStandsStillHoldsTheLog(t *testing.T) {
 	}
 }
 
-// A grid of --sink=file, as all were before sinks had names, goes on as the sink called file:
-// others are added to it one pod at a time and removed again, and it holds each order once.
+// A grid of --sink=file, as before named sinks, continues as the sink called file: others
+// are added to it one pod at a time and removed again, and it holds each order once.
 func TestWriteBehindGoesOnAsFile(t *testing.T) {
 	g := newGrid(t, 2, 1)
 	dir, audit := t.TempDir(), t.TempDir()

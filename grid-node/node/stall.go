@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 )
 
-// watchdog sees at each tick of a loop whether the loop was held up since the
-// last one, and by what. It belongs to the loop.
+// watchdog detects at each tick of a loop whether the loop was held up since the last one,
+// and the cause. It belongs to the loop.
 type watchdog struct {
 	name   string // of the loop, for the log: "data", "liveness"
 	log    *slog.Logger
@@ -20,8 +20,8 @@ type watchdog struct {
 	stats  metrics.Thread
 }
 
-// stallShare of the lease is what nobody need notice: beyond, a member that stood
-// still may be dropped soon, or a request of a client takes visibly longer.
+// stallShare of the lease is tolerated: beyond it, a stalled member may be dropped soon,
+// or a client's request takes visibly longer.
 const stallShare = 2
 
 func newWatchdog(name string, cfg *Config) *watchdog {

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
-// lines hands over what is logged.
+// lines passes log lines on.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil }

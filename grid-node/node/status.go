@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// status is which processes are here and what they go by; on the data loop.
+// status returns the processes here and their views; on the data loop.
 func (d *dataLoop) status() nodestatus.Node {
 	s := nodestatus.Node{Grid: d.cfg.Grid, Pod: d.cfg.Pod, BootID: wire.FormatBootID(d.boot), Stopping: d.parts.stopping}
 	if replica.Faulty {
@@ -32,14 +32,15 @@ func (d *dataLoop) status() nodestatus.Node {
 	return s
 }
 
-// lacks says why this process is not in sync in the partition, "" if it is, or if all copies wanted are there without it.
+// lacks returns why this process is not in sync in the partition, "" if it is, or if all
+// wanted copies exist without it.
 func (p *partition) lacks(s *replica.Status) string {
 	c := s.Config
 	switch {
 	case c == nil:
 		return "its configuration has not been read from the arbiter yet"
 	case c.Epoch == 0:
-		return "nobody has claimed it yet"
+		return "it is unclaimed"
 	case !c.Has(p.inc.self.Boot) && p.record.copies > 0 && len(c.InSync) >= p.record.copies && !p.former(c):
 		return "" // it moves here
 	case !c.Has(p.inc.self.Boot):
@@ -50,8 +51,8 @@ func (p *partition) lacks(s *replica.Status) string {
 	return ""
 }
 
-// former reports whether a configuration counts on an earlier process of this pod, or
-// incarnation of this replica: it has not been noticed yet that this is another.
+// former reports whether a configuration counts an earlier process of this pod, or
+// incarnation of this replica: the change is not detected yet.
 func (p *partition) former(c *replica.Config) bool {
 	return slices.ContainsFunc(c.InSync, func(m replica.Member) bool { return m.Pod() == p.cfg.Pod && m.Boot != p.inc.self.Boot })
 }
@@ -60,7 +61,7 @@ func (p *partition) former(c *replica.Config) bool {
 type Readiness struct {
 	Ready      bool                 `json:"ready"`
 	Member     string               `json:"member"`
-	Missing    []string             `json:"missing,omitempty"` // what keeps it from being ready, in words
+	Missing    []string             `json:"missing,omitempty"` // why it is not ready, as text
 	Partitions []PartitionReadiness `json:"partitions"`
 }
 
@@ -75,8 +76,8 @@ type PartitionReadiness struct {
 	CommitSeq uint64   `json:"commitSeq"`
 }
 
-// readiness is ready when this process is in sync in every partition of its shard:
-// a node that restarted and still learns is not, whatever its pod's name.
+// readiness is ready when this process is in sync in every partition of its shard: a
+// restarted node that still catches up is not, whatever its pod's name.
 func (ps *partitions) readiness() Readiness {
 	r := Readiness{Member: ps.self, Ready: true}
 	for _, p := range ps.list {

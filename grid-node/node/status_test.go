@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// The page tells one process from the next under the same pod name, and what each goes by.
+// The page distinguishes processes under the same pod name, with their views.
 func TestStatusPage(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	submit(t, g.client(), "order", 3)
@@ -44,8 +44,9 @@ func TestStatusPage(t *testing.T) {
 	}
 }
 
-// A pod is ready where it is in sync, and where a partition that moves to it has its copies without it: not where one of
-// those copies is the pod's own former process, which only has not been missed yet.
+// A pod is ready where it is in sync, and where a partition that moves to it has its
+// copies without it: not where one of those copies is the pod's own former process, whose
+// loss is not detected yet.
 func TestWhatAPodLacks(t *testing.T) {
 	member := func(id string) replica.Member {
 		m, err := replica.NewMember(id, "127.0.0.1:1")

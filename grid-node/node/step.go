@@ -12,11 +12,11 @@ import (
 // timed: two clock reads are a tenth of what they would measure.
 const processSample = 64
 
-// step hands an event to the replica and carries out what it wants at once, so
-// that a connection's output is counted against its limit frame by frame.
+// step passes an event to the replica and executes its actions at once, so that a
+// connection's output is counted against its limit frame by frame.
 func (p *partition) step(ev *replica.Event) {
 	if p.closed {
-		return // what was asked for it came late
+		return // a late answer to it
 	}
 	p.touch()
 	p.replica.Step(p.now(), ev, &p.out)
@@ -53,8 +53,8 @@ func (p *partition) submit(l *link, frame []byte, hint replica.Hint) {
 	l.submitted(p.replica.Stored() != before)
 }
 
-// read is step of a Get: what it and the reads before it on that connection are
-// answered goes straight into the connection's output.
+// read is step of a Get: answers to it and to earlier reads on that connection go straight
+// into the connection's output.
 func (p *partition) read(l *link, frame []byte) {
 	c := l.conn
 	p.touch()
@@ -75,7 +75,7 @@ func (p *partition) read(l *link, frame []byte) {
 	}
 }
 
-// request is step of anything else that a client asks a replica.
+// request is step of any other client request to a replica.
 func (p *partition) request(l *link, frame []byte) {
 	p.all.ev = replica.Event{Kind: replica.EventClientFrame, Conn: l.conn.ID(), Client: l.client, Frame: frame}
 	p.step(&p.all.ev)

@@ -100,7 +100,7 @@ func (s *stranger) submit(partition uint16, epoch uint64, session []byte, client
 	s.send(0x20, partition, append(append(append(u64(epoch), session...), u64(clientSeq)...), fix...))
 }
 
-// TestStranger: the page says all that a stranger needs to route, submit, read and be refused.
+// TestStranger: the page suffices for a stranger to route, submit, read and be rejected.
 func TestStranger(t *testing.T) {
 	g := newGrid(t, 1, 2)
 	g.up()
@@ -168,7 +168,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestHashOnThePage: the example of the page is right.
+// TestHashOnThePage: the example of the page is correct.
 func TestHashOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/protocol.md")
 	if err != nil {
@@ -179,6 +179,6 @@ func TestHashOnThePage(t *testing.T) {
 		t.Fatal("docs/protocol.md has no example of the hash")
 	}
 	if got, err := strconv.ParseUint(string(m[2]), 0, 64); err != nil || got != xxhash.Sum64(m[1]) {
-		t.Errorf("the page says %s of %s, it is %#x: %v", m[2], m[1], xxhash.Sum64(m[1]), err)
+		t.Errorf("the page has %s for %s, it is %#x: %v", m[2], m[1], xxhash.Sum64(m[1]), err)
 	}
 }

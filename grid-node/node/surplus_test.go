@@ -9,10 +9,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Two nodes dial each other, and the one whose connection is not preferred closes
-// it. What the other still writes to it, because the Welcome of the better one is
-// on its way, is thrown away: it must be sent again, for nobody else notices. The
-// timer that would is made longer than the test.
+// Two nodes dial each other, and the one whose connection is not preferred closes it.
+// Frames that the other still writes to it, because the Welcome of the better one is in
+// flight, are discarded: they must be resent, as nothing else detects it. The timer that
+// would is made longer than the test.
 func TestOrderOnTheConnectionThatIsGivenUp(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.KindAuto, transport.KindNet} {
 		t.Run(cmp.Or(string(kind), "default"), func(t *testing.T) { surplus(t, kind) })
@@ -22,8 +22,8 @@ func TestOrderOnTheConnectionThatIsGivenUp(t *testing.T) {
 func surplus(t *testing.T, kind transport.Kind) {
 	g := newGrid(t, 2, 1)
 	g.base.Transport = kind
-	// The primary is kept from its loop between Hello and Welcome: it could not prove its
-	// key there. Who gives a connection up, and when, is the same with one.
+	// The primary's loop is blocked between Hello and Welcome: it could not prove its key
+	// there. Closing a connection, and its timing, is the same with a key.
 	g.base.PeerKeys, g.base.InsecurePeers = nil, true
 	g.base.Lease, g.base.Grace = 5*time.Minute, 10*time.Minute
 	if g.addrs[1] < g.addrs[0] { // node 0 is the primary, and its connection the preferred one
@@ -35,7 +35,7 @@ func surplus(t *testing.T, kind transport.Kind) {
 	primary, backup := g.nodes[0], g.nodes[1]
 	g.until(func() bool { return g.dialledBy(1) }, "the backup does not dial")
 
-	// The primary says Hello on a connection of its own; the backup does not hear it yet.
+	// The primary sends Hello on a connection of its own; the backup does not read it yet.
 	answer := g.stall(1)
 	g.onLoop(0, func() {
 		p := primary.data.peers.byAddr[g.addrs[1]]
@@ -51,8 +51,8 @@ func surplus(t *testing.T, kind transport.Kind) {
 		return said
 	}, "the primary does not say Hello")
 
-	// An order is in the primary's hands when the backup gives its connection up. The
-	// Welcome that says so is read after the order was replicated.
+	// An order is with the primary when the backup closes its connection. The Welcome that
+	// shows it is read after the order was replicated.
 	goOn := make(chan struct{})
 	arrived := make(chan error, 1)
 	primary.loop.Post(func() {
@@ -77,8 +77,8 @@ func surplus(t *testing.T, kind transport.Kind) {
 	g.verify("")
 }
 
-// dialledBy makes node i the one that dialled the only connection of the pair: the
-// other closes what there is, and who is left looks at once.
+// dialledBy makes node i the one that dialled the only connection of the pair: the other
+// closes its own, and the remaining end dials at once.
 func (g *grid) dialledBy(i int) (yes bool) {
 	g.onLoop(i, func() {
 		p := g.nodes[i].data.peers.byAddr[g.addrs[1-i]]

@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// answerTable tells a client where the partitions of the grid are: those of this node by
-// its replicas, the others by their records, in the order of their numbers.
+// answerTable sends a client the locations of the grid's partitions: those of this node by
+// its replicas, the others by their records, ordered by number.
 func (d *directory) answerTable(l *link, frame []byte) error {
 	var req wire.Request
 	if err := wire.DecodeRequest(frame, wire.TypeTableRequest, &req); err != nil {
@@ -48,7 +48,7 @@ func (p *partition) tablePart() wire.TablePart {
 	return partOf(p.id, s.Config, s.Learners)
 }
 
-// partOf is a configuration, nil if none is known, as clients are told it.
+// partOf converts a configuration, nil if unknown, for clients.
 func partOf(id wire.PartitionID, c *replica.Config, learners []replica.Member) wire.TablePart {
 	part := wire.TablePart{Partition: id, Primary: wire.NoPrimary}
 	if c == nil || c.Epoch == 0 {
@@ -74,7 +74,8 @@ func partOf(id wire.PartitionID, c *replica.Config, learners []replica.Member) w
 	return part
 }
 
-// notServed answers a request for a partition whose replica has ended and is about to be made anew.
+// notServed answers a request for a partition whose replica has ended and is about to be
+// replaced.
 func (d *directory) notServed(l *link, p *partition, t wire.Type, frame []byte) error {
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {

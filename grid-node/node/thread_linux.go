@@ -9,9 +9,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
 )
 
-// threadMeter reads what the kernel charges one thread with. It belongs to that
-// thread, and reading allocates nothing. Its system calls are raw: neither waits, and
-// the runtime's monitor would take the P of a loop that it meets in an ordinary one.
+// threadMeter reads the kernel's accounting of one thread. It belongs to that thread, and
+// reading allocates nothing. Its system calls are raw: neither waits, and during an
+// ordinary one the runtime's monitor would retake the loop's P.
 type threadMeter struct {
 	fd  int // /proc/thread-self/schedstat, 0: not open yet, -1: there is none
 	buf [96]byte

@@ -4,7 +4,7 @@ package node
 
 import "github.com/ordergrid/ordergrid/grid-node/metrics"
 
-// threadMeter knows nothing here: only Linux accounts for threads.
+// threadMeter is empty here: only Linux accounts for threads.
 type threadMeter struct{}
 
 func (m *threadMeter) read() metrics.ThreadUsage { return metrics.ThreadUsage{} }

@@ -11,21 +11,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TLSTransition is a stage between plain TCP and TLS. Neighbours among these understand
-// each other: no TLS, TLSAccept, TLSDial, TLS only.
+// TLSTransition is a stage between plain TCP and TLS. Neighbouring stages are compatible:
+// no TLS, TLSAccept, TLSDial, TLS only.
 type TLSTransition string
 
 const (
-	// TLSOnly is no stage: the data port speaks TLS and nothing else.
+	// TLSOnly is the end state: the data port speaks TLS only.
 	TLSOnly TLSTransition = ""
-	// TLSAccept takes TLS beside plain connections and dials plain ones: other nodes may
+	// TLSAccept accepts TLS beside plain connections and dials plain ones: other nodes may
 	// not have TLS yet.
 	TLSAccept TLSTransition = nodestatus.TransitionAccept
-	// TLSDial takes both and dials TLS: all other nodes take it.
+	// TLSDial accepts both and dials TLS: all other nodes accept it.
 	TLSDial TLSTransition = nodestatus.TransitionDial
 )
 
-// checkTLS says what cannot go with TLS.
+// checkTLS rejects settings that are incompatible with TLS.
 func (c *Config) checkTLS() error {
 	switch c.TLSTransition {
 	case TLSOnly:
@@ -42,8 +42,8 @@ func (c *Config) checkTLS() error {
 	return nil
 }
 
-// transportTLS is what both loops, the data loop and the liveness loop, demand of
-// every connection, or in a transition of those that are TLS ones. nil: plain TCP.
+// transportTLS is the TLS configuration of both loops; in a transition it applies to TLS
+// connections only. nil: plain TCP.
 func (c *Config) transportTLS(onFailure func(remote string, err error)) *transport.TLS {
 	id := c.TLS
 	if id == nil {
@@ -61,7 +61,7 @@ func (c *Config) transportTLS(onFailure func(remote string, err error)) *transpo
 // maxPlainShown bounds the plain clients that are named.
 const maxPlainShown = 8
 
-// plain are the clients that would not be there without the transition.
+// plain lists the clients that exist only because of the transition.
 func (c *clients) plain() *nodestatus.PlainClients {
 	if c.cfg.TLSTransition == TLSOnly {
 		return nil
@@ -81,7 +81,7 @@ func (c *clients) plain() *nodestatus.PlainClients {
 	return &p
 }
 
-// tlsStatus is what new connections find; nil without TLS.
+// tlsStatus returns what new connections find; nil without TLS.
 func tlsStatus(id *secure.Identity) *nodestatus.TLS {
 	if id == nil {
 		return nil

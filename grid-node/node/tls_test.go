@@ -51,7 +51,7 @@ func identityOf(t *testing.T, f secure.Files) *secure.Identity {
 	return id
 }
 
-// A grid over TLS replicates, has its signs of life, and survives its primary.
+// A grid over TLS replicates, has its heartbeats, and survives the loss of its primary.
 func TestGridOverTLS(t *testing.T) {
 	certs := newCertificates(t)
 	g := newGrid(t, 2, 1)
@@ -65,7 +65,7 @@ func TestGridOverTLS(t *testing.T) {
 			}
 		}
 	}
-	g.until(func() bool { return g.nodes[0].live.links[byTLS].Load() > 0 && g.nodes[1].live.links[byTLS].Load() > 0 }, "no signs of life")
+	g.until(func() bool { return g.nodes[0].live.links[byTLS].Load() > 0 && g.nodes[1].live.links[byTLS].Load() > 0 }, "no heartbeats")
 	c := g.secureClient(client.TLSFiles(certs.client), client.IONet)
 	g.kill(0)
 	if r, err := c.Submit(t.Context(), fix("after")); err != nil || r.Copies != 1 {
@@ -88,8 +88,8 @@ func (g *grid) secureClient(how client.TLS, io client.IO) *client.Client {
 	return c
 }
 
-// A client's certificate is good for orders and for nothing else: with it nobody
-// becomes a peer, feeds a learner or gives signs of life.
+// A client's certificate is valid for orders only: with it there is no peer, feed or
+// heartbeat connection.
 func TestClientsCertificateIsNoNodes(t *testing.T) {
 	certs := newCertificates(t)
 	g := newGrid(t, 1, 1)
@@ -103,7 +103,7 @@ func TestClientsCertificateIsNoNodes(t *testing.T) {
 			refused string
 		}{
 			{asClient, "127.0.0.1:1", "not accepted as a node"},
-			{asNode, "127.0.0.2:1", "not accepted as a node"}, // says it is where its certificate is not for
+			{asNode, "127.0.0.2:1", "not accepted as a node"}, // claims an address its certificate is not for
 			{asNode, "nonsense", "allowed: host:port"},
 			{asNode, "127.0.0.1:1", ""},
 		} {
@@ -145,7 +145,7 @@ func (l *logged) has(s string) bool {
 	return strings.Contains(l.b.String(), s)
 }
 
-// Only one end speaks TLS: each end is told so, clients and nodes.
+// Only one end speaks TLS: each end gets the error, clients and nodes.
 func TestOneEndSpeaksTLS(t *testing.T) {
 	certs := newCertificates(t)
 	for _, nodeTLS := range []bool{true, false} {
@@ -164,13 +164,13 @@ func TestOneEndSpeaksTLS(t *testing.T) {
 		g.up()
 		_, err := client.Dial(t.Context(), cfg) // not after DialTimeout: that is longer than this test may take
 		if err == nil || !strings.Contains(err.Error(), wantClient) {
-			t.Errorf("node with TLS %v: the client says %v, want %q at once", nodeTLS, err, wantClient)
+			t.Errorf("node with TLS %v: the client returns %v, want %q at once", nodeTLS, err, wantClient)
 		}
 		g.until(func() bool { return log.has(wantNode) }, "the node does not log %q", wantNode)
 	}
 }
 
-// A node that speaks TLS and one that does not never form a shard, and both say why.
+// A node that speaks TLS and one that does not never form a shard, and both log why.
 func TestNodesDisagreeAboutTLS(t *testing.T) {
 	certs := newCertificates(t)
 	g := newGrid(t, 2, 1)

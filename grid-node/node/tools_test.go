@@ -16,8 +16,8 @@ const toolsRules = `{"rules": [
 	{"subjects": [{"kind": "User", "name": "ordergrid-tools"}], "permissions": ["Submit", "Read", "Admin"]},
 	{"subjects": [{"kind": "User", "name": "gateway"}, {"kind": "Group", "name": "desk"}], "permissions": ["Read"]}]}`
 
-// The operator's tools are who the grid's own authority says, by the common name. A certificate of an authority of
-// clients, and a token, may carry their name wherever they like.
+// The operator's tools are identified by the common name under the grid's own authority. A
+// certificate of an authority of clients, or a token, with that name does not count.
 func TestToolsAreTheOperatorsOnly(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{})
 	d.rule(toolsRules)
@@ -50,7 +50,7 @@ func TestToolsAreTheOperatorsOnly(t *testing.T) {
 	}
 }
 
-// Nor does the name spare a client the bound on its connections.
+// Nor does the name exempt a client from the limit of connections.
 func TestNobodyElseHasTheToolsConnections(t *testing.T) {
 	d := newDesk(t, 1, access.Limits{}, func(c *Config) { c.MaxClientConns = 2 })
 	for _, id := range []pki.Identity{

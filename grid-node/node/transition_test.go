@@ -49,7 +49,7 @@ func (g *grid) stream(name string, how client.TLS) *stream {
 	return s
 }
 
-// end stops the stream and says how many orders it had acknowledged.
+// end stops the stream and returns how many orders were acknowledged.
 func (s *stream) end() int64 {
 	close(s.stop)
 	s.done.Wait()
@@ -87,8 +87,9 @@ func (g *grid) tls(i int) *nodestatus.TLS {
 	return s.TLS
 }
 
-// TestTLSUnderClients turns TLS on and off again for a grid that serves, one node at a time, while a plain client, and from
-// the time on that they may come, a client with TLS submit orders: none fails, and all copies have them in the end.
+// TestTLSUnderClients turns TLS on and off again for a serving grid, one node at a time,
+// while a plain client, and once allowed a client with TLS, submit orders: none fails, and
+// all copies have them in the end.
 func TestTLSUnderClients(t *testing.T) {
 	certs := newCertificates(t)
 	g := newGrid(t, 2, 2)
@@ -114,7 +115,7 @@ func TestTLSUnderClients(t *testing.T) {
 		for i := range g.nodes {
 			p := g.tls(i).PlainClients
 			if p == nil {
-				t.Fatalf("node %d does not say who comes without TLS", i)
+				t.Fatalf("node %d does not list plain clients", i)
 			}
 			n += p.Connections
 			for _, c := range p.Some {
@@ -127,7 +128,7 @@ func TestTLSUnderClients(t *testing.T) {
 		t.Errorf("%d plain connections of clients, of %s", n, names)
 	}
 	orders := plain.end()
-	g.until(func() bool { n, _ := count(); return n == 0 }, "a plain client that is gone is counted")
+	g.until(func() bool { n, _ := count(); return n == 0 }, "a closed plain client is counted")
 	stage(id, TLSOnly, secured)
 	if _, err := client.Dial(t.Context(), client.Config{Endpoints: g.addrs, Grid: "g", DialTimeout: 20 * time.Second, IO: client.IONet}); !errors.Is(err, client.ErrTLS) {
 		t.Errorf("a plain client at the end: %v", err)
@@ -144,7 +145,7 @@ func TestTLSUnderClients(t *testing.T) {
 	t.Logf("%d orders", orders)
 }
 
-// TestTransitionWithoutSense: what a stage cannot go with is refused.
+// TestTransitionWithoutSense: incompatible settings are rejected.
 func TestTransitionWithoutSense(t *testing.T) {
 	id := identityOf(t, newCertificates(t).node)
 	for want, change := range map[string]func(*Config){

@@ -2,18 +2,17 @@ package node
 
 import "github.com/ordergrid/ordergrid/grid-node/wire"
 
-// Orders go first. What else clients ask for waits for its turn when a wake-up has done
-// its share of that, so that no number of clients keeps orders waiting for longer than
-// that takes: transport.Config.Work. Requests of one connection are served in the order
-// they came in; a client that reads much beside its orders uses another connection for
-// it, as the Go client does.
+// Orders go first. Other requests of clients are deferred when a wake-up has done its
+// share of them, so that no number of clients delays orders by more than that:
+// transport.Config.Work. Requests of one connection are served in order; a client with
+// many reads beside its orders uses another connection for them, as the Go client does.
 const (
-	// loopWork is what a wake-up does of it, in bytes of answers; everything else is
-	// counted as what takes as long.
+	// loopWork is the share of a wake-up, in bytes of answers; everything else is counted
+	// by its equivalent time.
 	loopWork    = 256 << 10
 	requestWork = 128     // any request, beside its answer
 	otherWork   = 1 << 10 // one that allocates, or formats text
-	sessionWork = 8 << 10 // an OpenSession: it looks at all sessions and takes a log entry
+	sessionWork = 8 << 10 // an OpenSession: it checks all sessions and takes a log entry
 	// maxReadsWaiting bounds the answers of a partition that wait for confirmation: they all
 	// leave in one wake-up. Reads beyond wait in their connections.
 	maxReadsWaiting = 2 * loopWork

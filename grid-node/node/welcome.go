@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// sayHello begins on a connection that was dialled.
+// sayHello sends the Hello on a dialled connection.
 func (ps *peers) sayHello(l *link) {
 	l.handshake.hello = ps.newHello(l.role)
 	l.conn.SetOut(append(l.conn.Out(), l.handshake.hello...))
@@ -71,17 +71,17 @@ func (ps *peers) welcome(l *link, frame []byte) error {
 	return ps.ready(l, addr)
 }
 
-// unproven gives a connection up that was dialled and is not one to a node of the grid.
+// unproven closes a dialled connection whose other end is not a node of the grid.
 func (ps *peers) unproven(l *link, err error) error {
 	ps.counters.NodesRefused++
 	ps.limited("peer-key", func() {
-		ps.log.Warn("a node that was dialled is not taken for one of this grid", "remote", l.conn.Remote(), "reason", err)
+		ps.log.Warn("a dialled node is not accepted as one of this grid", "remote", l.conn.Remote(), "reason", err)
 	})
 	return l.goaway(wire.GoawayRole, err.Error())
 }
 
-// tellTLS logs why a node that was dialled cannot be talked to: nobody died,
-// somebody has to change flags or certificates.
+// tellTLS logs why the TLS handshake with a dialled node failed: no process died, but
+// flags or certificates must be changed.
 func (ps *peers) tellTLS(l *link, err error) {
 	var handshake *secure.HandshakeError
 	if l.state != awaitWelcome || !errors.As(err, &handshake) && !errors.Is(err, secure.ErrTLS) {
