@@ -117,7 +117,7 @@ model: ## Every interleaving of the abstract protocol within bounds (MODEL="-mem
 	@bin/model $(MODEL)
 
 .PHONY: negative-control
-negative-control: ## The proof that the probe sees: a grid that is told to lose acknowledged orders, and whether the ledger counts exactly those
+negative-control: ## Negative control of the probe: a grid configured to lose acknowledged orders; the ledger must count exactly those
 	@$(GO) test -count 1 -v -run TestNegativeControl ./probe/cli/
 
 .PHONY: model-mutants
@@ -147,7 +147,7 @@ garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what 
 	@$(GO) run ./hack/bench garbage $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
 .PHONY: bench-move
-bench-move: ## A partition of 10 million orders moves from one pair of nodes to another under 6,000 orders/s: rate, latency before, meanwhile and after (CASES='^growth/held-1m-rate-6000$$' for less memory)
+bench-move: ## A partition of 10 million orders moves from one pair of nodes to another under 6,000 orders/s: rate, latency before, during and after (CASES='^growth/held-1m-rate-6000$$' for less memory)
 	@$(GO) run ./hack/bench move $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
 .PHONY: bench-idle

@@ -33,7 +33,7 @@ func cases() []oneCase {
 		{alerts: []alert{named("NotRedundant"), named("TargetDown")}, how: "SIGSTOP of one of two nodes",
 			cause: func(_ context.Context, w *world) error { return w.grid.freeze(1) },
 			undo:  func(_ context.Context, w *world) error { return w.grid.thaw(1) }},
-		{alerts: []alert{named("ArbiterErrors"), named("NoPrimary", "seen_by", "nodes")}, how: "arbiter away, then SIGSTOP of a primary: nobody may take over",
+		{alerts: []alert{named("ArbiterErrors"), named("NoPrimary", "seen_by", "nodes")}, how: "arbiter away, then SIGSTOP of a primary: no take-over possible",
 			cause: func(ctx context.Context, w *world) error {
 				return errors.Join(w.grid.arbiter(ctx, http.MethodPost, "/v1/faults", `{"mode":"away"}`), w.grid.freeze(1))
 			},

@@ -65,7 +65,7 @@ type cannot struct{ because string }
 
 func (c cannot) Error() string { return c.because }
 
-// world is what a case works on.
+// world is the environment of a case.
 type world struct {
 	grid *grid
 	dir  string
@@ -118,7 +118,7 @@ func known() (all [][]alert) {
 	return all
 }
 
-// wants says whether one of the alerts is to be tried.
+// wants reports whether one of the alerts should be tested.
 func (o Options) wants(alerts []alert) bool {
 	return o.Only == nil || slices.ContainsFunc(alerts, func(a alert) bool { return o.Only.MatchString(a.name) })
 }
@@ -171,7 +171,7 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 	if err := point(targets, g); err != nil {
 		return nil, err
 	}
-	sleep(ctx, 8*time.Second) // a few scrapes of a grid that is well
+	sleep(ctx, 8*time.Second) // a few scrapes of a healthy grid
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 8)

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/live"
 )
 
-const meshFinalizer = "chaos-mesh/records" // by which Chaos Mesh keeps an object until its fault is taken back
+const meshFinalizer = "chaos-mesh/records" // by which Chaos Mesh keeps an object until its fault is reverted
 
 // wedged is a drill whose fault Chaos Mesh took on before it went away. The operator, the API server, Chaos Mesh's kinds, the
 // recorder and the grid are real; of Chaos Mesh itself there are its pods' objects and the finalizer it puts on.
@@ -33,7 +33,7 @@ func (w *wedged) prepare(ctx context.Context, r *live.Run) error {
 	return r.Kube().Update(ctx, w.fault)
 }
 
-// cause aborts the drill: the operator deletes the fault, and nobody takes it back.
+// cause aborts the drill: the operator deletes the fault, and no controller reverts it.
 func (w *wedged) cause(ctx context.Context, r *live.Run) error {
 	before := w.drill.DeepCopy()
 	w.drill.Spec.State = api.DrillAbort

@@ -77,7 +77,7 @@ func skip(ctx context.Context, address string, p wire.PartitionID, n uint64, fix
 	return nil
 }
 
-// sayNode has a connection to a node whose other end says that it is a node, and proves nothing.
+// sayNode opens a connection to a node whose other end claims to be a node without proof.
 func sayNode(_ context.Context, w *world) error {
 	address := w.grid.client.Table()[0].Primary.Address
 	w.background(func(ctx context.Context) error {
@@ -111,7 +111,7 @@ func sayNodeOnce(ctx context.Context, address string) error {
 		return err
 	}
 	if wire.FrameType(frame) != wire.TypeWelcome {
-		return fmt.Errorf("who says that it is a node is answered with %s, want Welcome: --insecure-peers lets it in", wire.FrameType(frame))
+		return fmt.Errorf("a connection that claims to be a node is answered with %s, want Welcome: --insecure-peers lets it in", wire.FrameType(frame))
 	}
 	for err == nil {
 		_, err = readFrame(in)

@@ -28,7 +28,7 @@ type grid struct {
 	flow   sync.WaitGroup
 
 	mu     sync.Mutex
-	frozen map[int]bool // processes that stand still
+	frozen map[int]bool // processes that hang
 }
 
 // gridOptions are what cases need different grids for.
@@ -83,7 +83,7 @@ func startGrid(ctx context.Context, program, name string, o gridOptions) (*grid,
 				case <-every.C:
 				}
 				now := clock.Wall(clock.Now())
-				// What becomes of it is what the alerts are about.
+				// The outcome is irrelevant here: the alerts are tested.
 				_, _ = g.client.SubmitTo(flowing, p.ID, maker.Make(n, n%fixorder.MaxSeqNum+1, now, now))
 			}
 		})
@@ -91,11 +91,11 @@ func startGrid(ctx context.Context, program, name string, o gridOptions) (*grid,
 	return g, nil
 }
 
-// stop ends the grid, whatever was done to it.
+// stop ends the grid in any state.
 func (g *grid) stop() error {
 	g.mu.Lock()
 	for pid := range g.frozen {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may be gone
+		_ = syscall.Kill(pid, syscall.SIGCONT) // it may have exited
 	}
 	g.mu.Unlock()
 	g.cancel()
@@ -104,7 +104,7 @@ func (g *grid) stop() error {
 	return g.Stop()
 }
 
-// freeze stops a node (SIGSTOP); thaw lets it go on.
+// freeze stops a node (SIGSTOP); thaw resumes it.
 func (g *grid) freeze(node int) error { return g.signal(node, syscall.SIGSTOP) }
 func (g *grid) thaw(node int) error   { return g.signal(node, syscall.SIGCONT) }
 
@@ -121,7 +121,7 @@ func (g *grid) signal(node int, sig syscall.Signal) error {
 	return nil
 }
 
-// pulses stops a node again and again for a moment, until ctx ends.
+// pulses stops a node repeatedly for a moment, until ctx ends.
 func (g *grid) pulses(ctx context.Context, node int, still, between time.Duration) error {
 	for ctx.Err() == nil {
 		if err := g.freeze(node); err != nil {

@@ -28,12 +28,12 @@ const dropEvery = 50
 type operatedCase struct {
 	alerts []alert
 	how    string
-	// prepare is what has to be before the condition can be caused; may be nil.
+	// prepare sets up the precondition of the cause; may be nil.
 	prepare, cause, undo func(ctx context.Context, r *live.Run) error
 	limit                time.Duration // for firing; 0 is a minute
 }
 
-// operated are those cases. The one that leaves something behind is the last.
+// operated are those cases. The one that leaves something behind comes last.
 func operated() []operatedCase {
 	var backup live.Backup
 	var strangers newcomers
@@ -54,7 +54,7 @@ func operated() []operatedCase {
 		{alerts: []alert{named("DataLossSuspected"), named("NoPrimary", "seen_by", "operator")}, how: "SIGKILL of both nodes, which come back empty",
 			cause: func(ctx context.Context, r *live.Run) error { return r.KillAll(ctx, time.Second) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.AcceptLoss(ctx) }},
-		{alerts: []alert{named("NotSchedulable"), named("FabricNotReady")}, how: "a grid with spec.fabric, whose pods nobody schedules, in a cluster without Multus",
+		{alerts: []alert{named("NotSchedulable"), named("FabricNotReady")}, how: "a grid with spec.fabric, whose pods are not scheduled, in a cluster without Multus",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, nowhere()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, nowhere()) }},
 		{alerts: []alert{named("TLSNotReady")}, how: "a grid whose certificates are to come from cert-manager, in a cluster without it",
@@ -63,7 +63,7 @@ func operated() []operatedCase {
 		{alerts: []alert{named("GridInsecure", "grid", "open")}, how: "a grid with spec.security.insecure: Accept",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, open()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, open()) }},
-		{alerts: []alert{named("PartitionsImbalanced")}, how: "a grid of one shard gets a second one, whose pods nobody makes", limit: 3 * time.Minute,
+		{alerts: []alert{named("PartitionsImbalanced")}, how: "a grid of one shard gets a second one, whose pods are not created", limit: 3 * time.Minute,
 			prepare: lopsided,
 			cause: func(ctx context.Context, r *live.Run) error {
 				return r.Kube().Patch(ctx, oneSided(), kube.RawPatch(types.MergePatchType, []byte(`{"spec":{"shards":2}}`)))
@@ -79,7 +79,7 @@ func operated() []operatedCase {
 		{alerts: []alert{named("OperatorDown")}, how: "the operator is stopped",
 			cause: func(_ context.Context, r *live.Run) error { r.StopOperator(); return nil },
 			undo:  func(_ context.Context, r *live.Run) error { return r.StartOperator() }},
-		{alerts: []alert{named("ReconcileErrors", "controller", "ordergrid")}, how: "somebody else's Service has the name of an OrderGrid's",
+		{alerts: []alert{named("ReconcileErrors", "controller", "ordergrid")}, how: "a foreign Service has the name of an OrderGrid's",
 			cause: func(ctx context.Context, r *live.Run) error {
 				for _, o := range taken() {
 					if err := r.Kube().Create(ctx, o); err != nil {
@@ -108,13 +108,13 @@ func nowhere() kube.Object {
 		Fabric: &api.FabricSpec{Network: api.NetworkReference{Name: "infiniband"}, Interface: "fabric0"}}}
 }
 
-// uncertified is a grid that nobody issues certificates to.
+// uncertified is a grid without an issuer of certificates.
 func uncertified() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("uncertified"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"),
 		Security: api.SecuritySpec{TLS: &api.TLSSpec{Issuer: api.IssuerCertManager, CertManager: &api.CertManagerSpec{IssuerRef: api.IssuerReference{Name: "desk"}}}}}}
 }
 
-// open is a grid whose clients prove nothing.
+// open is a grid without authentication of clients.
 func open() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 }
@@ -136,7 +136,7 @@ func lopsided(ctx context.Context, r *live.Run) error {
 	})
 }
 
-// taken are a Service, and a grid that wants to have one of that name.
+// taken are a Service, and a grid that needs one of that name.
 func taken() []kube.Object {
 	const grid = "taken"
 	return []kube.Object{
@@ -182,7 +182,7 @@ func operatedCases(ctx context.Context, o Options, results *results) (err error)
 	if err != nil {
 		return err
 	}
-	sleep(ctx, 8*time.Second) // a few scrapes of a grid that is well
+	sleep(ctx, 8*time.Second) // a few scrapes of a healthy grid
 	for _, c := range wanted {
 		rows, err := c.run(ctx, o, r)
 		if results.add(c.alerts, c.how, rows, err); ctx.Err() != nil {

@@ -20,7 +20,7 @@ type omitted struct {
 	because string
 }
 
-// add takes what a case came to. One that this machine cannot have is no failure; one that went wrong does not end the others.
+// add records the outcome of a case. One that this machine cannot run is no failure; a failed one does not end the others.
 func (r *results) add(alerts []alert, how string, rows []row, err error) {
 	var c cannot
 	if errors.As(err, &c) {

@@ -22,7 +22,7 @@ var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": ti
 // Shorten divides every duration of a rules file by factor, so that what takes
 // hours can be seen in minutes: `for`, and the ranges in brackets, which do not
 // become shorter than four seconds. Nothing else changes: thresholds stay, and
-// so do the names of records, whatever durations they have in them.
+// so do the names of records, with any durations in them.
 func Shorten(rules []byte, factor int) []byte {
 	short := func(n, unit []byte, least time.Duration) string {
 		v, err := strconv.Atoi(string(n))

@@ -10,14 +10,14 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/live"
 )
 
-// newcomers are clients that come one after the other, each with a token that nobody has seen yet.
+// new clients are clients that come one after the other, each with a new token.
 type newcomers struct {
 	grid   *live.Guarded
 	cancel context.CancelFunc
 	coming sync.WaitGroup
 }
 
-// prepare has a grid that asks them who they are, and lets the first one in.
+// prepare has a grid that authenticates them, and the first one connected.
 func (n *newcomers) prepare(ctx context.Context, r *live.Run) (err error) {
 	if n.grid, err = r.StartGuarded(ctx); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (n *newcomers) prepare(ctx context.Context, r *live.Run) (err error) {
 	return n.letIn(ctx, r)
 }
 
-// cause takes the right to ask away from the nodes, and has newcomers come.
+// cause removes the nodes' right to review, and connects new clients.
 func (n *newcomers) cause(ctx context.Context, _ *live.Run) error {
 	if err := n.grid.ForbidReview(ctx); err != nil {
 		return err
@@ -37,14 +37,14 @@ func (n *newcomers) cause(ctx context.Context, _ *live.Run) error {
 	n.cancel = cancel
 	n.coming.Go(func() {
 		for coming.Err() == nil {
-			_ = n.come(coming) // what becomes of it is what the alert is about
+			_ = n.come(coming) // the alert is about the outcome
 			sleep(coming, 300*time.Millisecond)
 		}
 	})
 	return nil
 }
 
-// undo gives the right back: newcomers are let in again.
+// undo restores the right: new clients are accepted again.
 func (n *newcomers) undo(ctx context.Context, r *live.Run) error {
 	defer n.coming.Wait()
 	defer n.cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 )
 
-// row is what came of one alert.
+// row is the outcome of one alert.
 type row struct {
 	alert           alert
 	how             string
@@ -17,7 +17,7 @@ type row struct {
 	problem         error
 }
 
-// resolveLimit is how long an alert may go on after its cause has ended.
+// resolveLimit is how long an alert may fire after its cause has ended.
 const resolveLimit = 2 * time.Minute
 
 // trial is one cause, and the alerts that have to fire for it and to resolve after it.
@@ -99,7 +99,7 @@ func await(ctx context.Context, server *prometheus.Server, wanted []alert, where
 	for end := time.Now().Add(limit); left > 0 && time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
 		now, err := firing(ctx, server, wanted, where)
 		if err != nil {
-			continue // no answer says nothing
+			continue // no answer is inconclusive
 		}
 		for i, a := range wanted {
 			is := slices.ContainsFunc(now, func(b alert) bool { return a.String() == b.String() })

@@ -1,4 +1,4 @@
-// Package audit counts requests to an API server by who made them, from its audit log. It answers "does a grid node call
+// Package audit counts requests to an API server by user, from its audit log. It answers "does a grid node call
 // Kubernetes while it serves orders?" with what the API server itself recorded.
 package audit
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/gobin"
 )
 
-// module is cert-manager; the go.mod in binaries says which version.
+// module is cert-manager; go.mod in binaries has its version.
 const module = "github.com/cert-manager/cert-manager"
 
 // program runs cert-manager's controllers.

@@ -25,7 +25,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestIssuesAndRenews: an OrderGrid asks, cert-manager issues, what is in the Secrets works in nodes and tools, and goes on
+// TestIssuesAndRenews: an OrderGrid asks, cert-manager issues, what is in the Secrets works in nodes and tools, and continues
 // to work when cert-manager renews it. The authority is a root, or one that a root has signed.
 func TestIssuesAndRenews(t *testing.T) {
 	for _, issuer := range []string{"root", "desk"} {
@@ -67,7 +67,7 @@ func TestIssuesAndRenews(t *testing.T) {
 
 var errUnchanged = errors.New("unchanged")
 
-// TestSelfSignedIssuer: each certificate is its own authority, so nodes would refuse everybody else. TLSReady says so.
+// TestSelfSignedIssuer: each certificate is its own authority, so nodes would reject all others. TLSReady reports it.
 func TestSelfSignedIssuer(t *testing.T) {
 	w := newWorld(t)
 	w.authorities()
@@ -81,7 +81,7 @@ func TestSelfSignedIssuer(t *testing.T) {
 }
 
 // TestAuthorityReplaced: cert-manager leaves certificates of the authority before as they are, each until it is renewed. In
-// between nodes refuse tools, and TLSReady says what to renew.
+// between nodes refuse tools, and TLSReady reports what to renew.
 func TestAuthorityReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.authorities()
@@ -234,14 +234,14 @@ func handshake(server, dialling *tls.Config) error {
 	return errors.Join(err, <-done)
 }
 
-// quietAfter has the operator look again at what is as it should be: it writes nothing of cert-manager's.
+// quietAfter has the operator reconcile an unchanged state: it writes nothing of cert-manager's.
 func (w *world) quietAfter(g *api.OrderGrid) {
 	w.t.Helper()
 	u := w.object("Certificate", "rtd.tls-nodes", nil)
 	w.get(u)
 	before := u.GetGeneration()
 	w.writes.Forget()
-	// The one that is missing is written last, and tells that the look is over.
+	// The missing one is written last, and shows that the pass is over.
 	w.must(w.client.Delete(w.t.Context(), w.object("Certificate", "rtd.tls-client-oms", nil)))
 	w.look(g, "1")
 	w.mounted("rtd.tls-client-oms", "")

@@ -1,4 +1,4 @@
-// Package chaos holds the faults a person applies by hand against Chaos Mesh's own schemas.
+// Package chaos holds the faults a user applies by hand against Chaos Mesh's own schemas.
 package chaos
 
 import (

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFaults installs Chaos Mesh and gives a pod every fault its node can be
-// given. What shows a fault is never Chaos Mesh's own word.
+// given. The evidence of a fault is never Chaos Mesh's own report.
 func TestFaults(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
@@ -97,7 +97,7 @@ func (w *ward) containerKill(ctx context.Context) {
 	end()
 }
 
-// partition parts the two pods, and nobody else.
+// partition separates the two pods only.
 func (w *ward) partition(ctx context.Context) {
 	end := w.inject(ctx, "partition")
 	for _, way := range [][2]string{{"patient-0", "patient-1"}, {"patient-1", "patient-0"}} {
@@ -253,7 +253,7 @@ func (w *ward) restart(ctx context.Context, component string) {
 	w.eventually("another "+component, func() error { return w.mesh.wait(ctx) })
 }
 
-// managerKilled: a fault stays while the manager is away, and is taken back by the next one.
+// managerKilled: a fault stays while the manager is down, and is reverted by the next one.
 func (w *ward) managerKilled(ctx context.Context) {
 	end := w.inject(ctx, "partition")
 	w.restart(ctx, "controller-manager")
@@ -263,7 +263,7 @@ func (w *ward) managerKilled(ctx context.Context) {
 	end()
 }
 
-// daemonKilled: what a daemon has put into a pod's network is taken back by the next one.
+// daemonKilled: what a daemon has put into a pod's network is reverted by the next one.
 func (w *ward) daemonKilled(ctx context.Context) {
 	end := w.inject(ctx, "partition")
 	w.restart(ctx, "chaos-daemon")

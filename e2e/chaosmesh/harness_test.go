@@ -100,7 +100,7 @@ func (w *ward) deploy(ctx context.Context) {
 	w.eventually("the patients are well", func() error { return w.well(ctx) })
 }
 
-// discharge removes what the suite has made and looks whether anything is left.
+// discharge removes the suite's objects and checks that nothing is left.
 func (w *ward) discharge(keep bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -180,7 +180,7 @@ func (w *ward) get(ctx context.Context, pod, path string) (string, error) {
 	return string(body), err
 }
 
-// reaches lets one pod ask the other for its name.
+// reaches requests one pod's name from the other.
 func (w *ward) reaches(ctx context.Context, from, to string) error {
 	p, err := w.pod(ctx, to)
 	if err != nil {
@@ -212,7 +212,7 @@ func (w *ward) eventually(what string, check func() error) {
 }
 
 // inject creates a fault of testdata/faults.yaml on patient-0 and waits until
-// Chaos Mesh says that it is there; the returned function takes it back.
+// Chaos Mesh reports it as injected; the returned function reverts it.
 func (w *ward) inject(ctx context.Context, name string) (end func()) {
 	w.Helper()
 	fault := &unstructured.Unstructured{Object: map[string]any{"spec": w.faults[name].Spec}}

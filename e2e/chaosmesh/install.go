@@ -22,8 +22,8 @@ import (
 
 // Install puts Chaos Mesh on the cluster, or corrects what is there of it, and
 // returns when every node can be given faults. On a local cluster the images are
-// built here (minutes the first time); elsewhere they are the published ones. A
-// Chaos Mesh of somebody else is left as it is and must be ready.
+// built here (minutes the first time); elsewhere they are the published ones.
+// A foreign Chaos Mesh is left as it is and must be ready.
 func (m *Mesh) Install(ctx context.Context) error {
 	there, made, err := m.owned(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *Mesh) Install(ctx context.Context) error {
 	return m.wait(ctx)
 }
 
-// settings says what to install, and builds it on a local cluster.
+// settings returns what to install, and builds it on a local cluster.
 func (m *Mesh) settings(ctx context.Context) (settings, []string, error) {
 	s := settings{tag: source.Release, pause: "registry.k8s.io/pause:3.10"}
 	var nodes corev1.NodeList
@@ -99,7 +99,7 @@ func (m *Mesh) pauseImage(nodes []corev1.Node) (string, error) {
 	return "", fmt.Errorf("no node has the image ordergrid.dev/pause; bring the cluster up again: make cluster-up")
 }
 
-// runs tells whether the images that run are the ones wanted.
+// runs reports whether the images that run are the ones wanted.
 func (s settings) runs(state State) bool {
 	if s.manager == "" {
 		return slices.Contains([]string{"ghcr.io/chaos-mesh/chaos-mesh:" + s.tag}, state.ManagerImage)
@@ -108,7 +108,7 @@ func (s settings) runs(state State) bool {
 }
 
 // applyCRDs applies the chart's CRDs, corrected (package crds), and the namespace,
-// which says that the rest is ours.
+// which shows that the rest is ours.
 func (m *Mesh) applyCRDs(ctx context.Context) error {
 	objects := []client.Object{&corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -189,7 +189,7 @@ func (m *Mesh) wait(ctx context.Context) error {
 	return err
 }
 
-// tryWebhooks lets the API server consider a fault that nothing is done about.
+// tryWebhooks sends the API server a fault as a dry run.
 func (m *Mesh) tryWebhooks(ctx context.Context) error {
 	fault := asUnstructured(map[string]any{
 		"apiVersion": Group + "/v1alpha1", "kind": "PodChaos",

@@ -38,7 +38,7 @@ const (
 	removeTimeout = time.Minute
 )
 
-// ErrNotOurs tells that the cluster has a Chaos Mesh of somebody else.
+// ErrNotOurs means that the cluster has a foreign Chaos Mesh.
 var ErrNotOurs = errors.New("this cluster has a Chaos Mesh that was not installed from here")
 
 // Mesh is Chaos Mesh on one cluster.
@@ -88,7 +88,7 @@ func Open(ctx context.Context, o cluster.Options, report func(format string, arg
 	return m, err
 }
 
-// owned tells whether Chaos Mesh is there, and whether Install has made it.
+// owned reports whether Chaos Mesh is there, and whether Install has made it.
 func (m *Mesh) owned(ctx context.Context) (there, made bool, err error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	err = m.api.Get(ctx, client.ObjectKey{Name: "networkchaos." + Group}, &crd)
@@ -108,7 +108,7 @@ func (m *Mesh) owned(ctx context.Context) (there, made bool, err error) {
 
 // State is what Status finds.
 type State struct {
-	// Installed and Ours tell whether there is a Chaos Mesh and whether Install made it.
+	// Installed and Ours report whether there is a Chaos Mesh and whether Install made it.
 	Installed, Ours bool
 	// Manager and Daemons are ready of wanted.
 	Manager, ManagerWanted, Daemons, DaemonsWanted int32
@@ -118,7 +118,7 @@ type State struct {
 	current bool
 }
 
-// Ready tells whether faults can be injected on every node.
+// Ready reports whether faults can be injected on every node.
 func (s State) Ready() bool {
 	return s.Installed && s.current && s.ManagerWanted > 0 && s.Manager == s.ManagerWanted && s.DaemonsWanted > 0 && s.Daemons == s.DaemonsWanted
 }

@@ -94,7 +94,7 @@ func probePod(node, image string) *corev1.Pod {
 	}
 }
 
-// answer reads what a pod has found out, or says why it has not.
+// answer reads the result of a pod, or returns why there is none.
 func answer(pod *corev1.Pod) (*nodefeatures.Report, error) {
 	for _, c := range pod.Status.ContainerStatuses {
 		switch end, wait := c.State.Terminated, c.State.Waiting; {

@@ -21,7 +21,7 @@ func asUnstructured(content map[string]any) *unstructured.Unstructured {
 }
 
 // Uninstall ends every fault, waits until Chaos Mesh has taken them back, and
-// removes it with its CRDs and its namespace. One of somebody else is refused.
+// removes it with its CRDs and its namespace. A foreign one is refused.
 func (m *Mesh) Uninstall(ctx context.Context) error {
 	there, made, err := m.owned(ctx)
 	switch {

@@ -25,7 +25,7 @@ type settings struct {
 }
 
 // values are the chart's: controller manager and daemon, nothing else. RBAC and
-// the security mode are the chart's own: whoever creates a fault must be allowed
+// the security mode are the chart's own: the creator of a fault must be allowed
 // to in the namespace it hits. The filter of namespaces stays off: it takes an
 // annotation on a namespace, while a drill has its own list of namespaces.
 func (s settings) values() ([]byte, error) {

@@ -31,7 +31,7 @@ type host struct {
 	local    func() error                // nil when this machine can hold a local cluster
 }
 
-// Choose decides which kind of cluster the checkout at root uses and says why:
+// Choose decides which kind of cluster the checkout at root uses and returns why:
 // the one asked for (flag or the CLUSTER variable), else the one it has
 // already, else kind where Docker runs, else a local one where that is possible.
 func Choose(ctx context.Context, root, asked string) (kind Kind, why string, err error) {

@@ -1,4 +1,4 @@
-// Package cluster gives the suites, the demonstration and a person at the
+// Package cluster gives the suites, the demonstration and a user at the
 // command line a Kubernetes cluster on whatever machine they are: the current
 // context, kind, or a cluster made of plain processes. What uses it does not
 // know which.
@@ -18,7 +18,7 @@ type Cluster interface {
 	Up(ctx context.Context, nodes int) error
 	// Down removes it with everything it left on the host.
 	Down(ctx context.Context) error
-	// Status prints what it consists of and how that is.
+	// Status prints its parts and their state.
 	Status(ctx context.Context) error
 	// Kubeconfig is the path of its administrator's client configuration.
 	Kubeconfig(ctx context.Context) (string, error)
@@ -26,13 +26,13 @@ type Cluster interface {
 	Load(ctx context.Context, archives ...string) error
 }
 
-// Machines is what a cluster offers whose nodes are ours to break.
+// Machines is offered by a cluster whose nodes may be broken.
 type Machines interface {
 	// KillNode cuts a node's power: everything in its memory is lost.
 	KillNode(ctx context.Context, name string) error
 	// StartNode switches a node on and waits until it is ready.
 	StartNode(ctx context.Context, name string) error
-	// CutNode pulls a node's network cable; all on it goes on running.
+	// CutNode pulls a node's network cable; everything on it keeps running.
 	CutNode(ctx context.Context, name string) error
 	// HealNode plugs the cable in again.
 	HealNode(ctx context.Context, name string) error
@@ -40,11 +40,11 @@ type Machines interface {
 	Exec(ctx context.Context, name string, args []string) error
 }
 
-// Fabric is what a cluster offers that can have a second network, with Multus.
+// Fabric is offered by a cluster that can have a second network, with Multus.
 type Fabric interface {
 	// FabricUp adds it to a cluster that is up; it may be repeated.
 	FabricUp(ctx context.Context) error
-	// FabricDown takes it away.
+	// FabricDown removes it.
 	FabricDown(ctx context.Context) error
 }
 
@@ -56,13 +56,13 @@ type Outside interface {
 	RunOutside(ctx context.Context, args []string) error
 }
 
-// LeakChecker is what a cluster offers that can prove its own removal.
+// LeakChecker is offered by a cluster that can prove its own removal.
 type LeakChecker interface {
 	// Leaks lists what is left on the host while the cluster is down.
 	Leaks(ctx context.Context) []string
 }
 
-// MachinesOf returns the machines of a cluster or says why it has none.
+// MachinesOf returns the machines of a cluster or an error if it has none.
 func MachinesOf(c Cluster, kind Kind) (Machines, error) {
 	if machines, ok := c.(Machines); ok {
 		return machines, nil
@@ -70,7 +70,7 @@ func MachinesOf(c Cluster, kind Kind) (Machines, error) {
 	return nil, fmt.Errorf("a %s cluster's nodes are not ours to kill, cut or enter; use CLUSTER=local or CLUSTER=kind", kind)
 }
 
-// Options say where a cluster belongs and where it prints to.
+// Options set where a cluster belongs and where it prints to.
 type Options struct {
 	Root     string    // the checkout
 	Out      io.Writer // answers

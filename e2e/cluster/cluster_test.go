@@ -75,8 +75,8 @@ func (r *recorder) run(_ context.Context, stdin io.Reader, args ...string) (stri
 		}
 		r.lines = append(r.lines, string(input))
 	}
-	if args[0] == "docker" && args[1] == "kill" && args[2] == "nobody" {
-		return "", errors.New("no such container: nobody")
+	if args[0] == "docker" && args[1] == "kill" && args[2] == "missing" {
+		return "", errors.New("no such container: missing")
 	}
 	return r.answers[args[0]+" "+args[1]+" "+args[2]], nil
 }
@@ -177,7 +177,7 @@ func TestKindIsInspected(t *testing.T) {
 
 func TestKindErrorsNameTheNode(t *testing.T) {
 	k, _ := recordedKind(t, nil)
-	if err := k.KillNode(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), "kind get nodes --name ordergrid-1a2b3c4d") {
+	if err := k.KillNode(t.Context(), "missing"); err == nil || !strings.Contains(err.Error(), "kind get nodes --name ordergrid-1a2b3c4d") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 )
 
-// current is the cluster kubectl talks to. It is somebody's: nothing is
+// current is the cluster kubectl talks to. It is not ours: nothing is
 // created, changed or removed but what the caller applies.
 type current struct {
 	o     Options
@@ -67,7 +67,7 @@ func (c *current) kubectl(ctx context.Context, args ...string) (string, error) {
 	return output(exec.CommandContext(ctx, "kubectl", args...))
 }
 
-// output runs a command and returns what it prints; an error says what it said.
+// output runs a command and returns what it prints; an error contains it.
 func output(cmd *exec.Cmd) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -17,7 +17,7 @@ type Inspectable interface {
 	// Boot describes the run of a machine that is on, and differs from that of
 	// every earlier run; it is empty while the machine is off.
 	Boot(ctx context.Context, name string) (string, error)
-	// Unplugged tells whether a machine's network cable is pulled.
+	// Unplugged reports whether a machine's network cable is pulled.
 	Unplugged(ctx context.Context, name string) (bool, error)
 	// ExecutorDir is where an executor of this cluster keeps its state. It goes
 	// with the cluster.

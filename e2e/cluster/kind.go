@@ -87,7 +87,7 @@ func (k *onKind) Up(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// hasState tells whether up was called and down was not.
+// hasState reports whether up was called and down was not.
 func (k *onKind) hasState() bool {
 	_, err := os.Stat(k.dir)
 	return err == nil

@@ -63,7 +63,7 @@ func (f *field) stopExecutor(cmd *exec.Cmd, program string) {
 	}
 }
 
-// loadFaulty puts the image of a grid node that can be told to lose orders on the nodes.
+// loadFaulty puts the image of a grid node that can be configured to lose orders on the nodes.
 func (f *field) loadFaulty(ctx context.Context) {
 	f.Helper()
 	folder := f.TempDir()

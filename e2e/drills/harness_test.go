@@ -94,7 +94,7 @@ func (f *field) removeMesh() {
 	}
 }
 
-// grow makes the grid anew and waits until it is redundant; change may alter the manifest.
+// grow recreates the grid and waits until it is redundant; change may alter the manifest.
 func (f *field) grow(ctx context.Context, change ...string) {
 	f.Helper()
 	manifest, err := os.ReadFile("testdata/grid.yaml")
@@ -189,7 +189,7 @@ func (f *field) clean(ctx context.Context) {
 	}
 }
 
-// left lists the faults there are. Chaos Mesh's own object of a pod stays as long as the pod, and says what is in force in
+// left lists the faults there are. Chaos Mesh's own object of a pod stays as long as the pod, and lists what is in force in
 // its network: ipsets, rules, queues. Empty, it is none.
 func (f *field) left(ctx context.Context) (names []string, err error) {
 	objects, err := f.mesh.Faults(ctx)

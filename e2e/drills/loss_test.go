@@ -48,7 +48,7 @@ func negativeControl(ctx context.Context, f *field) {
 	f.validates(ctx, d)
 }
 
-// dropped asks every pod what it has thrown away.
+// dropped asks every pod how many orders it has dropped.
 func (f *field) dropped(ctx context.Context) (total int64) {
 	f.Helper()
 	for _, pod := range f.pods(ctx) {
@@ -88,7 +88,7 @@ func (f *field) pods(ctx context.Context) []corev1.Pod {
 	return list.Items
 }
 
-// oneCopy kills the only copy there is: the certificate has to find and say the loss.
+// oneCopy kills the only copy there is: the certificate must report the loss.
 func oneCopy(ctx context.Context, f *field) {
 	// With nothing downstream, what is in its memory is all there is.
 	manifest, err := os.ReadFile("testdata/grid.yaml")

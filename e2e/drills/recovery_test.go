@@ -52,7 +52,7 @@ func (f *field) gone(ctx context.Context) {
 	})
 }
 
-// operatorKilled kills the operator in the middle of a fault; another goes on with the same drill.
+// operatorKilled kills the operator in the middle of a fault; another continues the same drill.
 func operatorKilled(ctx context.Context, f *field) {
 	f.grow(ctx)
 	f.create(ctx, cut("operator-killed", 20*time.Second))
@@ -82,7 +82,7 @@ func drillDeleted(ctx context.Context, f *field) {
 	})
 }
 
-// meshKilled takes Chaos Mesh's controller away in the middle of a fault and aborts the drill: that says what is in the way,
+// meshKilled takes Chaos Mesh's controller away in the middle of a fault and aborts the drill: the condition reports what is in the way,
 // and nothing remains once the controller is back.
 func meshKilled(ctx context.Context, f *field) {
 	f.grow(ctx)
@@ -101,7 +101,7 @@ func meshKilled(ctx context.Context, f *field) {
 	back = false
 	f.Must(f.Kube.Run(ctx, "wait", "pods", "-n", chaosmesh.Namespace, "-l", "app.kubernetes.io/component=controller-manager", "--for=delete", "--timeout=1m"))
 	f.Must(f.Kube.Run(ctx, "patch", "failoverdrill", "chaos-mesh-killed", "-n", namespace, "--type=merge", "-p", `{"spec":{"state":"Abort"}}`))
-	f.Eventually(ctx, "a condition that says what is in the way", 2*time.Minute, func(ctx context.Context) error {
+	f.Eventually(ctx, "a condition that reports what is in the way", 2*time.Minute, func(ctx context.Context) error {
 		for _, c := range f.drill(ctx, "chaos-mesh-killed").Status.Conditions {
 			if c.Type == api.ConditionRecovered && c.Status == metav1.ConditionFalse && time.Since(c.LastTransitionTime.Time) > 5*time.Second {
 				f.Logf("Recovered=False %s: %s", c.Reason, c.Message)

@@ -47,8 +47,8 @@ func metric(ctx context.Context, s *site.Site, pod, name string) (lines []string
 	return lines
 }
 
-// bytesTakeTheFabric runs a probe and compares what each interface of each grid node carried meanwhile. An order of 305
-// bytes reaches each copy once, and leaves the primary once: that has to be on the fabric, and eth0 may carry no more than
+// bytesTakeTheFabric runs a probe and compares what each interface of each grid node carried during it. An order of 305
+// bytes reaches each copy once, and leaves the primary once: that has to be on the fabric, and eth0 may carry at most
 // health checks, metrics and the API server need.
 func bytesTakeTheFabric(ctx context.Context, s *site.Site) {
 	before := map[string]counted{}
@@ -62,7 +62,7 @@ func bytesTakeTheFabric(ctx context.Context, s *site.Site) {
 	for _, pod := range podsOf(ctx, s, "pair") {
 		after := counters(ctx, s, pod.Name)
 		grown := func(key string) uint64 { return after[key] - before[pod.Name][key] }
-		s.Logf("%s carried meanwhile, bytes:\n%s", pod.Name, table(after, grown))
+		s.Logf("%s carried during the probe, bytes:\n%s", pod.Name, table(after, grown))
 		onFabric := grown(device+" received") + grown(device+" sent")
 		onPods := grown("eth0 received") + grown("eth0 sent")
 		// Each pod is primary of one partition: it receives the orders of both, its own from clients and the others from

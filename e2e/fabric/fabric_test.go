@@ -46,7 +46,7 @@ func TestFabric(t *testing.T) {
 		site.Part{Name: "a pool that is too small is named", Run: poolTooSmall},
 		site.Part{Name: "a network that does not exist is named", Run: noNetwork},
 		site.Part{Name: "without an address a pod does not start", Run: refuses},
-		site.Part{Name: "a fallback is said", Run: fallsBack},
+		site.Part{Name: "a fallback is reported", Run: fallsBack},
 	)
 }
 
@@ -81,7 +81,7 @@ func podsAreOnThePool(ctx context.Context, s *site.Site) {
 		s.Fatal(err)
 	}
 	if len(all.Items) <= len(nodes) {
-		s.Error("the cluster has no node outside the pool: where the pods run shows nothing")
+		s.Error("the cluster has no node outside the pool: the placement of pods is inconclusive")
 	}
 }
 
@@ -147,7 +147,7 @@ func refuses(ctx context.Context, s *site.Site) {
 	s.Apply(ctx, "refuses.yaml")
 	text := s.Condition(ctx, "ordergrid", "refuses", api.ConditionFabricReady, "False")
 	if !strings.Contains(text, "NotAttached") || !strings.Contains(text, "gave interface fabric0 no address that others can reach") {
-		s.Error("the condition does not say that there is no address")
+		s.Error("the condition does not report the missing address")
 	}
 	remove(ctx, s, "refuses")
 }
@@ -157,7 +157,7 @@ func fallsBack(ctx context.Context, s *site.Site) {
 	s.Condition(ctx, "ordergrid", "falls-back", api.ConditionRedundant, "True")
 	text := s.Condition(ctx, "ordergrid", "falls-back", api.ConditionFabricReady, "False")
 	if !strings.Contains(text, "PodNetworkInUse 2 of 2 pods") {
-		s.Error("the condition does not say that the pod network is used")
+		s.Error("the condition does not report the use of the pod network")
 	}
 	remove(ctx, s, "falls-back")
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// reportEvery is how often a running build says how far it is.
+// reportEvery is how often a running build reports progress.
 const reportEvery = 15 * time.Second
 
 // build compiles and links the mains into p.Out.
@@ -127,7 +127,7 @@ func watch(total int, report func(string, ...any)) *progress {
 
 func (p *progress) stop() { close(p.ended) }
 
-// describe says how far a build is. The time to go assumes that packages cost
+// describe returns the progress of a build. The time to go assumes that packages cost
 // the same on average, which holds to about a minute.
 func describe(done, total int64, elapsed time.Duration) string {
 	switch {

@@ -113,7 +113,7 @@ func (s *Set) Ensure(ctx context.Context, root string, report func(format string
 	return dir, pointCurrent(dir)
 }
 
-// complete tells whether dir holds every program. Ensure renames it into place
+// complete reports whether dir holds every program. Ensure renames it into place
 // as a whole, so what is missing was removed by hand.
 func (s *Set) complete(dir string) bool {
 	for _, names := range [][]string{s.Programs, s.Links} {

@@ -89,7 +89,7 @@ func TestEnsureBuildsOnceForManyCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said.Load() == 0 {
-		t.Error("no caller was told that it waits")
+		t.Error("no caller was notified that it waits")
 	}
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} { // what envtest looks for
 		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != "hyperkube\n" {

@@ -12,7 +12,7 @@ import (
 // chart is in charts/upgrade/testdata/previous.
 const Before = "9bf3e73"
 
-// Has tells whether the clone at root has a commit; a shallow one has not.
+// Has reports whether the clone at root has a commit; a shallow one has not.
 func Has(ctx context.Context, root, commit string) bool {
 	return exec.CommandContext(ctx, "git", "-C", root, "cat-file", "-e", commit+"^{commit}").Run() == nil
 }

@@ -21,9 +21,9 @@ type neighbour struct {
 	conns int
 	say   []byte
 	http  bool          // to the port of metrics and health
-	stay  time.Duration // then they close their connections and come again; 0: they stay
+	stay  time.Duration // then they close their connections and reconnect; 0: they stay
 	seen  string        // a counter of the nodes that rises by it
-	// forge makes what is said to the node at an address, instead of say.
+	// forge makes what is sent to the node at an address, instead of say.
 	forge func(t *testing.T, addr string) []byte
 	// tls is what they present; the grids then speak TLS and ask who a client is.
 	tls *tls.Config
@@ -35,11 +35,11 @@ type neighbour struct {
 var neighbours = []neighbour{
 	{name: "250 ask for 8 parts of the log", conns: 250, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
 	{name: "600 ask for 8 parts of the log", conns: 600, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
-	{name: "100 ask for 8 parts of the log, and come again", conns: 100, say: readLogs(8), stay: 300 * time.Millisecond, seen: "ordergrid_node_connections_reset_total"},
+	{name: "100 ask for 8 parts of the log, and reconnect", conns: 100, say: readLogs(8), stay: 300 * time.Millisecond, seen: "ordergrid_node_connections_reset_total"},
 	{name: "500 ask for /metrics 500 times", conns: 500, http: true, say: bytes.Repeat([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 500), seen: "ordergrid_node_http_connections_ended_total"},
-	{name: "2 open 4,200 sessions, and come again", conns: 2, forge: openSessions, stay: 300 * time.Millisecond, seen: "ordergrid_node_sessions_evicted_total"},
-	{name: "200 say that they are nodes and forge a configuration, and come again", conns: 200, forge: forgeConfig, stay: 300 * time.Millisecond, seen: "ordergrid_node_nodes_refused_total"},
-	{name: "200 send frames between nodes as clients, and come again", conns: 200, forge: forgeAsClient, stay: 300 * time.Millisecond, seen: "ordergrid_node_bad_frames_total"},
+	{name: "2 open 4,200 sessions, and reconnect", conns: 2, forge: openSessions, stay: 300 * time.Millisecond, seen: "ordergrid_node_sessions_evicted_total"},
+	{name: "200 claim to be nodes and forge a configuration, and reconnect", conns: 200, forge: forgeConfig, stay: 300 * time.Millisecond, seen: "ordergrid_node_nodes_refused_total"},
+	{name: "200 send frames between nodes as clients, and reconnect", conns: 200, forge: forgeAsClient, stay: 300 * time.Millisecond, seen: "ordergrid_node_bad_frames_total"},
 	{name: "1,000 do not finish a frame of 64 KiB", conns: 1000, say: unfinished(), seen: "ordergrid_node_connections_unfinished_closed_total"},
 }
 
@@ -192,7 +192,7 @@ func (n *neighbour) beside(t *testing.T, g, other *devgrid.Grid) {
 	t.Log(row + " p50 / p99 in ms: alone, at another grid, at this grid")
 }
 
-// letIn has clients come, and come again after stay, until end.
+// letIn connects clients, and reconnects them after stay, until end.
 func (n *neighbour) letIn(t *testing.T, addrs []string) (end func()) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -37,16 +37,16 @@ func forged(t *testing.T, b []byte, addr string) []byte {
 	return b
 }
 
-// forgeConfig is of somebody who says that it is a node.
+// forgeConfig is from a stranger that claims to be a node.
 func forgeConfig(t *testing.T, addr string) []byte {
 	return forged(t, wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RolePeer, BootID: forgerBoot,
 		Grid: []byte("dev"), Member: []byte(forger), Address: []byte(forgerAt)}), addr)
 }
 
-// forgeAsClient is of somebody who does not even say so.
+// forgeAsClient is from a stranger that does not even claim that.
 func forgeAsClient(t *testing.T, addr string) []byte { return forged(t, hello(), addr) }
 
-// bootOf is what a node says of itself to everybody.
+// bootOf is the boot id that a node sends to any client.
 func bootOf(t *testing.T, addr string) uint64 {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -100,7 +100,7 @@ func TestCertificatesOfClientsAreNotTheTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := neighbour{name: "50 have a certificate with the name of the operator's tools, and come again", conns: 50, say: readLogs(8), stay: time.Second,
+	n := neighbour{name: "50 have a certificate with the name of the operator's tools, and reconnect", conns: 50, say: readLogs(8), stay: time.Second,
 		seen: "ordergrid_node_clients_refused_total",
 		tls:  &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}} //nolint:gosec // the node is to know them, not they the node
 	more := []string{"--tls-client-ca", filepath.Join(dir, "ca.crt")}
@@ -115,7 +115,7 @@ func TestCertificatesOfClientsAreNotTheTools(t *testing.T) {
 		}
 		var m wire.Goaway
 		f := answer(t, c)
-		if wire.FrameType(f) == wire.TypeWelcome { // it is told whom it has reached
+		if wire.FrameType(f) == wire.TypeWelcome { // it names the node reached
 			f = answer(t, c)
 		}
 		if err := wire.DecodeGoaway(f, &m); err != nil || m.Code != wire.GoawayNotPermitted {

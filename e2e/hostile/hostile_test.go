@@ -142,7 +142,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// idlers are clients that are let in, and then say nothing for ever.
+// idlers are clients that are accepted, and then stay silent.
 func idlers(t *testing.T, g *devgrid.Grid, n int) (leave func()) {
 	t.Helper()
 	id, err := secure.Load(secure.Files{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})
@@ -184,12 +184,11 @@ type phase struct {
 func (p *phase) all() []time.Duration { return slices.Concat(p.rounds...) }
 
 // A thousand connections of strangers, always: every order goes through, every
-// stranger is thrown out, newcomers with a certificate are let in. So it is with a
-// thousand clients that are let in and say nothing. What it does to latency is
-// measured, alternately with and without them, and reported: a machine that is shared
-// says nothing about it. Strangers take the processors away even if they bother
-// somebody else: what they do to a grid beyond that is seen beside the same strangers at
-// another grid.
+// stranger is disconnected, new clients with a certificate are accepted. The same with a
+// thousand clients that are accepted and stay silent. The effect on latency is
+// measured, alternately with and without them, and reported: on a shared machine it is
+// inconclusive. Strangers use processors even if they attack another grid: the
+// difference to the same strangers at another grid is their effect beyond that.
 func TestStrangersAreThrownOut(t *testing.T) {
 	exe := program(t)
 	g, other := grid(t, exe), grid(t, exe)
@@ -206,7 +205,7 @@ func TestStrangersAreThrownOut(t *testing.T) {
 		s := letLoose(t, order{g.Endpoints, connections, pause})
 		return func() {
 			newTrader(t, g).trade(1, 0) // a newcomer
-			// As long as the longest patience, so that each is thrown out at least once.
+			// As long as the longest patience, so that each is disconnected at least once.
 			w.trade(max(0, 5000-orders), 2*time.Millisecond)
 			seen = s.goHome(t)
 			for _, b := range behaviours {

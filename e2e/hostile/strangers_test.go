@@ -58,9 +58,9 @@ func drip(c net.Conn, b []byte) {
 	<-gone
 }
 
-// overTLS is for whoever has no certificate, or one that gives it nothing.
+// overTLS is for clients without a certificate, or with one without permissions.
 func overTLS(c net.Conn, b []byte) {
-	t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // a stranger trusts everybody
+	t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // a stranger trusts any server
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := t.Write(b); err != nil {
 		return
@@ -76,7 +76,7 @@ func authenticate() []byte {
 	return wire.AppendAuthenticate(nil, &wire.Authenticate{ReqID: 1, Token: []byte("eyJhbGciOiJub25lIn0.eyJhdWQiOlsib3JkZXJncmlkLmRldiJdfQ.Zm9yZ2Vk" + strings.Repeat("A", 800))})
 }
 
-// clientHello is what a TLS client says first.
+// clientHello is a TLS client's first message.
 var clientHello = sync.OnceValue(func() []byte {
 	a, b := net.Pipe()
 	defer func() { _ = a.Close() }()
@@ -95,14 +95,14 @@ const asStranger = "ORDERGRID_HOSTILE_STRANGER"
 // tally is what the strangers have to tell, by behaviour.
 type tally struct {
 	Opened, Refused int64            // connections made; not even made
-	Ended           map[string]int64 // thrown out by the node
+	Ended           map[string]int64 // disconnected by the node
 	Longest         map[string]int64 // the longest life of a connection, ms
 }
 
 type order struct {
 	Endpoints   []string
 	Connections int
-	// Pause is after how long, ms, a stranger comes back that was thrown out. Without one
+	// Pause is after how long, ms, a stranger comes back that was disconnected. Without one
 	// they are a flood of handshakes, which costs this machine both ends of each.
 	Pause int
 }

@@ -1,4 +1,4 @@
-// Package kube drives a cluster through the kubectl binary, as a person would. The demo and the suites use it, so that what they
+// Package kube drives a cluster through the kubectl binary, as a user would. The demo and the suites use it, so that what they
 // show can be typed; it needs no Kubernetes library and compiles in a second.
 package kube
 
@@ -20,7 +20,7 @@ type Cluster struct {
 	Kubeconfig string // path of the kubeconfig; "" is kubectl's own choice
 }
 
-// CommandError is a kubectl that failed: what was run and what it said.
+// CommandError is a kubectl that failed: the command and its output.
 type CommandError struct {
 	Args   []string
 	Stderr string
@@ -76,7 +76,7 @@ func (c Cluster) run(ctx context.Context, stdin []byte, args ...string) (string,
 	return stdout.String(), nil
 }
 
-// WaitFor polls check until it answers true or ctx ends. Check also says what is still missing: progress prints each new
+// WaitFor polls check until it answers true or ctx ends. Check also returns what is still missing: progress prints each new
 // sentence once, and the error carries the last one.
 func WaitFor(ctx context.Context, what string, progress func(string), check func(context.Context) (done bool, missing string, err error)) error {
 	var last string
@@ -100,7 +100,7 @@ func WaitFor(ctx context.Context, what string, progress func(string), check func
 	}
 }
 
-// IsNotFound says whether kubectl answered that the object does not exist.
+// IsNotFound reports whether kubectl answered that the object does not exist.
 func IsNotFound(err error) bool {
 	var ce *CommandError
 	return errors.As(err, &ce) && strings.Contains(ce.Stderr, "(NotFound)")

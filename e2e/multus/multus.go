@@ -1,4 +1,4 @@
-// Package multus says what the second network of a local cluster is made by: Multus, out of the Go module beside it.
+// Package multus defines what makes the second network of a local cluster: Multus, out of the Go module beside it.
 package multus
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/gobin"
 )
 
-// Program is the CNI plugin in its thin form: containerd runs it for every pod, and no daemon has to be there.
+// Program is the CNI plugin in its thin form: containerd runs it for every pod, and no daemon is needed.
 const Program = "multus"
 
 var set = gobin.Set{

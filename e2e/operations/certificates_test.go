@@ -33,7 +33,7 @@ var securely = struct{ grid, recorder []string }{
 	},
 }
 
-// rotateCertificates has every certificate issued anew, then the authority replaced, while orders flow over TLS. No pod
+// rotateCertificates has every certificate reissued, then the authority replaced, while orders flow over TLS. No pod
 // is replaced or restarted, and connections that stand are not touched.
 func rotateCertificates(t *testing.T) {
 	ctx, f := on(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// Course is the latency of orders over time, and what was done meanwhile. Times are since the start of the orders.
+// Course is the latency of orders over time, and the operations during it. Times are since the start of the orders.
 type Course struct {
 	Title   string
 	Step    time.Duration // width of a moment
@@ -51,7 +51,7 @@ func CourseOf(h *history.History, title string, step time.Duration) *Course {
 	var latencies [][]time.Duration
 	for s := range h.Streams {
 		if h.Streams[s].Node >= 0 {
-			continue // it asks one node and nobody else: that it is refused is right
+			continue // it asks one node only: its rejection is correct
 		}
 		for i := range h.Streams[s].Orders {
 			o := &h.Streams[s].Orders[i]

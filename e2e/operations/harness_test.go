@@ -84,14 +84,14 @@ func (f *field) must(text string, err error) string {
 	return text
 }
 
-// grow makes the grid anew and waits until it is redundant; change alters the manifest, in pairs of old and new.
+// grow recreates the grid and waits until it is redundant; change alters the manifest, in pairs of old and new.
 func (f *field) grow(ctx context.Context, change ...string) {
 	f.Helper()
 	f.plant(ctx, change...)
 	f.conditions(ctx, patience, api.ConditionAvailable+"=True", api.ConditionRedundant+"=True", api.ConditionProgressing+"=False")
 }
 
-// plant makes the grid anew.
+// plant recreates the grid.
 func (f *field) plant(ctx context.Context, change ...string) {
 	f.Helper()
 	manifest, err := os.ReadFile("testdata/grid.yaml")
@@ -118,7 +118,7 @@ func (f *field) state(ctx context.Context) (*api.OrderGrid, error) {
 	return g, f.kube.Get(ctx, g, "ordergrid", grid, "-n", namespace)
 }
 
-// conditions waits until the operator has looked at the present spec and says all of TYPE=STATUS or TYPE=STATUS/REASON.
+// conditions waits until the operator has observed the present spec and reports all of TYPE=STATUS or TYPE=STATUS/REASON.
 func (f *field) conditions(ctx context.Context, limit time.Duration, wanted ...string) *api.OrderGrid {
 	f.Helper()
 	var last *api.OrderGrid
@@ -153,7 +153,7 @@ func (f *field) updated(ctx context.Context, limit time.Duration) {
 	f.Helper()
 	g := f.conditions(ctx, limit, api.ConditionProgressing+"=False", api.ConditionRedundant+"=True", api.ConditionStalled+"=False")
 	if g.Status.UpdatedPods != g.Status.Pods {
-		f.Errorf("%d of %d pods run the present template, and the grid says that it is steady", g.Status.UpdatedPods, g.Status.Pods)
+		f.Errorf("%d of %d pods run the present template, and the grid reports that it is steady", g.Status.UpdatedPods, g.Status.Pods)
 	}
 }
 
@@ -172,7 +172,7 @@ func (f *field) eventually(ctx context.Context, what string, limit time.Duration
 	}
 }
 
-// show is what a person would look at.
+// show prints what a user would look at.
 func (f *field) show(ctx context.Context) {
 	f.Helper()
 	out, err := f.kube.Run(ctx, "get", "og,gp,sts,pods,pvc", "-n", namespace, "-o", "wide")
@@ -200,7 +200,7 @@ func (f *field) pods(ctx context.Context) map[string]*corev1.Pod {
 	return out
 }
 
-// replaced says which pods of before are others now: a pod of the same name is another one by its UID.
+// replaced returns which of the former pods were replaced: a pod of the same name is another one by its UID.
 func (f *field) replaced(ctx context.Context, before map[string]*corev1.Pod) (names []string) {
 	f.Helper()
 	now := f.pods(ctx)

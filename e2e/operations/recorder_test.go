@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// calmFor is how long all has to be well before something is done, and quiet how long orders go on afterwards, so that
+	// calmFor is how long the grid must be healthy before a step, and quiet how long orders continue afterwards, so that
 	// the plot shows how it was without.
 	calmFor, quiet = 8 * time.Second, 8 * time.Second
 	// imageVariable names the recorder's image where it is not the local cluster's.
@@ -130,7 +130,7 @@ func (r *recorder) phase(ctx context.Context, wanted drill.Phase) error {
 	return err
 }
 
-// step does something to the grid while orders flow: act returns what shows that it was done. The step's type says whether
+// step does something to the grid while orders flow: act returns the evidence that it was done. The step's type decides whether
 // it ends grid processes (drill.EndsProcess), and its pods which; without pods, all.
 func (r *recorder) step(ctx context.Context, s drill.Step, act func() (witness string)) *drill.Record {
 	r.Helper()
@@ -138,7 +138,7 @@ func (r *recorder) step(ctx context.Context, s drill.Step, act func() (witness s
 	return r.hit(ctx, s, func() {}, act)
 }
 
-// calm waits until all has been well for a while.
+// calm waits until the grid has been healthy for a while.
 func (r *recorder) calm(ctx context.Context) {
 	r.Helper()
 	r.eventually(ctx, fmt.Sprintf("%s without trouble", calmFor), patience, func(ctx context.Context) error {
@@ -150,7 +150,7 @@ func (r *recorder) calm(ctx context.Context) {
 	})
 }
 
-// hit is a step of a fault that is over once it is injected; act waits for what comes of it.
+// hit is a step of a fault that is over once it is injected; act waits for its effect.
 func (r *recorder) hit(ctx context.Context, s drill.Step, inject func(), act func() (witness string)) *drill.Record {
 	r.Helper()
 	index := r.steps

@@ -13,7 +13,7 @@ import (
 	drill "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// twoToThreeToTwo adds a copy of every order to a pair, and gives one up again.
+// twoToThreeToTwo adds a copy of every order to a pair, and removes one again.
 func twoToThreeToTwo(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx)
@@ -33,7 +33,7 @@ func oneToTwo(t *testing.T) {
 	r.finish(ctx)
 }
 
-// resize changes spec.replicas and waits until as many copies are there, no more and no less. No pod that stays is
+// resize changes spec.replicas and waits until exactly as many copies are there. No pod that stays is
 // replaced or restarted for it.
 func (r *recorder) resize(ctx context.Context, what, spec string, copies int) {
 	r.Helper()
@@ -51,7 +51,7 @@ func (r *recorder) resize(ctx context.Context, what, spec string, copies int) {
 			}
 			for _, p := range list.Items {
 				if len(p.Status.InSync) != copies || int(p.Spec.Replicas) != copies || p.Spec.MaxInSync != 0 {
-					return fmt.Errorf("%s has %d copies, wants %d, takes in %d", p.Name, len(p.Status.InSync), p.Spec.Replicas, p.Spec.MaxInSync)
+					return fmt.Errorf("%s has %d copies, wants %d, admits %d", p.Name, len(p.Status.InSync), p.Spec.Replicas, p.Spec.MaxInSync)
 				}
 			}
 			return nil
@@ -73,7 +73,7 @@ func (r *recorder) resize(ctx context.Context, what, spec string, copies int) {
 	})
 }
 
-// tellResize shows what the operator said of it.
+// tellResize prints the operator's report of it.
 func (r *recorder) tellResize(ctx context.Context) {
 	r.Helper()
 	out := r.must(r.kube.Run(ctx, "get", "events", "-n", namespace, "--sort-by=.lastTimestamp"))

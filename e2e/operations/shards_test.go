@@ -254,7 +254,7 @@ func (l *spreadLoad) again(ctx context.Context, t *testing.T, orders map[string]
 // judge holds receipts against the grid: found by their ids and ClOrdIDs.
 func (l *spreadLoad) judge(ctx context.Context, t *testing.T) { l.judgeBy(ctx, t, l.c) }
 
-// end ends the orders, and waits for the answers to those under way.
+// end ends the orders, and waits for the answers to those in progress.
 func (l *spreadLoad) end() {
 	l.stop.Store(true)
 	l.wg.Wait()

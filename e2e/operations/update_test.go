@@ -41,8 +41,8 @@ func onTwoCopies(t *testing.T, r *drill.Record) {
 	}
 }
 
-// badVersion gives the grid images that never come in sync: one that nobody has, and one with another program in it. The
-// update stops at the third copy, which comes first, and says why; both copies stay, and the old image ends it.
+// badVersion gives the grid images that never come in sync: one that does not exist, and one with another program in it. The
+// update stops at the third copy, which comes first, and reports why; both copies stay, and the old image ends it.
 func badVersion(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx, "  memory: 256Mi\n", "  memory: 256Mi\n  updateStrategy: {progressDeadline: 20s}\n")
@@ -80,7 +80,7 @@ func objective(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx)
 	r := f.record(ctx, "objective", 2)
-	r.step(ctx, drill.Step{Type: "RollingUpdate", What: "an update held by its objective, then let go"}, func() string {
+	r.step(ctx, drill.Step{Type: "RollingUpdate", What: "an update held by its objective, then released"}, func() string {
 		before := f.pods(ctx)
 		// No order is acknowledged in a microsecond.
 		f.patch(ctx, `{"podTemplate":{"metadata":{"annotations":{"example.com/restarted":"once"}}},"updateStrategy":{"objective":{"p99":"1us","errors":"0.1%","window":"5s"}}}`)

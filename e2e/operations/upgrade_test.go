@@ -23,7 +23,7 @@ import (
 const previousVariable = "ORDERGRID_PREVIOUS_TAG"
 
 // upgradeFromPrevious takes an installation of the release before to this checkout's by `helm upgrade`, with a grid that the old
-// operator made and old nodes serve. A shard had partitions of its own then: the new operator says so, and leaves all of it as it
+// operator made and old nodes serve. A shard had partitions of its own then: the new operator reports it, and leaves all of it as it
 // is. The recorder of today and those nodes do not understand each other, so what shows that they serve is that they are ready
 // and that no record changes.
 func upgradeFromPrevious(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 // clientVariable has the endpoint of the client that this program is then, in place of the suite: one client that puts
-// orders on the grid until its standard input ends, and says what became of them.
+// orders on the grid until its standard input ends, and prints their outcome.
 const clientVariable = "ORDERGRID_OUTSIDE_ENDPOINT"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// account is what a client says at its end.
+// account is the result that a client prints.
 type account struct {
 	Accepted   map[string]int // by partition
 	Failed     int

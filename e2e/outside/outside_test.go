@@ -52,7 +52,7 @@ func TestOutside(t *testing.T) {
 	s.Parts(ctx,
 		site.Part{Name: "docs/client.md word by word", Run: fiveMinutes},
 		site.Part{Name: "a pod's own address leads nowhere from outside", Run: podsAreNotReached},
-		site.Part{Name: "a client that is told addresses of inside cannot follow", Run: insideAddress},
+		site.Part{Name: "a client that gets addresses of inside cannot follow", Run: insideAddress},
 		site.Part{Name: "NodePort: both shards, from each address", Run: bothShards},
 		site.Part{Name: "NodePort: primaries move under orders", Run: primariesMove},
 		site.Part{Name: "HostPort in place of NodePort", Run: hostPorts},
@@ -162,7 +162,7 @@ func insideAddress(ctx context.Context, s *site.Site) {
 	s.Must(s.Kube.Run(ctx, "delete", "service", "inside-address", "-n", namespace))
 }
 
-// addresses of all pods, as clients outside are told them.
+// addresses of all pods, as clients outside get them.
 func addresses(ctx context.Context, s *site.Site) []string {
 	out := s.Must(s.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o", "jsonpath={.status.externalAddresses[*].address}"))
 	list := strings.Fields(out)

@@ -1,4 +1,5 @@
-// Package person does with a grid's records what the runbooks ask of a person, for suites in which nobody is there to do it.
+// Package person does with a grid's records what the runbooks ask of an administrator, for
+// unattended suites.
 package person
 
 import (

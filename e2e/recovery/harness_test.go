@@ -219,7 +219,7 @@ func (c *cluster) stop(i int) {
 	}
 }
 
-// flow submits orders one after the other until end is called, which says how many were acknowledged and what failed.
+// flow submits orders one after the other until end is called, which returns how many were acknowledged and what failed.
 func (c *cluster) flow() (end func() (int, error)) {
 	c.t.Helper()
 	cl, err := client.Dial(c.t.Context(), client.Config{Endpoints: c.data[:], Grid: "rtd", RequestTimeout: time.Minute, IO: client.IONet})

@@ -1,4 +1,4 @@
-// Package recovery proves what only a person may decide, with everything real but the kubelet: an API server with etcd, the
+// Package recovery proves what only an administrator may decide, with everything real but the kubelet: an API server with etcd, the
 // operator, and grid nodes as processes that are killed.
 package recovery
 
@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestBothProcessesDie: nothing is promoted by itself, the condition says what to do, and once a person has done it the
+// TestBothProcessesDie: nothing is promoted by itself, the condition has the next step, and once an administrator has done it the
 // grid serves in a new lineage and becomes redundant.
 func TestBothProcessesDie(t *testing.T) {
 	c := newCluster(t)

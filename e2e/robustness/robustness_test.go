@@ -1,5 +1,5 @@
 // Package robustness holds the tests of the suite; the suite is in the packages
-// below, the command in cmd/robustness, and docs/robustness.md says how to use it.
+// below, the command in cmd/robustness, and docs/robustness.md describes its use.
 package robustness_test
 
 import (

@@ -36,7 +36,7 @@ const (
 	startLimit        = 3 * time.Minute
 )
 
-// auditPolicy records who asked for what, and no bodies, of the operator alone.
+// auditPolicy records users and requests, without bodies, of the operator alone.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -53,7 +53,7 @@ type cluster struct {
 	admin  *rest.Config
 	client client.Client
 	group  proc.Group
-	fail   func(error) // told of what must not happen; ends the run
+	fail   func(error) // called on a violation; ends the run
 }
 
 // start brings up a control plane, KWOK and nodes for so many pods, and installs the chart without its pod.

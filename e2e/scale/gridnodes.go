@@ -29,7 +29,7 @@ import (
 type gridNodes struct {
 	client  client.Client
 	arbiter *arbiterkube.Arbiter
-	fail    func(error) // told once of what must not happen
+	fail    func(error) // called once on a violation
 
 	mu      sync.Mutex
 	started map[string]*gridNode // by pod
@@ -53,7 +53,7 @@ type gridNode struct {
 	records map[string]arbiter.Record // by name; the latest that was seen
 }
 
-// look is told of every pod; a grid node starts in it when it has its address.
+// look is called for every pod; a grid node starts in it when it has its address.
 func (g *gridNodes) look(ctx context.Context, pod *corev1.Pod) {
 	if pod.Status.PodIP == "" || pod.DeletionTimestamp != nil || pod.Labels[api.LabelGrid] == "" {
 		return
@@ -111,7 +111,7 @@ func (n *gridNode) run(ctx context.Context, pod *corev1.Pod) error {
 			}
 		})
 	}()
-	// A peer's start is told by the network in a real grid; here it is looked for.
+	// In a real grid the network shows a peer's start; here it is polled.
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for {
@@ -158,7 +158,7 @@ func (n *gridNode) done() bool {
 	return n.ready
 }
 
-// act claims what nobody has claimed and this pod should have, takes in peers where it is primary, and becomes ready
+// act claims unclaimed partitions that this pod should have, admits peers where it is primary, and becomes ready
 // once it is a member of everything.
 func (n *gridNode) act(ctx context.Context, pod *corev1.Pod) error {
 	member := 0
@@ -243,7 +243,7 @@ func (n *gridNode) answer(w http.ResponseWriter, r *http.Request) {
 		page.Partitions = append(page.Partitions, p)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(page) // the asker is gone; nobody to tell
+	_ = json.NewEncoder(w).Encode(page) // the client is gone: the error is ignored
 }
 
 func cutLast(s string, sep byte) (before, after string, found bool) {

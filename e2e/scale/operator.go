@@ -38,7 +38,7 @@ func (c *cluster) operate(ctx context.Context, path string) (*operator, error) {
 	return o, err
 }
 
-// reading is what the operator says of itself at one moment, and the kernel of all processes.
+// reading is the operator's own metrics at one moment, and the kernel's of all processes.
 type reading struct {
 	at         time.Time
 	reconciles float64
@@ -92,7 +92,7 @@ func (o *operator) readAll(ctx context.Context) (*reading, error) {
 }
 
 // settled waits until the operator has nothing to do: its queue is empty and it has reconciled nothing for a while. It
-// returns what it said when that began.
+// returns the reading when that began.
 func (o *operator) settled(ctx context.Context, atLeast float64) (since *reading, err error) {
 	err = until(ctx, "the operator has nothing to do", func(ctx context.Context) (bool, error) {
 		now, err := o.read(ctx)

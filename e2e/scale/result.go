@@ -51,7 +51,7 @@ type Phase struct {
 	CPU        map[string]float64 `json:"cpu"`      // by process
 }
 
-// phase is what happened between two readings; before is nil for a process that has started meanwhile.
+// phase is what happened between two readings; before is nil for a process that has started in between.
 func (m *measurement) phase(before, after *reading, begin, end time.Time) (p Phase, err error) {
 	if before == nil {
 		before = &reading{processes: map[string]usage{}}

@@ -139,7 +139,7 @@ func (m *measurement) createGrids(ctx context.Context) error {
 				}
 				if err := m.client.Create(ctx, grid); err != nil {
 					errs <- err
-					for range names { // nobody else may wait for this one
+					for range names { // no other may wait for this one
 					}
 					return
 				}
@@ -155,7 +155,7 @@ func (m *measurement) createGrids(ctx context.Context) error {
 	return <-errs
 }
 
-// rest looks on while nothing happens.
+// rest observes an idle grid.
 func (m *measurement) rest(ctx context.Context) error {
 	m.Say("%d grids: look on for %v while nothing happens", m.grids, m.Rest)
 	before, err := m.operator.readAll(ctx)
@@ -225,7 +225,7 @@ func (m *measurement) restart(ctx context.Context) error {
 	return err
 }
 
-// count says how many objects of each kind the operator's cache follows.
+// count returns how many objects of each kind the operator's cache follows.
 func (m *measurement) count(ctx context.Context) error {
 	m.result.Objects = map[string]int{}
 	for name, list := range map[string]client.ObjectList{

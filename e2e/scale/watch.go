@@ -17,13 +17,13 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// sight is what the measurement sees of the grids, by watches of its own.
+// sight is the measurement's view of the grids, by its own watches.
 type sight struct {
 	mu     sync.Mutex
 	steady map[string]time.Time // when a grid was seen steady first
 }
 
-// watch follows grids and has nodes told of pods, until ctx ends.
+// watch follows grids and notifies nodes of pods, until ctx ends.
 func (c *cluster) watch(ctx context.Context, nodes *gridNodes) (*sight, error) {
 	s := &sight{steady: map[string]time.Time{}}
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "ordergrid-operator"})}
@@ -79,7 +79,7 @@ func (s *sight) look(grid *api.OrderGrid) {
 	}
 }
 
-// all says when the last of so many grids became steady, if all have.
+// all returns when the last of so many grids became steady, if all have.
 func (s *sight) all(grids int) (last time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package site is where a suite stands: the cluster of $KUBECONFIG with OrderGrid's chart on it, and a namespace of the suite's
-// own, which goes with everything in it when the suite ends. Suites do what they do with kubectl and helm of $PATH, as a person
+// own, which goes with everything in it when the suite ends. Suites do what they do with kubectl and helm of $PATH, as a user
 // would.
 package site
 
@@ -150,7 +150,7 @@ func (s *Site) Verify(ctx context.Context, grid string) {
 	}
 }
 
-// Show is what a person would look at.
+// Show is what a user would look at.
 func (s *Site) Show(ctx context.Context) {
 	s.Helper()
 	out, err := s.Kube.Run(ctx, "get", "og,gp,op,fd,sts,pods", "-n", s.Namespace, "-o", "wide")

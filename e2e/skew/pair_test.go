@@ -86,7 +86,7 @@ func (p *pair) start(i int, exe string) {
 	cmd := exec.Command(exe, "serve", "--grid", "g", "--arbiter", p.arbiter, "--partitions", "2", "--replicas", "2", "--pod", podName(i), "--peer-key-file", p.peerKey,
 		"--listen", p.data[i], "--advertise", p.data[i], "--http", p.http[i], "--peers", p.data[0], "--peers", p.data[1],
 		"--memory-limit", "256Mi", "--sink", "file", "--sink-dir", p.sinkDir, "--hand-over-delay", "200ms", "--log-format", "text",
-		// A shared machine may be busy: who is only slow is not to be replaced.
+		// A shared machine may be busy: a slow member must not be replaced.
 		"--beacon", "50ms", "--lease", "1s", "--grace", "2s")
 	p.logs[i] = &tail.Writer{}
 	cmd.Stderr = p.logs[i]

@@ -21,7 +21,7 @@ const namespace = "ordergrid-smoke"
 
 var gridApplied time.Time
 
-// gridNodes is how the API server knows the grid's pods.
+// gridNodes is the user of the grid's pods at the API server.
 const gridNodes = "system:serviceaccount:" + namespace + ":three-s"
 
 // TestSmoke runs its parts in order; each needs the one before.
@@ -59,7 +59,7 @@ func onePrimaryPerPod(ctx context.Context, s *site.Site) {
 	}
 }
 
-// operatorIsQuiet looks at what the API server recorded of the operator over a span in which nobody changed anything.
+// operatorIsQuiet looks at what the API server recorded of the operator over an idle span.
 func operatorIsQuiet(ctx context.Context, s *site.Site) {
 	log := auditLog(s)
 	begin := time.Now()

@@ -18,7 +18,7 @@ import (
 )
 
 // orders keeps a stream of orders going until the context ends: some faults show on a link that carries something only.
-// What becomes of the orders is no matter here.
+// The outcome of the orders is irrelevant here.
 func (s *stage) orders(ctx context.Context) {
 	service := &corev1.Service{}
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: api.ClientServiceName(gridName)}, service); err != nil {
@@ -46,5 +46,5 @@ func (s *stage) orders(ctx context.Context) {
 			_ = c.SubmitAsync(maker.Make(n, n, now, now), func(gridclient.Receipt, error) { answered.Add(1) })
 		}
 	}()
-	s.Cleanup(func() { s.Logf("%d orders were answered meanwhile", answered.Load()) })
+	s.Cleanup(func() { s.Logf("%d orders were answered in that time", answered.Load()) })
 }

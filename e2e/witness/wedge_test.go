@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 )
 
-// A fault that the kernel cannot do is injected all the same, as if nobody had looked before. It is told what is missing,
+// A fault that the kernel cannot do is injected anyway, as without a preflight. The status reports what is missing,
 // everything of it goes again, and the pod can be given other faults afterwards, without a restart.
 func TestAWedgedPodIsFreed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -35,7 +35,7 @@ func TestAWedgedPodIsFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var message string
-	s.until(ctx, "is said to have failed", func() error {
+	s.until(ctx, "is reported as failed", func() error {
 		st, err := mesh.State(ctx, f)
 		if err == nil && st.Phase != inject.Failed {
 			err = fmt.Errorf("%+v", st)
@@ -45,7 +45,7 @@ func TestAWedgedPodIsFreed(t *testing.T) {
 	})
 	t.Log(message)
 	if !strings.Contains(message, "sch_netem") {
-		t.Errorf("the message does not say what to do")
+		t.Errorf("the message does not contain the next step")
 	}
 	s.takeBack(ctx, mesh, f)
 	work := &unstructured.Unstructured{}

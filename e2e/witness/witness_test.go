@@ -1,7 +1,7 @@
 //go:build e2e
 
 // Package witness gives a real grid every fault that can be had on this cluster, through the injectors of a FailoverDrill and
-// without one, and wants the witness to see each: not before it is injected, and while it is there. Then it is taken back
+// without one, and wants the witness to see each: not before it is injected, and while it is there. Then it is reverted
 // and nothing is left. `make e2e SUITE=witness` runs it; it needs KUBECONFIG, kubectl and helm in $PATH, the images on
 // the nodes, pods that this machine reaches, and Chaos Mesh (make chaos-mesh-up). With ORDERGRID_EXECUTOR and
 // ORDERGRID_EXECUTOR_TOKEN, URL and token of an executor, the faults that only one can do are made as well.
@@ -42,7 +42,7 @@ const (
 	calm = 5 * time.Second
 )
 
-// stage is the grid that is broken, and who breaks it.
+// stage is the grid under test and its fault providers.
 type stage struct {
 	*testing.T
 	client    client.Client
@@ -324,14 +324,14 @@ func open(ctx context.Context, t *testing.T) *stage {
 // does not exist, and aborted, so that the operator does nothing about it.
 func (s *stage) own(ctx context.Context) {
 	d := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.drill.Name},
-		Spec: api.FailoverDrillSpec{GridRef: api.GridReference{Name: "nobody"}, Suite: api.SuitePullThePlug, State: api.DrillAbort}}
+		Spec: api.FailoverDrillSpec{GridRef: api.GridReference{Name: "missing"}, Suite: api.SuitePullThePlug, State: api.DrillAbort}}
 	if err := s.client.Create(ctx, d); err != nil {
 		s.Fatal(err)
 	}
 	s.drill.UID = d.UID
 }
 
-// close takes back what a failed test left.
+// close reverts what a failed test left.
 func (s *stage) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

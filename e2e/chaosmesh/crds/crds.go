@@ -82,7 +82,7 @@ func addPartitionBehavior(crd *apiextensionsv1.CustomResourceDefinition) {
 				if from && to {
 					p.Properties["partitionBehavior"] = apiextensionsv1.JSONSchemaProps{
 						Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"drop"`)}},
-						Description: "What becomes of the packets of a partition.",
+						Description: "How the packets of a partition are handled.",
 					}
 				}
 			})

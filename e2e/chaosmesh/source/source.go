@@ -1,4 +1,4 @@
-// Package source says which Chaos Mesh is used and where its sources are: in
+// Package source defines the version of Chaos Mesh and where its sources are: in
 // the Go module cache, which also carries its Helm chart and its CRDs.
 package source
 

@@ -74,7 +74,7 @@ func (e *entry) prepare() {
 	}
 }
 
-// add puts a new fault in the book, or says what is there already.
+// add enters a new fault, or returns the conflicting one.
 func (b *book) add(id string, e *entry) (existing *entry, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *book) get(id string) *entry {
 	return b.entries[id]
 }
 
-// status is a copy of what is known of a fault.
+// status returns a copy of a fault's state.
 func (b *book) status(e *entry) executor.Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

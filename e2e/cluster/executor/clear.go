@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster/executor/packets"
 )
 
-// Clear takes back every fault in the book of dir, without a server, and waits
-// until nothing of them is left. The caller holds the directory's lock.
+// Clear reverts every fault in the book of dir, without a server, and waits
+// until they are gone. The caller holds the directory's lock.
 func Clear(ctx context.Context, o Options) error {
 	s, err := NewServer(o)
 	if err != nil {
@@ -29,7 +29,7 @@ func Clear(ctx context.Context, o Options) error {
 	return nil
 }
 
-// ClearServed has a running executor take back every fault.
+// ClearServed has a running executor revert every fault.
 func ClearServed(ctx context.Context, client *executor.Client) error {
 	all, err := client.List(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func ClearServed(ctx context.Context, client *executor.Client) error {
 }
 
 // RemoveRules removes rules no fault accounts for from the networks of
-// processes, and says how many there were.
+// processes, and returns how many there were.
 func RemoveRules(ctx context.Context, pids []int) (removed int, err error) {
 	for _, pid := range pids {
 		n, err := packets.RemoveAll(ctx, packets.Namespace{PID: pid})

@@ -1,4 +1,4 @@
-// Package executor does faults to a cluster whose machines are ours to break,
+// Package executor injects faults into a cluster whose machines may be broken,
 // on behalf of FailoverDrills: the server of the protocol in
 // controllers/failoverdrill/executor. It outlives the cluster's control plane,
 // and its own restart.
@@ -26,18 +26,18 @@ type Job struct {
 type Hands interface {
 	// Offers lists the kinds of fault, and the nodes they can be done to.
 	Offers(ctx context.Context) ([]executor.Offer, error)
-	// Conflict says why two faults cannot be there at once, or nothing.
+	// Conflict returns why two faults cannot be active at once, or "".
 	Conflict(a, b *executor.Fault) string
-	// Inject does a fault and says what it did. After an error Recover is
+	// Inject injects a fault and returns what it did. After an error Recover is
 	// called; half of a fault is none.
 	Inject(ctx context.Context, job *Job) (message string, err error)
 	// Adopt takes up a fault an earlier process injected.
 	Adopt(ctx context.Context, job *Job) error
-	// Recover takes a fault back. It is repeated until it succeeds, and
+	// Recover reverts a fault. It is repeated until it succeeds, and
 	// succeeds where there is nothing.
 	Recover(ctx context.Context, job *Job) error
-	// Look says what shows that the fault hit.
+	// Look returns the evidence that the fault was effective.
 	Look(ctx context.Context, job *Job) (executor.Witness, error)
-	// Close lets go of what this process holds, and leaves the faults.
+	// Close releases the resources of this process, and leaves the faults.
 	Close()
 }

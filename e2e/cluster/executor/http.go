@@ -15,7 +15,7 @@ import (
 )
 
 // answerWithin is how long a request waits for a fault to be injected or taken
-// back before it answers that this is under way.
+// back before it answers that this is in progress.
 const answerWithin = 10 * time.Second
 
 // Handler serves the protocol.
@@ -111,7 +111,7 @@ func (s *Server) deleteFault(w http.ResponseWriter, r *http.Request) {
 	s.answerAfter(r.Context(), w, e, e.over)
 }
 
-// answerAfter waits a while for what was asked to be done.
+// answerAfter waits a while for the request to complete.
 func (s *Server) answerAfter(ctx context.Context, w http.ResponseWriter, e *entry, done <-chan struct{}) {
 	select {
 	case <-done:
@@ -182,5 +182,5 @@ func refuse(w http.ResponseWriter, code int, field, message string) {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the caller is gone if this fails
+	_ = json.NewEncoder(w).Encode(body) // the client is gone if this fails
 }

@@ -91,7 +91,7 @@ func (s *Server) look(hands Hands, e *entry, job *Job) {
 	})
 }
 
-// end takes a fault back, until that has worked.
+// end reverts a fault, until that has worked.
 func (s *Server) end(hands Hands, e *entry, job *Job, final executor.State, message string) {
 	if final == executor.Recovered {
 		s.look(hands, e, job)
@@ -123,7 +123,7 @@ func (s *Server) end(hands Hands, e *entry, job *Job, final executor.State, mess
 	s.say("%s, %s, is %s: %s", job.ID, job.Fault.Type, final, message)
 }
 
-// keep changes a fault. That it cannot be written down is said, and does not
+// keep changes a fault. A failure to write it down is reported, and does not
 // keep it from being taken back.
 func (s *Server) keep(e *entry, edit func(*entry)) {
 	if err := s.book.change(e, edit); err != nil {

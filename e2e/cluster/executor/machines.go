@@ -23,7 +23,7 @@ func (m *Machines) Offers(ctx context.Context) ([]executor.Offer, error) {
 	}
 	return []executor.Offer{
 		{Type: executor.NodePowerOff, Nodes: nodes, Note: "every process of the node is gone at once, its disk stays; taken back when the node is ready again"},
-		{Type: executor.NodeLinkDown, Nodes: nodes, Note: "the node's cable is pulled; all on it goes on running"},
+		{Type: executor.NodeLinkDown, Nodes: nodes, Note: "the node's cable is pulled; everything on it keeps running"},
 		{Type: executor.APIServerOutage, MaxDeadlineSeconds: 600, Note: "the control plane has no power; ends at the deadline, for the operator cannot ask for it"},
 	}, nil
 }

@@ -58,7 +58,7 @@ func machineJob(kind string, nodes ...string) *Job {
 	return &Job{ID: "a", Fault: executor.Fault{Type: kind, Nodes: nodes}, Notes: map[string]string{}}
 }
 
-// TestMachines goes through what may happen to machines besides what was asked.
+// TestMachines covers changes to machines besides the requested ones.
 func TestMachines(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -68,11 +68,11 @@ func TestMachines(t *testing.T) {
 		says      string
 	}{
 		{"power off", machineJob(executor.NodePowerOff, "n1", "n2"), func(*rack) {}, true, "n1 is off: its run 1 is gone; n2 is off"},
-		{"somebody switches one on", machineJob(executor.NodePowerOff, "n1", "n2"), func(r *rack) { _ = r.StartNode(context.Background(), "n1") }, true, "n1 was off: its run 1 is gone, it now is run 2"},
+		{"one is switched on", machineJob(executor.NodePowerOff, "n1", "n2"), func(r *rack) { _ = r.StartNode(context.Background(), "n1") }, true, "n1 was off: its run 1 is gone, it now is run 2"},
 		{"it never went off", machineJob(executor.NodePowerOff, "n1"), func(r *rack) { r.boots["n1"] = 1 }, false, "n1 still runs, run 1"},
 		{"the control plane", machineJob(executor.APIServerOutage), func(*rack) {}, true, "control-plane is off"},
 		{"link down", machineJob(executor.NodeLinkDown, "n1"), func(*rack) {}, true, "n1 is unplugged, its run 1 runs on"},
-		{"somebody plugs it in", machineJob(executor.NodeLinkDown, "n1"), func(r *rack) { r.cut["n1"] = false }, false, "n1 is plugged in"},
+		{"it is plugged in", machineJob(executor.NodeLinkDown, "n1"), func(r *rack) { r.cut["n1"] = false }, false, "n1 is plugged in"},
 		{"it loses its power, too", machineJob(executor.NodeLinkDown, "n1"), func(r *rack) { _ = r.KillNode(context.Background(), "n1") }, false, "n1 has no power"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type PodFinder interface {
 	// PodProcess is a process that lives as long as the pod's network, as this
 	// host numbers it; 0 if the node runs no such pod.
 	PodProcess(ctx context.Context, node, uid string) (int, error)
-	// OwnNetwork tells whether a process has another network than its node.
+	// OwnNetwork reports whether a process has another network than its node.
 	OwnNetwork(ctx context.Context, node string, pid int) (bool, error)
 }
 
@@ -105,7 +105,7 @@ func (p *Pods) takeQueue(id string) uint16 {
 	return queue
 }
 
-// Adopt implements Hands: the rules are made anew, for a rule's queue to have
+// Adopt implements Hands: the rules are recreated, for a rule's queue to have
 // this process behind it.
 func (p *Pods) Adopt(ctx context.Context, job *Job) error {
 	queue, err := strconv.ParseUint(job.Notes[noteQueue], 10, 16)
@@ -152,7 +152,7 @@ func (p *Pods) namespace(ctx context.Context, pod *executor.Pod) (packets.Namesp
 
 // Recover implements Hands. A pod that is gone took its network and all rules
 // with it. The rules go first: what comes then passes by the queue, and what
-// waits in it is let go.
+// waits in it is released.
 func (p *Pods) Recover(ctx context.Context, job *Job) error {
 	for i := range job.Fault.Pods {
 		pod := &job.Fault.Pods[i]
@@ -170,7 +170,7 @@ func (p *Pods) Recover(ctx context.Context, job *Job) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, fault := range p.active[job.ID] {
-		_ = fault.Release() // nothing comes any more: what fails here holds nobody up
+		_ = fault.Release() // no more packets arrive: a failure here has no effect
 	}
 	delete(p.active, job.ID)
 	maps.DeleteFunc(p.queues, func(_ uint16, id string) bool { return id == job.ID })

@@ -112,7 +112,7 @@ func TestConformance(t *testing.T) {
 		return Options{Name: "test", Dir: dir, Token: "secret", Hands: []Hands{NewPods(pods)}, Say: t.Logf}
 	})
 	provoke := func(t *testing.T, _ *executor.Fault) {
-		// A connection that nobody answers sends packets enough.
+		// An unanswered connection attempt sends packets enough.
 		pid := fmt.Sprint(pods[pod.UID])
 		script := fmt.Sprintf("for i in 1 2 3 4 5; do echo x > /dev/udp/%s/9; done", peer)
 		if out, err := exec.Command("nsenter", "--net=/proc/"+pid+"/ns/net", "--", "bash", "-c", script).CombinedOutput(); err != nil {

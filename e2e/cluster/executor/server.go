@@ -42,14 +42,14 @@ type Options struct {
 	Dir   string // where it keeps what it has injected; exists
 	Token string // what callers must show
 	Hands []Hands
-	// Say is told what happens, one line each.
+	// Say is called with each event, one line each.
 	Say func(format string, args ...any)
 }
 
 // NewServer takes up the faults an earlier process left in o.Dir, and serves.
 func NewServer(o Options) (*Server, error) {
 	if o.Token == "" {
-		return nil, errors.New("an executor without a token would break machines for anybody")
+		return nil, errors.New("an executor without a token would break machines for any client")
 	}
 	if _, err := os.Stat(o.Dir); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func same(a, b *executor.Fault) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// suits tells whether a fault is within an offer.
+// suits reports whether a fault is within an offer.
 func suits(fault *executor.Fault, offer *executor.Offer) error {
 	limit := offer.MaxDeadlineSeconds
 	if limit != 0 && fault.DeadlineSeconds > limit {

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// clumsy hands fail as told, to see what the server makes of it.
+// clumsy hands fail on request, to test the server.
 type clumsy struct {
 	mu              sync.Mutex
 	injectErr       error
@@ -28,7 +28,7 @@ func (c *clumsy) Offers(context.Context) ([]executor.Offer, error) {
 	defer c.mu.Unlock()
 	if c.offerFailures > 0 {
 		c.offerFailures--
-		return nil, errors.New("nobody knows the nodes")
+		return nil, errors.New("the nodes are unknown")
 	}
 	return []executor.Offer{{Type: executor.NodePowerOff, Nodes: []string{"n1", "n2"}, MaxDeadlineSeconds: 100}}, nil
 }
@@ -96,7 +96,7 @@ func wait(t *testing.T, client *executor.Client, id string, want executor.State)
 	}
 }
 
-// TestFailedInjection leaves nothing of it.
+// TestFailedInjection leaves nothing behind.
 func TestFailedInjection(t *testing.T) {
 	hands := &clumsy{injectErr: errors.New("no such switch"), recoverFailures: 1}
 	_, client := serveClumsy(t, t.TempDir(), hands)
@@ -109,7 +109,7 @@ func TestFailedInjection(t *testing.T) {
 	}
 }
 
-// TestRecoveryIsRepeated until it works, and says meanwhile why not.
+// TestRecoveryIsRepeated until it works, and reports why not until then.
 func TestRecoveryIsRepeated(t *testing.T) {
 	_, client := serveClumsy(t, t.TempDir(), &clumsy{recoverFailures: 1})
 	if _, err := client.Put(t.Context(), "a", powerOff("n1")); err != nil {

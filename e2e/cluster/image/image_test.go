@@ -93,7 +93,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // TestProductDockerfiles checks the images of this repository: each is a
-// program of its name, run by nobody in particular.
+// program of its name, run by an unprivileged user.
 func TestProductDockerfiles(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {

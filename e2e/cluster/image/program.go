@@ -35,11 +35,11 @@ func Names(root string) ([]string, error) {
 }
 
 // variant is an image of a program that is built otherwise than for a release.
-// Only who asks for it by name gets it.
+// It is built only by name.
 type variant struct{ program, dockerfile, tags string }
 
 var variants = map[string]variant{
-	// It can be told to lose orders: the negative control of a drill.
+	// It can be configured to lose orders: the negative control of a drill.
 	"grid-node-faulty": {program: "grid-node", dockerfile: "Dockerfile.faulty", tags: "faulty"},
 }
 
@@ -81,7 +81,7 @@ func BuildProgram(ctx context.Context, root, name, tag, archive string) (id stri
 	}
 	bom, err := BillOfMaterials(dockerfile, work, ref, id)
 	if err == nil {
-		err = os.WriteFile(SBOMFile(archive), bom, 0o644) //nolint:gosec // for everybody
+		err = os.WriteFile(SBOMFile(archive), bom, 0o644) //nolint:gosec // world-readable
 	}
 	if err != nil {
 		return "", fmt.Errorf("bill of materials of %s: %w", ref, err)

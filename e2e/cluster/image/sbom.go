@@ -21,7 +21,7 @@ import (
 const labelVersion = "org.opencontainers.image.version"
 
 // BillOfMaterials lists what is in an image, read back from the very files that were packed into it: the program, every Go
-// module that the linker says is in it, and Go's own library. An image is FROM scratch, so that there is nothing else; a
+// module that the linker lists in it, and Go's own library. An image is FROM scratch, so that there is nothing else; a
 // file that is no Go program is listed by its digest. The same image gives the same bytes: there is no time in it, and its
 // serial number comes from the image's id.
 func BillOfMaterials(d *Dockerfile, context, ref, id string) ([]byte, error) {
@@ -162,7 +162,7 @@ func (p *parts) addModules(info *debug.BuildInfo) (refs []string) {
 	return refs
 }
 
-// addModule adds a Go module; sum is what go.sum says of it.
+// addModule adds a Go module; sum is its line in go.sum.
 func (p *parts) addModule(module, version, sum string) (ref string) {
 	ref = "pkg:golang/" + module + "@" + version
 	c := cyclonedx.Component{BOMRef: ref, Type: cyclonedx.ComponentTypeLibrary, Name: module, Version: version, PackageURL: ref}

@@ -1,4 +1,4 @@
-// Package kubebin says what a local cluster is built from: Kubernetes, etcd,
+// Package kubebin defines what a local cluster is built from: Kubernetes, etcd,
 // CoreDNS and helm, out of the Go module beside it.
 package kubebin
 

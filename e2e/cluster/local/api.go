@@ -91,7 +91,7 @@ func (a *apiClient) waitReady(ctx context.Context) error {
 	return await(ctx, func() error { return a.get(ctx, "/readyz", nil) })
 }
 
-// nodeState is what the API server says of a node.
+// nodeState is the API server's state of a node.
 type nodeState struct {
 	Ready    bool
 	Reason   string

@@ -65,12 +65,12 @@ func (c *Cluster) Kubeconfig(context.Context) (string, error) {
 // lock serialises what changes the cluster.
 func (c *Cluster) lock() (unlock func(), err error) { return flock(c.state + ".lock") }
 
-// errDown says that there is no cluster.
+// errDown means that there is no cluster.
 var errDown = errors.New("this checkout has no local cluster; bring one up with: make cluster-up")
 
 func (c *Cluster) planFile() string { return filepath.Join(c.state, "cluster.json") }
 
-// Exists tells whether the cluster was brought up and not taken down.
+// Exists reports whether the cluster was brought up and not taken down.
 func (c *Cluster) Exists() bool { return exists(c.planFile()) }
 
 // load reads the plan of a cluster that has been brought up.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Down takes the cluster down and leaves nothing of it. It also clears up
+// Down takes the cluster down without a trace. It also clears up
 // after a crash of any part, itself included, and succeeds when there is
 // nothing.
 func (c *Cluster) Down(ctx context.Context) error {

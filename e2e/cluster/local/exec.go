@@ -17,7 +17,7 @@ import (
 )
 
 // run executes a command and returns its standard output; an error carries
-// the command line and what it said.
+// the command line and its output.
 func run(ctx context.Context, stdin io.Reader, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr bytes.Buffer
@@ -53,7 +53,7 @@ func ipBatch(ctx context.Context, pid int, lines []string) error {
 	return nil
 }
 
-// flock takes an exclusive lock, waiting for whoever holds it. The file may be
+// flock takes an exclusive lock, waiting for its holder. The file may be
 // removed by its last holder.
 func flock(path string) (unlock func(), err error) {
 	for {

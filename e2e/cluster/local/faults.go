@@ -63,8 +63,8 @@ func (c *Cluster) StartNode(ctx context.Context, name string) error {
 	})
 }
 
-// CutNode pulls a machine's network cable: everything on it goes on running
-// and can be reached by nobody.
+// CutNode pulls a machine's network cable: everything on it keeps running
+// and is unreachable.
 func (c *Cluster) CutNode(ctx context.Context, name string) error {
 	return c.setCable(ctx, name, "down")
 }

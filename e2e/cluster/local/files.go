@@ -14,7 +14,7 @@ import (
 
 // Every machine finds its configuration below /run/ordergrid/etc, which is
 // <state>/machines/<name>/etc on the host. Credentials are made once and kept,
-// so that a machine comes back as who it was; the rest is written each start.
+// so that a machine keeps its identity; the rest is written each start.
 
 // hostFacts are what the files depend on beside the plan.
 type hostFacts struct {
@@ -62,7 +62,7 @@ func (w *fileWriter) template(name string, data any) {
 	w.write(name, content, err)
 }
 
-// missing tells whether a credential has yet to be made.
+// missing reports whether a credential has yet to be made.
 func (w *fileWriter) missing(name string) bool {
 	_, err := os.Stat(filepath.Join(w.dir, name))
 	return w.err == nil && errors.Is(err, os.ErrNotExist)

@@ -74,7 +74,7 @@ func secret(name string) bool {
 	return false
 }
 
-// TestCredentialsAreKept checks that a machine switched on again is who it was.
+// TestCredentialsAreKept checks that a machine switched on again keeps its identity.
 func TestCredentialsAreKept(t *testing.T) {
 	plan := examplePlan(t)
 	plan.State = t.TempDir()
@@ -110,7 +110,7 @@ func TestServices(t *testing.T) {
 		}
 	}
 	golden(t, "services", text.String())
-	if _, err := plan.services("nobody"); err == nil || !strings.Contains(err.Error(), "xeon-1") {
+	if _, err := plan.services("missing"); err == nil || !strings.Contains(err.Error(), "xeon-1") {
 		t.Errorf("an unknown machine gave %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestDNSManifest(t *testing.T) {
 	golden(t, "coredns.yaml", string(manifest))
 }
 
-// TestTemplatesAreFilled finds values a template uses and nobody sets.
+// TestTemplatesAreFilled finds values a template uses that are not set.
 func TestTemplatesAreFilled(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*")
 	if err != nil {

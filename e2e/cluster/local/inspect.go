@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// What is to be seen of the machines from outside, for whoever breaks them to
+// What is visible of the machines from outside, for fault injection to
 // show that they are broken.
 
 // Nodes are the names of the workers.
@@ -44,7 +44,7 @@ func (c *Cluster) Boot(_ context.Context, name string) (string, error) {
 	return "", nil // it has died since
 }
 
-// Unplugged tells whether a machine's cable is pulled.
+// Unplugged reports whether a machine's cable is pulled.
 func (c *Cluster) Unplugged(ctx context.Context, name string) (bool, error) {
 	plan, err := c.load()
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Cluster) PodNetworks(_ context.Context, node string) ([]int, error) {
 	}), err
 }
 
-// OwnNetwork tells whether a process has another network than its node.
+// OwnNetwork reports whether a process has another network than its node.
 func (c *Cluster) OwnNetwork(_ context.Context, node string, pid int) (bool, error) {
 	plan, err := c.load()
 	if err != nil {

@@ -306,7 +306,7 @@ func (l *lifecycle) cableCut(ctx context.Context) {
 	})
 	l.must(l.cluster.HealNode(ctx, victim))
 	l.must(l.cluster.Up(ctx, 0))
-	// It may have been evicted meanwhile; then its name moved to a new pod.
+	// It may have been evicted; then its name moved to a new pod.
 	l.eventually("web-1 answers", func() error {
 		_, err := l.fetch("http://" + l.podIP(ctx, "web-1") + ":8080/name")
 		return err
@@ -319,7 +319,7 @@ func (l *lifecycle) controlPlaneCut(ctx context.Context) {
 	l.kubectl(ctx, "-n", "echo", "rollout", "status", "statefulset/web", "--timeout=60s") // etcd kept it
 }
 
-// supervisorKilled does what a crash or somebody's kill -9 does; up repairs.
+// supervisorKilled does what a crash or a kill -9 does; up repairs.
 func (l *lifecycle) supervisorKilled(ctx context.Context) {
 	node := l.plan.Nodes[len(l.plan.Nodes)-1].Name
 	process, err := os.FindProcess(l.plan.machinePID(node))

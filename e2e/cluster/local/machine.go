@@ -62,7 +62,7 @@ func (p *Plan) startMachine(ctx context.Context, name string, switchPID int) (pi
 	if err := json.NewEncoder(stdin).Encode(spec); err != nil {
 		return 0, fmt.Errorf("telling %s what to run: %w", name, err)
 	}
-	go func() { _, _ = process.Wait() }() // whoever outlives the machine reaps it
+	go func() { _, _ = process.Wait() }() // the surviving parent reaps it
 	return pid, nil
 }
 

@@ -148,7 +148,7 @@ var kernelSettings = map[string]string{
 }
 
 // shieldKernel shows the machine those parameters as it wants them, in plain
-// files, so that the host, which may be somebody's workstation, keeps its own.
+// files, so that the host, which may be a workstation, keeps its own.
 func shieldKernel() error {
 	for name, value := range kernelSettings {
 		real, shown := "/proc/sys/"+name, "/run/ordergrid/kernel/"+name

@@ -66,7 +66,7 @@ func (p *Plan) controlPlaneServices() []Service {
 			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
 			"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
 			"--initial-cluster=control-plane=http://127.0.0.1:2380",
-			// One member, nobody to send heartbeats to: tick seldom, but not so
+			// One member, no peer to send heartbeats to: tick seldom, but not so
 			// seldom that electing itself at the start takes seconds. The data
 			// need not outlive the host, so there is no waiting for disks.
 			"--heartbeat-interval=200", "--election-timeout=1000", "--unsafe-no-fsync",

@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/debian"
 )
 
-// MachineSpec is what a machine's first process is told on its standard input
+// MachineSpec is what a machine's first process reads on its standard input
 // once the cable is plugged in.
 type MachineSpec struct {
 	Name     string    `json:"name"`
@@ -47,14 +47,14 @@ func Supervise(stdin io.Reader) error {
 	if err := isolate(); err != nil {
 		return err
 	}
-	// Whoever started us connects the network now and then sends the
+	// The parent process connects the network now and then sends the
 	// specification; nothing at all means it died before that.
 	input, err := io.ReadAll(stdin)
 	if err != nil {
 		return fmt.Errorf("reading the specification: %w", err)
 	}
 	if len(input) == 0 {
-		return errors.New("whoever started this machine ended before connecting it")
+		return errors.New("the parent process ended before connecting this machine")
 	}
 	var spec MachineSpec
 	if err := json.Unmarshal(input, &spec); err != nil {

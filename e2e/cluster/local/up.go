@@ -39,7 +39,7 @@ func (c *Cluster) bringUp(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	fresh := len(off) > 0
-	images := make(chan error, 1) // meanwhile: the nodes' containerd needs no API server
+	images := make(chan error, 1) // concurrently: the nodes' containerd needs no API server
 	go func() {
 		images <- c.quietly(fresh, "images pause and coredns on the nodes", func() error { return loadOwnImages(ctx, plan) })
 	}()

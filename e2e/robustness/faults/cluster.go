@@ -86,7 +86,7 @@ func (c *Cluster) Replicas() int { return c.o.Replicas }
 func (c *Cluster) Endpoints() []string { return []string{c.service} }
 
 // Nodes implements Target. Without an API server, the pods are those of before;
-// their processes are looked up anew.
+// their processes are looked up again.
 func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *Cluster) Partitions(ctx context.Context) ([]Partition, error) {
 // Kill implements Target.
 func (c *Cluster) Kill(_ context.Context, n Node) error { return signal(n, syscall.SIGKILL) }
 
-// Stop implements Target: what a rolling update and a person do.
+// Stop implements Target: what a rolling update and a user do.
 func (c *Cluster) Stop(ctx context.Context, n Node) error {
 	return c.api.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: n.Pod}})
 }
@@ -197,7 +197,7 @@ func (c *Cluster) Roll(ctx context.Context) error {
 		client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// Rolled implements Target: by what the operator says.
+// Rolled implements Target: by the operator's status.
 func (c *Cluster) Rolled(ctx context.Context) (done bool, missing string) {
 	var grid api.OrderGrid
 	if err := c.api.Get(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: clusterGrid}, &grid); err != nil {
@@ -270,7 +270,7 @@ func (c *Cluster) Back(ctx context.Context) error {
 	return nil
 }
 
-// Prefer implements Target: by the annotation that a person uses. "" takes it
+// Prefer implements Target: by the annotation that a user uses. "" takes it
 // away.
 func (c *Cluster) Prefer(ctx context.Context, p Partition, pod string) error {
 	value := "null"

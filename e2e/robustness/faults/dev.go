@@ -271,7 +271,7 @@ func (d *Dev) Close(ctx context.Context) error {
 
 // CPU implements Target.
 func (d *Dev) CPU(ctx context.Context) []int {
-	nodes, _ := d.Nodes(ctx) // without them less is known, no more
+	nodes, _ := d.Nodes(ctx) // best effort
 	var pids []int
 	for _, n := range nodes {
 		pids = append(pids, n.PID)

@@ -24,7 +24,7 @@ type Partition struct {
 	ID        wire.PartitionID
 	Name      string // of the record
 	Epoch     uint64
-	Primary   string   // pod; "" while nobody claimed it
+	Primary   string   // pod; "" while unclaimed
 	InSync    []string // pods
 	Preferred string
 }
@@ -56,14 +56,14 @@ type Target interface {
 	Drain(ctx context.Context, n Node) error
 	Undrain(ctx context.Context, n Node) error
 	// Roll asks for every pod to be replaced by one of another template; Rolled
-	// says whether that has happened, and what is missing.
+	// reports whether that has happened, and what is missing.
 	Roll(ctx context.Context) error
 	Rolled(ctx context.Context) (done bool, missing string)
 	// Cut drops every packet of the node, silently, in both directions; Join
 	// lets them through again.
 	Cut(ctx context.Context, n Node) error
 	Join(ctx context.Context, n Node) error
-	// Away makes the arbiter unreachable for everybody; Back ends that.
+	// Away makes the arbiter unreachable for all; Back ends that.
 	Away(ctx context.Context) error
 	Back(ctx context.Context) error
 	// Prefer changes the pod that should be primary of a partition.
@@ -85,5 +85,5 @@ type Target interface {
 	CPU(ctx context.Context) []int
 }
 
-// ErrUnsupported means that the target cannot do that; the error says why.
+// ErrUnsupported means that the target does not support that; the error has the reason.
 var ErrUnsupported = errors.New("not possible on this target")

@@ -42,7 +42,7 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// runs says whether there is such a process.
+// runs reports whether there is such a process.
 func runs(pid int) bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	return err == nil
@@ -63,7 +63,7 @@ func RemoveLeftovers(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// available says why packets cannot be dropped here.
+// available returns why packets cannot be dropped here.
 func (f *filter) available(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: dropping packets needs root; run as root, or use --target cluster", ErrUnsupported)

@@ -29,8 +29,8 @@ func needFilter(t *testing.T) *filter {
 	return f
 }
 
-// A cut address answers nobody, and is heard again after the cut; what was sent
-// meanwhile arrives.
+// A cut address is unreachable, and reachable again after the cut; what was sent
+// during the cut arrives.
 func TestCut(t *testing.T) {
 	f := needFilter(t)
 	const ip = "127.77.66.1"

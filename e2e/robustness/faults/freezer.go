@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// freezer stops processes, and knows which of them to let go on.
+// freezer stops processes, and remembers which of them to resume.
 type freezer struct {
 	lock   sync.Mutex
 	frozen map[int]bool // by process id
@@ -31,7 +31,7 @@ func (f *freezer) Thaw(_ context.Context, n Node) error {
 	return signal(n, syscall.SIGCONT)
 }
 
-// thawAll lets every process go on that still stands still.
+// thawAll resumes every process that is still stopped.
 func (f *freezer) thawAll() {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -52,7 +52,7 @@ func followPodLogs(pattern, dir string) (*podLogs, error) {
 	return l, nil
 }
 
-// Close copies what is left and says what could not be copied.
+// Close copies the rest and returns what could not be copied.
 func (l *podLogs) Close() error {
 	l.stop()
 	l.ended.Wait()
@@ -64,7 +64,7 @@ func (l *podLogs) Close() error {
 }
 
 // look finds new files and copies what all of them have more. One that was renamed or
-// removed meanwhile is read to its end all the same.
+// removed in the meantime is still read to its end.
 func (l *podLogs) look() {
 	names, err := filepath.Glob(l.pattern)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *podLogs) look() {
 func (l *podLogs) find(name string) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return // it went just now
+		return // it was just removed
 	}
 	for _, p := range l.open {
 		if os.SameFile(p.info, info) {
@@ -105,7 +105,7 @@ func (l *podLogs) find(name string) {
 	l.open = append(l.open, &podLog{from: f, info: info, to: filepath.Join(l.dir, to+".log")})
 }
 
-// fail keeps the first few errors: the same one comes with every look.
+// fail keeps the first few errors: the same one repeats at every poll.
 func (l *podLogs) fail(err error) {
 	if err != nil && l.errs == nil {
 		l.errs = err

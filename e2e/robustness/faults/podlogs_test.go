@@ -75,7 +75,7 @@ func TestPodLogsOutliveThePods(t *testing.T) {
 	}
 }
 
-// What cannot be read is told, once.
+// A failed read is reported once.
 func TestPodLogsSayWhatIsMissing(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "ns_p_u", "c")

@@ -162,7 +162,7 @@ func (r *Report) judge(g scenarios.Goals, result *validate.Result) {
 			say(Missed, "repetition %d: %s", rep.Number, rep.Failed)
 		}
 		if rep.SilentAcks > 0 {
-			say(Violated, "repetition %d: %d orders were acknowledged while nobody may acknowledge", rep.Number, rep.SilentAcks)
+			say(Violated, "repetition %d: %d orders were acknowledged while none may be", rep.Number, rep.SilentAcks)
 		}
 		if g.Steady {
 			r.steady(say, &rep.Outage)

@@ -16,7 +16,7 @@ import (
 const ms1 = int64(time.Millisecond)
 
 // quick is a run of a second with an order a millisecond and one kill that
-// nobody noticed.
+// had no effect.
 func quick() *history.History {
 	h := &history.History{Scenario: "kill-primary", Target: "dev", Rate: 1000, Seed: 9, Replicas: 2, Partitions: []wire.PartitionID{0}, Nodes: []history.Node{{Pod: "a"}}}
 	s := history.Stream{ID: fixorder.ID{Run: 5}, Node: -1, Sessions: 1}
@@ -72,8 +72,8 @@ func TestVerdicts(t *testing.T) {
 		"not finished":           {func(h *history.History) { h.Reps[0].Failed = "no service within 1m" }, Missed, 1, "no service within 1m"},
 		"written without an arbiter": {func(h *history.History) {
 			h.Scenario, h.Reps[0].Healed = "api-outage-then-kill", 600*ms1
-		}, Violated, 1, "acknowledged while nobody may acknowledge"},
-		"slow while the arbiter is away": {func(h *history.History) {
+		}, Violated, 1, "acknowledged while none may be"},
+		"slow while the arbiter is unavailable": {func(h *history.History) {
 			h.Scenario = "api-outage"
 			outage(h, 400, 440)
 		}, Missed, 1, "p99 of orders was"},

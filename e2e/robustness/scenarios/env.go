@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
-// Env is what a repetition works with.
+// Env is the environment of a repetition.
 type Env struct {
 	Options
 	target  faults.Target
@@ -28,7 +28,7 @@ type Env struct {
 // row is a partition as the nodes themselves see it.
 type row = client.PartitionInfo
 
-// table asks the grid who is what now.
+// table asks the grid for the present roles.
 func (e *Env) table(ctx context.Context) ([]row, error) {
 	ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -69,7 +69,7 @@ func (e *Env) nodeAt(ctx context.Context, address string) (faults.Node, error) {
 
 const poll = 10 * time.Millisecond
 
-// until polls until done says so; the error says what was missing.
+// until polls until done returns true; the error has what was missing.
 func until(ctx context.Context, limit time.Duration, what string, done func() (bool, string)) error {
 	deadline := time.Now().Add(limit)
 	for {
@@ -215,7 +215,7 @@ func (e *Env) calmDown(ctx context.Context) (ready int64, err error) {
 	return ready, nil
 }
 
-// watchNodes puts insiders at all nodes.
+// watchNodes puts direct probers at all nodes.
 func (e *Env) watchNodes(ctx context.Context) error {
 	nodes, err := e.target.Nodes(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // all partitions of the grid.
 func (e *Env) all() []wire.PartitionID { return slices.Clone(e.h.Partitions) }
 
-// everything is all partitions, whoever the victim is.
+// everything is all partitions, for any victim.
 func (e *Env) everything(victim) []wire.PartitionID { return e.all() }
 
 // begin starts a repetition. end is always called, also when the repetition

@@ -27,8 +27,8 @@ func killPrimary(ctx context.Context, e *Env, n int) error { return e.kill(ctx, 
 
 func killBackup(ctx context.Context, e *Env, n int) error { return e.kill(ctx, n, e.backup) }
 
-// killBothInTurn kills whoever is primary; the next repetition begins once all
-// copies are in sync, and kills whoever took over, so that no process and none of
+// killBothInTurn kills the primary; the next repetition begins once all
+// copies are in sync, and kills its successor, so that no process and none of
 // its memory lives through two repetitions.
 func killBothInTurn(ctx context.Context, e *Env, n int) error {
 	return e.kill(ctx, n, func(ctx context.Context) (victim, error) {

@@ -22,7 +22,7 @@ func silentCut(ctx context.Context, e *Env, n int) error {
 	})
 }
 
-// sigstop lets a primary stand still while insiders go on asking it.
+// sigstop suspends a primary while direct probers keep asking it.
 func sigstop(ctx context.Context, e *Env, n int) error {
 	return e.play(ctx, n, trouble{
 		pick:   e.primary,
@@ -34,7 +34,7 @@ func sigstop(ctx context.Context, e *Env, n int) error {
 	})
 }
 
-// apiOutage: nothing but the arbiter is away.
+// apiOutage: only the arbiter is unavailable.
 func apiOutage(ctx context.Context, e *Env, n int) error {
 	ready, err := e.calmDown(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func apiOutage(ctx context.Context, e *Env, n int) error {
 	return e.target.Back(ctx)
 }
 
-// apiOutageThenKill: without an arbiter nobody may take over, and nobody may go
+// apiOutageThenKill: without an arbiter no backup may take over, and no primary may go
 // on alone, so nothing is acknowledged until it is back.
 func apiOutageThenKill(ctx context.Context, e *Env, n int) error {
 	return e.play(ctx, n, trouble{

@@ -63,7 +63,7 @@ func (e *Env) play(ctx context.Context, n int, t trouble) error {
 	return t.after(ctx, rep, v)
 }
 
-// end mends what is to be mended now.
+// end heals what is broken.
 func (t *trouble) end(ctx context.Context, rep *history.Rep, v victim, now bool) error {
 	if t.mend == nil || !now {
 		return nil

@@ -25,7 +25,7 @@ type Options struct {
 	Reads, Orders  int // per second, of the insider at each node
 	Seed           uint64
 	Calm           time.Duration // without a fault before each repetition
-	Stop           time.Duration // how long a process stands still, or the arbiter stays away after a kill
+	Stop           time.Duration // how long a process hangs, or the arbiter stays away after a kill
 	Away           time.Duration // how long the arbiter stays away
 	Patience       time.Duration // how long to wait for service and redundancy
 	RequestTimeout time.Duration // of an order, all retries included
@@ -109,7 +109,7 @@ func (e *Env) tell(rep *history.Rep) {
 }
 
 // finish heals, ends the traffic and reads what the grid holds. It works also
-// when ctx has ended: what was broken is made whole whatever happens.
+// when ctx has ended: everything broken is healed in any case.
 func (e *Env) finish(ctx context.Context, before host.Sample) error {
 	interrupted := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.RequestTimeout+2*time.Minute)

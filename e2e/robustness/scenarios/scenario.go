@@ -77,13 +77,13 @@ func All() []Scenario {
 		{Name: "kill-backup", Short: "kill -9 of a backup", Targets: both, Repeat: 20, Goals: Goals{Outage: 50 * time.Millisecond, NoFailed: true}, run: killBackup},
 		{Name: "kill-both-in-turn", Short: "kill -9 of the primary; once redundant again, of the process that took over", Targets: both, Repeat: 20, Goals: Goals{Outage: 50 * time.Millisecond, NoFailed: true}, run: killBothInTurn},
 		{Name: "silent-cut", Short: "all packets of a primary's node are dropped, for as long as it takes and a second", Targets: both, Repeat: 10, Goals: Goals{Outage: time.Second, NoFailed: true}, run: silentCut},
-		{Name: "sigstop", Short: "a primary stands still for 5 s and goes on (SIGSTOP, SIGCONT)", Targets: both, Repeat: 5, Goals: Goals{Outage: time.Second, NoFailed: true}, run: sigstop},
+		{Name: "sigstop", Short: "a primary is suspended for 5 s and resumes (SIGSTOP, SIGCONT)", Targets: both, Repeat: 5, Goals: Goals{Outage: time.Second, NoFailed: true}, run: sigstop},
 		{Name: "hand-over", Short: "another pod is preferred as primary", Targets: both, Repeat: 20, Goals: Goals{Outage: 10 * time.Millisecond, NoFailed: true}, NodeArgs: []string{"--hand-over-delay", "500ms"}, run: handOver},
 		{Name: "planned-stop", Short: "SIGTERM of a primary, on a cluster deletion of its pod", Targets: both, Repeat: 10, Goals: Goals{NoFailed: true}, run: plannedStop},
 		{Name: "drain", Short: "kubectl drain of a primary's node, then uncordon", Targets: []string{"cluster"}, Repeat: 5, Goals: Goals{NoFailed: true}, run: drain},
 		{Name: "rolling-update", Short: "a change of spec that needs new pods: the operator replaces all, one at a time", Targets: []string{"cluster"}, Repeat: 3, Goals: Goals{NoFailed: true}, run: rollingUpdate},
-		{Name: "api-outage", Short: "the API server is away for --away while all is well", Targets: both, Repeat: 1, Goals: Goals{NoFailed: true, Steady: true}, run: apiOutage},
-		{Name: "api-outage-then-kill", Short: "the API server is away, then a primary is killed: writes stop until it is back", Targets: both, Repeat: 3, Goals: Goals{NoFailed: true, Silent: true}, run: apiOutageThenKill},
+		{Name: "api-outage", Short: "the API server is unavailable for --away while the grid is healthy", Targets: both, Repeat: 1, Goals: Goals{NoFailed: true, Steady: true}, run: apiOutage},
+		{Name: "api-outage-then-kill", Short: "the API server is unavailable, then a primary is killed: writes stop until it is back", Targets: both, Repeat: 3, Goals: Goals{NoFailed: true, Silent: true}, run: apiOutageThenKill},
 		{Name: "rejoin", Short: "kill -9 of a primary of a grid that holds --fill-mib of log: a new process catches up while orders flow", Targets: both, Repeat: 3, MemoryMiB: 4096,
 			Goals: Goals{NoFailed: true}, run: rejoin},
 		{Name: "same-name", Short: "a primary's pod is cut off and made anew under its name, then the old one is back on the network", Targets: both, Repeat: 5, Goals: Goals{Outage: time.Second, NoFailed: true}, run: sameName},
@@ -102,7 +102,7 @@ func Find(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("--scenario: value %.60q, allowed: %s", name, strings.Join(names, ", "))
 }
 
-// On says whether the scenario can run on the target.
+// On reports whether the scenario can run on the target.
 func (s Scenario) On(target string) error {
 	for _, t := range s.Targets {
 		if t == target {

@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 		onCluster("uninstall", "End every fault and remove Chaos Mesh with its CRDs", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
 			return m.Uninstall(cmd.Context())
 		}),
-		onCluster("status", "Say what runs and which faults there are; exit code 1 if it is not ready", status),
+		onCluster("status", "Print what runs and which faults there are; exit code 1 if it is not ready", status),
 		probe(), binaries())
 	return root
 }
@@ -85,7 +85,7 @@ func status(cmd *cobra.Command, m *chaosmesh.Mesh) error {
 func probe() *cobra.Command {
 	var image string
 	var asJSON bool
-	cmd := onCluster("probe", "Say which faults each node's kernel can be given", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
+	cmd := onCluster("probe", "Print which faults each node's kernel supports", func(cmd *cobra.Command, m *chaosmesh.Mesh) error {
 		reports, err := m.Nodes(cmd.Context(), image)
 		if err != nil {
 			return err

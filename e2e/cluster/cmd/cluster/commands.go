@@ -20,7 +20,7 @@ type app struct {
 	asked string // --cluster
 }
 
-// open chooses the cluster and returns it; announce says which and why.
+// open chooses the cluster and returns it; announce prints which and why.
 func (a *app) open(ctx context.Context, announce bool) (cluster.Cluster, cluster.Kind, error) {
 	root, err := cluster.Checkout()
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *app) node() *cobra.Command {
 	}{
 		{"kill", "Cut the node's power: all in its memory is lost", cluster.Machines.KillNode},
 		{"start", "Switch the node on and wait until it is ready", cluster.Machines.StartNode},
-		{"cut", "Pull the node's network cable; it goes on running", cluster.Machines.CutNode},
+		{"cut", "Pull the node's network cable; it keeps running", cluster.Machines.CutNode},
 		{"heal", "Plug the node's network cable in again", cluster.Machines.HealNode},
 	}
 	for _, verb := range verbs {

@@ -86,7 +86,7 @@ func (s *station) token() (string, error) {
 	return token, os.WriteFile(s.file("token"), []byte(token), 0o600)
 }
 
-// lock is held by whoever changes faults: one server, or clear without one.
+// lock is held while faults change: one server, or clear without one.
 func (s *station) lock() (*os.File, error) {
 	file, err := os.OpenFile(s.file("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -285,7 +285,7 @@ func (s *station) clear(ctx context.Context) error {
 		return err
 	default:
 		defer lock.Close()
-		if err := executor.Clear(ctx, s.options("nobody asks")); err != nil {
+		if err := executor.Clear(ctx, s.options("no client")); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package nfqueue has the kernel hand packets of a network namespace to this
-// process, which says what becomes of each: the other half of the iptables
+// process, which decides about each: the other half of the iptables
 // target NFQUEUE. See linux/netfilter/nfnetlink_queue.h.
 package nfqueue
 
@@ -34,7 +34,7 @@ const (
 // comes on top is dropped and counted, see Overflow.
 const maxLen = 100_000
 
-// Need says how much of each packet the owner of a queue looks at.
+// Need is how much of each packet the owner of a queue reads.
 type Need int
 
 const (
@@ -193,13 +193,13 @@ func parsePacket(data []byte) (Packet, error) {
 	return p, nil
 }
 
-// Accept lets a packet go on its way.
+// Accept releases a packet.
 func (q *Queue) Accept(id uint32) error { return q.verdict(id, 1, nil) }
 
-// AcceptAs lets a packet go on with other content.
+// AcceptAs releases a packet with other content.
 func (q *Queue) AcceptAs(id uint32, content []byte) error { return q.verdict(id, 1, content) }
 
-// Drop ends a packet; its sender is not told.
+// Drop drops a packet; its sender is not notified.
 func (q *Queue) Drop(id uint32) error { return q.verdict(id, 0, nil) }
 
 func (q *Queue) verdict(id, verdict uint32, content []byte) error {
@@ -216,6 +216,6 @@ func (q *Queue) verdict(id, verdict uint32, content []byte) error {
 	return err
 }
 
-// Close gives the queue up. Packets that wait are dropped; packets that come
+// Close closes the queue. Packets that wait are dropped; packets that come
 // later pass if their rule has --queue-bypass.
 func (q *Queue) Close() error { return q.conn.Close() }

@@ -49,7 +49,7 @@ func TestParseStatistics(t *testing.T) {
 	}
 	for _, text := range []string{text, "", "nonsense\n"} {
 		if _, err := parseStatistics(text, 1); err == nil {
-			t.Errorf("a queue nobody bound is in %q", text)
+			t.Errorf("an unbound queue is in %q", text)
 		}
 	}
 }

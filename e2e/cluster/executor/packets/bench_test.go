@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// BenchmarkRoundTrip shows what a delay adds beyond what it was asked for: its
+// BenchmarkRoundTrip shows what a delay adds beyond the requested time: its
 // bypass cost is the round trip with a latency of 0 less that without a fault.
 func BenchmarkRoundTrip(b *testing.B) {
 	p := newPair(b)

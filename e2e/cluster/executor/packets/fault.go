@@ -22,7 +22,7 @@ type Spec struct {
 	Peers      []netip.Addr // IPv4
 	// Queue is a number no other fault of the namespace has.
 	Queue uint16
-	// Deadline is when the fault ends even if nobody ends it.
+	// Deadline is when the fault ends by itself.
 	Deadline time.Time
 }
 
@@ -124,14 +124,14 @@ func (f *Fault) read() {
 	}
 }
 
-// Stop takes the fault back. What is held goes on its way at once, in order.
+// Stop reverts the fault. Held packets are released at once, in order.
 // It may be repeated, as after an error.
 func (f *Fault) Stop(ctx context.Context) error {
 	err := Remove(ctx, f.namespace, f.spec.ID)
 	return errors.Join(err, f.Release())
 }
 
-// Release gives the packets up but leaves the rules, which then let all pass:
+// Release releases the packets but leaves the rules, which then let all pass:
 // for the end of this process, not of the fault.
 func (f *Fault) Release() error {
 	f.release.Do(func() {
@@ -146,12 +146,12 @@ func (f *Fault) Release() error {
 
 // drain waits until no packet waits for a verdict: closing the queue would
 // drop it. Where rules still lead packets here there is always one, so it does
-// not wait for ever.
+// not wait indefinitely.
 func (f *Fault) drain() {
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		s, err := nfqueue.ReadStatistics(f.namespace.PID, f.spec.Queue)
 		if err != nil || s.Waiting == 0 {
-			return // or the namespace is gone, and the packets with it
+			return // or the namespace is gone, with its packets
 		}
 	}
 }

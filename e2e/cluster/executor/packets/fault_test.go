@@ -38,7 +38,7 @@ func TestDelayHitsAConnectionThatExists(t *testing.T) {
 			if held < int64(least/(30*time.Millisecond)) {
 				t.Errorf("%d packets were held", held)
 			}
-			// The acknowledgement of the last answer may still be under way.
+			// The acknowledgement of the last answer may still be in progress.
 			for range 50 {
 				roundTrip(t, other)
 			}
@@ -90,7 +90,7 @@ func TestStopLetsGoOfWhatIsHeld(t *testing.T) {
 }
 
 // TestLossIsCountedExactly compares what was sent, dropped and received. The
-// sender is not told.
+// sender is not notified.
 func TestLossIsCountedExactly(t *testing.T) {
 	for _, percent := range []float64{25, 100} {
 		t.Run(fmt.Sprint(percent), func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestLossAndRecoveryOnAConnection(t *testing.T) {
 	roundTrip(t, conn)
 	f := p.start(t, Spec{Type: executor.NetworkLoss, Parameters: executor.Parameters{Loss: 100, Direction: executor.DirectionBoth}})
 	if _, err := conn.Write([]byte("12345678")); err != nil {
-		t.Errorf("the sender was told: %v", err)
+		t.Errorf("the sender got: %v", err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	var buffer [8]byte

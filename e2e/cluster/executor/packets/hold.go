@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster/executor/nfqueue"
 )
 
-// holder lets each packet go a while after it came, in the order they came.
+// holder releases each packet after a delay, in the order of arrival.
 type holder struct {
 	queue           *nfqueue.Queue
 	tally           *tally
@@ -84,7 +84,7 @@ func (h *holder) sleepUntil(due time.Duration) {
 	}
 }
 
-// stop has whatever is held, and what still comes, go on at once.
+// stop releases held packets, and later ones, at once.
 func (h *holder) stop() { h.hurry.Store(true) }
 
 // close ends the releasing goroutine; the reader has ended.

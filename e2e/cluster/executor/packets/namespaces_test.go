@@ -42,7 +42,7 @@ func newPair(t testing.TB) *pair {
 	return p
 }
 
-// namespace is that of a process which sleeps, and not for ever, should this one be killed.
+// namespace is that of a process which sleeps for a limited time, in case this one is killed.
 func namespace(t testing.TB) Namespace {
 	t.Helper()
 	cmd := exec.Command("sleep", "300")
@@ -63,7 +63,7 @@ func (p *pair) ip(t testing.TB, n Namespace, lines ...string) {
 	}
 }
 
-// start injects a fault into the pod's namespace and takes it back at the end.
+// start injects a fault into the pod's namespace and reverts it at the end.
 func (p *pair) start(t testing.TB, spec Spec) *Fault {
 	t.Helper()
 	if spec.ID == "" {

@@ -18,7 +18,7 @@ import (
 type Rules struct {
 	ID    string
 	Queue uint16
-	// To and From say which packets: sent, received.
+	// To and From select packets: sent, received.
 	To, From bool
 	// Interface is the network interface, empty for all but loopback.
 	Interface string
@@ -132,7 +132,7 @@ func Remove(ctx context.Context, n Namespace, id string) error {
 	})
 }
 
-// RemoveAll takes every executor's rules from a namespace and says how many
+// RemoveAll takes every executor's rules from a namespace and returns how many
 // chains there were.
 func RemoveAll(ctx context.Context, n Namespace) (int, error) {
 	count := 0

@@ -7,7 +7,7 @@ import (
 )
 
 // dropper drops every packet it is given. Dropped here, the sender is not
-// told: an iptables DROP would make send return an error, which a network
+// notified: an iptables DROP would make send return an error, which a network
 // never does.
 type dropper struct {
 	queue *nfqueue.Queue

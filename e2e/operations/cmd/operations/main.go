@@ -1,4 +1,4 @@
-// Command operations draws and tells again what the suite e2e/operations kept, without a cluster.
+// Command operations redraws and reprints the results that the suite e2e/operations kept, without a cluster.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// tell draws what is in dir, prints its rows, and copies the plot.
+// tell draws the results in dir, prints its rows, and copies the plot.
 func tell(dir, images string) error {
 	c, err := operations.Keep(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command robustness breaks a grid while orders flow, and says what that did.
+// Command robustness breaks a grid while orders flow, and reports the effect.
 package main
 
 import (
@@ -43,8 +43,8 @@ var errVerdict = errors.New("")
 func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
 		Use:   "robustness",
-		Short: "Break a grid while orders flow, and say what that did",
-		Long: `Break a grid while orders flow, and say what that did.
+		Short: "Break a grid while orders flow, and report the effect",
+		Long: `Break a grid while orders flow, and report the effect.
 
   robustness list                                      what there is
   robustness run --scenario kill-primary               20 kills of a grid of processes on this machine

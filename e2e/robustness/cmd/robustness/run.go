@@ -57,7 +57,7 @@ What is broken is made whole at the end, after Ctrl-C and after a failure too.`,
 	fl.Uint64Var(&f.Seed, "seed", 0, "of every choice; 0: draw one and print it")
 	fl.DurationVar(&f.Calm, "calm", f.Calm, "time without a fault before each repetition, to compare with")
 	fl.DurationVar(&f.Stop, "stop", f.Stop, "how long sigstop stops a process, and the arbiter stays away after the kill of api-outage-then-kill")
-	fl.DurationVar(&f.Away, "away", f.Away, "how long the arbiter is away in api-outage")
+	fl.DurationVar(&f.Away, "away", f.Away, "how long the arbiter is unavailable in api-outage")
 	fl.DurationVar(&f.Patience, "patience", f.Patience, "how long to wait for service and for redundancy")
 	fl.DurationVar(&f.RequestTimeout, "request-timeout", f.RequestTimeout, "after which an order without an answer has failed")
 	fl.Int64Var(&f.fill, "fill-mib", f.Fill>>20, "log that rejoin puts into one partition before its first repetition")
@@ -159,7 +159,7 @@ func (f *runFlags) one(ctx context.Context, s scenarios.Scenario) (code int, err
 		return 0, environment(err)
 	}
 	defer func() {
-		// The grid goes, whatever became of ctx.
+		// The grid goes, whatever the state of ctx.
 		bg, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		if e := target.Close(bg); e != nil && err == nil {

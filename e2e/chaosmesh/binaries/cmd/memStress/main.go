@@ -1,4 +1,4 @@
-// Command memStress holds memory until it is told to end, as Chaos Mesh's daemon
+// Command memStress holds memory until it is signalled, as Chaos Mesh's daemon
 // asks for it:
 //
 //	memStress --workers N --size SIZE

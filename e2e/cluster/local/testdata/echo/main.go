@@ -1,4 +1,4 @@
-// Command echo is what tests of clusters and faults run in pods: it says where
+// Command echo is what tests of clusters and faults run in pods: it reports where
 // it runs and what it sees, and fetches from elsewhere on request.
 package main
 
@@ -30,7 +30,7 @@ func main() {
 	})
 	http.HandleFunc("/clock", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, time.Now().UnixNano()) })
 	http.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
-		// Not http.ServeFile: the kernel's files say that they are empty.
+		// Not http.ServeFile: the kernel's files have size 0.
 		content, err := os.ReadFile(r.URL.Query().Get("path"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusNotFound)
