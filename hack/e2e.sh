@@ -24,7 +24,7 @@ fi
 go run ./e2e/cluster/cmd/cluster up
 if [ "$suite" = fabric ]; then
 	# On another cluster than the local one Multus and the network have to be there.
-	go run ./e2e/cluster/cmd/cluster fabric || printf 'the suite goes on with the networks of this cluster\n' >&2
+	go run ./e2e/cluster/cmd/cluster fabric || printf 'the suite continues with the networks of this cluster\n' >&2
 fi
 go run ./e2e/cluster/cmd/cluster image build --all --out out/images
 go run ./e2e/cluster/cmd/cluster load out/images/*.tar

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # govulncheck (pinned in hack/tools): known vulnerabilities that the code really reaches. The database is asked by name and
-# version of what is imported; $GOVULNDB names a mirror, such as file:///srv/vulndb. Without a database nothing can be said:
-# that is told and does not fail, unless ORDERGRID_REQUIRE_VULNDB=1.
+# version of what is imported; $GOVULNDB names a mirror, such as file:///srv/vulndb. Without a database there is no result:
+# that is reported and does not fail, unless ORDERGRID_REQUIRE_VULNDB=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 db=${GOVULNDB:-https://vuln.go.dev}

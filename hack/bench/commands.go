@@ -211,6 +211,6 @@ func machine() string {
 			}
 		}
 	}
-	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") // "" says that it is unknown
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") // "": unknown
 	return fmt.Sprintf("%s, %d cores, Linux %s, %s, ordergrid %s", model, runtime.NumCPU(), strings.TrimSpace(string(release)), runtime.Version(), version.String())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 )
 
-// settings are what a person may set.
+// settings are what a user may set.
 type settings struct {
 	cases, systems, out, redis, gate, nodeFlags string
 	options                                     rounds.Options

@@ -89,7 +89,7 @@ func judgeGarbage(g *rounds.Garbage) (err error) {
 			err = errors.Join(err, fmt.Errorf("%s: live heap %d bytes, allowed: at most %d", n.Name, n.Live, maxLiveHeap))
 		}
 		if n.Natural.Long > 0 {
-			err = errors.Join(err, fmt.Errorf("%s: %d of %d pauses longer than 1 ms while nobody forced a collection, allowed: none", n.Name, n.Natural.Long, n.Natural.Pauses))
+			err = errors.Join(err, fmt.Errorf("%s: %d of %d pauses longer than 1 ms without a forced collection, allowed: none", n.Name, n.Natural.Long, n.Natural.Pauses))
 		}
 	}
 	return err

@@ -43,7 +43,7 @@ func main() { os.Exit(start(os.Args[1:])) }
 func start(args []string) int {
 	if len(args) > 0 {
 		if f := internal[args[0]]; f != nil {
-			// A process of ours: it ends when it is told to, or with its parent.
+			// A process of ours: it ends on a signal, or with its parent.
 			return exitCode(f(args[1:], os.Stdin, os.Stdout))
 		}
 	}

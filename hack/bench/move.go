@@ -83,7 +83,7 @@ func printMove(out io.Writer, m *rounds.Move) error {
 	return t.Flush()
 }
 
-// times says how often a figure has another, which is 0 if all of it was disturbed.
+// times returns the ratio of two figures, 0 if all of it was disturbed.
 func times(x, calm float64) string {
 	if calm == 0 {
 		return "INVALID"

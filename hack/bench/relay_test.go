@@ -105,7 +105,7 @@ func converse(t *testing.T, name, address string, topology system.Topology, clie
 	}
 }
 
-// awaitStopped waits until every thread of a process stands still: the signal only
+// awaitStopped waits until every thread of a process hangs: the signal only
 // asks for it.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()

@@ -31,7 +31,7 @@ func tiny(t *testing.T, more ...string) (rows []results.Row, text string) {
 	t.Setenv("TMPDIR", dir)
 	args := append([]string{"--rounds", "1", "--warmup", "20ms", "--duration", answered, "--gate", "off", "--out", filepath.Join(dir, "out")}, more...)
 	var out bytes.Buffer
-	// A busy machine is no failure here: what is tested is not a figure.
+	// A busy machine is no failure here: figures are not tested.
 	if err := command(t.Context(), args, &out); err != nil && !errors.Is(err, errEnvironment) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -118,7 +118,7 @@ func TestGrid(t *testing.T) {
 }
 
 // Rounds that do not count are repeated, then the case is INVALID and the exit
-// status says so; figures are not shown.
+// status reports it; figures are not shown.
 func TestBusyMachine(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
@@ -135,7 +135,7 @@ func TestBusyMachine(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 	if !strings.Contains(out.String(), "floor-go  INVALID") {
-		t.Errorf("the table does not say so:\n%s", &out)
+		t.Errorf("the table does not report it:\n%s", &out)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				awaitEnd(t, pid)
 			}
 			if sig == syscall.SIGKILL {
-				return // nobody can remove a directory then
+				return // the directory cannot be removed then
 			}
 			if code := cmd.ProcessState.ExitCode(); code != exitFailed {
 				t.Errorf("exit status %d (%v), want %d\n%s", code, err, exitFailed, &said)
@@ -196,7 +196,7 @@ func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || bytes.Contains(b, []byte(") Z ")) { // gone, or nobody's any more
+		if err != nil || bytes.Contains(b, []byte(") Z ")) { // gone, or a zombie
 			return
 		}
 	}

@@ -18,7 +18,7 @@ type Break struct {
 
 func (b Break) String() string { return b.Path + ": " + b.What }
 
-// Compare says what in now breaks manifests, stored objects and clients that were right for before. What only adds, widens
+// Compare returns what in now breaks manifests, stored objects and clients that were right for before. What only adds, widens
 // or describes breaks nothing.
 func Compare(before, now *apiextensionsv1.CustomResourceDefinition) []Break {
 	c := &comparison{path: before.Spec.Names.Kind}
@@ -52,7 +52,7 @@ func (c *comparison) breaks(format string, args ...any) {
 	c.found = append(c.found, Break{c.path, fmt.Sprintf(format, args...)})
 }
 
-// at goes on below the present path.
+// at continues below the present path.
 func (c *comparison) at(step string) *comparison {
 	return &comparison{path: c.path + step}
 }

@@ -140,7 +140,7 @@ func TestBreaksOfVersions(t *testing.T) {
 			s.Versions[0].Storage = false
 			s.Versions = append(s.Versions, next)
 		}, ""},
-		{"a version is served no more", func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Versions[0].Served = false }, "OrderGrid v1alpha1: the version is not served any more"},
+		{"a version is no longer served", func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Versions[0].Served = false }, "OrderGrid v1alpha1: the version is not served any more"},
 		{"status is written with the rest", func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Versions[0].Subresources.Status = nil }, "OrderGrid v1alpha1: subresource status was true and is false"},
 		{"the plural changes", func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Names.Plural = "grids" }, "OrderGrid: plural name was ordergrids and is grids"},
 		{"a short name goes", func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Names.ShortNames = nil }, "OrderGrid: short name og is gone"},
@@ -190,7 +190,7 @@ func TestAllowances(t *testing.T) {
 		}
 	}
 	want("[]", "OrderGrid: short name og is gone")
-	want(`[{path: OrderGrid, what: "short name og is gone", why: nobody typed it}]`)
+	want(`[{path: OrderGrid, what: "short name og is gone", why: unused}]`)
 	want(`[{path: OrderGrid, what: "short name og is gone"}]`, "allowed.yaml allows OrderGrid without a why")
 	want(`[{path: OrderGrid, what: "short name og is gone", why: w}, {path: OrderGrid, what: other, why: w}]`, "allowed.yaml allows OrderGrid: other, which has not happened; remove it")
 

@@ -1,5 +1,5 @@
 // Command crdcompat compares the CRDs of this tree with those of the last release, and names every change after which a
-// manifest, a stored object or a client that was right is refused, or means something else. docs/versions.md says what may
+// manifest, a stored object or a client that was right is refused, or means something else. docs/versions.md lists what may
 // change when.
 //
 //	go run ./hack/crdcompat            name the breaks; exit 1 if one is not in released/allowed.yaml
@@ -63,7 +63,7 @@ func check(root string) error {
 	return nil
 }
 
-// Problems are breaks that nobody has agreed on, and agreements about nothing.
+// Problems are breaks without an agreement, and agreements without a break.
 func Problems(root string) (problems []string, err error) {
 	before, err := read(filepath.Join(root, released))
 	if err != nil {

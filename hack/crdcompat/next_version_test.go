@@ -51,7 +51,7 @@ func TestNextVersion(t *testing.T) {
 		spec.Versions = append(spec.Versions, second)
 	})
 	s.wantSame(next)
-	s.wantStored("v1alpha1") // nobody has written it
+	s.wantStored("v1alpha1") // not written yet
 	s.advance(3)
 	s.wantStored(next)
 	s.wantStoredVersions("v1alpha1", next)

@@ -135,7 +135,7 @@ func texts(values []apiextensionsv1.JSON) string {
 	return strings.Join(list, ", ")
 }
 
-// rules: whether a CEL rule that was not there refuses what was allowed, no program can tell; so a person has to.
+// rules: whether a CEL rule that was not there refuses what was allowed, no program can tell; so a user has to.
 func (c *comparison) rules(before, now *props) {
 	for _, rule := range now.XValidations {
 		if !slices.ContainsFunc(before.XValidations, func(b apiextensionsv1.ValidationRule) bool { return b.Rule == rule.Rule }) {

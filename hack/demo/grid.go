@@ -154,7 +154,7 @@ func (d *demo) runProbe(ctx context.Context, manifest string) error {
 	}
 	d.out.block(table)
 	switch probe.Status.Verdict {
-	case "Valid", "Invalid": // Invalid: the machine was busy; the table says so in every cell
+	case "Valid", "Invalid": // Invalid: the machine was busy; every cell of the table is marked
 		return nil
 	}
 	return fmt.Errorf("OrderProbe %s: verdict %q: orders were lost, duplicated or out of sequence", name, probe.Status.Verdict)

@@ -31,7 +31,7 @@ type step struct {
 	run   func(context.Context, *demo) error
 }
 
-// errStopHere ends the demo early without failing it: what is left cannot be had on this machine, and has been said.
+// errStopHere ends the demo early without failing it: what is left cannot be had on this machine, and has been reported.
 var errStopHere = errors.New("stop here")
 
 func main() {

@@ -27,7 +27,7 @@ const (
 )
 
 // watchCluster leaves a real Prometheus behind that scrapes the cluster, until `make demo-down`. Where it cannot be had the
-// demo goes on without, and says why.
+// demo continues without, and prints why.
 func watchCluster(ctx context.Context, d *demo) error {
 	if err := d.watch(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -97,9 +97,9 @@ func (d *demo) startWatching(ctx context.Context) error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("it ended: %v; %s says why", cmd.ProcessState, log.Name())
+			return fmt.Errorf("it ended: %v; see %s", cmd.ProcessState, log.Name())
 		case <-limit:
-			err = fmt.Errorf("no answer after %v; %s says why", watchLimit, log.Name())
+			err = fmt.Errorf("no answer after %v; see %s", watchLimit, log.Name())
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-time.After(200 * time.Millisecond):
@@ -112,7 +112,7 @@ func (d *demo) startWatching(ctx context.Context) error {
 // watchFile has the id of the process.
 func watchFile(dir string) string { return filepath.Join(dir, "prometheus.pid") }
 
-// stopWatching ends the Prometheus that a demo has left behind, and says whether there was one.
+// stopWatching ends the Prometheus that a demo has left behind, and reports whether there was one.
 func stopWatching(dir, program string) (was bool, err error) {
 	text, err := os.ReadFile(watchFile(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,7 @@ func stopWatching(dir, program string) (was bool, err error) {
 	return true, os.Remove(watchFile(dir))
 }
 
-// runs says whether the process has that program, which may have been built anew since.
+// runs reports whether the process has that program, which may have been built anew since.
 func runs(pid int, program string) bool {
 	running, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

@@ -44,7 +44,7 @@ func TestStopWatching(t *testing.T) {
 	want("nothing was started", program, false, false)
 	note("none")
 	want("no number", program, false, true)
-	note("-1") // would be everybody
+	note("-1") // would be all processes
 	want("a number that is no process", program, false, true)
 	note(strconv.Itoa(cmd.Process.Pid))
 	want("the process of another program", filepath.Join(dir, "other"), false, false)

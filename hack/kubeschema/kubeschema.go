@@ -66,7 +66,7 @@ func ReadCore(document []byte) (*Core, error) {
 	return c, nil
 }
 
-// Has tells whether a kind is Kubernetes' own.
+// Has reports whether a kind is Kubernetes' own.
 func (c *Core) Has(kind schema.GroupVersionKind) bool { return c.kinds[kind] != "" }
 
 // Write writes the schema of a kind, with all it refers to, into a directory.
@@ -126,7 +126,7 @@ func WriteCRD(dir string, crd *apiextensionsv1.CustomResourceDefinition) (kinds 
 			properties = map[string]any{}
 			root["properties"] = properties
 		}
-		// Every object has these, whether the CRD says so or not.
+		// Every object has these, whether the CRD lists these or not.
 		for name, kind := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
 			if properties[name] == nil {
 				properties[name] = map[string]any{"type": kind}
@@ -172,5 +172,5 @@ func write(dir string, kind schema.GroupVersionKind, of any) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, File(kind)), data, 0o644) //nolint:gosec // for everybody
+	return os.WriteFile(filepath.Join(dir, File(kind)), data, 0o644) //nolint:gosec // world-readable
 }

@@ -60,10 +60,10 @@ func TestCore(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "t.Unused") {
 		t.Errorf("%v; what the kind does not refer to is in its schema", err)
 	}
-	if !core.Has(kind) || core.Has(schema.GroupVersionKind{Version: "v1", Kind: "Nobody"}) {
+	if !core.Has(kind) || core.Has(schema.GroupVersionKind{Version: "v1", Kind: "Missing"}) {
 		t.Error("Has")
 	}
-	if err := core.Write(dir, schema.GroupVersionKind{Version: "v1", Kind: "Nobody"}); err == nil {
+	if err := core.Write(dir, schema.GroupVersionKind{Version: "v1", Kind: "Missing"}); err == nil {
 		t.Error("a kind that is not there")
 	}
 	for _, wrong := range []string{"", "[]", "{}", `{"definitions": 1}`} {

@@ -58,7 +58,7 @@ func bundle(c *chart) (map[string][]byte, error) {
 	return files, err
 }
 
-// annotations say where things are in the bundle's image; they are its labels as well.
+// annotations locate the parts of the bundle's image; they are its labels as well.
 func annotations() map[string]string {
 	const prefix = "operators.operatorframework.io."
 	return map[string]string{

@@ -143,7 +143,7 @@ func (c *chart) take(u *unstructured.Unstructured) error {
 		return err
 	case "ServiceAccount", "ClusterRoleBinding", "RoleBinding":
 	default:
-		return fmt.Errorf("hack/olm does not know what becomes of it in the bundle; tell it in chart.take")
+		return fmt.Errorf("hack/olm does not know how to bundle it; add it to chart.take")
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func installModes() (modes []v1alpha1.InstallMode) {
 	return modes
 }
 
-// made is what becomes of an object of a kind: OLM shows it beside the object.
+// made is what is created for an object of a kind: OLM shows it beside the object.
 var made = map[string][]v1alpha1.APIResourceReference{
 	"OrderGrid": {
 		{Kind: "GridPartition", Version: "ordergrid.dev/v1alpha1"}, {Kind: "StatefulSet", Version: "apps/v1"}, {Kind: "Pod", Version: "v1"},

@@ -84,7 +84,7 @@ func (c *Case) PrefaultMiB() int {
 	return 256
 }
 
-// Leased says that the grid answers reads by its lease.
+// Leased: the grid answers reads by its lease.
 func (c *Case) Leased() bool { return c.ReadMode == generator.Leased }
 
 // Request is the size of one message to the relay.
@@ -136,7 +136,7 @@ func Standard() []Case {
 		for _, k := range copies {
 			for _, l := range loads {
 				if l.mode == generator.Leased && k.n == 1 {
-					continue // a copy alone has nobody to ask
+					continue // a single copy has no peer to ask
 				}
 				c := Case{Name: n.name + "/" + k.name + "/" + l.name, Title: fmt.Sprintf("%s, %s, %s", l.title, k.title, n.title),
 					Network: n.name, Copies: k.n, Partitions: 1, Size: fixorder.Size, Shape: l.shape, Judged: l.judged, ReadMode: l.mode, MemoryMiB: 8 << 10}
@@ -163,7 +163,7 @@ const (
 	GridInsecure = "grid-insecure"
 )
 
-// Uses says whether a system is measured in the case.
+// Uses reports whether a system is measured in the case.
 func (c *Case) Uses(system string) bool {
 	switch {
 	case c.Systems != nil:

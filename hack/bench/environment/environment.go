@@ -1,4 +1,4 @@
-// Package environment tells whether a machine was quiet enough for a figure to
+// Package environment reports whether a machine was quiet enough for a figure to
 // count. A round is run when it is quiet, and judged afterwards by what happened
 // meanwhile.
 package environment
@@ -31,7 +31,7 @@ var Default = Limits{MaxBusy: 8, MaxRunning: 2, MaxSteal: 3, MaxForeign: 8}
 // look is how long the machine is watched before a round.
 const look = 300 * time.Millisecond
 
-// State is what was seen.
+// State is an observation.
 type State struct {
 	Busy, Steal, Load1 float64
 	Running            int
@@ -42,7 +42,7 @@ func (s State) String() string {
 	return fmt.Sprintf("%.0f %% busy, %.0f %% stolen, %d running, load %.2f", s.Busy, s.Steal, s.Running, s.Load1)
 }
 
-// Look watches the machine while we do nothing.
+// Look watches the idle machine.
 func Look() (State, error) {
 	a, err := host.Take(nil)
 	if err != nil {
@@ -67,7 +67,7 @@ func Look() (State, error) {
 }
 
 // AwaitQuiet looks until the machine is quiet, or for so long as patience; then
-// it says what it last saw. say is told now and then what it waits for.
+// it returns the last observation. say is called now and then with what it waits for.
 func (l Limits) AwaitQuiet(ctx context.Context, patience time.Duration, say func(State)) (State, bool, error) {
 	end := time.Now().Add(patience)
 	told := time.Now()
@@ -95,7 +95,7 @@ func (l Limits) quiet(s State) bool {
 	return s.Busy <= l.MaxBusy && s.Running <= l.MaxRunning && s.Steal <= l.MaxSteal
 }
 
-// Judge says what was wrong with a round; "" if nothing was.
+// Judge returns what was wrong with a round; "" if nothing.
 func (l Limits) Judge(u host.Use) string {
 	var bad []string
 	if u.Steal > l.MaxSteal {

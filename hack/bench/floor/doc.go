@@ -26,7 +26,7 @@ import (
 type Config struct {
 	// Listen is "ip:port"; port 0 takes any.
 	Listen string
-	// Backup is where messages are handed to, "" for nobody.
+	// Backup is where messages are forwarded to, "" for none.
 	Backup string
 	// Sink makes this process the second one: it answers with counts.
 	Sink bool

@@ -51,7 +51,7 @@ type conn struct {
 	blocked  bool
 }
 
-// Relay serves until the process is told to stop. It says where on ready:
+// Relay serves until the process is signalled. It prints where on ready:
 // "listening ip:port".
 func Relay(c Config, ready io.Writer) error {
 	if err := c.check(); err != nil {

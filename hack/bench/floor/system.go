@@ -72,7 +72,7 @@ func Go(self string) system.System {
 }
 
 // C are the relays in C, compiled into dir when they are first needed. Without
-// a compiler they say so.
+// a compiler they report it.
 func C(dir string) []system.System {
 	program, missing := "", ""
 	cc := compiler()

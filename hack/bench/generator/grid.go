@@ -10,7 +10,7 @@ import (
 )
 
 // gridDriver is package client as users have it: a session per client, whose I/O
-// is the client's default unless Spec.ClientIO says otherwise.
+// is the client's default unless Spec.ClientIO is set.
 type gridDriver struct {
 	spec   *Spec
 	client *client.Client
@@ -153,7 +153,7 @@ func (p *gridPipe) acknowledged(r client.Receipt, err error) {
 	}
 }
 
-// read is told an order; its bytes are looked at as far as any user must.
+// read handles an order; its bytes are read as far as any user must.
 func (p *gridPipe) read(o *client.OrderView, err error) {
 	p.answered++
 	if err == nil && len(o.FIX()) != p.conn.d.spec.Size {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// profile is what is being recorded of this process; nil records nothing.
+// profile is the recording of this process; nil records nothing.
 type profile struct {
 	dir string
 	cpu *os.File

@@ -1,5 +1,5 @@
 // Package generator is the client side of a benchmark: it puts one load on one
-// system and says what came of it. It runs as a process of its own, the same for
+// system and prints the result. It runs as a process of its own, the same for
 // every system; only the few lines that speak a system's protocol differ.
 //
 // A raw driver (relays) and the Redis driver wait in a blocking recvfrom on the
@@ -81,10 +81,10 @@ type Spec struct {
 	ReadMode   ReadMode      `json:"read_mode"`   // of the grid; "" is confirmed
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile
-	Series     bool          `json:"series"`      // an open loop also says how each second of it was
+	Series     bool          `json:"series"`      // an open loop also reports each second
 }
 
-// Result is what came of it. Times are nanoseconds.
+// Result is the outcome. Times are nanoseconds.
 type Result struct {
 	Orders  int64         `json:"orders"` // answered within the measured time
 	Elapsed time.Duration `json:"elapsed"`
@@ -112,7 +112,7 @@ type Result struct {
 	GoHeap int64 `json:"-"`
 }
 
-// Second is what came of the orders that were due in one second.
+// Second is the outcome of the orders due in one second.
 type Second struct {
 	Orders      int64            `json:"orders"` // answered
 	CreateToEnd report.Histogram `json:"create_to_end"`

@@ -49,7 +49,7 @@ type Grid struct {
 	Insecure bool
 	// Dir is where the peer key and certificates are put.
 	Dir string
-	// Scrape has the metrics of all nodes read every second meanwhile.
+	// Scrape reads the metrics of all nodes every second.
 	Scrape bool
 }
 
@@ -162,9 +162,8 @@ func (g *Grid) peers() ([]string, error) {
 	return []string{"--peer-key-file", path}, peerkey.WriteFile(path, peerkey.New())
 }
 
-// end kills a node. Nothing it holds is wanted any more, and to leave in good
-// order the last copy would wait for a new one. A node that is gone already must
-// have failed under load.
+// end kills a node. Its data is no longer needed, and a graceful stop of the last copy
+// would wait for a new one. A node that has already exited must have failed under load.
 func end(n *proc.Process) error {
 	select {
 	case <-n.Ended():

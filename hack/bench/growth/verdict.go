@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Verdict says whether a cost grows worse than with the logarithm of n.
+// Verdict reports whether a cost grows faster than the logarithm of n.
 //
 // Two questions, both with the measured points (n, cost):
 //
 //  1. Did it grow at all? No, if the cost at the largest n is at most 15 % above
-//     that at the smallest: less is not told from noise.
+//     that at the smallest: less is within the noise.
 //  2. Is a curve that grows faster a better description? Lines cost = a + b*f(n) are
 //     fitted by least squares, with f the logarithm, and with f = n^(1/4), n^(1/2) and
 //     n. It is worse than logarithmic if one of the powers leaves less than half the

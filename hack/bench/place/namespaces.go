@@ -116,7 +116,7 @@ func (n *Namespaces) Dial(ctx context.Context, network, address string) (c net.C
 }
 
 // inside runs f on a thread that is in the bridge's namespace: a socket belongs
-// to the namespace it was made in, whoever uses it.
+// to the namespace it was made in, whichever process uses it.
 func (n *Namespaces) inside(f func() error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -1,4 +1,4 @@
-// Package place says where the processes of a benchmark run: all on loopback,
+// Package place decides where the processes of a benchmark run: all on loopback,
 // or each in a network namespace of its own behind one bridge, as pods of a
 // Kubernetes node are.
 package place
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Role names who a process is; it decides the namespace.
+// Role is the role of a process; it decides the namespace.
 type Role int
 
 // Roles of processes.
@@ -82,7 +82,7 @@ func Address(at Place, r Role, usual int) (string, error) {
 	return ln.Addr().String(), ln.Close()
 }
 
-// Missing says in a sentence why namespaces cannot be made here; "" if they can.
+// Missing returns why namespaces cannot be made here; "" if they can.
 func Missing() string {
 	if os.Geteuid() != 0 {
 		return "network namespaces need root"

@@ -77,7 +77,7 @@ func Start(name string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// read hands lines out and keeps the pipe from filling up when nobody asks.
+// read hands lines out and keeps the pipe from filling up when no reader asks.
 func (p *Process) read(out io.Reader) {
 	sc := bufio.NewScanner(out)
 	for sc.Scan() {
@@ -87,7 +87,7 @@ func (p *Process) read(out io.Reader) {
 		}
 	}
 	close(p.lines)
-	_ = p.cmd.Wait() // how it ended is told by what it wrote to standard error
+	_ = p.cmd.Wait() // its standard error shows how it ended
 	close(p.exited)
 }
 

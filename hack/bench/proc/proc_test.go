@@ -24,7 +24,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A child that ends early is told with its last words.
+// A child that ends early is reported with its last output.
 func TestLineOfAChildThatFails(t *testing.T) {
 	p := start(t, "echo no such port >&2; exit 3")
 	if _, err := p.Line(t.Context(), "listening"); err == nil || !strings.Contains(err.Error(), "no such port") {

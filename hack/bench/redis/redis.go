@@ -83,7 +83,7 @@ func (r *Redis) start(ctx context.Context, at place.Place, t system.Topology, gr
 	run.Addresses = []string{primary}
 	if t.Copies > 1 {
 		// Only a write that the replica has confirmed shows that it takes the
-		// stream: that begins a second after it is said to be connected.
+		// stream: that begins a second after it is reported as connected.
 		if err := await(ctx, at, nil, primary, "SET ready 1\r\nWAIT 1 900", "+OK\r\n:1"); err != nil {
 			return nil, fmt.Errorf("the replica is not in sync: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 // RunFile stands beside bench.json.
 const RunFile = "run.json"
 
-// Run says where, when and how the rows of a bench.json were measured.
+// Run is where, when and how the rows of a bench.json were measured.
 type Run struct {
 	Machine string  `json:"machine"`
 	Date    string  `json:"date"` // RFC 3339, the start

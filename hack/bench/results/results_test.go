@@ -111,7 +111,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Without the gate disturbed rounds are shown, and the row says so.
+// Without the gate disturbed rounds are shown, and the row is marked.
 func TestForcedRowIsInvalid(t *testing.T) {
 	bad := measured(40, 100, time.Second, true)
 	bad.Bad = "busy"

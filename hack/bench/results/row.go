@@ -14,7 +14,7 @@ import (
 // Round is one measurement of one system.
 type Round struct {
 	generator.Result
-	// Bad says why it does not count; "" if it does.
+	// Bad is why it does not count; "" if it does.
 	Bad string
 }
 

@@ -64,7 +64,7 @@ func roles(f *Figures) string {
 	return s
 }
 
-// mark stands behind a system whose figures do not count.
+// mark follows a system whose figures do not count.
 func mark(r *Row) string {
 	if r.Valid {
 		return ""

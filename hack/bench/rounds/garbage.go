@@ -44,7 +44,7 @@ type Collections struct {
 // collectEvery is how often the second load has every node collect.
 const collectEvery = time.Second
 
-// Garbage fills a grid as the case says, loads it, and loads it again while each
+// Garbage fills a grid by the case, loads it, and loads it again while each
 // node is made to collect over and over.
 func (r *Runner) Garbage(ctx context.Context, at place.Place, c *cases.Case, s system.System) (g Garbage, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Partitions: c.Partitions, MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Profile: true})

@@ -15,7 +15,7 @@ import (
 )
 
 // generate runs the generator in a process of its own: a fresh heap and
-// scheduler each time, and CPU time that is nobody else's.
+// scheduler each time, and exclusive CPU time.
 func (r *Runner) generate(ctx context.Context, at place.Place, spec *generator.Spec) (res generator.Result, err error) {
 	in, err := json.Marshal(spec)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Move is what a partition that moves from one pair of nodes to another does to the orders.
 type Move struct {
 	Orders int64         // the partition had when it began to move
-	Bytes  int64         // that they take in memory, each copy
+	Bytes  int64         // their size in memory, per copy
 	Copies int           // new ones
 	Took   time.Duration // until exactly the new nodes had it
 	Unsent int64         // orders that were due and not sent: the machine was too busy
@@ -37,10 +37,10 @@ type Part struct {
 	Gap         time.Duration // the longest in which no order was answered
 }
 
-// ErrMoveLong says that a move was not over when the load was.
+// ErrMoveLong means that a move was not over when the load was.
 var ErrMoveLong = errors.New("the partition was still moving when the load ended: give it more time with --duration, or fewer orders with --cases")
 
-// Move fills a grid of two shards as the case says, and moves its partition from one to the other in the middle of the load.
+// Move fills a grid of two shards by the case, and moves its partition from one to the other in the middle of the load.
 func (r *Runner) Move(ctx context.Context, at place.Place, c *cases.Case, s system.System) (m Move, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Partitions: c.Partitions, Shards: 2, MemoryMiB: min(c.MemoryMiB, affordable(2*c.Copies))})
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Runner) Move(ctx context.Context, at place.Place, c *cases.Case, s syst
 	return m, nil
 }
 
-// moveDuring moves partition 0 once the load has run for so long, and says from when to when that took.
+// moveDuring moves partition 0 once the load has run for so long, and returns when that began and ended.
 func moveDuring(ctx context.Context, run *system.Running, after time.Duration, loaded chan error) (from, to time.Time, err error) {
 	select {
 	case <-time.After(after):

@@ -1,5 +1,5 @@
 // Package rounds measures cases: the systems in turn, round by round, each
-// started afresh, so that a machine whose speed drifts is equally unkind to all.
+// started afresh, so that a machine whose speed drifts affects all equally.
 package rounds
 
 import (
@@ -40,8 +40,8 @@ type Runner struct {
 	unquiet int // rounds in a row for which the machine was never quiet
 }
 
-// hopeless is how many rounds in a row wait for quiet in vain before the rest
-// only looks: a run on a busy machine ends, and goes on when it gets quiet.
+// hopeless is how many consecutive rounds wait for quiet without success before the rest
+// only checks: a run on a busy machine ends, and continues when it gets quiet.
 const hopeless = 3
 
 // Outcome of a case.
@@ -78,7 +78,7 @@ func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outco
 	return out, nil
 }
 
-// turn measures each system once. One whose round does not count comes again after
+// turn measures each system once. One whose round does not count is repeated after
 // the others: what disturbed it was short, most likely.
 func (r *Runner) turn(ctx context.Context, at place.Place, c *cases.Case, n int, order []system.System, out *Outcome) error {
 	attempts := map[string]int{}
@@ -99,7 +99,7 @@ func (r *Runner) turn(ctx context.Context, at place.Place, c *cases.Case, n int,
 		case round.Bad == "":
 		case r.Gate && !round.neverQuiet && attempts[s.Name()] <= r.Repeats:
 			queue = append(queue, s)
-		case r.Gate: // waiting as long once more would help nobody
+		case r.Gate: // waiting as long again would not help
 			r.Say("%s %s: round %d is given up", c.Name, s.Name(), n+1)
 		}
 	}
@@ -117,7 +117,7 @@ func (r *Runner) usable(c *cases.Case) []system.System {
 	return out
 }
 
-// Usable says whether a case has a system to run with.
+// Usable reports whether a case has a system to run with.
 func (r *Runner) Usable(c *cases.Case) bool { return len(r.usable(c)) > 0 }
 
 type round struct {
@@ -162,7 +162,7 @@ func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s sys
 	return out
 }
 
-// Measure starts a system, loads it as the case says, and stops it. With a
+// Measure starts a system, loads it by the case, and stops it. With a
 // directory it also writes profiles.
 func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s system.System, profileDir string) (res generator.Result, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Reads: c.Shape.Op == generator.Get,

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
-// A second in which the hypervisor took the machine away says nothing of a move, nor does the next.
+// A second in which the hypervisor took the machine away is inconclusive about a move, as is the next.
 func TestDisturbedSecondsAreInNoPart(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	var s steal

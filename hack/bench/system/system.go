@@ -12,7 +12,7 @@ import (
 // Topology is what a case asks of a system.
 type Topology struct {
 	Copies     int  // processes that hold an order when it is acknowledged: 1 or 2
-	Reads      bool // requests are reads: a relay need ask nobody else
+	Reads      bool // requests are reads: a relay need not ask another
 	Leased     bool // the grid answers reads by its lease
 	Partitions int  // of the grid
 	Shards     int  // of the grid, each with as many nodes as there are copies; all partitions begin on the first. 0: 1
@@ -41,10 +41,10 @@ type Running struct {
 type System interface {
 	// Name is short and stays the same: it stands in bench.json.
 	Name() string
-	// Missing says in a sentence why it cannot run here and what to do about
+	// Missing returns why it cannot run here and what to do about
 	// it; "" if it can.
 	Missing() string
-	// Floor says that it is one of the floors that others are compared with.
+	// Floor: it is one of the floors that others are compared with.
 	Floor() bool
 	// Start returns when it accepts orders.
 	Start(ctx context.Context, at place.Place, t Topology) (*Running, error)

@@ -2,7 +2,7 @@
 //
 //   relay LISTEN_IP BACKUP_IP BACKUP_PORT REQUEST REPLY KIND
 //
-// BACKUP_PORT 0: hand messages to nobody. KIND: "epoll" one loop, one shared
+// BACKUP_PORT 0: do not forward messages. KIND: "epoll" one loop, one shared
 // link; "threads" a thread and a link per connection; "sink" the second process
 // of "epoll", "sink-threads" that of "threads".
 #define _GNU_SOURCE
