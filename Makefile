@@ -17,6 +17,7 @@ PKG      ?= ./...
 FUZZTIME ?= 60s
 CASES    ?= .
 ROUNDS   ?= 3
+PEERS    ?=
 BENCHFLAGS ?=
 TARGET   ?= dev
 SCENARIO ?= kill-primary
@@ -126,8 +127,12 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...)
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
+ifeq ($(strip $(PEERS)),)
 	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
+else
+	@$(GO) run ./hack/bench --peers '$(PEERS)' --rounds $(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
+endif
 
 .PHONY: bench-growth
 bench-growth: ## How the cost grows with orders held, clients, partitions and payload: tables, SVG plots in out/bench, a verdict (CASES=^growth/held, ROUNDS, BENCHFLAGS)

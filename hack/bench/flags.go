@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/environment"
+	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 )
 
 // settings are what a user may set.
 type settings struct {
-	cases, systems, out, redis, gate, nodeFlags string
-	options                                     rounds.Options
+	cases, systems, out, redis, peers, gate, nodeFlags string
+	options                                            rounds.Options
 }
 
 const runHelp = `bench measures OrderGrid beside floors and peers, in one interleaved run.
@@ -39,13 +41,15 @@ that vary one thing, tls/... those that show what TLS costs; they run only when 
 names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
-counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls. Every round starts every system
+counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls; with --peers
+also hazelcast, coherence, geode, ignite (writes on loopback only). Every round starts every system
 afresh; a round on a busy machine does not count and is repeated.
 
 Examples:
   go run ./hack/bench --cases '^lo/repl/' --rounds 5
   go run ./hack/bench --cases pingpong --systems 'floor-c|grid' --duration 10s
   go run ./hack/bench --cases growth/held --rounds 1
+  go run ./hack/bench --peers all --rounds 1   what one would use instead; make bench PEERS=all
 
 Exit status: 0 measured, 1 failed, 2 wrong usage, 3 the machine was too busy.
 
@@ -67,6 +71,8 @@ func (s *settings) parse(name, help string, args []string, out io.Writer) (rest 
 	fs.StringVar(&s.gate, "gate", "on", "on: wait for a quiet machine and repeat disturbed rounds; off: measure now, and mark what was disturbed INVALID")
 	fs.StringVar(&s.out, "out", "out/bench", "directory of table.txt, bench.json and benchstat.txt")
 	fs.StringVar(&s.redis, "redis", "", "redis-server to use; default: the one in PATH")
+	fs.StringVar(&s.peers, "peers", "", "peers that Maven installs: all, or some of hazelcast, coherence, geode, ignite, separated by commas; --cases is then "+cases.Instead+" by default")
+	fs.DurationVar(&o.PeersWarmup, "peers-warmup", 15*time.Second, "load on the JVMs of such a peer before the warm-up of a round")
 	fs.StringVar(&o.ClientIO, "client-io", "", "I/O of the grid's client: auto, net, blocking, pinned; default: the client's own")
 	fs.StringVar(&s.nodeFlags, "node-flags", "", "further flags of grid-node serve for every node, separated by spaces, such as '--io net'")
 	fs.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS of the load generator; 0: as the case needs")
@@ -81,6 +87,12 @@ func (s *settings) parse(name, help string, args []string, out io.Writer) (rest 
 	}
 	if err == nil {
 		err = s.check()
+	}
+	if named := false; err == nil && s.peers != "" {
+		fs.Visit(func(f *flag.Flag) { named = named || f.Name == "cases" })
+		if !named {
+			s.cases = cases.Instead
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
@@ -99,6 +111,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("--duration: value %v, allowed: 10ms to 1h", o.Duration)
 	case o.Warmup < 0 || o.Warmup > time.Hour:
 		return fmt.Errorf("--warmup: value %v, allowed: 0 to 1h", o.Warmup)
+	case o.PeersWarmup < 0 || o.PeersWarmup > time.Hour:
+		return fmt.Errorf("--peers-warmup: value %v, allowed: 0 to 1h", o.PeersWarmup)
 	case s.gate != "on" && s.gate != "off":
 		return fmt.Errorf("--gate: value %q, allowed: on, off", s.gate)
 	}
@@ -110,6 +124,9 @@ func (s *settings) check() error {
 	}
 	if _, err := regexp.Compile(s.systems); err != nil {
 		return fmt.Errorf("--systems: value %q, allowed: a regular expression: %w", s.systems, err)
+	}
+	if _, err := peers.Choose(s.peers, ""); err != nil {
+		return fmt.Errorf("--peers: %w", err)
 	}
 	if s.redis != "" {
 		if _, err := os.Stat(s.redis); err != nil {

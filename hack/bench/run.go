@@ -17,6 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
+	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
@@ -65,7 +66,7 @@ func (b *bench) runAll(ctx context.Context) error {
 		return errors.Join(err, b.close())
 	}
 	err = b.measure(ctx, chosen)
-	return errors.Join(err, b.write(), b.close())
+	return errors.Join(err, b.instead(), b.write(), b.close())
 }
 
 // prepare builds what is run and finds out what cannot be.
@@ -86,6 +87,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
 	all = append(all, redis.New(b.redis, b.dir))
+	asked, err := peers.Choose(b.peers, b.dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range asked {
+		all = append(all, p)
+	}
 	flags := strings.Fields(b.nodeFlags)
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
 		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir})
@@ -101,6 +109,14 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	if len(use) == 0 {
 		return fmt.Errorf("%w: --systems: value %q leaves no system to measure", errUsage, b.systems)
+	}
+	for _, s := range use {
+		if p, ok := s.(*peers.Peer); ok {
+			b.say("building what starts and loads %s with Maven", p.Name())
+			if err := p.Build(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	program := ""
 	for _, s := range use {
@@ -208,8 +224,12 @@ func (b *bench) estimate(chosen []cases.Case) (d time.Duration) {
 	for i := range chosen {
 		n := 0
 		for _, s := range b.runner.Systems {
-			if chosen[i].Uses(s.Name()) {
-				n++
+			if !chosen[i].Uses(s.Name()) {
+				continue
+			}
+			n++
+			if own, ok := s.(system.WithGenerator); ok {
+				d += time.Duration(b.options.Rounds) * (own.Setup() + b.options.PeersWarmup)
 			}
 		}
 		d += time.Duration(n*b.options.Rounds)*(b.options.Warmup+b.options.Duration+perRound+time.Duration(chosen[i].Held)*time.Second/fillRate) + time.Second
@@ -242,6 +262,28 @@ func (b *bench) write() error {
 		}
 		b.say("wrote %s", path)
 	}
+	return nil
+}
+
+// instead prints what one would use in place of the grid and writes it as Markdown,
+// of a run that has peers.
+func (b *bench) instead() error {
+	if b.peers == "" || len(b.rows) == 0 {
+		return nil
+	}
+	var md bytes.Buffer
+	if err := results.Instead(&md, &b.run, b.rows); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(b.out, "peers.md")
+	if err := os.WriteFile(path, md.Bytes(), 0o644); err != nil { //nolint:gosec // for everyone to read
+		return err
+	}
+	fmt.Fprintf(b.w, "%s\n", &md)
+	b.say("wrote %s", path)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
@@ -114,6 +115,32 @@ func TestGrid(t *testing.T) {
 	}
 	if !strings.Contains(text, "p99 : floor") {
 		t.Errorf("no table in\n%s", text)
+	}
+}
+
+// Every peer that Maven can install takes every load that is compared.
+func TestPeers(t *testing.T) {
+	asked, err := peers.Choose(peers.All, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := asked[0].Missing(); m != "" || os.Getenv("ORDERGRID_PEERS") == "" {
+		t.Skipf("set ORDERGRID_PEERS=1 to have Maven install the peers: %s", m)
+	}
+	rows, text := tiny(t, "--peers", peers.All, "--peers-warmup", "1s", "--duration", "1s", "--systems", "^(hazelcast|coherence|geode|ignite)$")
+	if len(rows) != 4*len(asked) {
+		t.Fatalf("%d rows\n%s", len(rows), text)
+	}
+	for _, r := range rows {
+		if r.Samples == 0 || r.P50 <= 0 || r.ClientCPU <= 0 || r.PrimaryCPU <= 0 || r.BackupCPU <= 0 || r.GeneratorCPU <= 0 {
+			t.Errorf("%s %s: %+v\n%s", r.Case, r.System, r, text)
+		}
+		if open := strings.Contains(r.Case, "/rate-"); open != (r.CreateToEnd != nil) {
+			t.Errorf("%s %s: create-to-end %+v", r.Case, r.System, r.CreateToEnd)
+		}
+	}
+	if !strings.Contains(text, "| ignite | ") {
+		t.Errorf("no table\n%s", text)
 	}
 }
 
@@ -233,6 +260,8 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{[]string{"--systems", "nosuch", "--cases", "pingpong"}, `--systems: value "nosuch" leaves no system`},
 		{[]string{"--client-io", "magic"}, `--client-io: client: IO is "magic"`},
 		{[]string{"--redis", "/nosuch/redis-server"}, "--redis: value"},
+		{[]string{"--peers", "infinispan"}, `--peers: value "infinispan", allowed: all, or some of hazelcast`},
+		{[]string{"--peers-warmup", "-1s"}, "--peers-warmup: value -1s"},
 		{[]string{"frobnicate"}, `"frobnicate": allowed: flags, or one of list, compare`},
 		{[]string{"compare", "one.json"}, "compare takes two files, got 1"},
 		{[]string{"compare", "/nosuch/a.json", "b.json"}, "/nosuch/a.json"},

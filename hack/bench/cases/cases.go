@@ -163,9 +163,22 @@ const (
 	GridInsecure = "grid-insecure"
 )
 
+// Names of peers that speak Java. They are measured with submits on loopback.
+const (
+	Hazelcast = "hazelcast"
+	Coherence = "coherence"
+	Geode     = "geode"
+	Ignite    = "ignite"
+)
+
+// Instead chooses the cases that compare what one would use in place of the grid.
+const Instead = "^lo/repl/(rate-6000|pingpong|sync-64|pipe-64x4)$"
+
 // Uses reports whether a system is measured in the case.
 func (c *Case) Uses(system string) bool {
 	switch {
+	case slices.Contains([]string{Hazelcast, Coherence, Geode, Ignite}, system) && (c.Network != "lo" || c.Shape.Op != generator.Submit):
+		return false
 	case c.Systems != nil:
 		return slices.Contains(c.Systems, system)
 	case c.GridOnly: // the floors hold nothing

@@ -35,3 +35,21 @@ func TestSelect(t *testing.T) {
 		}
 	}
 }
+
+// Peers that speak Java take writes on loopback, in every case that is compared.
+func TestUsesPeers(t *testing.T) {
+	chosen, err := Select(Instead)
+	if err != nil || len(chosen) != 4 {
+		t.Fatalf("%d cases, %v", len(chosen), err)
+	}
+	for _, c := range chosen {
+		if !c.Uses(Geode) || !c.Uses(Ignite) {
+			t.Errorf("%s is not measured", c.Name)
+		}
+	}
+	for _, expr := range []string{"^lo/repl/get$", "^ns/repl/pingpong$", "^tls/pingpong$", "^growth/held-1m-rate-6000$"} {
+		if c, err := Select(expr); err != nil || c[0].Uses(Hazelcast) || c[0].Uses(Coherence) {
+			t.Errorf("%s: %v, measured", expr, err)
+		}
+	}
+}

@@ -37,12 +37,16 @@ func Run(s *Spec) (Result, error) {
 		procs = max(runtime.NumCPU(), min(s.Shape.Threads, pinnedThreads)+4)
 	}
 	runtime.GOMAXPROCS(procs)
+	r := &run{Spec: s, id: fixorder.NewRun()}
+	if len(s.Program) > 0 {
+		err := r.program()
+		return r.r, err
+	}
 	d, err := newDriver(s)
 	if err != nil {
 		return Result{}, err
 	}
 	defer d.Close() //nolint:errcheck // nothing depends on it
-	r := &run{Spec: s, id: fixorder.NewRun()}
 	for n := range s.Shape.Threads {
 		c, err := d.Connect(n)
 		if err != nil {

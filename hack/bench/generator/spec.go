@@ -82,6 +82,12 @@ type Spec struct {
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile
 	Series     bool          `json:"series"`      // an open loop also reports each second
+	// Program is the command line of a generator in another language, which then
+	// speaks to the system in place of a driver of this one; nil: this one. Driver is
+	// then the name of a class in it, or Null.
+	Program []string `json:"program"`
+	// ProgramWarmup is load of a Program ahead of Warmup, for compilers at run time.
+	ProgramWarmup time.Duration `json:"program_warmup"`
 }
 
 // Result is the outcome. Times are nanoseconds.
@@ -108,6 +114,9 @@ type Result struct {
 	// Began is when the first order of the measured time was due. Series is what came of each second since, with Spec.Series.
 	Began  time.Time `json:"began,omitzero"`
 	Series []Second  `json:"series,omitempty"`
+	// Warming is how many orders the last third of Spec.ProgramWarmup answered for each of
+	// its middle third: 1 is warm. 0: there was none.
+	Warming float64 `json:"warming,omitempty"`
 	// GoHeap of the first process in bytes after the load, added by the runner.
 	GoHeap int64 `json:"-"`
 }
@@ -137,11 +146,16 @@ func (s *Spec) check() error {
 		return fmt.Errorf("duration: value %v, allowed: more than 0", s.Duration)
 	case s.Driver == Raw && (s.Request < 8 || s.Reply < 8):
 		return fmt.Errorf("request %d and reply %d: allowed: 8 bytes or more", s.Request, s.Reply)
+	case len(s.Program) > 0 && (sh.Op != Submit || s.Held > 0 || s.Series || sh.Threads > maxProgramThreads):
+		return fmt.Errorf("program: allowed: submits by at most %d threads, with no orders held and no series", maxProgramThreads)
 	case len(s.Addresses) == 0 && s.Driver != Null:
 		return fmt.Errorf("addresses: none given")
 	}
 	return nil
 }
+
+// maxProgramThreads leaves a Program client numbers for its warm-up.
+const maxProgramThreads = 127
 
 // maxDepth is the client's default window.
 const maxDepth = 1024

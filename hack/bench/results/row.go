@@ -69,6 +69,9 @@ type Row struct {
 	// GoHeap is what the primary's Go heap has in use, in bytes; orders are not on it.
 	GoHeap int64 `json:"go_heap_bytes,omitempty"`
 
+	// Warming is generator.Result.Warming.
+	Warming float64 `json:"warming,omitempty"`
+
 	MaxSteal   float64 `json:"max_steal_percent"`   // over the rounds
 	MaxForeign float64 `json:"max_foreign_percent"` // CPU of processes that were not measured
 	Load1      float64 `json:"max_load1"`
@@ -133,6 +136,7 @@ func (row *Row) fill(c *cases.Case, rounds []Round) {
 		row.LagP99 = medianOf(rounds, func(r *Round) float64 { return us(r.Lag.Percentile(99)) })
 	}
 	row.GoHeap = int64(medianOf(rounds, func(r *Round) float64 { return float64(r.GoHeap) }))
+	row.Warming = medianOf(rounds, func(r *Round) float64 { return r.Warming })
 	if c.GridOnly && c.Held > 0 {
 		row.BytesPerOrder = medianOf(rounds, func(r *Round) float64 { return float64(r.ResidentAfter-r.ResidentBefore) / float64(c.Held) })
 	}

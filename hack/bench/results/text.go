@@ -72,6 +72,9 @@ func mark(r *Row) string {
 	return " (INVALID)"
 }
 
+// stillWarming is the growth of throughput in a warm-up from which on it was too short.
+const stillWarming = 1.1
+
 func notes(c *cases.Case, rows []Row) (out []string) {
 	var steal, foreign, load, lag, generator float64
 	for i := range rows {
@@ -84,6 +87,9 @@ func notes(c *cases.Case, rows []Row) (out []string) {
 		}
 		if r.BytesPerOrder > 0 {
 			out = append(out, fmt.Sprintf("%s: %.0f bytes of memory per order held", r.System, r.BytesPerOrder))
+		}
+		if r.Warming > stillWarming {
+			out = append(out, fmt.Sprintf("%s: its warm-up ended with %.0f %% more orders/s than it had in the middle: ask for a longer one", r.System, 100*(r.Warming-1)))
 		}
 		if c.Judged == cases.HighRate && r.GeneratorCPU > r.CPU/3 && r.Rounds > 0 {
 			out = append(out, fmt.Sprintf("%s: the generator alone needs %.2f of the %.2f CPU us/order: it is part of what is measured", r.System, r.GeneratorCPU, r.CPU))

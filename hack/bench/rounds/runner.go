@@ -28,6 +28,8 @@ type Options struct {
 	Limits   environment.Limits
 	ClientIO string // of the grid's client; "" is its default
 	Procs    int    // GOMAXPROCS of the generator; 0 as the shape needs
+	// PeersWarmup is load ahead of Warmup on systems that have a generator of their own.
+	PeersWarmup time.Duration
 }
 
 // Runner measures cases.
@@ -63,13 +65,18 @@ func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outco
 			return out, err
 		}
 	}
-	alone, err := r.generatorAlone(ctx, c)
-	if err != nil {
-		return out, err
-	}
+	alone := map[bool]float64{} // of one generator and the other, which is the same for all that need it
 	for _, s := range systems {
 		row := results.NewRow(c, s.Name(), out.Rounds[s.Name()], r.Rounds, !r.Gate)
-		row.GeneratorCPU = alone
+		own := ownGenerator(s)
+		if _, known := alone[own != nil]; !known {
+			cost, err := r.generatorAlone(ctx, c, own)
+			if err != nil {
+				return out, err
+			}
+			alone[own != nil] = cost
+		}
+		row.GeneratorCPU = alone[own != nil]
 		out.Rows = append(out.Rows, row)
 	}
 	results.Judge(c, out.Rows, func(name string) bool {
@@ -179,6 +186,7 @@ func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s s
 	var recording *recording
 	spec := r.spec(c)
 	spec.Driver, spec.Addresses, spec.PIDs, spec.ProfileDir, spec.TLS = run.Driver, run.Addresses, run.PIDs, profileDir, run.TLS
+	spec.Program = ownGenerator(s)
 	if profileDir != "" {
 		recording = record(ctx, at, run.HTTP, profileDir, spec.Warmup, spec.Duration)
 	}
@@ -196,14 +204,26 @@ func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s s
 
 func (r *Runner) spec(c *cases.Case) generator.Spec {
 	return generator.Spec{Shape: c.Shape, Size: c.Size, Request: c.Request(), Reply: c.Reply(), Copies: c.Copies, Warmup: r.Warmup, Duration: r.Duration,
-		Held: c.Held, ClientIO: r.ClientIO, Procs: r.Procs, ReadMode: c.ReadMode}
+		Held: c.Held, ClientIO: r.ClientIO, Procs: r.Procs, ReadMode: c.ReadMode, ProgramWarmup: r.PeersWarmup}
+}
+
+// ownGenerator is the command line of a system's own generator; nil: it has none.
+func ownGenerator(s system.System) []string {
+	if own, ok := s.(system.WithGenerator); ok {
+		return own.Generator()
+	}
+	return nil
 }
 
 // generatorAlone is the generator's CPU time per order in microseconds against
 // nothing.
-func (r *Runner) generatorAlone(ctx context.Context, c *cases.Case) (float64, error) {
+func (r *Runner) generatorAlone(ctx context.Context, c *cases.Case, program []string) (float64, error) {
 	spec := r.spec(c)
+	spec.Program, spec.ProgramWarmup = program, min(r.PeersWarmup, 2*time.Second)
 	spec.Driver, spec.Warmup, spec.Duration = generator.Null, 0, min(r.Duration, 500*time.Millisecond)
+	if program != nil {
+		spec.Warmup = 200 * time.Millisecond // its threads run by then
+	}
 	res, err := r.generate(ctx, place.Loopback{}, &spec)
 	if err != nil || res.Orders == 0 {
 		return 0, err

@@ -3,6 +3,7 @@ package system
 
 import (
 	"context"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
@@ -48,4 +49,14 @@ type System interface {
 	Floor() bool
 	// Start returns when it accepts orders.
 	Start(ctx context.Context, at place.Place, t Topology) (*Running, error)
+}
+
+// WithGenerator is a System whose clients need a generator of their own, such as one
+// in another language.
+type WithGenerator interface {
+	System
+	// Generator is its command line, for generator.Spec.Program.
+	Generator() []string
+	// Setup is about what a round takes longer than others, its warm-up aside.
+	Setup() time.Duration
 }
