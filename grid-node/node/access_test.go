@@ -281,7 +281,7 @@ func TestRulesChangeUnderClients(t *testing.T) {
 		t.Fatalf("a client that has Read left: %v", err)
 	}
 	d.rule(`{"rules": [`) // half of it is written: what was read before stays
-	d.until(func() bool { return d.log.has("those before stay in use") }, "the broken file is not noticed")
+	d.until(func() bool { return d.log.has("the previous ones stay in use") }, "the broken file is not noticed")
 	if _, err := c.GetByClOrdID(t.Context(), "before-2"); err != nil {
 		t.Fatalf("with a broken file: %v", err)
 	}

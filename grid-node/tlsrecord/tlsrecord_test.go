@@ -139,11 +139,11 @@ func TestHostileRecords(t *testing.T) {
 		alert tls.AlertError
 		want  string
 	}{
-		"changed":           {func(a *Layer) []byte { b := a.Seal(nil, []byte("x")); b[len(b)-1] ^= 1; return b }, alertBadMAC, "changed"},
+		"changed":           {func(a *Layer) []byte { b := a.Seal(nil, []byte("x")); b[len(b)-1] ^= 1; return b }, alertBadMAC, "modified"},
 		"length changed":    {func(a *Layer) []byte { return append(a.Seal(nil, []byte("x"))[:4], 17, 0, 0) }, 0, ""}, // not whole
 		"left out":          {func(a *Layer) []byte { a.Seal(nil, []byte("x")); return a.Seal(nil, []byte("y")) }, alertBadMAC, "lost"},
 		"repeated":          {func(a *Layer) []byte { b := a.Seal(nil, nil); b = a.seal(b, nil, typeData); return append(b, b...) }, alertBadMAC, "repeated"},
-		"its own":           {nil, alertBadMAC, "changed"},
+		"its own":           {nil, alertBadMAC, "modified"},
 		"plain":             {func(*Layer) []byte { return []byte{22, 3, 3, 0, 1, 1} }, alertUnexpected, "begins with 16 03 03"},
 		"too long":          {func(*Layer) []byte { return []byte{23, 3, 3, 0x41, 1} }, alertOverflow, "length is 16641"},
 		"too much in it":    {func(a *Layer) []byte { return a.seal(nil, make([]byte, maxData+1), typeData) }, alertOverflow, "16385 bytes"},
