@@ -113,6 +113,10 @@ func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
 		select {
 		case line, ok := <-p.lines:
 			if !ok {
+				select { // what it wrote to standard error is complete when it has exited
+				case <-p.exited:
+				case <-late:
+				}
 				return "", fmt.Errorf("%s ended before it said %q: %s", p.Name, prefix, p.Said())
 			}
 			if rest, ok := strings.CutPrefix(line, prefix); ok {
