@@ -30,7 +30,7 @@ import (
 
 const (
 	gridName   = "bench"
-	readyLimit = 30 * time.Second
+	readyLimit = 2 * time.Minute
 	dataPort   = 7400
 	httpPort   = 9400
 )

@@ -30,7 +30,7 @@ type Process struct {
 
 // Limits of waiting for a child.
 const (
-	readyLimit = 30 * time.Second
+	readyLimit = 2 * time.Minute
 	stopLimit  = 30 * time.Second // longer than a grid node's --drain-timeout
 )
 
