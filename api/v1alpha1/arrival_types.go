@@ -1,13 +1,13 @@
 package v1alpha1
 
-// OrderArrival says how orders arrive: a union, whose members stand beside the type that has them.
+// OrderArrival describes how orders arrive: a union discriminated by type.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Hawkes' || !has(self.hawkes)",messageExpression="'hawkes is for type Hawkes, and type is %s; remove arrival.hawkes, or set type: Hawkes'.format([self.type])"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Replay' || !has(self.replay)",messageExpression="'replay is for type Replay, and type is %s; remove arrival.replay, or set type: Replay'.format([self.type])"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Replay' || has(self.replay)",message="type Replay needs arrival.replay with the recording to play, such as replay: {format: Lobster, source: {configMap: {name: recording, key: message.csv}}}"
 // +union
 type OrderArrival struct {
-	// type is Steady (evenly spaced, as in the published tests), Hawkes (bursts that breed bursts), Day (a trading day
+	// type is Steady (evenly spaced, as in the published tests), Hawkes (self-exciting bursts), Day (a trading day
 	// compressed to the measured time) or Replay (as in a recording).
 	// +unionDiscriminator
 	// +required
@@ -21,7 +21,7 @@ type OrderArrival struct {
 	// +optional
 	Replay *ReplayArrival `json:"replay,omitempty"`
 
-	// seed of everything that is drawn: the same seed gives the same orders. 1 to 9007199254740991. Default: 1.
+	// seed of all random choices: the same seed gives the same orders. 1 to 9007199254740991. Default: 1.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
@@ -47,7 +47,7 @@ const (
 
 // HawkesArrival describes bursts.
 type HawkesArrival struct {
-	// branchingPercent says of 100 orders how many answer to one before them. 10 to 99. Default: 95, as fitted.
+	// branchingPercent is how many of 100 orders are triggered by an earlier one. 10 to 99. Default: 95, as fitted.
 	// +optional
 	// +default=95
 	// +kubebuilder:default=95
@@ -75,7 +75,7 @@ type ReplayArrival struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s >= 1 && s <= 8)",messageExpression="'%s is out of range; allowed are 1 to 8 times the recorded speed'.format([self.filter(s, s < 1 || s > 8)])"
 	Speeds []int32 `json:"speeds,omitempty"`
 
-	// maxMessages are read from the recording, at most. 1 to 5000000. Default: 100000.
+	// maxMessages is how many messages are read from the recording, at most. 1 to 5000000. Default: 100000.
 	// +optional
 	// +default=100000
 	// +kubebuilder:default=100000
@@ -138,13 +138,13 @@ type ReplayVolumeClaim struct {
 	Path string `json:"path"`
 }
 
-// OrderKind says what the orders are.
+// OrderKind selects the orders that are sent.
 //
 // +kubebuilder:validation:Enum=Uniform;Varied
 type OrderKind string
 
 const (
-	// OrdersUniform is the 305-byte order of the published tests, again and again.
+	// OrdersUniform is the 305-byte order of the published tests, repeated.
 	OrdersUniform OrderKind = "Uniform"
 	// OrdersVaried is new orders, cancels and replaces of many symbols, sizes and prices.
 	OrdersVaried OrderKind = "Varied"

@@ -1,19 +1,19 @@
 package v1alpha1
 
-// AuthorizationSpec says which clients may do what. A client proves who it is by its certificate (common name,
+// AuthorizationSpec grants permissions to clients. A client authenticates by its certificate (common name,
 // organizations, URI names) or by a Kubernetes token. Changes reach the pods without a restart, within a minute or two;
 // only a change of mode or tokenAudience replaces them, one by one.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".rules",rule="self.mode == 'Enforce' || !has(self.rules)",messageExpression="'have no effect with mode %s, in which every client may do everything; set spec.security.authorization.mode to Enforce, or remove the rules'.format([self.mode])"
 type AuthorizationSpec struct {
-	// mode is None (every client that reaches the data port may do everything) or Enforce (a client may do what rules give
-	// it, and nothing without). Default None.
+	// mode is None (every client that reaches the data port may do everything) or Enforce (a client may do only what rules
+	// give it). Default None.
 	// +optional
 	// +default="None"
 	// +kubebuilder:default=None
 	Mode AuthorizationMode `json:"mode,omitempty"`
 
-	// tokenAudience is what a client's token has to be for. Grids of one audience can use the tokens their clients send to
+	// tokenAudience is the audience that a client's token must have. Grids of one audience can use the tokens their clients send to
 	// them at each other: give grids that do not trust each other an audience each. Default ordergrid.dev.
 	// +optional
 	// +default="ordergrid.dev"
@@ -30,15 +30,15 @@ type AuthorizationSpec struct {
 	Rules []AuthorizationRule `json:"rules,omitempty"`
 }
 
-// AuthorizationMode says whether clients are asked who they are.
+// AuthorizationMode selects whether clients are authorized.
 //
 // +kubebuilder:validation:Enum=None;Enforce
 type AuthorizationMode string
 
 const (
-	// AuthorizationNone asks nobody.
+	// AuthorizationNone allows every client everything.
 	AuthorizationNone AuthorizationMode = "None"
-	// AuthorizationEnforce lets a client do what a rule gives it.
+	// AuthorizationEnforce lets a client do only what a rule gives it.
 	AuthorizationEnforce AuthorizationMode = "Enforce"
 )
 
@@ -52,7 +52,7 @@ type AuthorizationRule struct {
 	Subjects []AuthorizationSubject `json:"subjects"`
 
 	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID) and Admin (read the
-	// whole log and the sink's files). None of them holds another.
+	// whole log and the sink's files). None of them includes another.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -74,13 +74,13 @@ const (
 	PermissionAdmin AuthorizationPermission = "Admin"
 )
 
-// AuthorizationSubject is a client, or many, as in a RoleBinding.
+// AuthorizationSubject is one client or a group of clients, as in a RoleBinding.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".namespace",rule="(self.kind == 'ServiceAccount') == has(self.namespace)",messageExpression="self.kind == 'ServiceAccount' ? 'ServiceAccount %s needs the namespace it is in; set namespace'.format([self.name]) : 'a %s is in no namespace; remove namespace'.format([self.kind])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.kind != 'ServiceAccount' || self.name.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",messageExpression="'%s is no name of a ServiceAccount; use lowercase letters, digits, hyphens and dots, without its namespace'.format([self.name])"
 type AuthorizationSubject struct {
 	// kind is User (the common name or a URI name of a certificate, or the user name of a token), Group (an organization of a
-	// certificate, or a group of a token) or ServiceAccount (a token's; a certificate makes nobody a ServiceAccount).
+	// certificate, or a group of a token) or ServiceAccount (of a token; certificates never match).
 	// +required
 	Kind AuthorizationSubjectKind `json:"kind"`
 
@@ -97,7 +97,7 @@ type AuthorizationSubject struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// AuthorizationSubjectKind says what a name is the name of.
+// AuthorizationSubjectKind is the kind of a subject's name.
 //
 // +kubebuilder:validation:Enum=User;Group;ServiceAccount
 type AuthorizationSubjectKind string
@@ -107,6 +107,6 @@ const (
 	SubjectUser AuthorizationSubjectKind = "User"
 	// SubjectGroup is the clients of a group.
 	SubjectGroup AuthorizationSubjectKind = "Group"
-	// SubjectServiceAccount is what runs as a service account.
+	// SubjectServiceAccount is a client that runs as a service account.
 	SubjectServiceAccount AuthorizationSubjectKind = "ServiceAccount"
 )

@@ -1,26 +1,26 @@
 package v1alpha1
 
-// Conditions of an OrderGrid. docs/spec/ordergrid.md says for each what to do about it.
+// Conditions of an OrderGrid. docs/spec/ordergrid.md has the remedy for each.
 const (
 	// ConditionAvailable is True while every partition has a primary that serves.
 	ConditionAvailable = "Available"
 	// ConditionAcceptingOrders is True while every partition takes new orders; False with reason Full while some are refused
-	// for want of memory.
+	// for lack of memory.
 	ConditionAcceptingOrders = "AcceptingOrders"
 	// ConditionRedundant is True while every partition has all its copies in sync.
 	ConditionRedundant = "Redundant"
 	// ConditionProgressing is True while the grid is on its way to what spec asks for.
 	ConditionProgressing = "Progressing"
-	// ConditionStalled is True when the operator cannot go on without a person.
+	// ConditionStalled is True when the operator cannot go on without manual action.
 	ConditionStalled = "Stalled"
 	// ConditionSchedulable is True while the cluster has Kubernetes nodes for all pods of the grid.
 	ConditionSchedulable = "Schedulable"
 	// ConditionFabricReady is True while every pod uses the network of spec.fabric; absent without spec.fabric.
 	ConditionFabricReady = "FabricReady"
-	// ConditionTLSReady is True while grid nodes have a certificate that is good and renewed in time; absent without
+	// ConditionTLSReady is True while grid nodes have a valid certificate that is renewed in time; absent without
 	// spec.security.tls.
 	ConditionTLSReady = "TLSReady"
-	// ConditionSecure is True while clients and nodes have to prove who they are.
+	// ConditionSecure is True while clients and nodes must authenticate.
 	ConditionSecure = "Secure"
 	// ConditionExternalAccessReady is True while every pod has an address for clients outside the cluster; absent without
 	// spec.externalAccess.
@@ -41,9 +41,9 @@ const (
 	ConditionFailed = "Failed"
 )
 
-// Conditions of a FailoverDrill beside those of an OrderProbe. docs/spec/failoverdrill.md says for each what to do about it.
+// Conditions of a FailoverDrill beside those of an OrderProbe. docs/spec/failoverdrill.md has the remedy for each.
 const (
-	// ConditionPreflight is True once everything the drill needs was found to be there.
+	// ConditionPreflight is True once all prerequisites of the drill are met.
 	ConditionPreflight = "Preflight"
 	// ConditionRecovered is True while no fault of the drill is in place.
 	ConditionRecovered = "Recovered"

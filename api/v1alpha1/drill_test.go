@@ -37,7 +37,7 @@ func TestDrillDefaults(t *testing.T) {
 		t.Errorf("traffic %+v", f)
 	}
 	if s.Seed != nil || s.Repetitions != nil || s.Order != "" {
-		t.Errorf("what the suite decides was decided by the API server: %+v", s)
+		t.Errorf("the API server defaulted what the suite decides: %+v", s)
 	}
 }
 

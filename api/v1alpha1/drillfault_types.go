@@ -4,10 +4,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DrillFault is one thing that is broken, and what is expected of the grid meanwhile.
+// DrillFault is one injected fault and what is expected of the grid meanwhile.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".duration",rule="!(self.type in ['PodKill', 'ContainerKill', 'PodDelete', 'HandOver', 'RollingUpdate']) || !has(self.duration)",messageExpression="'%s cannot be set for type %s, which is over in a moment; remove duration'.format([self.duration, self.type])"
-// +kubebuilder:validation:XValidation:rule="self.type in ['PodKill', 'ContainerKill', 'PodDelete', 'HandOver', 'RollingUpdate'] || has(self.duration)",messageExpression="'type %s needs duration, how long it lasts before it is taken back, such as duration: 10s'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="self.type in ['PodKill', 'ContainerKill', 'PodDelete', 'HandOver', 'RollingUpdate'] || has(self.duration)",messageExpression="'type %s needs duration, how long it lasts before it is recovered, such as duration: 10s'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".target",rule="!(self.type in ['RollingUpdate', 'APIServerOutage']) || !has(self.target)",messageExpression="'target cannot be set for type %s, which concerns the whole grid; remove target'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".target",rule="self.type != 'HandOver' || !has(self.target) || !has(self.target.role) || self.target.role == 'Primary'",messageExpression="'role %s cannot hand over, only a primary can; set role: Primary'.format([self.target.role])"
 // +kubebuilder:validation:XValidation:fieldPath=".target",rule="self.type.startsWith('Network') || !has(self.target) || !has(self.target.peer)",messageExpression="'peer is for types Network…, and type is %s; remove target.peer'.format([self.type])"
@@ -33,32 +33,32 @@ type DrillFault struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is not a name; use lowercase letters, digits and hyphens, such as kill-primary'.format([self])"
 	Name string `json:"name"`
 
-	// type is what is done.
+	// type of the fault.
 	// +required
 	Type DrillFaultType `json:"type"`
 
-	// target is whom it is done to. Default: the primary of a partition drawn from the seed.
+	// target of the fault. Default: the primary of a partition drawn from the seed.
 	// +optional
 	Target *DrillTarget `json:"target,omitempty"`
 
-	// duration is how long the fault stays before it is taken back. 100ms to 24h; not for faults that are over in a
-	// moment: PodKill, ContainerKill, PodDelete, HandOver, RollingUpdate.
+	// duration is how long the fault stays before it is recovered. 100ms to 24h; not for momentary faults:
+	// PodKill, ContainerKill, PodDelete, HandOver, RollingUpdate.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'%s is not a duration from 100ms to 24h; write it as 20ms or 1.5s'.format([self])"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 
-	// start says when it is injected. Redundant: once every copy is in sync, after steadyState.calm. Served: as soon as
+	// start is when the fault is injected. Redundant: once every copy is in sync, after steadyState.calm. Served: as soon as
 	// orders are acknowledged after the fault before it, copies missing or not. Held: while the fault before it is still
-	// in place, which is taken back only after this one. What starts Served or Held concerns the partition of the fault
+	// in place, which is recovered only after this one. What starts Served or Held concerns the partition of the fault
 	// before it, unless target names another. Default Redundant.
 	// +optional
 	// +default="Redundant"
 	// +kubebuilder:default=Redundant
 	Start DrillStart `json:"start,omitempty"`
 
-	// after is waited before the injection, beyond what start says. 0s to 1h; default 0s.
+	// after is an additional wait before the injection. 0s to 1h; default 0s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -81,12 +81,12 @@ type DrillFault struct {
 	// +optional
 	IO *IOFault `json:"io,omitempty"`
 
-	// expect replaces parts of steadyState for this fault, and says what else has to be seen.
+	// expect replaces parts of steadyState for this fault, and sets further expectations.
 	// +optional
 	Expect *DrillExpectation `json:"expect,omitempty"`
 }
 
-// DrillFaultType names what is done. docs/spec/failoverdrill.md says how each is carried out and shown to have hit.
+// DrillFaultType names a fault. docs/spec/failoverdrill.md describes how each is injected and witnessed.
 //
 // +kubebuilder:validation:Enum=PodKill;PodFailure;ContainerKill;PodDelete;NetworkPartition;NetworkDelay;NetworkLoss;NetworkDuplicate;NetworkCorrupt;NetworkBandwidth;ClockSkew;CPUStress;MemoryStress;IODelay;IOError;APIServerPartition;APIServerOutage;NodePowerOff;NodeLinkDown;HandOver;RollingUpdate
 type DrillFaultType string
@@ -128,7 +128,7 @@ const (
 	FaultAPIServerOutage DrillFaultType = "APIServerOutage"
 	// FaultNodePowerOff stops a machine: kubelet, runtime and pods at once.
 	FaultNodePowerOff DrillFaultType = "NodePowerOff"
-	// FaultNodeLinkDown pulls the cable of a machine.
+	// FaultNodeLinkDown disconnects a machine from the network.
 	FaultNodeLinkDown DrillFaultType = "NodeLinkDown"
 	// FaultHandOver makes another pod of the shard the preferred primary.
 	FaultHandOver DrillFaultType = "HandOver"
@@ -136,7 +136,7 @@ const (
 	FaultRollingUpdate DrillFaultType = "RollingUpdate"
 )
 
-// Momentary says whether a fault of this type is over as soon as it is injected, so that it has no duration.
+// Momentary reports whether a fault of this type is over as soon as it is injected, so that it has no duration.
 func (t DrillFaultType) Momentary() bool {
 	switch t {
 	case FaultPodKill, FaultContainerKill, FaultPodDelete, FaultHandOver, FaultRollingUpdate:
@@ -145,19 +145,19 @@ func (t DrillFaultType) Momentary() bool {
 	return false
 }
 
-// GridWide says whether a fault of this type has no target, because it concerns the whole grid.
+// GridWide reports whether a fault of this type has no target, because it concerns the whole grid.
 func (t DrillFaultType) GridWide() bool { return t == FaultRollingUpdate || t == FaultAPIServerOutage }
 
-// OfMachine says whether a fault of this type hits a machine, with every pod on it, whomever it was aimed at.
+// OfMachine reports whether a fault of this type hits a machine, with every pod on it, whatever its target.
 func (t DrillFaultType) OfMachine() bool { return t == FaultNodePowerOff || t == FaultNodeLinkDown }
 
-// DrillFaultsBeyondGrid are the types of faults that hurt others than the grid they are aimed at: every pod of a machine, or
+// DrillFaultsBeyondGrid are the types of faults that affect more than the target grid: every pod of a machine, or
 // every namespace of the cluster. All others hit pods of the grid and nothing else.
 func DrillFaultsBeyondGrid() []DrillFaultType {
 	return []DrillFaultType{FaultAPIServerOutage, FaultNodeLinkDown, FaultNodePowerOff}
 }
 
-// DrillTarget is whom something is done to, by role: who that is shows only when the fault is injected.
+// DrillTarget selects a target by role, which is resolved when the fault is injected.
 type DrillTarget struct {
 	// role is Primary, Backup (one in-sync copy that is not the primary), Backups (all of them), Shard (every pod of the
 	// shard) or Node (every pod of the grid on the machine of the primary). Default Primary.
@@ -166,8 +166,8 @@ type DrillTarget struct {
 	// +kubebuilder:default=Primary
 	Role DrillRole `json:"role,omitempty"`
 
-	// shard is the number of the shard, one of whose partitions is meant: which, is drawn from the seed of those that are on
-	// it when the step comes. It is not looked at where partition is given.
+	// shard is the number of the shard, one of whose partitions is the target: drawn from the seed among those that are on
+	// it when the step comes. Ignored where partition is given.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 255",messageExpression="'%s is out of range; allowed are 0 to 255'.format([self])"
 	Shard *int32 `json:"shard,omitempty"`
@@ -184,7 +184,7 @@ type DrillTarget struct {
 	Peer DrillPeer `json:"peer,omitempty"`
 }
 
-// DrillRole says whom a fault concerns.
+// DrillRole is the role of a fault's target.
 //
 // +kubebuilder:validation:Enum=Primary;Backup;Backups;Shard;Node
 type DrillRole string
@@ -218,7 +218,7 @@ const (
 	PeerEverything DrillPeer = "Everything"
 )
 
-// DrillStart says when a fault is injected.
+// DrillStart selects when a fault is injected.
 //
 // +kubebuilder:validation:Enum=Redundant;Served;Held
 type DrillStart string
@@ -253,12 +253,12 @@ type DrillExpectation struct {
 	FailedOrders FailedOrders `json:"failedOrders,omitempty"`
 
 	// grid is what the grid has to show while the fault lasts. NotRedundant: the condition Redundant of the OrderGrid is
-	// False, the warning that comes before a loss. RefusesOrders: nothing is acknowledged from the partition, because too
+	// False, the warning that comes before a loss. RefusesOrders: the partition acknowledges nothing, because too
 	// few copies are in sync. Default: nothing.
 	// +optional
 	Grid GridExpectation `json:"grid,omitempty"`
 
-	// injection is Done, or Refused: safety has to refuse the fault, because it would take a last copy. Default Done.
+	// injection is Done, or Refused: safety must refuse the fault, because it would take a last copy. Default Done.
 	// +optional
 	Injection InjectionExpectation `json:"injection,omitempty"`
 }
@@ -275,7 +275,7 @@ const (
 	GridRefusesOrders GridExpectation = "RefusesOrders"
 )
 
-// InjectionExpectation says whether a fault has to be injected or refused.
+// InjectionExpectation selects whether a fault has to be injected or refused.
 //
 // +kubebuilder:validation:Enum=Done;Refused
 type InjectionExpectation string

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NetworkFault says what is done to packets.
+// NetworkFault describes how packets are disturbed.
 type NetworkFault struct {
 	// latency is added to each packet. 1ms to 1m.
 	// +optional
@@ -41,7 +41,7 @@ type NetworkFault struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,3})?%$') && double(self.replace('%', '')) <= 100.0",messageExpression="self + ' is not a part from 0% to 100%; write it as 25% or 0.5%'"
 	Corrupt Percentage `json:"corrupt,omitempty"`
 
-	// correlation is how far what happens to a packet follows what happened to the one before it. Default 0%.
+	// correlation is the correlation with what happened to the previous packet. Default 0%.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,3})?%$') && double(self.replace('%', '')) <= 100.0",messageExpression="self + ' is not a part from 0% to 100%; write it as 25% or 0.5%'"
@@ -53,7 +53,7 @@ type NetworkFault struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('10k')) >= 0 && quantity(self).compareTo(quantity('100G')) <= 0",messageExpression="'%s is not a rate from 10k to 100G bits a second; write it as 10M'.format([self])"
 	Rate Amount `json:"rate,omitempty"`
 
-	// direction is To (what the target sends), From (what it receives) or Both. Default Both.
+	// direction is To (packets the target sends), From (packets it receives) or Both. Default Both.
 	// +optional
 	// +default="Both"
 	// +kubebuilder:default=Both
@@ -71,8 +71,8 @@ func (p Percentage) Number() string {
 	return strings.TrimSuffix(string(p), "%")
 }
 
-// Amount is a quantity such as 10M or 256Mi: a string of bounded length, because the API server weighs the cost of
-// rules by that.
+// Amount is a quantity such as 10M or 256Mi: a string of bounded length, because the API server estimates the cost of
+// rules from it.
 type Amount string
 
 // Value is the amount as a number, 0 where there is none or none can be read.
@@ -84,7 +84,7 @@ func (a Amount) Value() int64 {
 	return q.Value()
 }
 
-// NetworkDirection says which packets are meant, as the target sees them.
+// NetworkDirection selects packets, as seen from the target.
 //
 // +kubebuilder:validation:Enum=To;From;Both
 type NetworkDirection string
@@ -98,7 +98,7 @@ const (
 	DirectionBoth NetworkDirection = "Both"
 )
 
-// ClockFault says how far which clocks are off.
+// ClockFault shifts clocks.
 type ClockFault struct {
 	// offset is added to the clock. -24h to 24h, not 0s.
 	// +required
@@ -123,13 +123,13 @@ type DrillClock string
 const (
 	// ClockRealtime is CLOCK_REALTIME: the time of day.
 	ClockRealtime DrillClock = "Realtime"
-	// ClockMonotonic is CLOCK_MONOTONIC, by which leases and time-outs go.
+	// ClockMonotonic is CLOCK_MONOTONIC, which leases and timeouts use.
 	ClockMonotonic DrillClock = "Monotonic"
 )
 
-// StressFault says how a pod is kept busy.
+// StressFault describes the load on a pod.
 type StressFault struct {
-	// cpuWorkers is the threads that compute without end. 1 to 256.
+	// cpuWorkers is the number of busy threads. 1 to 256.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
 	CPUWorkers *int32 `json:"cpuWorkers,omitempty"`
@@ -140,15 +140,15 @@ type StressFault struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,3})?%$') && double(self.replace('%', '')) <= 100.0",messageExpression="self + ' is not a part from 0% to 100%; write it as 25% or 0.5%'"
 	CPULoad Percentage `json:"cpuLoad,omitempty"`
 
-	// memory that is taken beyond what the pod uses. At least 1Mi; what the limit of the pod does not hold ends in the
-	// kernel killing it.
+	// memory that is taken beyond what the pod uses. At least 1Mi; beyond the limit of the pod the
+	// kernel kills it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('1Mi')) >= 0",messageExpression="'%s is not an amount of at least 1Mi; write it as 256Mi'.format([self])"
 	Memory Amount `json:"memory,omitempty"`
 }
 
-// IOFault says what is done to calls on the files of the sink.
+// IOFault disturbs calls on the files of the sink.
 type IOFault struct {
 	// path of the files below the sink's directory; * stands for anything. Default: all files.
 	// +optional
@@ -168,7 +168,7 @@ type IOFault struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 133",messageExpression="'%s is out of range; allowed are 1 to 133'.format([self])"
 	Errno *int32 `json:"errno,omitempty"`
 
-	// percent is the part of the calls that is concerned. Default 100%.
+	// percent is the part of the calls that is affected. Default 100%.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,3})?%$') && double(self.replace('%', '')) <= 100.0",messageExpression="self + ' is not a part from 0% to 100%; write it as 25% or 0.5%'"

@@ -1,15 +1,15 @@
 package v1alpha1
 
-// DrillSafety bounds what a drill may break. Where drills may run at all, by namespace, is the operator's own setting.
+// DrillSafety bounds what a drill may break. The operator's configuration limits drills to namespaces.
 type DrillSafety struct {
-	// whenNotRedundant says what becomes of a fault for which the grid should be redundant and is not after
+	// whenNotRedundant is how a fault is handled for which the grid should be redundant and is not after
 	// steadyState.redundantWithin: Refuse (the drill ends as Failed) or Allow. Default Refuse.
 	// +optional
 	// +default="Refuse"
 	// +kubebuilder:default=Refuse
 	WhenNotRedundant NotRedundantPolicy `json:"whenNotRedundant,omitempty"`
 
-	// lastCopy says what becomes of a fault that would take the last in-sync copy of a partition, and with it what only
+	// lastCopy is how a fault is handled that would take the last in-sync copy of a partition, and with it what only
 	// that copy holds: Keep (it is refused, in a grid with replicas: 1 always) or Take. Default Keep.
 	// +optional
 	// +default="Keep"
@@ -24,7 +24,7 @@ type DrillSafety struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 256",messageExpression="'%s is out of range; allowed are 1 to 256'.format([self])"
 	MaxShards int32 `json:"maxShards,omitempty"`
 
-	// whenMemoryShort says what becomes of a drill whose orders are more than the grid's memory has room for: Refuse (it
+	// whenMemoryShort is how a drill is handled whose orders do not fit into the grid's memory: Refuse (it
 	// does not begin until there is room) or Allow (the grid refuses orders once it is full). Default Refuse.
 	// +optional
 	// +default="Refuse"
@@ -32,7 +32,7 @@ type DrillSafety struct {
 	WhenMemoryShort MemoryShortPolicy `json:"whenMemoryShort,omitempty"`
 }
 
-// MemoryShortPolicy says whether a drill begins whose orders its grid has no room for.
+// MemoryShortPolicy selects whether a drill begins whose orders do not fit into the grid's memory.
 //
 // +kubebuilder:validation:Enum=Refuse;Allow
 type MemoryShortPolicy string
@@ -44,7 +44,7 @@ const (
 	MemoryShortAllow MemoryShortPolicy = "Allow"
 )
 
-// NotRedundantPolicy says whether a fault is injected while copies are missing.
+// NotRedundantPolicy selects whether a fault is injected while copies are missing.
 //
 // +kubebuilder:validation:Enum=Refuse;Allow
 type NotRedundantPolicy string
@@ -56,7 +56,7 @@ const (
 	NotRedundantAllow NotRedundantPolicy = "Allow"
 )
 
-// LastCopyPolicy says whether a fault may take the last in-sync copy of a partition.
+// LastCopyPolicy selects whether a fault may take the last in-sync copy of a partition.
 //
 // +kubebuilder:validation:Enum=Keep;Take
 type LastCopyPolicy string

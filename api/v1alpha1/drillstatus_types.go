@@ -2,19 +2,19 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// FailoverDrillStatus is how the drill goes, and the certificate once it is over.
+// FailoverDrillStatus is the state of the drill, and the certificate once it is over.
 type FailoverDrillStatus struct {
 	// observedGeneration is the generation of spec this status was made from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Preflight, Running, Recovered, Complete, Failed. The reason of Running says where the drill stands.
+	// conditions are Preflight, Running, Recovered, Complete, Failed. The reason of Running is the phase of the drill.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// seed of everything that was drawn. Set spec.seed to it to repeat the drill.
+	// seed of all random choices. Set spec.seed to it to repeat the drill.
 	// +optional
 	Seed int64 `json:"seed,omitempty"`
 
@@ -22,7 +22,7 @@ type FailoverDrillStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the certificate was there, or the drill had failed.
+	// completionTime is when the certificate was complete, or the drill had failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
@@ -35,35 +35,35 @@ type FailoverDrillStatus struct {
 	// +optional
 	PlannedSteps int32 `json:"plannedSteps,omitempty"`
 
-	// finishedSteps is how many of them are over.
+	// finishedSteps is how many of them have ended.
 	// +optional
 	FinishedSteps int32 `json:"finishedSteps,omitempty"`
 
-	// failedSteps is how many of those did not hit, or could not be taken back in time.
+	// failedSteps is how many of those did not hit, or could not be recovered in time.
 	// +optional
 	FailedSteps int32 `json:"failedSteps,omitempty"`
 
-	// steps are the last 256 that were begun. The certificate has all.
+	// steps are the last 256 steps that were begun. The certificate has all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Steps []DrillStep `json:"steps,omitempty"`
 
-	// providers say who carries out which type of fault, as it was found before the first one.
+	// providers lists the provider of each type of fault, as chosen before the first one.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Providers []DrillProvider `json:"providers,omitempty"`
 
-	// skipped are the faults that are left out, because nobody here can carry them out.
+	// skipped are the faults that are left out, because no provider supports them.
 	// +optional
 	// +listType=map
 	// +listMapKey=fault
 	// +kubebuilder:validation:MaxItems=32
 	Skipped []DrillSkipped `json:"skipped,omitempty"`
 
-	// ending is how the drill will end, from when that is known until every fault is taken back and the recorder has
+	// ending is how the drill will end, from when that is known until every fault is recovered and the recorder has
 	// finished.
 	// +optional
 	Ending *DrillEnding `json:"ending,omitempty"`
@@ -72,17 +72,17 @@ type FailoverDrillStatus struct {
 	// +optional
 	Recorder *DrillRecorder `json:"recorder,omitempty"`
 
-	// certificate says what was lost. It is there once the drill is over.
+	// certificate reports what was lost. Set once the drill is over.
 	// +optional
 	Certificate *DrillCertificate `json:"certificate,omitempty"`
 }
 
-// DrillProvider says who carries out a type of fault.
+// DrillProvider is the provider of a type of fault.
 type DrillProvider struct {
 	// type of fault.
 	// +required
 	Type DrillFaultType `json:"type"`
-	// provider that carries it out: ChaosMesh, Grid (the operator itself), or Executor/ and the name of one.
+	// provider that injects it: ChaosMesh, Grid (the operator itself), or Executor/ and the name of one.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Provider string `json:"provider"`
@@ -97,7 +97,7 @@ type DrillSkipped struct {
 	// type of the fault.
 	// +required
 	Type DrillFaultType `json:"type"`
-	// message says why, and what to do about it.
+	// message has the reason and the remedy.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -108,11 +108,11 @@ type DrillEnding struct {
 	// outcome is Complete, Failed or Aborted.
 	// +required
 	Outcome DrillOutcome `json:"outcome"`
-	// reason is the reason of the condition that will say so.
+	// reason of the condition that will be set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
-	// message is that condition's.
+	// message of that condition.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -129,9 +129,9 @@ type DrillOutcome string
 const (
 	// OutcomeComplete has carried out every step.
 	OutcomeComplete DrillOutcome = "Complete"
-	// OutcomeFailed could not.
+	// OutcomeFailed could not carry out every step.
 	OutcomeFailed DrillOutcome = "Failed"
-	// OutcomeAborted was ended by a person.
+	// OutcomeAborted was aborted by a user.
 	OutcomeAborted DrillOutcome = "Aborted"
 )
 
@@ -145,7 +145,7 @@ type DrillRecorder struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod,omitempty"`
-	// podUID is the pod's; another one would be another ledger, and makes the drill Invalid.
+	// podUID is the UID of the pod; another pod has no ledger, which makes the drill Invalid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodUID string `json:"podUID,omitempty"`
@@ -155,44 +155,44 @@ type DrillRecorder struct {
 	Address string `json:"address,omitempty"`
 }
 
-// DrillCertificate is the loss certificate in figures. The ConfigMap has it as a text and as JSON.
+// DrillCertificate is the loss certificate in figures. The ConfigMap has it as text and as JSON.
 type DrillCertificate struct {
 	// verdict of the drill.
 	// +required
 	Verdict DrillVerdict `json:"verdict"`
-	// reason says in a sentence why.
+	// reason for the verdict, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// created is the orders that were created.
+	// created is the number of orders created.
 	// +optional
 	Created int64 `json:"created,omitempty"`
-	// acknowledged is those whose client was told that they are stored.
+	// acknowledged is the number of orders acknowledged to their client.
 	// +optional
 	Acknowledged int64 `json:"acknowledged,omitempty"`
-	// rejected is those whose client was told that they are not.
+	// rejected is the number of orders refused to their client.
 	// +optional
 	Rejected int64 `json:"rejected,omitempty"`
-	// unknown is those without an answer.
+	// unknown is the number of orders without an answer.
 	// +optional
 	Unknown int64 `json:"unknown,omitempty"`
-	// downstream is the orders found in the files of the sink, each counted once. Absent without a sink.
+	// downstream is the number of orders found in the files of the sink, each counted once. Absent without a sink.
 	// +optional
 	Downstream *int64 `json:"downstream,omitempty"`
-	// lost is acknowledged orders that are nowhere: in no copy in sync, and not downstream.
+	// lost is the number of acknowledged orders that are in no copy in sync and not downstream.
 	// +required
 	Lost int64 `json:"lost"`
-	// missing is acknowledged orders that are not lost, but not everywhere they should be: not in every copy in sync, or
+	// missing is the number of acknowledged orders that are not lost, but incomplete: not in every copy in sync, or
 	// in a copy and not downstream.
 	// +optional
 	Missing int64 `json:"missing,omitempty"`
-	// duplicated is orders that are there twice.
+	// duplicated is the number of orders found twice.
 	// +required
 	Duplicated int64 `json:"duplicated"`
-	// gaps is sequence numbers that are missing.
+	// gaps is the number of missing sequence numbers.
 	// +required
 	Gaps int64 `json:"gaps"`
-	// outOfOrder is orders that stand elsewhere than their receipt says.
+	// outOfOrder is the number of orders at another place than in their receipt.
 	// +required
 	OutOfOrder int64 `json:"outOfOrder"`
 	// outageP50 is the median over steps of the outage.
@@ -204,7 +204,7 @@ type DrillCertificate struct {
 	// outageMax is the longest.
 	// +optional
 	OutageMax *metav1.Duration `json:"outageMax,omitempty"`
-	// negativeControl says what the same judge found in what was falsified: as many as were taken out, or the verdict is
+	// negativeControl is what the same checks found in a falsified history: all injected errors, or the verdict is
 	// Invalid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -223,18 +223,18 @@ type DrillCertificate struct {
 	ConfigMap string `json:"configMap,omitempty"`
 }
 
-// DrillVerdict is what a certificate says.
+// DrillVerdict is the verdict of a certificate.
 //
 // +kubebuilder:validation:Enum=Pass;Violated;Missed;Invalid
 type DrillVerdict string
 
 const (
-	// DrillPass says that nothing was lost and everything expected held.
+	// DrillPass means that nothing was lost and everything expected held.
 	DrillPass DrillVerdict = "Pass"
-	// DrillViolated says that orders were lost, repeated, out of order, or read wrongly.
+	// DrillViolated means that orders were lost, repeated, out of order, or read wrongly.
 	DrillViolated DrillVerdict = "Violated"
-	// DrillMissed says that nothing was lost, and something else that was expected did not hold.
+	// DrillMissed means that nothing was lost, but another expectation did not hold.
 	DrillMissed DrillVerdict = "Missed"
-	// DrillInvalid says that nothing can be said: a fault did not hit, the recorder was disturbed, or the drill was aborted.
+	// DrillInvalid means that there is no verdict: a fault did not hit, the recorder was disturbed, or the drill was aborted.
 	DrillInvalid DrillVerdict = "Invalid"
 )

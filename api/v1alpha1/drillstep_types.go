@@ -18,15 +18,15 @@ type DrillStep struct {
 	// type of the fault.
 	// +required
 	Type DrillFaultType `json:"type"`
-	// partition the step was drawn for: the name of a GridPartition. Empty where the whole grid is concerned.
+	// partition the step was drawn for: the name of a GridPartition. Empty for the whole grid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Partition string `json:"partition,omitempty"`
-	// provider carries it out: ChaosMesh, Grid (the operator itself), or Executor/ and the name of one.
+	// provider that injects it: ChaosMesh, Grid (the operator itself), or Executor/ and the name of one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Provider string `json:"provider,omitempty"`
-	// targets are the pods concerned, as they were when it was injected.
+	// targets are the pods hit, as of the injection.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -36,32 +36,32 @@ type DrillStep struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Peers []DrillTargetPod `json:"peers,omitempty"`
-	// nodes are the machines concerned.
+	// nodes are the machines hit.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Nodes []string `json:"nodes,omitempty"`
-	// state is where the step stands.
+	// state of the step.
 	// +optional
 	State DrillStepState `json:"state,omitempty"`
-	// stateTime is when it got there.
+	// stateTime is when it entered that state.
 	// +optional
 	StateTime *metav1.MicroTime `json:"stateTime,omitempty"`
 	// attempts at the injection.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
-	// baseline is what the witness saw before the fault, for an operator that starts anew in the middle of the step.
+	// baseline is what the witness saw before the fault, for an operator that restarts in the middle of the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	Baseline string `json:"baseline,omitempty"`
-	// injectedTime is when the fault was in force, by the operator's clock.
+	// injectedTime is when the fault took effect, by the operator's clock.
 	// +optional
 	InjectedTime *metav1.MicroTime `json:"injectedTime,omitempty"`
-	// recoveredTime is when it was taken back, by the operator's clock.
+	// recoveredTime is when it was recovered, by the operator's clock.
 	// +optional
 	RecoveredTime *metav1.MicroTime `json:"recoveredTime,omitempty"`
-	// witness says how the fault was shown to have hit.
+	// witness is the evidence that the fault has hit.
 	// +optional
 	Witness *DrillWitness `json:"witness,omitempty"`
 	// outcome of the step.
@@ -70,14 +70,14 @@ type DrillStep struct {
 	// outage is the longest time any session was without an acknowledgement around the fault, by the recorder's clock.
 	// +optional
 	Outage *metav1.Duration `json:"outage,omitempty"`
-	// detectedAfter is the time from the last acknowledgement before the outage until a grid node gave up the process that
+	// detectedAfter is the time from the last acknowledgement before the outage until a grid node removed the process that
 	// was broken.
 	// +optional
 	DetectedAfter *metav1.Duration `json:"detectedAfter,omitempty"`
 	// takenOverAfter is the same until the last configuration without it was written.
 	// +optional
 	TakenOverAfter *metav1.Duration `json:"takenOverAfter,omitempty"`
-	// servedAfter is the time from the fault until an order was acknowledged again.
+	// servedAfter is the time from the fault until the next acknowledgement.
 	// +optional
 	ServedAfter *metav1.Duration `json:"servedAfter,omitempty"`
 	// redundantAfter is the time from the fault until every copy was in sync again.
@@ -95,13 +95,13 @@ type DrillStep struct {
 	// failedOrders were refused or timed out.
 	// +optional
 	FailedOrders int64 `json:"failedOrders,omitempty"`
-	// message says what a person has to know about the step.
+	// message has further information about the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// DrillTargetPod is a pod as it was when a fault was injected.
+// DrillTargetPod is a pod as of the injection of a fault.
 type DrillTargetPod struct {
 	// name of the pod.
 	// +required
@@ -121,7 +121,7 @@ type DrillTargetPod struct {
 	Node string `json:"node,omitempty"`
 }
 
-// DrillStepState is where a step stands, in this order.
+// DrillStepState is the state of a step, in this order.
 //
 // +kubebuilder:validation:Enum=Pending;Waiting;Calm;Injecting;Witnessing;Holding;Recovering;Settling;Done
 type DrillStepState string
@@ -129,17 +129,17 @@ type DrillStepState string
 const (
 	// StepPending has not begun.
 	StepPending DrillStepState = "Pending"
-	// StepWaiting waits for what start asks for.
+	// StepWaiting waits for the condition of start.
 	StepWaiting DrillStepState = "Waiting"
-	// StepCalm leaves the grid alone, to compare with.
+	// StepCalm measures the undisturbed grid, for comparison.
 	StepCalm DrillStepState = "Calm"
-	// StepInjecting waits until the fault is in force.
+	// StepInjecting waits until the fault takes effect.
 	StepInjecting DrillStepState = "Injecting"
 	// StepWitnessing waits until the fault is seen to have hit.
 	StepWitnessing DrillStepState = "Witnessing"
 	// StepHolding lets the fault last.
 	StepHolding DrillStepState = "Holding"
-	// StepRecovering takes it back.
+	// StepRecovering recovers the fault.
 	StepRecovering DrillStepState = "Recovering"
 	// StepSettling waits for service, redundancy and steadyState.settle.
 	StepSettling DrillStepState = "Settling"
@@ -153,17 +153,17 @@ const (
 type DrillStepOutcome string
 
 const (
-	// StepPassed held what was expected.
+	// StepPassed met all expectations.
 	StepPassed DrillStepOutcome = "Passed"
 	// StepViolated lost, repeated or reordered orders.
 	StepViolated DrillStepOutcome = "Violated"
 	// StepMissed was longer or slower than expected.
 	StepMissed DrillStepOutcome = "Missed"
-	// StepRefused was not injected, because safety forbids it; that is what expect.injection: Refused asks for.
+	// StepRefused was not injected, because safety forbids it, as expected by expect.injection: Refused.
 	StepRefused DrillStepOutcome = "Refused"
-	// StepFailed was not injected, not witnessed, or not taken back in time.
+	// StepFailed was not injected, not witnessed, or not recovered in time.
 	StepFailed DrillStepOutcome = "Failed"
-	// StepAborted was ended by a person.
+	// StepAborted was aborted by a user.
 	StepAborted DrillStepOutcome = "Aborted"
 )
 
@@ -178,7 +178,7 @@ type DrillWitness struct {
 	Message string `json:"message,omitempty"`
 }
 
-// WitnessState says whether a fault was seen to have hit.
+// WitnessState is whether a fault was seen to have hit.
 //
 // +kubebuilder:validation:Enum=Pending;Seen;NotSeen
 type WitnessState string
@@ -188,6 +188,6 @@ const (
 	WitnessPending WitnessState = "Pending"
 	// WitnessSeen is evidence.
 	WitnessSeen WitnessState = "Seen"
-	// WitnessNotSeen is none within the time; the drill is Invalid.
+	// WitnessNotSeen is no evidence within the time limit; the drill is Invalid.
 	WitnessNotSeen WitnessState = "NotSeen"
 )

@@ -13,13 +13,13 @@ const LabelExternalPod = "ordergrid.dev/external-pod"
 // record of each shard.
 const MaxExternalShards = 64
 
-// ExternalAccessSpec gives every pod an address for clients outside the cluster, where neither pod addresses nor names of
-// Services lead anywhere. Such clients come by a port of their own (7401 of the pods), and are told these addresses.
+// ExternalAccessSpec gives every pod an address for clients outside the cluster, where pod addresses and names of
+// Services are not reachable. Such clients use a separate port (7401 of the pods), and receive these addresses.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".loadBalancer",rule="self.type == 'LoadBalancer' || !has(self.loadBalancer)",messageExpression="'has no effect with type %s; set type to LoadBalancer, or remove loadBalancer'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".hostPort",rule="self.type == 'HostPort' || !has(self.hostPort)",messageExpression="'has no effect with type %s; set type to HostPort, or remove hostPort'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".nodeAddress",rule="self.type != 'LoadBalancer' || !has(self.nodeAddress)",message="has no effect with type LoadBalancer, whose Services have addresses of their own; remove it, or set type to NodePort or HostPort"
-// +kubebuilder:validation:XValidation:fieldPath=".nodeAddress",rule="!has(self.nodeAddress) || !has(self.host)",message="is not used where spec.externalAccess.host says what to tell clients; remove one of the two"
+// +kubebuilder:validation:XValidation:fieldPath=".nodeAddress",rule="!has(self.nodeAddress) || !has(self.host)",message="is not used where spec.externalAccess.host gives the address for clients; remove one of the two"
 // +kubebuilder:validation:XValidation:fieldPath=".annotations",rule="self.type != 'HostPort' || !has(self.annotations)",message="has no effect with type HostPort, which needs no Services; remove it"
 // +kubebuilder:validation:XValidation:fieldPath=".trafficPolicy",rule="self.type != 'HostPort' || !has(self.trafficPolicy)",message="has no effect with type HostPort, which needs no Services; remove it"
 // +kubebuilder:validation:XValidation:fieldPath=".sourceRanges",rule="!has(self.sourceRanges) || !has(self.trafficPolicy) || self.trafficPolicy != 'Cluster'",message="needs trafficPolicy Local: with Cluster a pod sees the address of a Kubernetes node in place of the client's, and would refuse them all; set Local, or remove sourceRanges"
@@ -33,17 +33,17 @@ type ExternalAccessSpec struct {
 	// +required
 	Type ExternalAccessType `json:"type"`
 
-	// host is told to clients in place of an address: a DNS name or IP address in which {pod} stands for the pod's name
-	// and {node} for that of its Kubernetes node, such as {pod}.trades.example.com. Whoever sets it makes the names
-	// lead there. Default: the address of the load balancer, or that of the Kubernetes node (see nodeAddress).
+	// host is given to clients in place of an address: a DNS name or IP address in which {pod} stands for the pod's name
+	// and {node} for that of its Kubernetes node, such as {pod}.trades.example.com. The user has to make the names
+	// resolve. Default: the address of the load balancer, or that of the Kubernetes node (see nodeAddress).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=180
 	// +kubebuilder:validation:XValidation:rule="self.replace('{pod}', 'p').replace('{node}', 'n').matches('^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$')",messageExpression="'%s is not a host; write a DNS name or an IPv4 address without a port, in which {pod} and {node} may stand'.format([self])"
 	Host string `json:"host,omitempty"`
 
-	// nodeAddress is which address of a Kubernetes node clients are told with NodePort and HostPort: InternalIP
-	// (default) or ExternalIP, which takes an operator that reads Kubernetes nodes (chart value preflight).
+	// nodeAddress is which address of a Kubernetes node clients receive with NodePort and HostPort: InternalIP
+	// (default) or ExternalIP, which requires an operator that reads Kubernetes nodes (chart value preflight).
 	// +optional
 	NodeAddress NodeAddressType `json:"nodeAddress,omitempty"`
 
@@ -62,17 +62,17 @@ type ExternalAccessSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",messageExpression="'%s is not a network; write it as 192.0.2.0/24'.format([self])"
 	SourceRanges []string `json:"sourceRanges,omitempty"`
 
-	// annotations of the Services, for those who make load balancers or DNS records of them. In a value {pod} stands for
+	// annotations of the Services, for controllers of load balancers or DNS records. In a value {pod} stands for
 	// the pod's name.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// loadBalancer is about type LoadBalancer.
+	// loadBalancer configures type LoadBalancer.
 	// +optional
 	LoadBalancer *ExternalLoadBalancer `json:"loadBalancer,omitempty"`
 
-	// hostPort is about type HostPort.
+	// hostPort configures type HostPort.
 	// +optional
 	HostPort *ExternalHostPort `json:"hostPort,omitempty"`
 }
@@ -97,13 +97,13 @@ const (
 type NodeAddressType string
 
 const (
-	// NodeInternalIP is the address by which the cluster's machines know each other.
+	// NodeInternalIP is the address used inside the cluster.
 	NodeInternalIP NodeAddressType = "InternalIP"
-	// NodeExternalIP is the address that others know.
+	// NodeExternalIP is the address used outside the cluster.
 	NodeExternalIP NodeAddressType = "ExternalIP"
 )
 
-// ExternalTrafficPolicy says which Kubernetes nodes answer for a pod.
+// ExternalTrafficPolicy selects which Kubernetes nodes answer for a pod.
 //
 // +kubebuilder:validation:Enum=Local;Cluster
 type ExternalTrafficPolicy string
@@ -115,7 +115,7 @@ const (
 	TrafficCluster ExternalTrafficPolicy = "Cluster"
 )
 
-// ExternalLoadBalancer is about Services of type LoadBalancer.
+// ExternalLoadBalancer configures Services of type LoadBalancer.
 type ExternalLoadBalancer struct {
 	// class is the loadBalancerClass of the Services. It cannot change while they exist. Default: the cluster's own.
 	// +optional
@@ -125,7 +125,7 @@ type ExternalLoadBalancer struct {
 	Class string `json:"class,omitempty"`
 }
 
-// ExternalHostPort is about ports of Kubernetes nodes.
+// ExternalHostPort configures ports of Kubernetes nodes.
 type ExternalHostPort struct {
 	// first is the port of the pods of shard 0; those of shard n use first + n, because pods of different shards may
 	// share a Kubernetes node. 1024 to 65472; default 17400.

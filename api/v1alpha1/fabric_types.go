@@ -4,7 +4,7 @@ package v1alpha1
 // orders have to be on it too; OrderProbes of the grid are.
 type FabricSpec struct {
 	// network names the NetworkAttachmentDefinition, one written by hand or one that the SR-IOV network operator made of a
-	// SriovNetwork. The operator does not create it: whoever writes one configures the hosts' networks.
+	// SriovNetwork. The operator does not create it, because it configures the hosts' networks.
 	// +required
 	Network NetworkReference `json:"network"`
 
@@ -17,7 +17,7 @@ type FabricSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9.-]*$') && !(self in ['lo', 'eth0'])",messageExpression="'%s is not a name for a second interface; use lowercase letters, digits, dots and hyphens, beginning with a letter, and neither lo nor eth0'.format([self])"
 	Interface string `json:"interface,omitempty"`
 
-	// resourceName is what a device plugin calls the adapter's virtual functions, such as
+	// resourceName is the device plugin's resource for the adapter's virtual functions, such as
 	// openshift.io/ib_trading; each pod asks for one. Leave it out for networks without devices, such as macvlan, and where
 	// the network resources injector sets it.
 	// +optional
@@ -32,7 +32,7 @@ type FabricSpec struct {
 	// +kubebuilder:default=TCP
 	Transport FabricTransport `json:"transport,omitempty"`
 
-	// fallback is what a grid node does that has no address on the fabric: Refuse (the default: it does not start) or
+	// fallback is the behaviour of a grid node without an address on the fabric: Refuse (the default: it does not start) or
 	// PodNetwork (it uses the pod network, and condition FabricReady is False). Copies on different networks do not reach
 	// each other: PodNetwork is for clusters in which no node has the fabric.
 	// +optional
@@ -66,7 +66,7 @@ type FabricTransport string
 // FabricTCP is TCP over the fabric's interface.
 const FabricTCP FabricTransport = "TCP"
 
-// FabricFallback says what a grid node without the fabric does.
+// FabricFallback is the behaviour of a grid node without the fabric.
 //
 // +kubebuilder:validation:Enum=Refuse;PodNetwork
 type FabricFallback string
@@ -74,11 +74,11 @@ type FabricFallback string
 const (
 	// FallbackRefuse does not start.
 	FallbackRefuse FabricFallback = "Refuse"
-	// FallbackPodNetwork uses the pod network and says so.
+	// FallbackPodNetwork uses the pod network and reports it.
 	FallbackPodNetwork FabricFallback = "PodNetwork"
 )
 
-// Annotations by which Multus is asked for networks and says what it did.
+// Annotations with the networks requested from Multus and their status.
 const (
 	AnnotationNetworks      = "k8s.v1.cni.cncf.io/networks"
 	AnnotationNetworkStatus = "k8s.v1.cni.cncf.io/network-status"

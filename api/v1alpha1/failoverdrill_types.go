@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailoverDrillSpec is what is broken on purpose in one grid while orders flow, and what has to hold. But for state it
-// cannot be changed: a certificate belongs to what was asked for. Durations are compared as they are written; the defaults
-// are written as Go does it, so that a Go client that sends a drill back has changed nothing.
+// FailoverDrillSpec is the faults injected into one grid while orders flow, and the expectations. Except state, it
+// is immutable: a certificate belongs to the spec it was run with. Durations are compared as strings; the defaults
+// are formatted as in Go, so that an update by a Go client changes nothing.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.suite) != has(self.faults)",message="name exactly one of suite and faults: suite for a list that comes with the operator (kubectl ordergrid drill suites), faults for a list of your own"
 // +kubebuilder:validation:XValidation:rule="self.gridRef == oldSelf.gridRef && has(self.suite) == has(oldSelf.suite) && (!has(self.suite) || self.suite == oldSelf.suite) && has(self.faults) == has(oldSelf.faults) && (!has(self.faults) || self.faults == oldSelf.faults) && has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order) && has(self.repetitions) == has(oldSelf.repetitions) && (!has(self.repetitions) || self.repetitions == oldSelf.repetitions) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && self.ttl == oldSelf.ttl && self.unsupportedFaults == oldSelf.unsupportedFaults",message="changed; a certificate belongs to the spec the drill was run with; create another FailoverDrill, or end this one with state: Abort"
@@ -15,7 +15,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".state",rule="self.state == oldSelf.state || oldSelf.state == 'Run'",message="Run after Abort: an aborted drill does not go on; create another FailoverDrill"
 // +kubebuilder:validation:XValidation:fieldPath=".faults",rule="!has(self.faults) || self.faults[0].start == 'Redundant'",messageExpression="'%s starts %s, and there is no fault before it; put it after another, or set start: Redundant'.format([self.faults[0].name, self.faults[0].start])"
 type FailoverDrillSpec struct {
-	// gridRef names the OrderGrid in the same namespace that is broken. One drill runs on a grid at a time; others wait.
+	// gridRef names the OrderGrid in the same namespace that faults are injected into. One drill runs on a grid at a time; others wait.
 	// +required
 	GridRef GridReference `json:"gridRef"`
 
@@ -31,7 +31,7 @@ type FailoverDrillSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Faults []DrillFault `json:"faults,omitempty"`
 
-	// order is Listed (the faults as they stand in the list) or Random (drawn from seed in each repetition).
+	// order is Listed (the order of the list) or Random (drawn from seed in each repetition).
 	// Default: the suite's; Listed for faults.
 	// +optional
 	Order DrillOrder `json:"order,omitempty"`
@@ -41,13 +41,13 @@ type FailoverDrillSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 1000",messageExpression="'%s is out of range; allowed are 1 to 1000'.format([self])"
 	Repetitions *int32 `json:"repetitions,omitempty"`
 
-	// seed of everything that is drawn: targets, and the order where it is Random. The same seed gives the same steps.
+	// seed of all random choices: targets, and the order where it is Random. The same seed gives the same steps.
 	// 1 to 9007199254740991. Default: drawn, and shown in status.seed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9007199254740991",messageExpression="'%s is out of range; allowed are 1 to 9007199254740991'.format([self])"
 	Seed *int64 `json:"seed,omitempty"`
 
-	// traffic is what flows meanwhile.
+	// traffic is the orders sent meanwhile.
 	// +optional
 	// +kubebuilder:default={probes: 2}
 	Traffic DrillTraffic `json:"traffic,omitempty,omitzero"`
@@ -62,15 +62,15 @@ type FailoverDrillSpec struct {
 	// +kubebuilder:default={whenNotRedundant: "Refuse", lastCopy: "Keep", maxShards: 1}
 	Safety DrillSafety `json:"safety,omitempty,omitzero"`
 
-	// unsupportedFaults says what becomes of faults that nobody here can carry out, because Chaos Mesh, an executor or a
+	// unsupportedFaults is how faults are handled that no provider supports, because Chaos Mesh, an executor or a
 	// feature of the kernel is missing: Refuse (the drill does not begin) or Skip (they are left out, and the certificate
-	// says that they were not shown). Default Refuse.
+	// reports them as not shown). Default Refuse.
 	// +optional
 	// +default="Refuse"
 	// +kubebuilder:default=Refuse
 	UnsupportedFaults UnsupportedPolicy `json:"unsupportedFaults,omitempty"`
 
-	// state is Run, or Abort: no further fault is injected, what is injected is taken back, and the certificate is
+	// state is Run, or Abort: no further fault is injected, injected faults are recovered, and the certificate is
 	// Invalid. Default Run.
 	// +optional
 	// +default="Run"
@@ -88,7 +88,7 @@ type FailoverDrillSpec struct {
 	TTL metav1.Duration `json:"ttl,omitempty,omitzero"`
 }
 
-// DrillSuite names a list of faults that comes with the operator. docs/drills.md says what each shows and needs.
+// DrillSuite names a list of faults that comes with the operator. docs/drills.md describes what each shows and needs.
 //
 // +kubebuilder:validation:Enum=pull-the-plug;network;node;clock-and-cpu;rolling-upgrade-under-load;api-outage;cascade;overnight
 type DrillSuite string
@@ -98,7 +98,7 @@ const (
 	SuitePullThePlug DrillSuite = "pull-the-plug"
 	// SuiteNetwork is partitions, delay, loss, duplicates, corruption and a narrow link between the copies.
 	SuiteNetwork DrillSuite = "network"
-	// SuiteNode is whole machines: power off, cable pulled, all pods of one killed.
+	// SuiteNode is whole machines: power off, network link down, all pods of one killed.
 	SuiteNode DrillSuite = "node"
 	// SuiteClockAndCPU is clocks that jump and machines that are busy.
 	SuiteClockAndCPU DrillSuite = "clock-and-cpu"
@@ -112,19 +112,19 @@ const (
 	SuiteOvernight DrillSuite = "overnight"
 )
 
-// DrillOrder says in which order faults are injected.
+// DrillOrder is the order in which faults are injected.
 //
 // +kubebuilder:validation:Enum=Listed;Random
 type DrillOrder string
 
 const (
-	// OrderListed is as they stand in the list.
+	// OrderListed is the order of the list.
 	OrderListed DrillOrder = "Listed"
 	// OrderRandom is drawn from the seed, anew in each repetition.
 	OrderRandom DrillOrder = "Random"
 )
 
-// UnsupportedPolicy says what becomes of faults that nobody here can carry out.
+// UnsupportedPolicy is how faults are handled that no provider supports.
 //
 // +kubebuilder:validation:Enum=Refuse;Skip
 type UnsupportedPolicy string
@@ -136,7 +136,7 @@ const (
 	UnsupportedSkip UnsupportedPolicy = "Skip"
 )
 
-// DrillState is what a person wants of a drill.
+// DrillState is the desired state of a drill.
 //
 // +kubebuilder:validation:Enum=Run;Abort
 type DrillState string
@@ -144,11 +144,11 @@ type DrillState string
 const (
 	// DrillRun lets the drill run.
 	DrillRun DrillState = "Run"
-	// DrillAbort ends it: every fault is taken back.
+	// DrillAbort ends it: every fault is recovered.
 	DrillAbort DrillState = "Abort"
 )
 
-// DrillTraffic is what flows while the grid is broken: probes A, B, … in one recorder, each created by a clock, so that
+// DrillTraffic is the orders sent during faults: probes A, B, … in one recorder, each on a fixed schedule, so that
 // an outage does not hold up the creation of orders.
 type DrillTraffic struct {
 	// ratePerProbe is the orders per second each probe creates. 1 to 100000. Default: the suite's; 1000 for faults.
@@ -163,15 +163,15 @@ type DrillTraffic struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'%s is out of range; allowed are 1 to 26'.format([self])"
 	Probes int32 `json:"probes,omitempty"`
 
-	// sessions is the client sessions each probe has open to each partition it writes to. 1 to 64; default 2.
+	// sessions is the number of client sessions each probe has open to each partition it writes to. 1 to 64; default 2.
 	// +optional
 	// +default=2
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'%s is out of range; allowed are 1 to 64'.format([self])"
 	Sessions int32 `json:"sessions,omitempty"`
 
-	// reads is the confirmed reads a second sent to every grid node, primary or not: who wrongly believes to be primary
-	// answers one. 0 to 1000; default 50.
+	// reads is the rate of confirmed reads per second sent to every grid node, primary or not: a node that wrongly
+	// believes to be primary answers one. 0 to 1000; default 50.
 	// +optional
 	// +default=50
 	// +kubebuilder:default=50
@@ -187,7 +187,7 @@ type DrillTraffic struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('10m')",messageExpression="'%s is not a duration from 100ms to 10m; write it as 20ms or 1.5s'.format([self])"
 	RequestTimeout metav1.Duration `json:"requestTimeout,omitempty,omitzero"`
 
-	// placement says on which Kubernetes nodes the recorder runs. It keeps away from grid nodes where it can.
+	// placement selects the Kubernetes nodes for the recorder. It avoids the nodes of the grid where possible.
 	// +optional
 	Placement *ProbePlacement `json:"placement,omitempty"`
 
@@ -206,7 +206,7 @@ type DrillTraffic struct {
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
-// DrillSteadyState is what has to hold. That no order is lost, repeated or out of order is judged always; a limit that
+// DrillSteadyState is the expectations. Lost, repeated and reordered orders are always judged; a limit that
 // is missed makes the verdict Missed.
 type DrillSteadyState struct {
 	// outage is the longest time any client session may be without an acknowledgement around a fault. 1ms to 1h.
@@ -225,7 +225,7 @@ type DrillSteadyState struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1us to 1h; write it as 20ms or 1.5s'.format([self])"
 	P99 *metav1.Duration `json:"p99,omitempty"`
 
-	// redundantWithin is how long the grid may take until every copy is in sync: before a fault, or the drill ends as
+	// redundantWithin is the longest time until every copy is in sync: before a fault, or the drill ends as
 	// Failed; and after it. 1s to 1h; default 2m.
 	// +optional
 	// +default="2m0s"
@@ -235,12 +235,12 @@ type DrillSteadyState struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 20ms or 1.5s'.format([self])"
 	RedundantWithin metav1.Duration `json:"redundantWithin,omitempty,omitzero"`
 
-	// failedOrders says whether orders may be refused or time out around a fault: None or Allowed. Default: the suite's;
+	// failedOrders controls whether orders may be refused or time out around a fault: None or Allowed. Default: the suite's;
 	// None for faults.
 	// +optional
 	FailedOrders FailedOrders `json:"failedOrders,omitempty"`
 
-	// calm is how long the grid is left alone before each fault; the latency before is that of this time. 1s to 1h;
+	// calm is how long the grid is undisturbed before each fault; the latency before is measured then. 1s to 1h;
 	// default 5s.
 	// +optional
 	// +default="5s"
@@ -250,7 +250,7 @@ type DrillSteadyState struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",messageExpression="'%s is not a duration from 1s to 1h; write it as 20ms or 1.5s'.format([self])"
 	Calm metav1.Duration `json:"calm,omitempty,omitzero"`
 
-	// settle is how long the grid is watched once it is redundant again; the latency after is that of this time. 0s to
+	// settle is how long the grid is observed once it is redundant again; the latency after is measured then. 0s to
 	// 1h; default 3s.
 	// +optional
 	// +default="3s"
@@ -261,19 +261,19 @@ type DrillSteadyState struct {
 	Settle metav1.Duration `json:"settle,omitempty,omitzero"`
 }
 
-// FailedOrders says whether orders may fail. An order that fails is not lost: its client was told, or told nothing.
+// FailedOrders selects whether orders may fail. A failed order is not lost: it was refused, or not answered.
 //
 // +kubebuilder:validation:Enum=None;Allowed
 type FailedOrders string
 
 const (
-	// FailedOrdersNone wants every order acknowledged in the end.
+	// FailedOrdersNone requires every order to be acknowledged in the end.
 	FailedOrdersNone FailedOrders = "None"
 	// FailedOrdersAllowed lets orders be refused or time out.
 	FailedOrdersAllowed FailedOrders = "Allowed"
 )
 
-// FailoverDrill breaks one OrderGrid on purpose while orders flow, and certifies what was lost.
+// FailoverDrill injects faults into one OrderGrid while orders flow, and certifies what was lost.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -295,7 +295,7 @@ type FailoverDrill struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what to break and what has to hold.
+	// spec is the faults and the expectations.
 	// +required
 	Spec FailoverDrillSpec `json:"spec"`
 

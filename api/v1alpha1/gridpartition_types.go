@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GridPartitionSpec says which partition this is. The operator writes it; nobody else has to.
+// GridPartitionSpec identifies the partition. It is written by the operator only.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".maxInSync",rule="!has(self.maxInSync) || self.maxInSync >= self.replicas",messageExpression="'%d is fewer than spec.replicas %d, so the partition could never have its copies; set it to at least %d, or leave it out'.format([self.maxInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".pods",rule="!has(self.pods) || size(self.pods) >= self.replicas",messageExpression="'%d pods for spec.replicas %d copies, so the partition could never have them; name at least %d, or leave pods out'.format([size(self.pods), self.replicas, self.replicas])"
@@ -21,7 +21,7 @@ type GridPartitionSpec struct {
 	Partition int32 `json:"partition"`
 
 	// shard is the number of the shard, from 0, whose pods are to hold the partition. Another number moves the partition,
-	// with all its orders and sessions, while orders flow; status.inSync says where its copies are.
+	// with all its orders and sessions, while orders flow; status.inSync has its copies.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=255
@@ -39,18 +39,18 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:Maximum=3
 	MinInSync int32 `json:"minInSync"`
 
-	// maxInSync is the number of in-sync copies up to which the primary takes pods in, more than replicas while a copy is
-	// being added. When more are in sync it lets the pod with the largest name go, with the others in sync. Default
-	// replicas. Nodes that know pods go by that instead.
+	// maxInSync is the number of in-sync copies up to which the primary accepts pods, more than replicas while a copy is
+	// being added. When more are in sync it removes the pod with the largest name, with the others in sync. Default
+	// replicas. Nodes that know pods use that instead.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3
 	MaxInSync int32 `json:"maxInSync,omitempty"`
 
 	// pods are the names of the pods that are to hold a copy: replicas of them, or more while a copy is being added or pods
-	// are replaced. The primary takes in copies on these pods only, and lets a copy on another pod go when more than replicas
-	// are in sync, so changing the list moves the partition, one copy after the other and the primary last; maxInSync is not
-	// looked at then. Without it every pod may hold a copy. The operator writes it.
+	// are replaced. The primary accepts copies on these pods only, and removes a copy on another pod when more than replicas
+	// are in sync, so changing the list moves the partition, one copy after the other and the primary last; maxInSync is ignored
+	// then. Without it every pod may hold a copy. The operator writes it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -65,7 +65,7 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == 0 || self >= 65536 && self <= 17179869184",messageExpression="'%d is not a rate from 65536 to 17179869184 bytes a second; leave it out for the limit of the nodes'.format([self])"
 	LearnerRate int64 `json:"learnerRate,omitempty"`
 
-	// preferredPod is the pod that should be primary. It claims the partition at once when it has never had a primary; the
+	// preferredPod is the pod that should be primary. It claims a partition that never had a primary at once; the
 	// other pods of the shard wait for spec.timing.claimDelay of the OrderGrid. Another primary hands over to it once its
 	// process has been in sync for spec.timing.handOverDelay, so a change of this field moves the primary.
 	// +required
@@ -73,15 +73,15 @@ type GridPartitionSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	PreferredPod string `json:"preferredPod"`
 
-	// acceptDataLossEpoch is the epoch whose in-sync members a person has given up: a process without the orders that
-	// only they held may become primary, in a new lineage. It has to be the present epoch when it is set, and means
-	// nothing once the epoch has moved. 0: nothing is given up. The operator sets it from the annotation
+	// acceptDataLossEpoch is the epoch whose in-sync members have been given up: a process without the orders that
+	// only they held may become primary, in a new lineage. It must be the present epoch when it is set, and has no effect
+	// once the epoch has moved. 0: nothing is given up. The operator sets it from the annotation
 	// ordergrid.dev/accept-data-loss and clears it again.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",messageExpression="'%s is not an epoch; set it to status.epoch, or leave it out'.format([self])"
 	AcceptDataLossEpoch int64 `json:"acceptDataLossEpoch,omitempty"`
 
-	// reassertChangeID is the change id of the configuration that is the true one although this record shows an
+	// reassertChangeID is the change id of the authoritative configuration although this record shows an
 	// older one, because etcd was restored from a backup: the primary of that configuration writes it again. The
 	// operator sets it from the annotation ordergrid.dev/reassert-configuration and clears it again.
 	// +optional
@@ -106,15 +106,15 @@ type GridReference struct {
 	Name string `json:"name"`
 }
 
-// GridPartitionStatus is the configuration record of the partition: who is primary, who holds a complete copy.
+// GridPartitionStatus is the configuration record of the partition: the primary and the members with a complete copy.
 //
 // Only a current member of inSync changes it, with a PUT on the status subresource that carries the
-// resourceVersion it read. The rules below refuse what can never be right; they hold for the operator too.
+// resourceVersion it read. The rules below refuse invalid transitions, also those of the operator.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".epoch",rule="self.epoch == oldSelf.epoch || self.epoch == oldSelf.epoch + 1",messageExpression="'epoch %s does not follow %s: every change of the configuration raises it by exactly 1; read the partition again from the API server, not from a cache, and propose %s'.format([self.epoch, oldSelf.epoch, oldSelf.epoch + 1])"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".epoch",rule="oldSelf.hasValue() || self.epoch <= 1",messageExpression="'epoch %s at the first claim: the partition has no configuration yet; propose epoch 1'.format([self.epoch])"
 // +kubebuilder:validation:XValidation:fieldPath=".epoch",rule="self.epoch != oldSelf.epoch || (has(self.lineage) == has(oldSelf.lineage) && (!has(self.lineage) || self.lineage == oldSelf.lineage) && has(self.changeID) == has(oldSelf.changeID) && (!has(self.changeID) || self.changeID == oldSelf.changeID) && has(self.primary) == has(oldSelf.primary) && (!has(self.primary) || self.primary == oldSelf.primary) && has(self.inSync) == has(oldSelf.inSync) && (!has(self.inSync) || self.inSync == oldSelf.inSync))",messageExpression="'epoch %s is already taken by change %s: primary, inSync, lineage and changeID may change only together with the epoch; read the partition again and propose epoch %s'.format([self.epoch, has(oldSelf.changeID) ? oldSelf.changeID : 'none', oldSelf.epoch + 1])"
-// +kubebuilder:validation:XValidation:fieldPath=".lineage",rule="(has(self.lineage) ? self.lineage : 0) == (has(oldSelf.lineage) ? oldSelf.lineage : 0) || (has(self.lineage) ? self.lineage : 0) == (has(oldSelf.lineage) ? oldSelf.lineage : 0) + 1",messageExpression="'lineage %s does not follow %s: it never falls, and rises by 1 only when a person accepted the loss of data; keep it as it was'.format([has(self.lineage) ? self.lineage : 0, has(oldSelf.lineage) ? oldSelf.lineage : 0])"
+// +kubebuilder:validation:XValidation:fieldPath=".lineage",rule="(has(self.lineage) ? self.lineage : 0) == (has(oldSelf.lineage) ? oldSelf.lineage : 0) || (has(self.lineage) ? self.lineage : 0) == (has(oldSelf.lineage) ? oldSelf.lineage : 0) + 1",messageExpression="'lineage %s does not follow %s: it never falls, and rises by 1 only when a loss of data was accepted; keep it as it was'.format([has(self.lineage) ? self.lineage : 0, has(oldSelf.lineage) ? oldSelf.lineage : 0])"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".lineage",rule="oldSelf.hasValue() || !has(self.lineage) || self.lineage <= 1",messageExpression="'lineage %s at the first claim: nothing can have been lost yet; set lineage to 1'.format([self.lineage])"
 // +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == oldSelf.epoch || oldSelf.epoch == 0 || !has(self.primary) || (has(self.lineage) && has(oldSelf.lineage) && self.lineage == oldSelf.lineage + 1) || (has(oldSelf.inSync) && oldSelf.inSync.exists(m, m.id == self.primary.id))",messageExpression="'primary %s was not in inSync %s of epoch %s: only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage'.format([self.primary.id, has(oldSelf.inSync) ? oldSelf.inSync.map(m, m.id) : [], oldSelf.epoch])"
 // +kubebuilder:validation:XValidation:fieldPath=".primary",rule="self.epoch == 0 || has(self.primary)",messageExpression="'primary is missing at epoch %s: every epoch has exactly one primary; name it with id, podName, bootID and address'.format([self.epoch])"
@@ -123,7 +123,7 @@ type GridReference struct {
 // +kubebuilder:validation:XValidation:fieldPath=".changeID",rule="self.epoch == 0 || has(self.changeID)",messageExpression="'changeID is missing at epoch %s: a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal'.format([self.epoch])"
 // +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="!has(self.primary) || (has(self.inSync) && self.inSync.exists(m, m.id == self.primary.id && m.address == self.primary.address))",messageExpression="'inSync %s does not contain the primary %s@%s: the primary is always in sync; add it with the same id and address'.format([has(self.inSync) ? self.inSync.map(m, m.id + '@' + m.address) : [], self.primary.id, self.primary.address])"
 // +kubebuilder:validation:XValidation:fieldPath=".inSync",rule="has(self.primary) || !has(self.inSync) || self.inSync.size() == 0",messageExpression="'inSync has %s members but there is no primary: name the primary, or leave inSync empty'.format([self.inSync.size()])"
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has %s members at the first claim, when no other member can have joined yet; claim with the primary alone'.format([self.inSync.size()])"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".inSync",rule="(oldSelf.hasValue() && oldSelf.value().epoch > 0) || self.epoch != 1 || !has(self.inSync) || self.inSync.size() == 1",messageExpression="'inSync has %s members at the first claim, before any member can have joined; claim with the primary alone'.format([self.inSync.size()])"
 // +kubebuilder:validation:XValidation:fieldPath=".inSyncCount",rule="!has(self.inSyncCount) || self.inSyncCount == (has(self.inSync) ? self.inSync.size() : 0)",messageExpression="'inSyncCount %s is not the %s members of inSync: set it to %s, or leave it out'.format([self.inSyncCount, has(self.inSync) ? self.inSync.size() : 0, has(self.inSync) ? self.inSync.size() : 0])"
 type GridPartitionStatus struct {
 	// epoch rises by one with every change of the configuration. 0: no node has claimed the partition yet.
@@ -131,7 +131,7 @@ type GridPartitionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Epoch int64 `json:"epoch"`
 
-	// lineage starts at 1 and rises only when a person accepted the loss of data.
+	// lineage starts at 1 and rises only when a loss of data was accepted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Lineage int64 `json:"lineage,omitempty"`
@@ -159,7 +159,7 @@ type GridPartitionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	InSyncCount int32 `json:"inSyncCount,omitempty"`
 
-	// observedTime is when the proposer made the change, by the proposer's clock. For people only.
+	// observedTime is when the proposer made the change, by the proposer's clock. Informational only.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
@@ -214,14 +214,14 @@ type Member struct {
 // +kubebuilder:printcolumn:name="Lineage",type=integer,priority=1,JSONPath=".status.lineage"
 // +kubebuilder:printcolumn:name="Preferred",type=string,priority=1,JSONPath=".spec.preferredPod"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status removed; the configuration of a partition is never forgotten, because acknowledged orders depend on it: send the status you read, with epoch raised by 1"
-// +kubebuilder:validation:XValidation:fieldPath=".status.lineage",rule="!has(self.status) || !has(oldSelf.status) || oldSelf.status.epoch == 0 || (has(self.status.lineage) ? self.status.lineage : 0) <= (has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0) || (has(self.spec.acceptDataLossEpoch) && self.spec.acceptDataLossEpoch == oldSelf.status.epoch) || (has(self.spec.reassertChangeID) && self.spec.reassertChangeID.size() > 0)",messageExpression="'lineage %s would give up what lineage %s holds, and this loss was not accepted: spec.acceptDataLossEpoch is %s, not the epoch %s; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=%s'.format([has(self.status.lineage) ? self.status.lineage : 0, has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0, has(self.spec.acceptDataLossEpoch) ? self.spec.acceptDataLossEpoch : 0, oldSelf.status.epoch, oldSelf.status.epoch])"
+// +kubebuilder:validation:XValidation:fieldPath=".status.lineage",rule="!has(self.status) || !has(oldSelf.status) || oldSelf.status.epoch == 0 || (has(self.status.lineage) ? self.status.lineage : 0) <= (has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0) || (has(self.spec.acceptDataLossEpoch) && self.spec.acceptDataLossEpoch == oldSelf.status.epoch) || (has(self.spec.reassertChangeID) && self.spec.reassertChangeID.size() > 0)",messageExpression="'lineage %s would give up what lineage %s holds without an accepted loss: spec.acceptDataLossEpoch is %s, not the epoch %s; keep the lineage, or accept the loss with the annotation ordergrid.dev/accept-data-loss=%s'.format([has(self.status.lineage) ? self.status.lineage : 0, has(oldSelf.status.lineage) ? oldSelf.status.lineage : 0, has(self.spec.acceptDataLossEpoch) ? self.spec.acceptDataLossEpoch : 0, oldSelf.status.epoch, oldSelf.status.epoch])"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".spec.acceptDataLossEpoch",rule="!has(self.spec.acceptDataLossEpoch) || self.spec.acceptDataLossEpoch <= 0 || (oldSelf.hasValue() && has(oldSelf.value().spec.acceptDataLossEpoch) && oldSelf.value().spec.acceptDataLossEpoch == self.spec.acceptDataLossEpoch) || (has(self.status) && self.status.epoch == self.spec.acceptDataLossEpoch)",messageExpression="'%s is not the present epoch %s: a loss is accepted neither in advance nor afterwards; read the partition again and set it to status.epoch'.format([self.spec.acceptDataLossEpoch, has(self.status) ? self.status.epoch : 0])"
 type GridPartition struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which partition this is.
+	// spec identifies the partition.
 	// +required
 	Spec GridPartitionSpec `json:"spec"`
 

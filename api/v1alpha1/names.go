@@ -31,37 +31,37 @@ const (
 	FinalizerFaults = "ordergrid.dev/faults"
 )
 
-// Annotations of a GridPartition by which a person asks for something. docs/spec/gridpartition.md says what becomes of them.
+// Annotations of a GridPartition that request an operation. docs/spec/gridpartition.md describes how they are handled.
 const (
 	// AnnotationAcceptDataLoss gives up what only the in-sync members of an epoch hold; its value is that epoch.
 	AnnotationAcceptDataLoss = "ordergrid.dev/accept-data-loss"
-	// AnnotationReassert says which configuration is the true one; its value is that configuration's change id.
+	// AnnotationReassert selects the authoritative configuration; its value is that configuration's change id.
 	AnnotationReassert = "ordergrid.dev/reassert-configuration"
-	// AnnotationPreferredPod says which pod of the shard should be primary; without it the operator spreads them.
+	// AnnotationPreferredPod selects the pod of the shard that should be primary; without it the operator spreads them.
 	AnnotationPreferredPod = "ordergrid.dev/preferred-pod"
 )
 
 // AnnotationRecord of a GridPartition is the UID that it had when the operator first saw it. With another UID it is a copy,
-// made again by a person or a backup tool: pods do not claim it, whatever its status says. AnnotationRecordCopy is the value
+// recreated by hand or by a backup tool: pods do not claim it, whatever its status. AnnotationRecordCopy is the value
 // of one that has lost its status, and the annotation, while the grid's status remembers that it was claimed.
 const (
 	AnnotationRecord     = "ordergrid.dev/record"
 	AnnotationRecordCopy = "copy"
 )
 
-// Annotations of an OrderGrid by which a person asks for new certificates. Any value that was not there before is a new wish.
+// Annotations of an OrderGrid that request new certificates. Every new value is a new request.
 const (
-	// AnnotationRenewCertificates has all certificates of the grid issued anew.
+	// AnnotationRenewCertificates renews all certificates of the grid.
 	AnnotationRenewCertificates = "ordergrid.dev/renew-certificates"
-	// AnnotationEndPlainClients has clients without TLS refused where spec.security asks for that and some are still connected.
+	// AnnotationEndPlainClients refuses clients without TLS where spec.security requires TLS and some are still connected.
 	AnnotationEndPlainClients = "ordergrid.dev/end-plain-clients"
-	// AnnotationRenewAuthority has the grid's authority replaced, which takes twice spec.security.tls.authority.overlap.
+	// AnnotationRenewAuthority replaces the grid's authority, which takes twice spec.security.tls.authority.overlap.
 	AnnotationRenewAuthority = "ordergrid.dev/renew-authority"
 )
 
 // AnnotationRebalanceNow on an OrderGrid lets partitions begin to move outside spec.rebalance.window, until every one is
-// where it belongs. Its value is when it was asked for, as RFC 3339 writes it; status.lastHandledRebalance is the last one
-// that was carried out, and another one asks again.
+// where it belongs. Its value is the time of the request in RFC 3339; status.lastHandledRebalance is the last one
+// that was carried out, and another value is a new request.
 const AnnotationRebalanceNow = "ordergrid.dev/rebalance-now"
 
 // ShardName names everything that belongs to one shard of a grid: its StatefulSet, headless Service,
@@ -85,30 +85,30 @@ func ClientServiceName(grid string) string {
 	return grid + "-client"
 }
 
-// PeerKeySecret names the Secret with the key by which the grid's nodes know each other. The operator creates it if it is
-// not there. No grid has a dot in its name, so nothing else of a grid is called so.
+// PeerKeySecret names the Secret with the key with which the grid's nodes authenticate each other. The operator creates it if it is
+// missing. No grid has a dot in its name, so the name is unique.
 func PeerKeySecret(grid string) string { return grid + ".peer-key" }
 
 // PeerKeyFile is the key of the Secret, and the file in a pod.
 const PeerKeyFile = "peer.key"
 
 // TLSAuthoritySecret names the Secret with the authority that the operator keeps for a grid with spec.security.tls. No grid
-// has a dot in its name, so nothing else of a grid is called so.
+// has a dot in its name, so the name is unique.
 func TLSAuthoritySecret(grid string) string { return grid + ".tls-ca" }
 
-// TLSNodesSecret is of the grid nodes.
+// TLSNodesSecret names the Secret with the certificate of the grid nodes.
 func TLSNodesSecret(grid string) string { return grid + ".tls-nodes" }
 
-// TLSToolsSecret is of OrderProbes and FailoverDrills.
+// TLSToolsSecret names the Secret with the certificate of OrderProbes and FailoverDrills.
 func TLSToolsSecret(grid string) string { return grid + ".tls-tools" }
 
-// TLSClientSecret is of a client.
+// TLSClientSecret names the Secret with the certificate of a client.
 func TLSClientSecret(grid, client string) string { return grid + ".tls-client-" + client }
 
-// AuthorizationConfigMap has the rules by which grid nodes let clients in.
+// AuthorizationConfigMap names the ConfigMap with the authorization rules of the grid nodes.
 func AuthorizationConfigMap(grid string) string { return grid + ".authorization" }
 
-// TLSName is the DNS name in the certificates of all nodes of a grid, whatever address they are reached at.
+// TLSName is the DNS name in the certificates of all nodes of a grid, independent of their addresses.
 func TLSName(grid, namespace string) string {
 	return ClientServiceName(grid) + "." + namespace + ".svc"
 }

@@ -27,16 +27,16 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Moves []PartitionMove `json:"moves,omitempty"`
 
-	// movesLeft is how many partitions move after those, until every shard has its part.
+	// movesLeft is how many partitions move after those.
 	// +optional
 	MovesLeft int32 `json:"movesLeft,omitempty"`
 
-	// movesHeldUntil is when spec.rebalance.window opens, while partitions wait for that.
+	// movesHeldUntil is when spec.rebalance.window opens, while partitions wait for it.
 	// +optional
 	MovesHeldUntil *metav1.Time `json:"movesHeldUntil,omitempty"`
 
 	// lastHandledRebalance is the value of the annotation ordergrid.dev/rebalance-now that was carried out last: every
-	// partition has come to where it belongs since. Another value asks again.
+	// partition has reached its shard since. Another value is a new request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LastHandledRebalance string `json:"lastHandledRebalance,omitempty"`
@@ -48,7 +48,7 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Leaving []LeavingShard `json:"leaving,omitempty"`
 
-	// selector matches the grid's pods, for those who scale by spec.shards.
+	// selector matches the grid's pods, for autoscalers of spec.shards.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Selector string `json:"selector,omitempty"`
@@ -64,16 +64,16 @@ type OrderGridStatus struct {
 	// +optional
 	ReadyShards int32 `json:"readyShards,omitempty"`
 
-	// endpoint is where a client starts: host:port of the grid's client Service.
+	// endpoint for clients: host:port of the grid's client Service.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// memory is how full the grid node is that has the least memory left for orders; absent until one has answered.
+	// memory of the grid node with the least memory left for orders; absent until one has answered.
 	// +optional
 	Memory *MemoryStatus `json:"memory,omitempty"`
 
-	// sinks are the sinks that the pods are made for, and what the nodes said of them last.
+	// sinks of the pods, and their last state reported by the nodes.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -85,7 +85,7 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxLength=263
 	SinkNames string `json:"sinkNames,omitempty"`
 
-	// removedSinks are the names of sinks that the grid had. Its nodes let go of what they do not hold. No sink that is
+	// removedSinks are the names of sinks that the grid had. Its nodes release entries without waiting for them. No sink that is
 	// added may have one of these names.
 	// +optional
 	// +listType=set
@@ -93,19 +93,19 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:items:MaxLength=32
 	RemovedSinks []string `json:"removedSinks,omitempty"`
 
-	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; those that
-	// are known.
+	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; as far
+	// as known.
 	// +optional
 	// +listType=map
 	// +listMapKey=podName
 	// +kubebuilder:validation:MaxItems=192
 	ExternalAddresses []ExternalAddress `json:"externalAddresses,omitempty"`
 
-	// tls is about the certificates of spec.security.tls.
+	// tls is the status of the certificates of spec.security.tls.
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
 
-	// history is what was decided about the grid, the oldest first: the last 64 entries, those about data the longest.
+	// history of decisions about the grid, the oldest first: the last 64 entries, those about data are kept longest.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -119,9 +119,9 @@ type OrderGridStatus struct {
 	Partitions []PartitionSummary `json:"partitions,omitempty"`
 }
 
-// MemoryStatus is how much memory a grid has left for orders. It is as coarse as it is so that it is seldom written.
+// MemoryStatus is how much memory a grid has left for orders. It is coarse, to limit the rate of status writes.
 type MemoryStatus struct {
-	// pod that is the fullest.
+	// pod with the least memory left.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Pod string `json:"pod,omitempty"`
@@ -129,21 +129,21 @@ type MemoryStatus struct {
 	// orders are refused.
 	// +required
 	UsedPercent int32 `json:"usedPercent"`
-	// timeUntilFull is how long it takes at least until orders are refused, at the rate of the last half minute. Absent: more
-	// than a day, or nothing grows. With retention FreeDownstream what may be freed does not count.
+	// timeUntilFull is the least time until orders are refused, at the rate of the last half minute. Absent: more
+	// than a day, or no growth. With retention FreeDownstream memory that may be freed does not count.
 	// +optional
 	TimeUntilFull *metav1.Duration `json:"timeUntilFull,omitempty"`
 }
 
-// SinkStatus is what is known of a sink, all partitions together. It is as coarse as it is so that it is seldom written:
+// SinkStatus is the state of a sink over all partitions. It is coarse, to limit the rate of status writes:
 // metrics and kubectl ordergrid show entries and seconds of each partition.
 type SinkStatus struct {
 	// name of the sink, as in spec.sinks.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Name string `json:"name"`
-	// lag is the age at least of the oldest committed entry that the sink does not hold. Absent: less than ten seconds, or
-	// no node has said.
+	// lag is the least age of the oldest committed entry that the sink does not hold. Absent: less than ten seconds, or
+	// no node has reported it.
 	// +optional
 	Lag *metav1.Duration `json:"lag,omitempty"`
 	// partition whose entry that is, or which failed: "p1".
@@ -161,7 +161,7 @@ const MaxHistory = 64
 
 // HistoryEntry is one decision about a grid.
 type HistoryEntry struct {
-	// time when it was written down.
+	// time of the entry.
 	// +required
 	Time metav1.Time `json:"time"`
 	// reason is the one of the event, such as AcceptingDataLoss or NewLineage.
@@ -190,7 +190,7 @@ type PartitionSummary struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// primary is the pod that is primary; empty while nobody has claimed the partition.
+	// primary is the pod that is primary; empty while the partition is not claimed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Primary string `json:"primary,omitempty"`
@@ -199,7 +199,7 @@ type PartitionSummary struct {
 	// +optional
 	Epoch int64 `json:"epoch,omitempty"`
 
-	// lineage rises when a person has accepted the loss of data.
+	// lineage rises when a loss of data is accepted.
 	// +optional
 	Lineage int64 `json:"lineage,omitempty"`
 
@@ -211,8 +211,8 @@ type PartitionSummary struct {
 	// +optional
 	InSync int32 `json:"inSync,omitempty"`
 
-	// problem is the worst that holds for the partition: ConfigurationRegressed, DataLossSuspected, NotClaimed,
-	// PrimaryNotReady, InsufficientInSync or CopiesMissing; the condition of the grid that goes with it says more. Empty:
+	// problem is the worst problem of the partition: ConfigurationRegressed, DataLossSuspected, NotClaimed,
+	// PrimaryNotReady, InsufficientInSync or CopiesMissing; the corresponding condition of the grid has details. Empty:
 	// none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// OrderGridSpec is what a user asks for.
+// OrderGridSpec is the desired state of an OrderGrid.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".minInSync",rule="self.replicas < 1 || self.minInSync <= self.replicas",messageExpression="'%d is more than spec.replicas %d, so no order could ever be accepted; set minInSync to at most %d'.format([self.minInSync, self.replicas, self.replicas])"
 // +kubebuilder:validation:XValidation:fieldPath=".replicas",rule="self.replicas != 1 || oldSelf.replicas == 1 || (has(self.singleCopy) && self.singleCopy == 'Accept')",messageExpression="'1 would leave one copy of every order where there are %d now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change'.format([oldSelf.replicas])"
@@ -42,8 +42,8 @@ type OrderGridSpec struct {
 	Shards int32 `json:"shards,omitempty"`
 
 	// partitions is the number of partitions that the orders of the grid are spread over by the hash of their key, and that
-	// the shards share. 1 to 1024, default 8. It never changes, since an order's partition depends on it; a grid that is to
-	// grow takes several for each shard it may have one day.
+	// the shards share. 1 to 1024, default 8. It never changes, since an order's partition depends on it; a grid that will
+	// grow needs several for each shard it may have in the future.
 	// +optional
 	// +default=8
 	// +kubebuilder:default=8
@@ -59,8 +59,8 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 3",messageExpression="'%s is out of range; allowed are 1 (no copy), 2 and 3'.format([self])"
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// singleCopy says whether a running grid may be taken down to replicas: 1, after which the orders of a pod that ends
-	// are lost with it: Refuse (default) or Accept. A grid created with replicas: 1 needs no word.
+	// singleCopy controls whether a running grid may be taken down to replicas: 1, after which the orders of a pod that ends
+	// are lost with it: Refuse (default) or Accept. Not needed for a grid created with replicas: 1.
 	// +optional
 	// +default="Refuse"
 	// +kubebuilder:default=Refuse
@@ -81,7 +81,7 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",messageExpression="'%s differs from %s: orders already stored would no longer be found; keep %s'.format([self, oldSelf, oldSelf])"
 	PartitionBy PartitionKey `json:"partitionBy,omitempty"`
 
-	// memory is what each grid node may use for orders; a full node refuses orders, it drops none.
+	// memory is what each grid node may use for orders; a full node refuses orders and drops none.
 	// An order takes its FIX message plus about 96 bytes. At least 64Mi, default 1Gi.
 	// +optional
 	// +kubebuilder:default="1Gi"
@@ -89,27 +89,27 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",messageExpression="'%s is too little for a grid node; give at least 64Mi'.format([self])"
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 
-	// prefault is how much of memory the kernel has to provide before a grid node serves, so that no order waits for
-	// it. It takes up to 2 s a GiB at the start of a pod where the machine is virtual. 0 to memory; default 256Mi, or
+	// prefault is how much memory is faulted in before a grid node serves, so that no order waits for
+	// it. It takes up to 2 s per GiB at the start of a pod on a virtual machine. 0 to memory; default 256Mi, or
 	// memory if that is less, and 0 where the pod requests less than memory.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0",messageExpression="'%s is not an amount; write it as 0, 512Mi or 2Gi'.format([self])"
 	Prefault *resource.Quantity `json:"prefault,omitempty"`
 
-	// sinks are where committed orders go next, each at its own pace with a position in the log. An order is freed, and a
+	// sinks receive committed orders, each at its own pace with a position in the log. An order is freed, and a
 	// shard removed, only once every one of them holds it. At most 8; none: orders are held in memory. Those on an
-	// EmptyDir may be added and removed while the grid runs, but for the one called file.
+	// EmptyDir may be added and removed while the grid runs, except the one called file.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Sinks []SinkSpec `json:"sinks,omitempty"`
 
-	// writeBehind is deprecated: use sinks. A grid that has it goes on, and may change to sinks while it runs.
+	// writeBehind is deprecated: use sinks. A grid that has it continues to work, and may change to sinks while it runs.
 	// +optional
 	WriteBehind WriteBehindSpec `json:"writeBehind,omitempty,omitzero"`
 
-	// retention says what happens to orders that are downstream when a grid node's memory fills up.
+	// retention is how orders that are downstream are handled when a grid node's memory fills up.
 	// +optional
 	// +kubebuilder:default={policy: "KeepAll", highWatermarkPercent: 80}
 	Retention RetentionSpec `json:"retention,omitempty,omitzero"`
@@ -119,42 +119,42 @@ type OrderGridSpec struct {
 	// +kubebuilder:default={beaconInterval: "20ms", lease: "200ms", grace: "300ms", claimDelay: "10s", handOverDelay: "5s", drainTimeout: "20s"}
 	Timing TimingSpec `json:"timing,omitempty,omitzero"`
 
-	// replication bounds what copying costs a grid node that serves.
+	// replication bounds the cost of copying for a serving grid node.
 	// +optional
 	// +kubebuilder:default={learnerRate: "256Mi"}
 	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
 
-	// placement says on which Kubernetes nodes grid nodes run, and what they get of their processors.
+	// placement selects Kubernetes nodes and processors for grid nodes.
 	// +optional
 	// +kubebuilder:default={spread: "Required", shardSpread: "Preferred"}
 	Placement GridPlacement `json:"placement,omitempty,omitzero"`
 
 	// fabric is a second network that orders and their copies travel on. Without it they use the pod network. It cannot be
-	// added to a running grid, taken away, or exchanged for another network.
+	// added to a running grid, removed, or replaced by another network.
 	// +optional
 	Fabric *FabricSpec `json:"fabric,omitempty"`
 
-	// updateStrategy says how a change that needs new pods reaches them.
+	// updateStrategy is how a change that needs new pods is rolled out.
 	// +optional
 	// +kubebuilder:default={type: "RollingUpdate", maxUnavailableShards: 1, minReady: "10s", progressDeadline: "10m", surge: 1, withoutRoom: "Wait"}
 	UpdateStrategy UpdateStrategySpec `json:"updateStrategy,omitempty,omitzero"`
 
-	// rebalance says how many partitions move between shards at a time, how fast, and when.
+	// rebalance bounds how many partitions move between shards at a time, how fast, and when.
 	// +optional
 	// +kubebuilder:default={maxConcurrent: 2}
 	Rebalance *RebalanceSpec `json:"rebalance,omitempty"`
 
-	// nodeFailure says what becomes of a pod whose Kubernetes node has been lost.
+	// nodeFailure is how a pod on a lost Kubernetes node is handled.
 	// +optional
 	// +kubebuilder:default={policy: "ReplacePods", podReplaceAfter: "30s"}
 	NodeFailure NodeFailureSpec `json:"nodeFailure,omitempty,omitzero"`
 
-	// externalAccess lets clients outside the cluster in, with an address for every pod. It needs security.tls. Without it
-	// nobody outside is told an address.
+	// externalAccess admits clients outside the cluster, with an address for every pod. It needs security.tls. Without it
+	// no external addresses are published.
 	// +optional
 	ExternalAccess *ExternalAccessSpec `json:"externalAccess,omitempty"`
 
-	// security says who may talk to the grid, and how. A new grid needs tls, or the word that it does without.
+	// security controls access to the grid. A new grid needs tls, or insecure: Accept.
 	// +optional
 	Security SecuritySpec `json:"security,omitempty,omitzero"`
 
@@ -173,9 +173,9 @@ type OrderGridSpec struct {
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// podTemplate is laid over the pod the operator builds, as a strategic merge patch: the form of a
-	// v1 PodTemplateSpec. What would break the grid is refused with condition Stalled, reason PodTemplateInvalid; what is
-	// more than a restricted pod has, and an administrator does not allow, with reason PodTemplateNotAllowed.
+	// podTemplate is applied to the pod the operator builds, as a strategic merge patch: the form of a
+	// v1 PodTemplateSpec. Fields that would break the grid are refused with condition Stalled, reason PodTemplateInvalid; fields
+	// beyond a restricted pod that an administrator does not allow, with reason PodTemplateNotAllowed.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -183,7 +183,7 @@ type OrderGridSpec struct {
 	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
 }
 
-// SingleCopyPolicy says whether a running grid may go down to one copy of every order.
+// SingleCopyPolicy selects whether a running grid may go down to one copy of every order.
 //
 // +kubebuilder:validation:Enum=Refuse;Accept
 type SingleCopyPolicy string
@@ -191,7 +191,7 @@ type SingleCopyPolicy string
 const (
 	// SingleCopyRefuse keeps at least two copies.
 	SingleCopyRefuse SingleCopyPolicy = "Refuse"
-	// SingleCopyAccept lets a pod that ends take its orders with it.
+	// SingleCopyAccept allows orders to be lost with a pod that ends.
 	SingleCopyAccept SingleCopyPolicy = "Accept"
 )
 
@@ -203,7 +203,7 @@ type PartitionKey string
 // PartitionByClOrdID spreads orders by FIX tag 11.
 const PartitionByClOrdID PartitionKey = "ClOrdID"
 
-// RetentionSpec says what happens to orders that are downstream when a grid node's memory fills up.
+// RetentionSpec is how orders that are downstream are handled when a grid node's memory fills up.
 type RetentionSpec struct {
 	// policy is KeepAll (every order stays in memory, a full grid refuses new ones) or FreeDownstream (above the high
 	// watermark the oldest orders that every sink holds are freed). Default KeepAll.
@@ -221,7 +221,7 @@ type RetentionSpec struct {
 	HighWatermarkPercent int32 `json:"highWatermarkPercent,omitempty"`
 }
 
-// RetentionPolicy names what becomes of orders that are downstream.
+// RetentionPolicy names how orders that are downstream are handled.
 //
 // +kubebuilder:validation:Enum=KeepAll;FreeDownstream
 type RetentionPolicy string
@@ -233,10 +233,10 @@ const (
 	RetentionFreeDownstream RetentionPolicy = "FreeDownstream"
 )
 
-// ReplicationSpec bounds what copying costs a grid node that serves.
+// ReplicationSpec bounds the cost of copying for a serving grid node.
 type ReplicationSpec struct {
-	// learnerRate is how many bytes a second a grid node sends at most to pods that catch up, all of them together. Less
-	// disturbs the orders less and leaves the grid without a copy for longer. 1Mi to 16Gi, default 256Mi.
+	// learnerRate is how many bytes a second a grid node sends at most to pods that catch up, all of them together. A lower rate
+	// disturbs orders less but leaves the grid without a copy for longer. 1Mi to 16Gi, default 256Mi.
 	// +optional
 	// +kubebuilder:default="256Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
@@ -269,7 +269,7 @@ type OrderGrid struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is asked for; everything in it has a default.
+	// spec is the desired state; every field has a default.
 	// +required
 	Spec OrderGridSpec `json:"spec"`
 

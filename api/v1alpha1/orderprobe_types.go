@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OrderProbeSpec is one benchmark of one grid. It cannot be changed: results belong to what was asked for.
+// OrderProbeSpec is one benchmark of one grid. It is immutable: results belong to the spec they were measured with.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-scale' || !has(self.overrides) || !has(self.overrides.probes)",messageExpression="'probes %s cannot be set for stac-scale, in which two probes go with every pair of servers; remove spec.overrides.probes'.format([self.overrides.probes])"
@@ -23,14 +23,14 @@ type OrderProbeSpec struct {
 	// +required
 	Scenario Scenario `json:"scenario"`
 
-	// parameters is Exact (the rates and durations of the published run), Scaled (what two cores can carry) or Quick
+	// parameters is Exact (the rates and durations of the published run), Scaled (for two cores) or Quick
 	// (fewer rates, measured shorter).
 	// +optional
 	// +default="Scaled"
 	// +kubebuilder:default=Scaled
 	Parameters ParameterSet `json:"parameters,omitempty"`
 
-	// arrival says how orders arrive. Default: the scenario's; steady in the published ones.
+	// arrival is how orders arrive. Default: the scenario's; steady in the published ones.
 	// +optional
 	Arrival *OrderArrival `json:"arrival,omitempty"`
 
@@ -39,11 +39,11 @@ type OrderProbeSpec struct {
 	// +optional
 	Orders OrderKind `json:"orders,omitempty"`
 
-	// overrides replace single parameters of the scenario; the report then says so.
+	// overrides replace single parameters of the scenario; the report then names them.
 	// +optional
 	Overrides *ProbeOverrides `json:"overrides,omitempty"`
 
-	// placement says on which Kubernetes nodes the probe pods run. They keep away from grid nodes where they can.
+	// placement selects the Kubernetes nodes for the probe pods. They avoid the nodes of the grid where possible.
 	// +optional
 	Placement *ProbePlacement `json:"placement,omitempty"`
 
@@ -90,11 +90,11 @@ const (
 	ScenarioDay Scenario = "flow-day"
 	// ScenarioKnee looks for the highest rate of a pair under a latency objective, by bisection.
 	ScenarioKnee Scenario = "stac-knee"
-	// ScenarioWrite is one writer with one order on its way: eight fields or none, with replication or without.
+	// ScenarioWrite is one writer with one order in flight: eight fields or none, with replication or without.
 	ScenarioWrite Scenario = "gs-write"
 )
 
-// ParameterSet says at which size a scenario is run.
+// ParameterSet is the size of a scenario.
 //
 // +kubebuilder:validation:Enum=Exact;Scaled;Quick
 type ParameterSet string
@@ -104,7 +104,7 @@ const (
 	ParametersExact ParameterSet = "Exact"
 	// ParametersScaled are parameters for a machine with two cores.
 	ParametersScaled ParameterSet = "Scaled"
-	// ParametersQuick are fewer rates, measured shorter: a look within a minute.
+	// ParametersQuick are fewer rates, measured shorter: a result within a minute.
 	ParametersQuick ParameterSet = "Quick"
 )
 
@@ -147,13 +147,13 @@ type ProbeOverrides struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 26",messageExpression="'%s is out of range; allowed are 1 to 26'.format([self])"
 	Probes *int32 `json:"probes,omitempty"`
 
-	// search changes what stac-knee looks for.
+	// search configures stac-knee.
 	// +optional
 	Search *ProbeSearch `json:"search,omitempty"`
 }
 
-// ProbeSearch is what stac-knee looks for: the highest rate at which a statistic of create-to-end latency is within a
-// limit. What is left out is the scenario's own.
+// ProbeSearch configures stac-knee, which finds the highest rate at which a statistic of create-to-end latency is within a
+// limit. Defaults are those of the scenario.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.to) || self.from < self.to",messageExpression="'from %s is not below to %s; the search goes from the lower rate to the higher'.format([self.from, self.to])"
 type ProbeSearch struct {
@@ -185,7 +185,7 @@ type ProbeSearch struct {
 	Goal *int32 `json:"goal,omitempty"`
 }
 
-// ProbePlacement says where probe pods run.
+// ProbePlacement selects nodes for probe pods.
 type ProbePlacement struct {
 	// nodeSelector lists labels a Kubernetes node must have.
 	// +optional
@@ -198,7 +198,7 @@ type ProbePlacement struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// OrderProbeStatus is how the run went.
+// OrderProbeStatus is the state and result of the run.
 type OrderProbeStatus struct {
 	// observedGeneration is the generation of spec this status was made from.
 	// +optional
@@ -210,11 +210,11 @@ type OrderProbeStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// startTime is when all probes were ready and were told to begin.
+	// startTime is when all probes were ready and started.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the last result was there.
+	// completionTime is when the last result arrived.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
@@ -222,7 +222,7 @@ type OrderProbeStatus struct {
 	// +optional
 	Verdict Verdict `json:"verdict,omitempty"`
 
-	// verdictReason says in one sentence why the verdict is what it is.
+	// verdictReason is the reason for the verdict in one sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	VerdictReason string `json:"verdictReason,omitempty"`
@@ -257,17 +257,17 @@ type OrderProbeStatus struct {
 	ReportConfigMap string `json:"reportConfigMap,omitempty"`
 }
 
-// Verdict says whether the figures of a run may be used.
+// Verdict is whether the figures of a run may be used.
 //
 // +kubebuilder:validation:Enum=Valid;Invalid;Incorrect
 type Verdict string
 
 const (
-	// VerdictValid says that every order was acknowledged once, and the machine let the probe keep its schedule.
+	// VerdictValid means that every order was acknowledged once, and the probe kept its schedule.
 	VerdictValid Verdict = "Valid"
-	// VerdictInvalid says that the environment disturbed the measurement; the latencies say nothing.
+	// VerdictInvalid means that the environment disturbed the measurement; the latencies are meaningless.
 	VerdictInvalid Verdict = "Invalid"
-	// VerdictIncorrect says that orders were lost, duplicated, or there was a gap.
+	// VerdictIncorrect means that orders were lost or duplicated, or there was a gap.
 	VerdictIncorrect Verdict = "Incorrect"
 )
 
@@ -287,7 +287,7 @@ type ProbeVerdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ProbeRow is one figure. Numbers are decimal strings, so that no reader rounds them.
+// ProbeRow is one figure. Numbers are decimal strings, to avoid rounding by readers.
 type ProbeRow struct {
 	// pairs of servers under load, in scenarios that vary them.
 	// +optional

@@ -2,18 +2,18 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// GridPlacement says where grid nodes run, and what they get of a Kubernetes node's processors.
+// GridPlacement selects Kubernetes nodes and processors for grid nodes.
 //
 // Each pod of a shard is primary of one partition and backup of the others, and primaries move: there is no pool for
 // primaries and none for backups.
 type GridPlacement struct {
-	// pool asks for Kubernetes nodes with certain hardware, by the labels that Node Feature Discovery writes.
+	// pool requires Kubernetes nodes with certain hardware, by the labels that Node Feature Discovery writes.
 	// +optional
 	// +kubebuilder:default={cpu: "Any", network: "Any"}
 	Pool NodePool `json:"pool,omitempty,omitzero"`
 
 	// nodeSelector lists further labels a Kubernetes node must have, such as that of a cloud's node pool. A label that
-	// pool asks for as well is taken from here.
+	// pool requires as well is taken from here.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
@@ -23,7 +23,7 @@ type GridPlacement struct {
 	// +kubebuilder:validation:MaxItems=64
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// spread says whether the copies of a shard must run on different Kubernetes nodes (Required, the default),
+	// spread controls whether the copies of a shard must run on different Kubernetes nodes (Required, the default),
 	// or should (Preferred).
 	// +optional
 	// +default="Required"
@@ -37,20 +37,20 @@ type GridPlacement struct {
 	// +kubebuilder:validation:MaxItems=4
 	SeparateBy []Separation `json:"separateBy,omitempty"`
 
-	// shardSpread says whether the pods of all shards should (Preferred, the default) or must (Required) be spread evenly,
+	// shardSpread controls whether the pods of all shards should (Preferred, the default) or must (Required) be spread evenly,
 	// by one pod more or less, over the Kubernetes nodes that fit.
 	// +optional
 	// +default="Preferred"
 	// +kubebuilder:default=Preferred
 	ShardSpread SpreadPolicy `json:"shardSpread,omitempty"`
 
-	// cpu says whether a grid node shares its processors.
+	// cpu controls whether a grid node shares its processors.
 	// +optional
 	// +kubebuilder:default={policy: "Shared"}
 	CPU CPUPlacement `json:"cpu,omitempty,omitzero"`
 }
 
-// SpreadPolicy says how strictly pods are kept apart.
+// SpreadPolicy is how strictly pods are kept apart.
 //
 // +kubebuilder:validation:Enum=Required;Preferred
 type SpreadPolicy string
@@ -58,7 +58,7 @@ type SpreadPolicy string
 const (
 	// SpreadRequired leaves a pod waiting rather than have it too close to another.
 	SpreadRequired SpreadPolicy = "Required"
-	// SpreadPreferred has a pod too close to another rather than not at all.
+	// SpreadPreferred allows a pod too close to another rather than leave it waiting.
 	SpreadPreferred SpreadPolicy = "Preferred"
 )
 
@@ -80,7 +80,7 @@ type Separation struct {
 	Policy SpreadPolicy `json:"policy,omitempty"`
 }
 
-// NodePool asks for hardware.
+// NodePool requires certain hardware.
 type NodePool struct {
 	// cpu is Any (the default), Intel (label feature.node.kubernetes.io/cpu-model.vendor_id=Intel) or Xeon (besides,
 	// feature.node.kubernetes.io/cpu-cpuid.AVX512F=true, which Intel's server processors have).
@@ -137,12 +137,12 @@ const (
 	LabelInfiniBandPCI = "feature.node.kubernetes.io/pci-0207_15b3.present"
 )
 
-// CPUPlacement says whether a grid node shares its processors.
+// CPUPlacement controls whether a grid node shares its processors.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".cores",rule="self.policy != 'Exclusive' || has(self.cores)",message="missing: with policy Exclusive a grid node gets whole processors of its own; give their number, at least 2, one of which is for the orders"
 // +kubebuilder:validation:XValidation:fieldPath=".cores",rule="self.policy == 'Exclusive' || !has(self.cores)",messageExpression="'%d has no effect with policy %s; set policy to Exclusive, or remove cores and set spec.resources.requests.cpu'.format([self.cores, self.policy])"
 type CPUPlacement struct {
-	// policy is Shared (the default: spec.resources says how much; no limit unless it is given there, because throttling
+	// policy is Shared (the default: as in spec.resources; no limit by default, because throttling
 	// shows up as latency) or Exclusive: requests are limits and whole cores, so that a kubelet whose CPU manager has the
 	// policy static gives the grid node processors that nothing else runs on, and, with a topology manager, memory and
 	// network adapter of the same NUMA node.
@@ -151,13 +151,13 @@ type CPUPlacement struct {
 	// +kubebuilder:default=Shared
 	Policy CPUPolicy `json:"policy,omitempty"`
 
-	// cores is how many processors a grid node has for itself with policy Exclusive, 2 to 256.
+	// cores is the number of exclusive processors of a grid node with policy Exclusive, 2 to 256.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 2 && self <= 256",messageExpression="'%s is out of range; allowed are 2 to 256: one processor for the orders, the others for everything else'.format([self])"
 	Cores int32 `json:"cores,omitempty"`
 }
 
-// CPUPolicy says whether processors are shared.
+// CPUPolicy selects whether processors are shared.
 //
 // +kubebuilder:validation:Enum=Shared;Exclusive
 type CPUPolicy string

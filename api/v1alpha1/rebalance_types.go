@@ -15,14 +15,14 @@ type RebalanceSpec struct {
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
 	// bandwidth is how many bytes a second all moves under way copy together at most. 1Mi to 16Gi. Default: as many as
-	// replication.learnerRate lets each pod send. A copy that is missing is made at that rate, whatever bandwidth says.
+	// replication.learnerRate lets each pod send. Missing copies are made at that rate, regardless of bandwidth.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",messageExpression="'%s is not an amount; write it as 512Mi or 2Gi'.format([self])"
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('16Gi')) <= 0",messageExpression="'%s is not a rate from 1Mi to 16Gi bytes a second; write it as 64Mi'.format([self])"
 	Bandwidth *resource.Quantity `json:"bandwidth,omitempty"`
 
-	// window is when partitions may begin to move, those of a change of spec.shards included. What has begun goes on after
-	// it. Default: at any time. The annotation ordergrid.dev/rebalance-now lets those move now that have to.
+	// window is when partitions may begin to move, those of a change of spec.shards included. Moves under way continue after
+	// it. Default: at any time. The annotation ordergrid.dev/rebalance-now starts pending moves now.
 	// +optional
 	Window *RebalanceWindow `json:"window,omitempty"`
 }

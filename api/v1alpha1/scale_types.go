@@ -19,19 +19,19 @@ type LeavingShard struct {
 	// +optional
 	Partitions int32 `json:"partitions,omitempty"`
 
-	// waitsFor says what has to happen before it is removed.
+	// waitsFor is what its removal waits for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	WaitsFor string `json:"waitsFor,omitempty"`
 }
 
-// LeavingStage is how far a shard that leaves has come.
+// LeavingStage is the stage of a leaving shard.
 type LeavingStage string
 
 const (
-	// LeavingMoving can be taken back.
+	// LeavingMoving can be reverted.
 	LeavingMoving LeavingStage = "Moving"
-	// LeavingRemoving is followed by a new shard when it is taken back.
+	// LeavingRemoving is followed by a new shard when it is reverted.
 	LeavingRemoving LeavingStage = "Removing"
 )
 
@@ -42,7 +42,7 @@ type PartitionMove struct {
 	// +kubebuilder:validation:Minimum=0
 	Partition int32 `json:"partition"`
 
-	// from are the shards that have copies and are to have none, as a rule one.
+	// from are the shards that give up their copies, usually one.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -57,12 +57,12 @@ type PartitionMove struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// bytes is about what its orders took in memory when it began to move, of each copy. 0: not known.
+	// bytes is roughly the memory of its orders per copy when the move began. 0: not known.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Bytes int64 `json:"bytes,omitempty"`
 
-	// waitsFor says what the move waits for.
+	// waitsFor is what the move waits for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	WaitsFor string `json:"waitsFor,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestTLSOfARunningGrid: TLS can be turned on, and not be taken away from pods that dial each other with it.
+// TestTLSOfARunningGrid: TLS can be enabled, but not removed from pods that dial each other with it.
 func TestTLSOfARunningGrid(t *testing.T) {
 	cl := newClient(t)
 	namespace := envtest.Namespace(t, cl, "tls-")
@@ -51,13 +51,13 @@ func TestTLSOfARunningGrid(t *testing.T) {
 		"on, and named": {plain, func(g *api.OrderGrid) {
 			g.Spec.Security = api.SecuritySpec{TLS: &api.TLSSpec{}, NetworkPolicy: api.NetworkPolicySpec{Type: api.NetworkPolicyNone}}
 		}, ""},
-		"opened":           {secured, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureAccept }, ""},
-		"off":              {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS = nil }, "tls was taken from a running grid"},
-		"without all":      {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "tls was taken from a running grid"},
-		"off for the open": {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept} }, "tls was taken from a running grid"},
-		"no word":          {plain, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "or write insecure: Accept"},
-		"another word":     {plain, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureRefuse }, "or write insecure: Accept"},
-		"nobody asked":     {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS.ClientAuth = api.ClientAuthNone }, "nobody is asked who it is"},
+		"opened":            {secured, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureAccept }, ""},
+		"off":               {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS = nil }, "tls was taken from a running grid"},
+		"without all":       {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "tls was taken from a running grid"},
+		"off for the open":  {secured, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept} }, "tls was taken from a running grid"},
+		"no word":           {plain, func(g *api.OrderGrid) { g.Spec.Security = api.SecuritySpec{} }, "or write insecure: Accept"},
+		"another word":      {plain, func(g *api.OrderGrid) { g.Spec.Security.Insecure = api.InsecureRefuse }, "or write insecure: Accept"},
+		"not authenticated": {secured, func(g *api.OrderGrid) { g.Spec.Security.TLS.ClientAuth = api.ClientAuthNone }, "clients are not authenticated"},
 		"other authorities": {secured, func(g *api.OrderGrid) {
 			g.Spec.Security.TLS.ClientAuthorities = &api.ConfigMapReference{Name: "desk"}
 		}, "every client of theirs may do everything"},
@@ -77,14 +77,14 @@ func TestTLSOfARunningGrid(t *testing.T) {
 	}
 }
 
-// TestGridsOfBefore: what was accepted when an open grid took no word runs on, and can be changed in everything else.
+// TestGridsOfBefore: an open grid accepted before insecure was required keeps running, and its other fields can change.
 func TestGridsOfBefore(t *testing.T) {
 	cl := newClient(t)
 	namespace := envtest.Namespace(t, cl, "before-")
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	key := client.ObjectKey{Name: "ordergrids.ordergrid.dev"}
 	crds := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
-	// The rules of before are those without optionalOldSelf: only the API server of then would take such a grid.
+	// The earlier rules are those without optionalOldSelf: only an earlier API server accepts such a grid.
 	type list = apiextensionsv1.ValidationRules
 	rules := func(change func(spec, security list) (list, list)) {
 		t.Helper()
@@ -132,11 +132,11 @@ func TestGridsOfBefore(t *testing.T) {
 		{"another minInSync", plain, func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
 		{"the word", plain, func(s *api.OrderGridSpec) { s.Security.Insecure = api.InsecureAccept }, ""},
 		{"the word that it is not", plain, func(s *api.OrderGridSpec) { s.Security.Insecure = api.InsecureRefuse }, ""},
-		{"another minInSync of one that asks nobody", unasked, func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
+		{"another minInSync without client authentication", unasked, func(s *api.OrderGridSpec) { s.MinInSync = 2 }, ""},
 		{"rules", unasked, func(s *api.OrderGridSpec) {
 			s.Security.Authorization = &api.AuthorizationSpec{Mode: api.AuthorizationEnforce}
 		}, ""},
-		{"a certificate of everybody", unasked, func(s *api.OrderGridSpec) { s.Security.TLS.ClientAuth = api.ClientAuthRequire }, ""},
+		{"certificates of all authorities", unasked, func(s *api.OrderGridSpec) { s.Security.TLS.ClientAuth = api.ClientAuthRequire }, ""},
 	} {
 		changed := c.grid.DeepCopy()
 		changed.Labels = map[string]string{"desk": "fx"}

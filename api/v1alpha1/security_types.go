@@ -2,61 +2,61 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SecuritySpec says who may talk to a grid, and how.
+// SecuritySpec controls access to a grid.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".authorization",rule="!has(self.authorization) || self.authorization.mode != 'Enforce' || has(self.tls)",message="mode Enforce needs spec.security.tls: over plain TCP no client can prove who it is; set tls, or mode to None"
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".authorization",rule="!has(self.tls) || has(self.insecure) && self.insecure == 'Accept' || has(self.authorization) && self.authorization.mode == 'Enforce' || !(has(self.tls.clientAuth) && self.tls.clientAuth == 'None') && !has(self.tls.clientAuthorities) || oldSelf.hasValue() && has(oldSelf.value().tls) && !(has(oldSelf.value().authorization) && oldSelf.value().authorization.mode == 'Enforce') && (has(oldSelf.value().tls.clientAuth) && oldSelf.value().tls.clientAuth == 'None' || has(oldSelf.value().tls.clientAuthorities))",messageExpression="(has(self.tls.clientAuth) && self.tls.clientAuth == 'None' ? 'missing, and with spec.security.tls.clientAuth None nobody is asked who it is: every client may do everything' : 'missing, and with spec.security.tls.clientAuthorities every client of theirs may do everything') + '; set mode to Enforce and give rules, or take that field back'"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".authorization",rule="!has(self.tls) || has(self.insecure) && self.insecure == 'Accept' || has(self.authorization) && self.authorization.mode == 'Enforce' || !(has(self.tls.clientAuth) && self.tls.clientAuth == 'None') && !has(self.tls.clientAuthorities) || oldSelf.hasValue() && has(oldSelf.value().tls) && !(has(oldSelf.value().authorization) && oldSelf.value().authorization.mode == 'Enforce') && (has(oldSelf.value().tls.clientAuth) && oldSelf.value().tls.clientAuth == 'None' || has(oldSelf.value().tls.clientAuthorities))",messageExpression="(has(self.tls.clientAuth) && self.tls.clientAuth == 'None' ? 'missing, and with spec.security.tls.clientAuth None clients are not authenticated: every client may do everything' : 'missing, and with spec.security.tls.clientAuthorities every client of theirs may do everything') + '; set mode to Enforce and give rules, or take that field back'"
 // +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || !has(self.insecure) || self.insecure != 'Accept' || !has(self.authorization) || self.authorization.mode != 'Enforce'",message="Accept has no effect with spec.security.authorization.mode Enforce: a client without TLS cannot prove who it is; remove insecure, or set mode to None until every client has TLS"
 // +kubebuilder:validation:XValidation:fieldPath=".networkPolicy",rule="!has(self.networkPolicy) || has(self.networkPolicy.type) || has(self.tls) && !(has(self.insecure) && self.insecure == 'Accept') || !has(self.networkPolicy.clients) && !has(self.networkPolicy.monitoring)",message="clients and monitoring have no effect with type None, which is the default without spec.security.tls; set type to Restricted, or remove them"
 type SecuritySpec struct {
-	// insecure says whether clients may come without TLS: Refuse (the default) or Accept. Whoever reaches the data port of
+	// insecure controls whether clients may connect without TLS: Refuse (the default) or Accept. Any client of the data port of
 	// such a grid may submit, read and replace orders. For a laptop or a lab, and beside tls while clients change to it;
-	// the condition Secure is False with it. A grid that was created before this field was there runs on without.
+	// the condition Secure is False with it. A grid that was created before this field existed keeps running without it.
 	// +optional
 	Insecure InsecurePolicy `json:"insecure,omitempty"`
 
-	// tls encrypts what grid nodes say to each other and to clients, and makes both ends prove who they are. Without it
-	// the data port is plain TCP, which takes insecure: Accept. It can be added to a running grid, whose pods are then
-	// replaced in stages, and not be taken away.
+	// tls encrypts the traffic between grid nodes and with clients, with mutual authentication. Without it
+	// the data port is plain TCP, which requires insecure: Accept. It can be added to a running grid, whose pods are then
+	// replaced in stages, but not removed.
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
 
-	// authorization says which clients may do what. Without it every client that is let in may do everything: with tls, whoever
-	// has a certificate of the authority of the grid's nodes, which the issuer Operator gives to tls.clients alone.
+	// authorization grants permissions to clients. Without it every accepted client may do everything: with tls, every client
+	// with a certificate of the authority of the grid's nodes, which the issuer Operator gives to tls.clients alone.
 	// +optional
 	Authorization *AuthorizationSpec `json:"authorization,omitempty"`
 
-	// networkPolicy says which pods reach the grid's pods at all.
+	// networkPolicy restricts which pods reach the grid's pods.
 	// +optional
 	NetworkPolicy NetworkPolicySpec `json:"networkPolicy,omitempty,omitzero"`
 }
 
-// InsecurePolicy says whether a grid may be open to whoever reaches it.
+// InsecurePolicy selects whether a grid accepts clients without TLS.
 //
 // +kubebuilder:validation:Enum=Refuse;Accept
 type InsecurePolicy string
 
 const (
-	// InsecureRefuse asks for spec.security.tls. Empty is the same.
+	// InsecureRefuse requires spec.security.tls. Empty is the same.
 	InsecureRefuse InsecurePolicy = "Refuse"
-	// InsecureAccept does without.
+	// InsecureAccept accepts clients without TLS.
 	InsecureAccept InsecurePolicy = "Accept"
 )
 
-// Open reports whether clients need no TLS: nobody proves who it is, or that it may be there.
+// Open reports whether clients need no TLS: they are neither authenticated nor authorized.
 func (s *SecuritySpec) Open() bool { return s.TLS == nil || s.Insecure == InsecureAccept }
 
-// TakesTLS reports whether every node of the grid takes TLS, as far as the operator has said.
+// TakesTLS reports whether every node of the grid takes TLS, as far as the operator has reported.
 func (g *OrderGrid) TakesTLS() bool {
 	return g.Spec.Security.TLS != nil && (g.Status.TLS == nil || g.Status.TLS.Transition != TLSTransitionStarting)
 }
 
-// Enforced reports whether clients may do what a rule gives them, and nothing without.
+// Enforced reports whether clients may do only what a rule gives them.
 func (s *SecuritySpec) Enforced() bool {
 	return s.Authorization != nil && s.Authorization.Mode == AuthorizationEnforce
 }
 
-// PolicyType is networkPolicy.type, or what stands in its place.
+// PolicyType is networkPolicy.type or its default.
 func (s *SecuritySpec) PolicyType() NetworkPolicyType {
 	switch {
 	case s.NetworkPolicy.Type != "":
@@ -67,7 +67,7 @@ func (s *SecuritySpec) PolicyType() NetworkPolicyType {
 	return NetworkPolicyRestricted
 }
 
-// TLSSpec says where the certificates of a grid come from and how long they are good for. Certificates are replaced while
+// TLSSpec configures the source and validity of a grid's certificates. Certificates are replaced while
 // everything runs: no pod is restarted and no connection is cut.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".issuer",rule="self.issuer == oldSelf.issuer",messageExpression="'%s differs from %s: nodes with certificates of one would not trust those with certificates of the other; keep %s, or create a second OrderGrid and move the traffic'.format([self.issuer, oldSelf.issuer, oldSelf.issuer])"
@@ -81,7 +81,7 @@ func (s *SecuritySpec) PolicyType() NetworkPolicyType {
 // +kubebuilder:validation:XValidation:fieldPath=".authority.duration",rule="!has(self.authority) || duration(self.authority.duration) >= duration(self.duration) + duration(self.authority.overlap) + duration(self.authority.overlap)",messageExpression="'%s does not hold one certificate of %s and twice the overlap of %s, so the authority would end before what it signed; give more'.format([self.authority.duration, self.duration, self.authority.overlap])"
 type TLSSpec struct {
 	// issuer is Operator (the operator keeps an authority for this grid alone), CertManager (cert-manager issues from
-	// certManager.issuerRef) or Secret (somebody else keeps the certificates in secrets). Default Operator.
+	// certManager.issuerRef) or Secret (certificates in secrets are managed externally). Default Operator.
 	// +optional
 	// +default="Operator"
 	// +kubebuilder:default=Operator
@@ -95,7 +95,7 @@ type TLSSpec struct {
 	// +optional
 	Secrets *TLSSecretsSpec `json:"secrets,omitempty"`
 
-	// duration is how long a certificate is good for. 1h to 8760h, default 2160h (90 days).
+	// duration is how long a certificate is valid. 1h to 8760h, default 2160h (90 days).
 	// +optional
 	// +default="2160h"
 	// +kubebuilder:default="2160h"
@@ -104,7 +104,7 @@ type TLSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 1h to 8760h; write it as 2160h'.format([self])"
 	Duration metav1.Duration `json:"duration,omitempty,omitzero"`
 
-	// renewBefore is how long before its end a certificate is replaced. 5m to less than duration, default 720h (30 days);
+	// renewBefore is how long before its expiry a certificate is replaced. 5m to less than duration, default 720h (30 days);
 	// give it together with a shorter duration.
 	// +optional
 	// +default="720h"
@@ -127,20 +127,20 @@ type TLSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && name != 'ordergrid-tools')",message="not all are names for a Secret; use at most 40 lowercase letters, digits and hyphens each, and not ordergrid-tools, which is the operator's own"
 	Clients []string `json:"clients,omitempty"`
 
-	// clientAuth is Require (the default: who has no certificate of a trusted authority is not let in) or None (clients
-	// need none, and the grid proves itself to them all the same). Grid nodes always need one.
+	// clientAuth is Require (the default: clients without a certificate of a trusted authority are refused) or None (clients
+	// need none; the grid still authenticates to them). Grid nodes always need one.
 	// +optional
 	// +default="Require"
 	// +kubebuilder:default=Require
 	ClientAuth TLSClientAuth `json:"clientAuth,omitempty"`
 
 	// clientAuthorities names a ConfigMap of the grid's namespace, key ca.crt, with further authorities that the
-	// certificates of clients may be of. Their certificates never make anybody a grid node.
+	// certificates of clients may be signed by. They are not trusted for grid nodes.
 	// +optional
 	ClientAuthorities *ConfigMapReference `json:"clientAuthorities,omitempty"`
 }
 
-// TLSIssuer names where certificates come from.
+// TLSIssuer names the source of certificates.
 //
 // +kubebuilder:validation:Enum=Operator;CertManager;Secret
 type TLSIssuer string
@@ -150,19 +150,19 @@ const (
 	IssuerOperator TLSIssuer = "Operator"
 	// IssuerCertManager is cert-manager.
 	IssuerCertManager TLSIssuer = "CertManager"
-	// IssuerSecret is somebody else.
+	// IssuerSecret is an external source.
 	IssuerSecret TLSIssuer = "Secret"
 )
 
-// TLSClientAuth says what clients have to present.
+// TLSClientAuth is what clients have to present.
 //
 // +kubebuilder:validation:Enum=Require;None
 type TLSClientAuth string
 
 const (
-	// ClientAuthRequire lets in nobody without a certificate.
+	// ClientAuthRequire refuses clients without a certificate.
 	ClientAuthRequire TLSClientAuth = "Require"
-	// ClientAuthNone asks clients for no certificate.
+	// ClientAuthNone requires no certificate of clients.
 	ClientAuthNone TLSClientAuth = "None"
 )
 
@@ -208,7 +208,7 @@ type TLSSecretsSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Nodes string `json:"nodes"`
 
-	// tools names the Secret with which OrderProbes and FailoverDrills of the grid prove who they are: extended key usage
+	// tools names the Secret with which OrderProbes and FailoverDrills of the grid authenticate: extended key usage
 	// clientAuth.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -216,10 +216,10 @@ type TLSSecretsSpec struct {
 	Tools string `json:"tools"`
 }
 
-// AuthoritySpec says how long the operator's authority for a grid is good for, and how it is replaced: the next one is
-// trusted for the time of overlap before it signs anything, and the one before for as long after it has signed the last.
+// AuthoritySpec configures the validity of the operator's authority for a grid and its replacement: the next one is
+// trusted for overlap before it signs, and the previous one for as long after its last signature.
 type AuthoritySpec struct {
-	// duration is how long an authority is good for. The next one comes in time for no certificate to be cut short. 4h to
+	// duration is how long an authority is valid. It is replaced early enough that no certificate is cut short. 4h to
 	// 87600h, default 43800h (5 years).
 	// +optional
 	// +default="43800h"
@@ -229,7 +229,7 @@ type AuthoritySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('4h') && duration(self) <= duration('87600h')",messageExpression="'%s is not a duration from 4h to 87600h; write it as 43800h'.format([self])"
 	Duration metav1.Duration `json:"duration,omitempty,omitzero"`
 
-	// overlap is what clients have to pick up a changed ca.crt. Grid nodes need a minute or two, and are asked whether they
+	// overlap is the time for clients to pick up a changed ca.crt. Grid nodes need a minute or two, and are asked whether they
 	// have it. 3m to 8760h, default 24h.
 	// +optional
 	// +default="24h"
@@ -249,8 +249,8 @@ type ConfigMapReference struct {
 	Name string `json:"name"`
 }
 
-// NetworkPolicySpec says which pods reach the grid's pods. It holds where the cluster's network enforces NetworkPolicies,
-// and for the pod network only: what travels on spec.fabric is not seen by it.
+// NetworkPolicySpec restricts which pods reach the grid's pods. It is effective where the network enforces NetworkPolicies,
+// and for the pod network only, not for spec.fabric.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".clients",rule="!has(self.type) || self.type == 'Restricted' || !has(self.clients)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove clients"
 // +kubebuilder:validation:XValidation:fieldPath=".monitoring",rule="!has(self.type) || self.type == 'Restricted' || !has(self.monitoring)",message="has no effect with type None; set spec.security.networkPolicy.type to Restricted, or remove monitoring"
@@ -268,22 +268,22 @@ type NetworkPolicySpec struct {
 	Clients []PodPeers `json:"clients,omitempty"`
 
 	// monitoring are the pods that may reach the port of metrics and health beside the operator. Default: those of
-	// every namespace, because only their owner knows which one scrapes.
+	// every namespace, because the operator cannot know which one scrapes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Monitoring []PodPeers `json:"monitoring,omitempty"`
 }
 
-// NetworkPolicyType says what the operator makes.
+// NetworkPolicyType selects the NetworkPolicy that the operator creates.
 //
 // +kubebuilder:validation:Enum=None;Restricted
 type NetworkPolicyType string
 
 const (
-	// NetworkPolicyNone makes nothing.
+	// NetworkPolicyNone creates none.
 	NetworkPolicyNone NetworkPolicyType = "None"
-	// NetworkPolicyRestricted makes a policy per grid.
+	// NetworkPolicyRestricted creates a policy per grid.
 	NetworkPolicyRestricted NetworkPolicyType = "Restricted"
 )
 
@@ -300,21 +300,21 @@ type PodPeers struct {
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 }
 
-// TLSTransition is where turning TLS on stands.
+// TLSTransition is the stage of enabling TLS.
 //
 // +kubebuilder:validation:Enum=Starting;Both
 type TLSTransition string
 
 const (
-	// TLSTransitionStarting: some node does not take TLS.
+	// TLSTransitionStarting: some node does not accept TLS.
 	TLSTransitionStarting TLSTransition = "Starting"
-	// TLSTransitionBoth: every node takes TLS, and plain connections.
+	// TLSTransitionBoth: every node accepts TLS and plain connections.
 	TLSTransitionBoth TLSTransition = "Both"
 )
 
-// TLSStatus is what the operator knows of the certificates of a grid.
+// TLSStatus is the status of the certificates of a grid.
 type TLSStatus struct {
-	// expires is when the certificate that grid nodes present now ends.
+	// expires is when the present certificate of the grid nodes expires.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
 
@@ -322,21 +322,21 @@ type TLSStatus struct {
 	// +optional
 	Renews *metav1.Time `json:"renews,omitempty"`
 
-	// serial is its number, in hexadecimal digits.
+	// serial number of the certificate, in hexadecimal digits.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Serial string `json:"serial,omitempty"`
 
-	// transition is where turning TLS on stands: Starting (not every node takes TLS yet, clients go on without) or Both
-	// (every node takes TLS and plain connections, clients can change). Empty: TLS only.
+	// transition is the stage of enabling TLS: Starting (not every node accepts TLS yet, clients stay on plain TCP) or Both
+	// (every node accepts TLS and plain connections, clients can switch). Empty: TLS only.
 	// +optional
 	Transition TLSTransition `json:"transition,omitempty"`
 
-	// plainClients is how many connections of clients without TLS the nodes have; while transition is Both.
+	// plainClients is the number of client connections without TLS while transition is Both.
 	// +optional
 	PlainClients *int32 `json:"plainClients,omitempty"`
 
-	// authorityExpires is when the authority that signed it ends.
+	// authorityExpires is when its authority expires.
 	// +optional
 	AuthorityExpires *metav1.Time `json:"authorityExpires,omitempty"`
 }

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// SinkSpec is one place that committed orders go to.
+// SinkSpec is one destination of committed orders.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && oldSelf.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.file) && has(oldSelf.file) && self.file == oldSelf.file",message="changed; the PersistentVolumeClaims of a running grid's pods stay as they were made; keep it as it was, or create a second OrderGrid and move the traffic"
 type SinkSpec struct {
 	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
-	// beginning with a letter, at most 32. The sink called file goes on where spec.writeBehind stopped.
+	// beginning with a letter, at most 32. The sink called file continues where spec.writeBehind stopped.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -29,7 +29,7 @@ type SinkSpec struct {
 	File *FileSinkSpec `json:"file,omitempty"`
 }
 
-// SinkType says what kind of place a sink is.
+// SinkType is the kind of a sink.
 //
 // +kubebuilder:validation:Enum=File
 type SinkType string
@@ -37,7 +37,7 @@ type SinkType string
 // SinkFile appends one line per log entry to a file.
 const SinkFile SinkType = "File"
 
-// SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name: it was there before sinks had names.
+// SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name, because it predates named sinks.
 const SinkNameFile = "file"
 
 // Sinks are the sinks of the grid in effect, by name, all with their defaults: those of spec.sinks, or that of
@@ -56,8 +56,8 @@ func (g *OrderGrid) Sinks() []SinkSpec {
 	return sinks
 }
 
-// ReadableSink is the sink whose files the nodes give to those who compare them with the log: file, or the first by name.
-// Nil: there is none.
+// ReadableSink is the sink whose files the nodes serve for comparison with the log: file, or the first by name.
+// nil if there is none.
 func (g *OrderGrid) ReadableSink() *SinkSpec {
 	sinks := g.Sinks()
 	for i := range sinks {
@@ -71,12 +71,12 @@ func (g *OrderGrid) ReadableSink() *SinkSpec {
 	return nil
 }
 
-// OutlivesPods reports whether what the sink holds is there when the pods of the grid are gone.
+// OutlivesPods reports whether the sink's data survives the pods of the grid.
 func (s *SinkSpec) OutlivesPods() bool {
 	return s.Type == SinkFile && s.File.Volume == SinkVolumeClaim
 }
 
-// OutlivesShard reports whether what the sink holds is there when a shard's objects are gone.
+// OutlivesShard reports whether the sink's data survives a shard's objects.
 func (s *SinkSpec) OutlivesShard() bool { return s.OutlivesPods() && s.File.WhenDeleted != ClaimDelete }
 
 // FileSinkSpec is the volume that a file sink writes to, one per pod.
@@ -104,12 +104,12 @@ type FileSinkSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// whenDeleted says what happens to the claims when the OrderGrid is deleted: Retain (default) or Delete.
+	// whenDeleted is how the claims are handled when the OrderGrid is deleted: Retain (default) or Delete.
 	// +optional
 	WhenDeleted ClaimPolicy `json:"whenDeleted,omitempty"`
 }
 
-// withDefaults fills in what the API server fills in only where file is written out.
+// withDefaults sets the defaults that the API server sets only where file is present.
 func (f *FileSinkSpec) withDefaults() *FileSinkSpec {
 	full := FileSinkSpec{}
 	if f != nil {
@@ -128,13 +128,13 @@ func (f *FileSinkSpec) withDefaults() *FileSinkSpec {
 type SinkVolume string
 
 const (
-	// SinkVolumeEmptyDir is a directory that goes with its pod.
+	// SinkVolumeEmptyDir is a directory that is deleted with its pod.
 	SinkVolumeEmptyDir SinkVolume = "EmptyDir"
 	// SinkVolumeClaim is a PersistentVolumeClaim per pod.
 	SinkVolumeClaim SinkVolume = "PersistentVolumeClaim"
 )
 
-// ClaimPolicy says whether a claim outlives its grid.
+// ClaimPolicy selects whether a claim outlives its grid.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
 type ClaimPolicy string
@@ -146,7 +146,7 @@ const (
 	ClaimDelete ClaimPolicy = "Delete"
 )
 
-// WriteBehindSpec is the one sink of grids that were made before spec.sinks.
+// WriteBehindSpec is the one sink of grids that predate spec.sinks.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.sink == 'File' || !has(self.file)",messageExpression="'the file sink is configured although spec.writeBehind.sink is %s; set sink to File, or remove file'.format([self.sink])"
 type WriteBehindSpec struct {

@@ -70,7 +70,7 @@ func TestSinksInEffect(t *testing.T) {
 	}
 }
 
-// TestSinkUpdates: what a running grid can do with its sinks, and what is refused, with the reason.
+// TestSinkUpdates: which changes of sinks a running grid accepts, and the reasons of refusals.
 func TestSinkUpdates(t *testing.T) {
 	cl := newClient(t)
 	const (
@@ -158,7 +158,7 @@ func TestNamesOfRemovedSinks(t *testing.T) {
 	checkRefusal(t, set(fileSink("archive", "")), "")
 }
 
-// TestShardsFall: orders move away from a shard that goes, but for those that were freed: they are in files only, which have to
+// TestShardsFall: orders move away from a shard that is removed, except freed ones: they are in files only, which must
 // outlive it. Also through the scale subresource.
 func TestShardsFall(t *testing.T) {
 	cl := newClient(t)

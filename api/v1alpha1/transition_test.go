@@ -64,7 +64,7 @@ func newPartition(t *testing.T, cl client.Client) *api.GridPartition {
 	return gp
 }
 
-// accept gives up the in-sync members of the present epoch, as the operator does for a person.
+// accept gives up the in-sync members of the present epoch, as the operator does.
 func accept(t *testing.T, cl client.Client, gp *api.GridPartition) {
 	t.Helper()
 	gp.Spec.AcceptDataLossEpoch = gp.Status.Epoch
@@ -98,8 +98,8 @@ func TestTransitions(t *testing.T) {
 		{"a status without a claim, then a backup", []api.GridPartitionStatus{config(0, 0, nil)}, config(1, 1, &a, a, b), "inSync has 2 members at the first claim"},
 		{"first claim without lineage", nil, config(1, 0, &a, a), "lineage 0 at epoch 1: the first claim starts lineage 1; set lineage to 1"},
 		{"first claim at lineage 2", nil, config(1, 2, &a, a), "lineage 2 at the first claim: nothing can have been lost yet; set lineage to 1"},
-		{"first claim with a backup", nil, config(1, 1, &a, a, b), "inSync has 2 members at the first claim, when no other member can have joined yet; claim with the primary alone"},
-		{"first claim of nobody", nil, config(1, 1, nil), "primary is missing at epoch 1: every epoch has exactly one primary; name it with id, podName, bootID and address"},
+		{"first claim with a backup", nil, config(1, 1, &a, a, b), "inSync has 2 members at the first claim, before any member can have joined; claim with the primary alone"},
+		{"first claim without a primary", nil, config(1, 1, nil), "primary is missing at epoch 1: every epoch has exactly one primary; name it with id, podName, bootID and address"},
 		{"a primary at epoch 0", nil, config(0, 0, &a, a), "primary rtd-s0-0/0000000000000001 at epoch 0, which means never claimed; propose epoch 1"},
 		{"first claim without change id", nil, with(config(1, 1, &a, a), func(s *api.GridPartitionStatus) { s.ChangeID = "" }), "changeID is missing at epoch 1: a proposer recognises its own change by it after a timeout; set it to a new random string with every proposal"},
 
@@ -110,7 +110,7 @@ func TestTransitions(t *testing.T) {
 		{"the same again", upTo(pair), pair, ""},
 		{"accepted loss", upTo(pair), config(4, 2, &c, c), ""},
 		{"accepted loss by a member that was in sync", upTo(pair), config(4, 2, &a, a), ""},
-		{"loss not accepted", upTo(pair), config(4, 2, &c, c), "status.lineage: Invalid value: lineage 2 would give up what lineage 1 holds, and this loss was not accepted: spec.acceptDataLossEpoch is 0, not the epoch 3; keep the lineage, or have a person accept the loss with the annotation ordergrid.dev/accept-data-loss=3"},
+		{"loss not accepted", upTo(pair), config(4, 2, &c, c), "status.lineage: Invalid value: lineage 2 would give up what lineage 1 holds without an accepted loss: spec.acceptDataLossEpoch is 0, not the epoch 3; keep the lineage, or accept the loss with the annotation ordergrid.dev/accept-data-loss=3"},
 		{"a second loss after an accepted one", append(upTo(pair), config(4, 2, &c, c)), config(5, 3, &a, a), "spec.acceptDataLossEpoch is 3, not the epoch 4"},
 		{"accepted loss, yet two lineages", upTo(pair), config(4, 3, &c, c), "lineage 3 does not follow 1"},
 
@@ -129,13 +129,13 @@ func TestTransitions(t *testing.T) {
 		{"lineage without a new epoch", upTo(pair), with(pair, func(s *api.GridPartitionStatus) { s.Lineage = 2 }), "epoch 3 is already taken"},
 		{"a restarted process of the same pod", upTo(pair), config(4, 1, &c, c), `primary rtd-s0-0/0000000000000003 was not in inSync ["rtd-s0-0/0000000000000001", "rtd-s0-1/0000000000000002"] of epoch 3: only an in-sync member holds every acknowledged order; let it join through the primary first, or accept the loss of data, which raises lineage`},
 		{"a member that was dropped", append(upTo(pair), config(4, 1, &a, a)), config(5, 1, &b, b), "primary rtd-s0-1/0000000000000002 was not in inSync"},
-		{"lineage falls", append(upTo(pair), config(4, 2, &a, a)), config(5, 1, &a, a), "lineage 1 does not follow 2: it never falls, and rises by 1 only when a person accepted the loss of data; keep it as it was"},
+		{"lineage falls", append(upTo(pair), config(4, 2, &a, a)), config(5, 1, &a, a), "lineage 1 does not follow 2: it never falls, and rises by 1 only when a loss of data was accepted; keep it as it was"},
 		{"lineage skips", upTo(pair), config(4, 3, &a, a), "lineage 3 does not follow 1"},
 		{"lineage forgotten", upTo(pair), config(4, 0, &a, a), "lineage 0 does not follow 1"},
 		{"primary not in sync", upTo(pair), config(4, 1, &a, b), `inSync ["rtd-s0-1/0000000000000002@10.0.0.3:7400"] does not contain the primary rtd-s0-0/0000000000000001@10.0.0.2:7400: the primary is always in sync; add it with the same id and address`},
 		{"primary in sync at another address", upTo(pair), config(4, 1, &a, with2(a, "10.9.9.9:7400")), "does not contain the primary rtd-s0-0/0000000000000001@10.0.0.2:7400"},
 		{"no primary", upTo(pair), config(4, 1, nil), "primary is missing at epoch 4"},
-		{"nobody in sync", upTo(pair), config(4, 1, &a), "inSync [] does not contain the primary"},
+		{"none in sync", upTo(pair), config(4, 1, &a), "inSync [] does not contain the primary"},
 		{"in sync without a primary", upTo(pair), config(4, 1, nil, a), "inSync has 1 members but there is no primary: name the primary, or leave inSync empty"},
 		{"a count that is not the number of members", upTo(pair), with(config(4, 1, &a, a), func(s *api.GridPartitionStatus) { s.InSyncCount = 2 }), "status.inSyncCount: Invalid value: inSyncCount 2 is not the 1 members of inSync: set it to 1, or leave it out"},
 		{"a count that is right", upTo(pair), with(config(4, 1, &a, a), func(s *api.GridPartitionStatus) { s.InSyncCount = 1 }), ""},
@@ -177,7 +177,7 @@ func TestTransitions(t *testing.T) {
 func with2(m api.Member, address string) api.Member { m.Address = address; return m }
 func ptrTo(m api.Member) *api.Member                { return &m }
 
-// upTo are the usual steps to a pair at epoch 3: claimed, claimed again by nobody else, joined.
+// upTo are the usual steps to a pair at epoch 3: claimed, claimed again by the same member, joined.
 func upTo(pair api.GridPartitionStatus) []api.GridPartitionStatus {
 	return []api.GridPartitionStatus{config(1, 1, &a, a), config(2, 1, &a, a), pair}
 }
@@ -213,7 +213,7 @@ func TestStatusCannotBeForgotten(t *testing.T) {
 	}
 }
 
-// TestSpecWritesKeepStatus: what the operator writes never touches the configuration, however long the status is.
+// TestSpecWritesKeepStatus: writes of the operator never change the configuration, however long the status is.
 func TestSpecWritesKeepStatus(t *testing.T) {
 	cl := newClient(t)
 	gp := newPartition(t, cl)
@@ -246,7 +246,7 @@ func TestSpecWritesKeepStatus(t *testing.T) {
 	}
 }
 
-// TestLossIsAcceptedAtThePresentEpochOnly: neither in advance nor afterwards, so that a forgotten acceptance gives nothing up.
+// TestLossIsAcceptedAtThePresentEpochOnly: neither in advance nor afterwards, so that a stale acceptance has no effect.
 func TestLossIsAcceptedAtThePresentEpochOnly(t *testing.T) {
 	cl := newClient(t)
 	early := &api.GridPartition{
@@ -272,7 +272,7 @@ func TestLossIsAcceptedAtThePresentEpochOnly(t *testing.T) {
 	if err := put(t, cl, gp, config(4, 1, &b, b)); err != nil {
 		t.Fatalf("a member takes over although its loss was accepted: %v", err)
 	}
-	gp.Spec.MinInSync = 2 // the spent acceptance stands, and other fields can be written
+	gp.Spec.MinInSync = 2 // the used acceptance stays, and other fields can be written
 	checkRefusal(t, cl.Update(t.Context(), gp), "")
 	gp.Spec.AcceptDataLossEpoch = 0
 	checkRefusal(t, cl.Update(t.Context(), gp), "")
@@ -280,7 +280,7 @@ func TestLossIsAcceptedAtThePresentEpochOnly(t *testing.T) {
 	checkRefusal(t, cl.Update(t.Context(), gp), "spec.reassertChangeID: Too long")
 }
 
-// TestRacingMembers lets both members of a pair change the configuration from the same state, again and again: the
+// TestRacingMembers lets both members of a pair change the configuration from the same state, repeatedly: the
 // primary drops the backup while the backup takes over. Exactly one PUT may succeed, and the loser, having read again,
 // must be refused for good.
 func TestRacingMembers(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestGridDefaults: a spec that says how safe the grid is to be is a complete one, and what a Go client leaves out is left to the defaults.
+// TestGridDefaults: a spec with security alone is complete, and fields that a Go client omits are defaulted.
 func TestGridDefaults(t *testing.T) {
 	cl := newClient(t)
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: "default"}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
@@ -43,7 +43,7 @@ func TestGridDefaults(t *testing.T) {
 	}
 }
 
-// TestGridUpdates: what a running grid cannot follow is refused, with the reason.
+// TestGridUpdates: changes that a running grid cannot apply are refused, with the reason.
 func TestGridUpdates(t *testing.T) {
 	cl := newClient(t)
 	for _, test := range []struct {
@@ -64,7 +64,7 @@ func TestGridUpdates(t *testing.T) {
 		{"one copy", func(s *api.OrderGridSpec) { s.Replicas = 1 }, "spec.replicas: Invalid value: 1 would leave one copy of every order where there are 2 now, and the orders of a pod that ends would be lost with it; keep at least 2, or set spec.singleCopy to Accept with the same change"},
 		{"one copy, accepted", func(s *api.OrderGridSpec) { s.Replicas, s.SingleCopy = 1, api.SingleCopyAccept }, ""},
 		{"fewer copies than are needed", func(s *api.OrderGridSpec) { s.Replicas, s.MinInSync, s.SingleCopy = 1, 2, api.SingleCopyAccept }, "spec.minInSync: Invalid value: 2 is more than spec.replicas 1"},
-		{"no word about a single copy", func(s *api.OrderGridSpec) { s.SingleCopy = "Perhaps" }, "spec.singleCopy: Unsupported value"},
+		{"singleCopy is not set", func(s *api.OrderGridSpec) { s.SingleCopy = "Perhaps" }, "spec.singleCopy: Unsupported value"},
 		{"a fabric", func(s *api.OrderGridSpec) {
 			s.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "fabric"}}
 		}, "spec.fabric: Invalid value: changed; the copies of a running grid reach each other by one network; keep it as it was, or create a second OrderGrid and move the traffic"},

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// CheckTransition reports whether next may follow old. It is the same set of rules, with
-// the same messages, as the CEL rules on GridPartitionStatus; a test compares the two. The
-// zero Record (epoch 0) stands for an unclaimed partition. Annotations of an administrator
-// are read from old.Spec: next.Spec comes from the proposer.
+// CheckTransition says whether next may follow old. It is the same set of rules,
+// with the same messages, as the CEL rules on GridPartitionStatus; a test holds
+// the two together. The zero Record (epoch 0) stands for an unclaimed partition.
+// What a person allowed is read from old.Spec: next.Spec is the proposer's word.
 func CheckTransition(old, next Record) error {
 	for _, rule := range []func(old, next Record) string{
 		ruleEpochFollows, ruleEpochTaken, ruleLineageFollows, ruleLossAccepted, rulePrimaryWasInSync,
@@ -49,16 +49,16 @@ func ruleLineageFollows(old, next Record) string {
 	case old.Epoch == 0:
 		return fmt.Sprintf("lineage %d at the first claim: nothing can have been lost yet; set lineage to 1", next.Lineage)
 	}
-	return fmt.Sprintf("lineage %d does not follow %d: it never falls, and rises by 1 only when a person accepted the "+
-		"loss of data; keep it as it was", next.Lineage, old.Lineage)
+	return fmt.Sprintf("lineage %d does not follow %d: it never falls, and rises by 1 only when a loss of data was "+
+		"accepted; keep it as it was", next.Lineage, old.Lineage)
 }
 
 func ruleLossAccepted(old, next Record) string {
 	if old.Epoch == 0 || next.Lineage <= old.Lineage || old.Spec.AcceptDataLossEpoch == old.Epoch || old.Spec.ReassertChangeID != "" {
 		return ""
 	}
-	return fmt.Sprintf("lineage %d would give up what lineage %d holds, and this loss was not accepted: spec.acceptDataLossEpoch "+
-		"is %d, not the epoch %d; keep the lineage, or have a person accept the loss with the annotation "+
+	return fmt.Sprintf("lineage %d would give up what lineage %d holds without an accepted loss: spec.acceptDataLossEpoch "+
+		"is %d, not the epoch %d; keep the lineage, or accept the loss with the annotation "+
 		"ordergrid.dev/accept-data-loss=%d", next.Lineage, old.Lineage, old.Spec.AcceptDataLossEpoch, old.Epoch, old.Epoch)
 }
 
@@ -119,7 +119,7 @@ func ruleFirstClaimAlone(old, next Record) string {
 	if old.Epoch > 0 || next.Epoch != 1 || len(next.InSync) <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("inSync has %d members at the first claim, when no other member can have joined yet; claim with the primary alone", len(next.InSync))
+	return fmt.Sprintf("inSync has %d members at the first claim, before any member can have joined; claim with the primary alone", len(next.InSync))
 }
 
 // The next two are structural rules of the CRD (maxItems, list map keys, the

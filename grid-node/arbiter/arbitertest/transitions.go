@@ -1,5 +1,5 @@
-// Package arbitertest holds the cases that every arbiter must decide alike: the Go rules
-// of the in-memory one and the CEL rules of the CRD.
+// Package arbitertest holds the cases that every arbiter has to decide in the
+// same way: the Go rules of the in-memory one and the CEL rules of the CRD.
 package arbitertest
 
 import "github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -52,9 +52,9 @@ func Transitions() []Transition {
 		{"hand-over", pair, Rec(3, 1, "c3", B, B, A), ""},
 		{"loss accepted", accepted, Rec(3, 2, "c3", C, C), ""},
 		{"loss accepted, and a member takes over after all", accepted, Rec(3, 1, "c3", B, B), ""},
-		{"loss not accepted", pair, Rec(3, 2, "c3", C, C), "lineage 2 would give up what lineage 1 holds, and this loss was not accepted: spec.acceptDataLossEpoch is 0, not the epoch 2"},
+		{"loss not accepted", pair, Rec(3, 2, "c3", C, C), "lineage 2 would give up what lineage 1 holds without an accepted loss: spec.acceptDataLossEpoch is 0, not the epoch 2"},
 		{"loss accepted at an earlier epoch", late, Rec(4, 2, "c4", C, C), "spec.acceptDataLossEpoch is 2, not the epoch 3"},
-		{"a second loss after an accepted one", twice, Rec(4, 3, "c4", A, A), "this loss was not accepted"},
+		{"a second loss after an accepted one", twice, Rec(4, 3, "c4", A, A), "without an accepted loss"},
 		{"a configuration reasserted", reasserted, Rec(3, 2, "c8", C, C), ""},
 		{"a stranger without a new lineage though a loss was accepted", accepted, Rec(3, 1, "c3", C, C), "was not in inSync"},
 		{"epoch skips", pair, Rec(4, 1, "c4", A, A), "epoch 4 does not follow 2"},
