@@ -1,7 +1,6 @@
-// Package cgroup reads what the kernel says of the control group that this
-// process is in: how often it was stopped for having used its CPU quota, how near
-// it is to its memory limit, how long it waited. Version 2 and version 1 of the
-// interface are understood; where there is neither, everything is unknown.
+// Package cgroup reads the kernel's statistics of the control group of this process: throttling by
+// its CPU quota, memory use and limit, pressure. Versions 1 and 2 of the interface are supported;
+// where there is neither, everything is unknown.
 package cgroup
 
 import (
@@ -29,8 +28,7 @@ var ErrNone = errors.New("no control group can be read below the mounts of this 
 // Self finds the group of this process.
 func Self() (*Group, error) { return find("/proc", "/") }
 
-// find reads the process's groups and mounts below proc; root stands in front of
-// mount points.
+// find reads the process's groups and mounts below proc; root is the prefix of mount points.
 func find(proc, root string) (*Group, error) {
 	fsys, err := procfs.NewFS(proc)
 	if err != nil {
@@ -77,9 +75,9 @@ func has(list []string, name string) bool {
 	return false
 }
 
-// directory of a group: the mount of its hierarchy, and below it the group's path
-// as far as the mount does not begin inside of it. In a container the path may be
-// that of the host, of which nothing is mounted but the group itself.
+// directory of a group: the mount of its hierarchy, and below it the group's path unless the mount
+// begins inside it. In a container the path may be that of the host, of which only the group itself
+// is mounted.
 func directory(mounts []*procfs.MountInfo, fsType, controller, path, root, file string) string {
 	for _, m := range mounts {
 		if m.FSType != fsType {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tree writes files below a new directory; proc/PID is what proc/self leads to.
+// tree writes files below a new directory; proc/PID is the target of proc/self.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Limited is a control group that was made below the one of this process, to give
-// the processes in it a CPU quota: for tests and checks of what that does. Root only.
+// Limited is a control group created below the one of this process, to give the processes in it a
+// CPU quota: for tests. Root only.
 type Limited struct {
 	dir string
 	v2  bool
 }
 
-// NewLimited makes a group without a quota, in the hierarchy in which the kernel lets
-// it. Remove it.
+// NewLimited creates a group without a quota, in a hierarchy in which the kernel allows it. Remove
+// it after use.
 func NewLimited() (*Limited, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("only root may make a control group")
+		return nil, errors.New("only root may create a control group")
 	}
 	self, err := Self()
 	if err != nil {
@@ -46,15 +46,14 @@ func NewLimited() (*Limited, error) {
 		}
 		reasons = errors.Join(reasons, err, l.Remove())
 	}
-	return nil, fmt.Errorf("no control group with a CPU quota can be made here: %w", reasons)
+	return nil, fmt.Errorf("no control group with a CPU quota can be created here: %w", reasons)
 }
 
-// Procs is the file that takes the id of a process, which then is in the group, as
-// are the processes that it starts.
+// Procs is the file that adds a process by its id to the group, with the processes that it starts.
 func (l *Limited) Procs() string { return filepath.Join(l.dir, "cgroup.procs") }
 
-// Quota lets all processes of the group together run for quota in every period; a
-// quota of 0 takes it away.
+// Quota lets all processes of the group together run for quota in every period; a quota of 0
+// removes it.
 func (l *Limited) Quota(quota, period time.Duration) error {
 	us := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 	switch {
@@ -68,7 +67,7 @@ func (l *Limited) Quota(quota, period time.Duration) error {
 	return errors.Join(l.write("cpu.cfs_period_us", us(period)), l.write("cpu.cfs_quota_us", us(quota)))
 }
 
-// write makes no file: one that is not there is a controller that is not on.
+// write creates no file: a missing one means a disabled controller.
 func (l *Limited) write(name, text string) error {
 	f, err := os.OpenFile(filepath.Join(l.dir, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -78,7 +77,7 @@ func (l *Limited) write(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove waits a while for the kernel to forget the processes that were in the group.
+// Remove waits for the kernel to remove the processes of the group.
 func (l *Limited) Remove() error {
 	var err error
 	for range 100 {

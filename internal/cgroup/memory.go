@@ -7,13 +7,11 @@ import (
 	"strings"
 )
 
-// unlimited is above what any machine has; version 1 writes a number near 2^63
-// where there is no limit.
+// unlimited is above the memory of any machine; version 1 has a number near 2^63 without a limit.
 const unlimited = 1 << 60
 
-// MemoryLimit is the lowest memory limit of the cgroups this process is in, in
-// bytes, and the file that says so. ok is false where there is none, or no cgroup
-// can be read.
+// MemoryLimit is the lowest memory limit of the cgroups of this process, in bytes, and its file. ok
+// is false where there is none, or no cgroup can be read.
 func MemoryLimit() (limit int64, file string, ok bool) {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -22,9 +20,9 @@ func MemoryLimit() (limit int64, file string, ok bool) {
 	return memoryLimit("/sys/fs/cgroup", string(groups))
 }
 
-// memoryLimit walks up from the process's group: each level may be tighter than
-// the one below. In a container the tree often begins at the container's own
-// group while /proc names the host's path, so levels that are not there are passed.
+// memoryLimit walks up from the process's group: each level may be tighter than the one below. In a
+// container the tree often begins at the container's own group while /proc has the host's path, so
+// missing levels are skipped.
 func memoryLimit(root, groups string) (limit int64, file string, ok bool) {
 	for _, line := range strings.Split(groups, "\n") {
 		_, rest, found := strings.Cut(line, ":")

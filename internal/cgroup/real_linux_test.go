@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// The kernel stops a process that has used the CPU quota of its group, and the
-// process finds that group and sees it in the figures. The process is this test again,
-// as burnVar says, moved into a group that has 5 ms of CPU in 50 ms.
+// The kernel throttles a process that has used the CPU quota of its group, and the process finds
+// that group and its statistics. The process is this test again, selected by burnVar, moved into a
+// group with 5 ms of CPU in 50 ms.
 func TestThrottledByTheKernel(t *testing.T) {
 	if os.Getenv(burnVar) != "" {
 		burn(t)
@@ -47,17 +47,17 @@ func TestThrottledByTheKernel(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	if !strings.Contains(out.String(), burned) {
-		t.Errorf("the process in the group did not say %q:\n%s", burned, &out)
+		t.Errorf("the process in the group did not print %q:\n%s", burned, &out)
 	}
 	t.Log(out.String())
 }
 
 const (
-	burnVar = "ORDERGRID_TEST_BURN_CPU" // tells the test to be the process that burns CPU
+	burnVar = "ORDERGRID_TEST_BURN_CPU" // makes the test the process that burns CPU
 	burned  = "periods were cut short"
 )
 
-// burn uses CPU until the group of this process was stopped for it three times.
+// burn uses CPU until the group of this process was throttled three times.
 func burn(t *testing.T) {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // its end: this process is in the group
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func burn(t *testing.T) {
 	}
 	before := g.Read().CPU
 	if before == nil {
-		t.Fatalf("the group %+v has a CPU quota, and its figures are not known", *g)
+		t.Fatalf("the group %+v has a CPU quota, but its statistics are unknown", *g)
 	}
 	for {
 		now := g.Read().CPU
@@ -86,7 +86,7 @@ func burn(t *testing.T) {
 	}
 }
 
-var busy uint64 // so that the work is not left out
+var busy uint64 // so that the work is not optimized away
 
 // limitedGroup is a control group with a CPU quota, removed with the test.
 func limitedGroup(t *testing.T) *Limited {

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Stats of a group. Counters run from the group's making.
+// Stats of a group. Counters start at the creation of the group.
 type Stats struct {
-	// CPUTime of all tasks of the group, those that ended included; 0: not known.
+	// CPUTime of all tasks of the group, including ended ones; 0: not known.
 	CPUTime time.Duration
 	CPU     *CPU    // its quota; nil: there is none, or not known
 	Memory  *Memory // nil: not known
-	// Waits is the time in which some or all tasks of the group stood still for want
-	// of a resource (pressure stall information); empty where the kernel keeps none.
+	// Waits is the time in which some or all tasks of the group were stalled for lack of a resource
+	// (pressure stall information); empty without kernel support.
 	Waits []Wait
 }
 
-// CPU quota, as the kernel enforced it.
+// CPU quota, as enforced by the kernel.
 type CPU struct {
-	Periods, Throttled uint64        // accounting periods, and those in which the group was stopped
-	ThrottledTime      time.Duration // for so long, all cores together
+	Periods, Throttled uint64        // accounting periods, and those in which the group was throttled
+	ThrottledTime      time.Duration // total throttled time, all cores together
 }
 
 // Memory of a group in bytes.
@@ -41,11 +41,11 @@ type Memory struct {
 // Wait for one resource.
 type Wait struct {
 	Resource string        // cpu, memory, io
-	Kind     string        // some: at least one task stood still; full: all of them did
-	Time     time.Duration // since the group was made
+	Kind     string        // some: at least one task was stalled; full: all of them
+	Time     time.Duration // since the creation of the group
 }
 
-// Read reads the present figures; what cannot be read is left out.
+// Read reads the present statistics; unreadable ones are left out.
 func (g *Group) Read() Stats {
 	var s Stats
 	s.CPUTime = g.readCPUTime()
@@ -111,8 +111,7 @@ func (m *Memory) limit(dir, file string) {
 	}
 }
 
-// pairs reads a file of lines "name number"; others are passed over. nil when
-// there is no such file.
+// pairs reads a file of lines "name number"; others are skipped. nil when there is no such file.
 func pairs(dir, file string) map[string]*uint64 {
 	if dir == "" {
 		return nil
@@ -169,7 +168,7 @@ func waits(resource string, b []byte) (out []Wait) {
 	return out
 }
 
-// duration of n units; what no Duration holds is the longest there is.
+// duration of n units; larger values are the longest Duration.
 func duration(n uint64, unit time.Duration) time.Duration {
 	if n > uint64(math.MaxInt64/unit) {
 		return math.MaxInt64

@@ -1,6 +1,5 @@
-// Package chromium opens pages in a headless Chromium, for tests that look at
-// what a reader would see. It speaks the DevTools protocol over a pair of pipes:
-// no port, no library.
+// Package chromium opens pages in a headless Chromium, for tests of rendered pages. It speaks the
+// DevTools protocol over a pair of pipes: no port, no library.
 package chromium
 
 import (
@@ -40,7 +39,7 @@ type Browser struct {
 	last    int
 	waiting map[int]chan reply
 	pages   map[string]*Page // by session
-	log     bytes.Buffer     // what it wrote to its terminal
+	log     bytes.Buffer     // its output
 }
 
 type reply struct {
@@ -98,7 +97,7 @@ func (b *Browser) Close() error {
 	waitErr := b.cmd.Wait()
 	<-b.done
 	if callErr != nil {
-		return errors.Join(fmt.Errorf("%w; it said: %.2000s", callErr, b.log.String()), closeErr, waitErr, os.RemoveAll(b.dir))
+		return errors.Join(fmt.Errorf("%w; its output: %.2000s", callErr, b.log.String()), closeErr, waitErr, os.RemoveAll(b.dir))
 	}
 	return errors.Join(closeErr, os.RemoveAll(b.dir))
 }
@@ -112,7 +111,7 @@ type message struct {
 	reply
 }
 
-// read takes messages, each ended by a zero byte, until there are no more.
+// read reads messages, each ended by a zero byte, until there are no more.
 func (b *Browser) read(from io.ReadCloser) {
 	defer close(b.done)
 	defer func() { _ = from.Close() }() // nothing more is read

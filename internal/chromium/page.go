@@ -20,7 +20,7 @@ type Page struct {
 	requests []string
 }
 
-// Look is how a page is looked at.
+// Look is the size, theme and medium of a page.
 type Look struct {
 	Width, Height int
 	Dark          bool
@@ -61,7 +61,7 @@ func (p *Page) ask(method string, params, into any) error {
 	return p.b.ask(p.session, method, params, into)
 }
 
-// event keeps what the page says and asks for.
+// event records the page's console messages and requests.
 func (p *Page) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +100,8 @@ func (p *Page) Go(url string) error {
 	}
 }
 
-// Messages are all errors, warnings and other words of the page's console, and
-// issues the browser has with it.
+// Messages are all errors, warnings and other messages of the page's console, and issues reported
+// by the browser.
 func (p *Page) Messages() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

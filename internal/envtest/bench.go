@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client is a client without a cache, so that a test sees what it has just written. It knows OrderGrid's kinds,
-// Kubernetes' own, and those that more adds.
+// Client is a client without a cache, so that a test sees its own writes. It has OrderGrid's kinds,
+// Kubernetes' own, and those added by more.
 func Client(t testing.TB, cfg *rest.Config, more ...func(*runtime.Scheme) error) client.Client {
 	t.Helper()
 	scheme := Scheme()
@@ -32,7 +32,8 @@ func Client(t testing.TB, cfg *rest.Config, more ...func(*runtime.Scheme) error)
 	return cl
 }
 
-// Operate starts what runs until its context ends, such as a manager. stop waits for its end, and may be called again.
+// Operate starts f, such as a manager, until its context ends. stop waits for its end, and may be
+// called again.
 func Operate(t testing.TB, operator interface{ Start(context.Context) error }) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -45,7 +46,7 @@ func Operate(t testing.TB, operator interface{ Start(context.Context) error }) (
 	})
 }
 
-// Namespace makes a namespace whose name begins with prefix, and gives its name.
+// Namespace creates a namespace with the prefix, and returns its name.
 func Namespace(t testing.TB, cl client.Client, prefix string) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
@@ -55,21 +56,22 @@ func Namespace(t testing.TB, cl client.Client, prefix string) string {
 	return ns.Name
 }
 
-// Requests keeps what is asked of the API server, as "METHOD /path", in order. The zero value keeps everything.
+// Requests records requests to the API server, as "METHOD /path", in order. The zero value records
+// everything.
 type Requests struct {
-	// Keep says of which requests; nil: of all.
+	// Keep filters requests; nil: all.
 	Keep func(*http.Request) bool
 
 	mu   sync.Mutex
 	list []string
 }
 
-// Writes keeps the requests that may change something.
+// Writes records the requests that may change something.
 func Writes() *Requests {
 	return &Requests{Keep: func(req *http.Request) bool { return req.Method != http.MethodGet }}
 }
 
-// Of adds what clients made of the configuration will ask, and gives that configuration. cfg stays as it is.
+// Of records the requests of clients of the returned configuration. cfg does not change.
 func (r *Requests) Of(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recording{next, r} })
@@ -83,7 +85,7 @@ func (r *Requests) All() []string {
 	return slices.Clone(r.list)
 }
 
-// Forget begins anew.
+// Forget starts over.
 func (r *Requests) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +106,8 @@ func (r recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(req)
 }
 
-// WantEvent reads what a fake recorder was told, up to an event that begins with prefix, such as "Warning Broken"; it fails
-// the test if there is none.
+// WantEvent reads from a fake recorder up to an event that begins with prefix, such as "Warning
+// Broken"; it fails the test if there is none.
 func WantEvent(t testing.TB, events <-chan string, prefix string) {
 	t.Helper()
 	var seen []string

@@ -38,18 +38,18 @@ var server struct {
 	dirs        []string
 }
 
-// Option changes the API server of a package's tests.
+// Option configures the API server of a package's tests.
 type Option func()
 
 // WithoutCRDs leaves the CRDs to the test, which installs them with the chart.
 func WithoutCRDs() { server.withoutCRDs = true }
 
-// WithMoreCRDs installs the CRDs of others beside OrderGrid's.
+// WithMoreCRDs installs further CRDs in addition to OrderGrid's.
 func WithMoreCRDs(crds ...*apiextensionsv1.CustomResourceDefinition) Option {
 	return func() { server.more = append(server.more, crds...) }
 }
 
-// WithCRDsIn installs the CRDs in the YAML files of a directory beside OrderGrid's.
+// WithCRDsIn installs the CRDs in the YAML files of a directory in addition to OrderGrid's.
 func WithCRDsIn(dir string) Option {
 	return func() { server.dirs = append(server.dirs, dir) }
 }
@@ -76,7 +76,7 @@ func Config(t testing.TB) *rest.Config {
 	server.Do(func() {
 		server.env = &envtest.Environment{
 			BinaryAssetsDirectory: assets,
-			// Seconds on a quiet machine; a machine that compiles beside it may take a minute.
+			// Seconds on an idle machine; with other load it may take a minute.
 			ControlPlaneStartTimeout: startTimeout,
 			ControlPlaneStopTimeout:  startTimeout,
 			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout, CRDs: server.more},
@@ -107,7 +107,8 @@ func Kubeconfig(t testing.TB) string {
 	return file
 }
 
-// Assets is the directory with etcd, kube-apiserver, kubectl and helm. Without it the test does not go on.
+// Assets is the directory with etcd, kube-apiserver, kubectl and helm. Without it the test is
+// skipped or fails.
 func Assets(t testing.TB) string {
 	t.Helper()
 	dir, err := FindAssets()
@@ -121,7 +122,7 @@ func Assets(t testing.TB) string {
 	return ""
 }
 
-// FindAssets is Assets for programs that are no tests.
+// FindAssets is Assets for programs other than tests.
 func FindAssets() (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {
@@ -144,7 +145,7 @@ func Root() string {
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
-// Scheme knows Kubernetes' own kinds and OrderGrid's.
+// Scheme has Kubernetes' own kinds and OrderGrid's.
 func Scheme() *apiruntime.Scheme {
 	scheme := apiruntime.NewScheme()
 	for _, add := range []func(*apiruntime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {

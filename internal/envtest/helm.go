@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Helm runs the helm program, which is beside the API server's, with a kubeconfig, and returns what it printed. It leaves
-// nothing in the caches of whoever runs the test.
+// Helm runs the helm program, which is beside the API server's, with a kubeconfig, and returns its
+// output. It leaves nothing in the user's caches.
 func Helm(t testing.TB, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
 	program := filepath.Join(Assets(t), "helm")

@@ -10,13 +10,13 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stored is one object as it stands in etcd.
+// Stored is one object as stored in etcd.
 type Stored struct {
 	etcd       string // URL
 	key, value []byte
 }
 
-// Save reads an object of the tests' API server behind its back.
+// Save reads an object of the tests' API server directly from etcd.
 func Save(t testing.TB, resource apischema.GroupResource, namespace, name string) Stored {
 	t.Helper()
 	Config(t)
@@ -35,7 +35,7 @@ func (s Stored) Restore(t testing.TB) {
 	}
 }
 
-// SaveFrom is Save for programs that are no tests; etcd is the URL of it.
+// SaveFrom is Save for programs other than tests; etcd is its URL.
 func SaveFrom(etcd string, resource apischema.GroupResource, namespace, name string) (Stored, error) {
 	key := fmt.Appendf(nil, "/registry/%s/%s/%s/%s", resource.Group, resource.Resource, namespace, name)
 	var answer struct {
@@ -50,8 +50,8 @@ func SaveFrom(etcd string, resource apischema.GroupResource, namespace, name str
 	return Stored{etcd, key, answer.KVs[0].Value}, nil
 }
 
-// PutBack makes an object what it was when it was saved, past every rule of the API server: what a restore of etcd from a
-// backup does.
+// PutBack restores the saved state of an object, bypassing all rules of the API server, like a
+// restore of etcd from a backup.
 func (s Stored) PutBack() error {
 	return call(s.etcd, "put", map[string][]byte{"key": s.key, "value": s.value}, nil)
 }
@@ -77,5 +77,5 @@ func call(etcd, name string, body map[string][]byte, answer any) error {
 	return json.NewDecoder(resp.Body).Decode(answer)
 }
 
-// Text is the object as etcd holds it; custom resources are JSON there.
+// Text is the object as stored in etcd; custom resources are JSON there.
 func (s Stored) Text() string { return string(s.value) }

@@ -17,7 +17,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// patience is how long Eventually waits: a machine that compiles beside the tests is slow.
+// patience is how long Eventually waits: a busy machine is slow.
 const patience = 2 * time.Minute
 
 // Eventually retries until there is no error, and fails the test if there still is one after two minutes.
@@ -38,9 +38,9 @@ func Eventually(t testing.TB, what string, try func(context.Context) error) {
 	}
 }
 
-// Serve does what kubelets and grid nodes do for a grid whose StatefulSets and GridPartitions are there: every pod runs
-// and is ready, claims the partitions that prefer it, and joins the others of its shard. The pods have no address. They are made here
-// unless a StatefulSet controller has made them.
+// Serve plays kubelets and grid nodes for a grid with its StatefulSets and GridPartitions: every
+// pod runs and is ready, claims the partitions that prefer it, and joins the others of its shard.
+// The pods have no address. They are created here unless a StatefulSet controller has created them.
 func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
 	for shard := range grid.Spec.Shards {
@@ -53,7 +53,7 @@ func Serve(t testing.TB, cl client.Client, grid *api.OrderGrid) {
 	}
 }
 
-// startPod makes a pod as the StatefulSet says, unless it is there, and makes it ready.
+// startPod creates a pod from the StatefulSet if missing, and makes it ready.
 func startPod(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, ordinal int32) {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
@@ -68,7 +68,7 @@ func startPod(t testing.TB, cl client.Client, grid *api.OrderGrid, shard, ordina
 	SetReady(t, cl, pod, corev1.ConditionTrue)
 }
 
-// SetReady is what the kubelet writes when a pod's probe succeeds, or fails.
+// SetReady plays the kubelet when a pod's probe succeeds, or fails.
 func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.ConditionStatus) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`, status, time.Now().UTC().Format(time.RFC3339))
@@ -77,8 +77,8 @@ func SetReady(t testing.TB, cl client.Client, pod *corev1.Pod, status corev1.Con
 	}
 }
 
-// claim brings a partition to the state of a healthy one: one epoch per copy, on the pods that its record names. As grid nodes
-// do it reads the record again when it has changed meanwhile: the operator writes its spec.
+// claim brings a partition to a healthy state: one epoch per copy, on the pods in its record. Like
+// grid nodes it reads the record again after a conflict: the operator writes its spec.
 func claim(t testing.TB, cl client.Client, grid *api.OrderGrid, n int32) {
 	t.Helper()
 	record := &api.GridPartition{}

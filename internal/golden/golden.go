@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// YAML fails t when object, as YAML, is not what file holds.
+// YAML fails t when object, as YAML, differs from the content of file.
 func YAML(t *testing.T, file string, object any) {
 	t.Helper()
 	got, err := yaml.Marshal(object)
@@ -23,7 +23,7 @@ func YAML(t *testing.T, file string, object any) {
 	Bytes(t, file, got)
 }
 
-// Bytes fails t when got is not what file holds.
+// Bytes fails t when got differs from the content of file.
 func Bytes(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {

@@ -1,5 +1,5 @@
-// Package histogram counts durations in the buckets of a Prometheus native
-// histogram, in plain memory, and shows them to Prometheus in both forms.
+// Package histogram counts durations in the buckets of a Prometheus native histogram, in plain
+// memory, and exports them in both forms.
 package histogram
 
 import (
@@ -78,8 +78,8 @@ func slot(s float64) int {
 // Count is the number of observations.
 func (h *Histogram) Count() uint64 { return h.total }
 
-// AddRuntime counts what a histogram of Go's runtime holds, each bucket at its
-// upper bound, which is at most a quarter above what was measured.
+// AddRuntime adds a histogram of Go's runtime, each bucket at its upper bound, which is at most a
+// quarter above the measured value.
 func (h *Histogram) AddRuntime(from *metrics.Float64Histogram) {
 	for i, n := range from.Counts {
 		bound := from.Buckets[i+1]
@@ -92,13 +92,13 @@ func (h *Histogram) AddRuntime(from *metrics.Float64Histogram) {
 	}
 }
 
-// Metric is h on its way to Prometheus, with the values of the labels of d. It
-// reads h when Prometheus asks: h must not change meanwhile.
+// Metric exports h to Prometheus, with the values of the labels of d. It reads h when Prometheus
+// scrapes: h must not change meanwhile.
 func Metric(d *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
 	return metric{d, h, prometheus.MakeLabelPairs(d, labels)}
 }
 
-// metric is one histogram on its way to Prometheus.
+// metric is one exported histogram.
 type metric struct {
 	desc   *prometheus.Desc
 	h      *Histogram

@@ -8,8 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Native is a native histogram as it was scraped: positive observations only, as
-// durations are.
+// Native is a scraped native histogram: positive observations only, as durations are.
 type Native struct {
 	Schema int32
 	Count  uint64
@@ -48,8 +47,8 @@ func (n *Native) Clone() *Native {
 	return &c
 }
 
-// Sub takes an earlier reading of the same histogram away. After a restart there
-// is nothing in common: it then stays as it is.
+// Sub subtracts an earlier reading of the same histogram. After a restart there is nothing in
+// common: it then does not change.
 func (n *Native) Sub(before *Native) {
 	if before == nil || before.Schema != n.Schema || before.Count > n.Count {
 		return
@@ -61,7 +60,7 @@ func (n *Native) Sub(before *Native) {
 	n.Sum -= before.Sum
 }
 
-// Add counts another histogram of the same schema in.
+// Add adds another histogram of the same schema.
 func (n *Native) Add(other *Native) error {
 	if n.counts == nil {
 		n.Schema, n.counts = other.Schema, map[int]uint64{}

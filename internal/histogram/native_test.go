@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// scrape is what a scrape of h would carry.
+// scrape is the scraped form of h.
 func scrape(t *testing.T, h *Histogram) *Native {
 	t.Helper()
 	var m dto.Metric
@@ -67,7 +67,7 @@ func TestOnlyWhatCameBetweenTwoScrapes(t *testing.T) {
 		t.Errorf("count %d after a restart, want 3", after.Count)
 	}
 	if q := (&Native{}).Quantile(0.5); !math.IsNaN(q) {
-		t.Errorf("quantile of nothing is %v", q)
+		t.Errorf("quantile without observations is %v", q)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package layering keeps the direction of imports that docs/architecture.md promises.
+// Package layering checks the direction of imports in docs/architecture.md.
 package layering
 
 import (
@@ -22,7 +22,7 @@ var forbidden = map[string][]string{
 	"client":               {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
 	"probe/report":         {module + "client", "net", "k8s.io", "sigs.k8s.io"},
 	"cmd/grid-node":        {"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes"},
-	"probe/drill/validate": {module + "client", "k8s.io", "sigs.k8s.io"}, // a saved history is judged anywhere
+	"probe/drill/validate": {module + "client", "k8s.io", "sigs.k8s.io"}, // a saved history can be judged without a cluster
 	"probe/drill/api":      {module + "client", module + "grid-node", "k8s.io", "sigs.k8s.io"},
 	"api/v1alpha1":         {"sigs.k8s.io/controller-runtime", "k8s.io/client-go", module + "grid-node"},
 }
@@ -41,8 +41,8 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// What is delivered does not depend on what tests it: users get the drill's judge
-// and recorder, and e2e uses the same ones.
+// Delivered packages do not depend on their tests: users get the drill's judge and recorder, and
+// e2e uses the same ones.
 func TestNoProductDependsOnItsTests(t *testing.T) {
 	for _, tree := range []string{"api", "client", "cmd", "controllers", "grid-node", "internal", "probe"} {
 		for _, dep := range dependencies(t, "../../"+tree+"/...") {

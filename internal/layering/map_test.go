@@ -17,19 +17,19 @@ var (
 	alternative = regexp.MustCompile(`^(.*)\{(.*)\}(.*)$`)
 )
 
-// The table "Where a thing is done" names the directory of every Go package, or one that it is below; a directory at the top
-// stands for itself only. What looks like a package in it exists.
+// The table "Where a thing is done" names the directory of every Go package, or a parent; a
+// top-level directory stands for itself only. Every package named in it exists.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	named := namedOnMap(t)
 	for _, dir := range packages(t) {
 		if !onMap(named, dir) {
-			t.Errorf("docs/architecture.md, Where a thing is done: no row names %s or a directory it is in; say there what it answers", dir)
+			t.Errorf("docs/architecture.md, Where a thing is done: no row names %s or a directory it is in; add one", dir)
 		}
 	}
 	tops := []string{"api", "charts", "client", "cmd", "controllers", "dashboards", "e2e", "grid-node", "hack", "images", "internal", "probe"}
 	for _, name := range named {
 		if top, _, below := strings.Cut(name, "/"); !below || !slices.Contains(tops, top) || strings.ContainsAny(name, "* ") {
-			continue // a command, a file beside one that was named, a pattern
+			continue // a command, a file beside a named one, a pattern
 		}
 		if _, err := os.Stat(filepath.Join("../..", name)); err != nil {
 			t.Errorf("docs/architecture.md, Where a thing is done: %s is not in the tree any more", name)
@@ -37,7 +37,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 }
 
-// namedOnMap are the words in backquotes, {a,b} written out.
+// namedOnMap are the words in backquotes, with {a,b} expanded.
 func namedOnMap(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -1,10 +1,10 @@
-// Package linear says whether what clients saw of a partition can be explained
-// by one copy of it that does one thing at a time (linearizability). The
-// simulator and the failover suites hand their recorded histories to it.
+// Package linear checks the linearizability of a partition's history: whether the clients'
+// observations can be explained by one copy that does one thing at a time. The simulator and the
+// failover suites use it.
 //
-// The check is Porcupine's. A history is taken apart by ClOrdID first: an order
-// is written once and never changed, so each one is an object of its own, and
-// the check stays linear in the length of the history.
+// The check is Porcupine's. A history is split by ClOrdID first: an order is written once and never
+// changed, so each one is an object of its own, and the check stays linear in the length of the
+// history.
 package linear
 
 import (
@@ -25,23 +25,22 @@ type Kind uint8
 // Kinds.
 const (
 	Submit Kind = iota + 1 // Seq: where the order was acknowledged to be; 0 if the answer never came
-	Get                    // Seq: where the order was found; 0: it was not there
+	Get                    // Seq: the place of the order in the answer; 0: it was not found
 )
 
-// Never is the Return of a write whose outcome is not known: it may still
-// happen, at any time.
+// Never is the Return of a write with unknown outcome: it may still happen, at any time.
 const Never = math.MaxInt64
 
-// Op is one operation of a history. Call and Return are of one clock, or of
-// clocks that agree. A write whose answer was lost is given with Return Never
-// and Seq 0; a read that failed is left out, it says nothing.
+// Op is one operation of a history. Call and Return are of one clock, or of clocks that agree. A
+// write whose answer was lost has Return Never and Seq 0; a failed read is left out, as it proves
+// nothing.
 type Op struct {
 	Client       int
 	Kind         Kind
 	Key          string // ClOrdID
 	Call, Return int64
 	Seq          uint64
-	Note         string // for people: who answered, in which epoch
+	Note         string // for messages: the answering node, the epoch
 }
 
 func (o Op) String() string {
@@ -68,7 +67,7 @@ type Violation struct {
 	Key  string
 	Why  string
 	Ops  []Op // of Key, by time
-	Late bool // the check ran out of time: nothing is known
+	Late bool // the check ran out of time: the result is unknown
 }
 
 func (v *Violation) Error() string {
@@ -80,11 +79,11 @@ func (v *Violation) Error() string {
 	return b.String()
 }
 
-// state of one order: 0 while it is not there, then the place it got.
+// state of one order: 0 before it exists, then its place.
 type state = uint64
 
-// step of the sequential specification. A write without an answer gets the
-// place that the first read after it reports, so its state is "somewhere".
+// step of the sequential specification. A write without an answer gets the place reported by the
+// first read after it, so its state is "somewhere".
 const somewhere = state(math.MaxUint64)
 
 func step(s state, o *Op) (bool, state) {
@@ -127,12 +126,11 @@ func Model() porcupine.Model {
 
 func unbox(ok bool, s state) (bool, any) { return ok, s }
 
-// timeout of one order's check. Histories of one order are short; this is for
-// one that is not.
+// timeout of one order's check. Histories of one order are short; this bounds exceptions.
 const timeout = 30 * time.Second
 
-// Check looks at a whole history and returns the first order, by name, that
-// cannot be explained; nil if there is none.
+// Check checks a whole history and returns the first order, by name, that cannot be explained; nil
+// if there is none.
 func Check(ops []Op) *Violation {
 	model := Model()
 	for _, group := range byKey(ops) {
@@ -149,8 +147,8 @@ func Check(ops []Op) *Violation {
 	return nil
 }
 
-// trivial is for a single operation: alone it is always right, unless it found
-// what nobody wrote.
+// trivial is for a single operation: alone it is always valid, unless it found an order that was
+// never written.
 func trivial(group []*Op) bool { return len(group) == 1 && group[0].Kind == Submit }
 
 // byKey groups the operations by order, orders by name, each by call.
@@ -202,9 +200,8 @@ func WriteHTML(w io.Writer, ops []Op) error {
 	return porcupine.Visualize(model, info, w)
 }
 
-// CheckOrder says whether the log has the order of real time: an order that was
-// acknowledged before another was sent stands before it. It looks across
-// orders, where Check does not.
+// CheckOrder checks that the log has the order of real time: an order that was acknowledged before
+// another was sent precedes it. It compares orders with each other, which Check does not.
 func CheckOrder(ops []Op) *Violation {
 	var acked []*Op
 	for i := range ops {
@@ -215,7 +212,7 @@ func CheckOrder(ops []Op) *Violation {
 	calls := slices.Clone(acked)
 	slices.SortFunc(calls, func(a, b *Op) int { return cmp.Compare(a.Call, b.Call) })
 	slices.SortFunc(acked, func(a, b *Op) int { return cmp.Compare(a.Return, b.Return) })
-	var highest *Op // of those that had returned before the call in hand
+	var highest *Op // of those that had returned before the present call
 	next := 0
 	for _, o := range calls {
 		for next < len(acked) && acked[next].Return < o.Call {

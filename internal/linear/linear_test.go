@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/linear"
 )
 
-// Each case is a history of orders; bad names the order that cannot be explained.
+// Each case is a history of orders; bad is the order that cannot be explained.
 var histories = []struct {
 	name string
 	ops  []linear.Op

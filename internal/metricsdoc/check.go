@@ -13,9 +13,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Check fails the test unless the page has exactly the metrics that g gathers and
-// owns names: name, type, labels, and the help text at the beginning of the
-// meaning. page is the path of docs/metrics.md.
+// Check fails the test unless the page has exactly the metrics that g gathers and that match owns:
+// name, type, labels, and the help text at the beginning of the meaning. page is the path of
+// docs/metrics.md.
 func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name string) bool) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -44,7 +44,7 @@ func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name stri
 	}
 }
 
-// Named says whether the page has a row for a metric.
+// Named reports whether the page has a row for a metric.
 func Named(t *testing.T, page, name string) bool {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -67,7 +67,7 @@ func rows(page string) map[string]string {
 	return out
 }
 
-// row is how the line of a family begins.
+// row is the beginning of the line of a family.
 func row(f *dto.MetricFamily) string {
 	var labels []string
 	for _, m := range f.GetMetric() {

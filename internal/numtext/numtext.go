@@ -1,4 +1,4 @@
-// Package numtext writes numbers as people read them.
+// Package numtext formats numbers for readers.
 package numtext
 
 import (

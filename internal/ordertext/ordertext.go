@@ -1,4 +1,4 @@
-// Package ordertext shows a committed order to a person or a script.
+// Package ordertext prints a committed order for a user or a script.
 package ordertext
 
 import (
@@ -16,7 +16,7 @@ import (
 // Formats are the values of an --output flag.
 var Formats = []string{"text", "json", "fix"}
 
-// CheckFormat refuses anything else.
+// CheckFormat refuses any other.
 func CheckFormat(flag, value string) error {
 	if slices.Contains(Formats, value) {
 		return nil
@@ -40,7 +40,7 @@ FIX       %s
 	return err
 }
 
-// Line writes an order as one line: its time, id, epoch and what traders look for first.
+// Line writes an order as one line: its time, id, epoch and main fields.
 func Line(w io.Writer, o *client.Order) error {
 	_, err := fmt.Fprintf(w, "%s  %-12s  epoch %-4d  %-20s  %-6s  %-8s  %s\n", o.Received.UTC().Format("15:04:05.000000"), o.ID, o.Epoch, o.ClOrdID, side(o.Side), o.Symbol, o.Account)
 	return err

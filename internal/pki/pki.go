@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// life is longer than anything that is started with these certificates.
+// life is longer than any run with these certificates.
 const life = 5 * 365 * 24 * time.Hour
 
 // Authority signs certificates.
@@ -31,27 +31,26 @@ type Authority struct {
 	PEM  []byte // of Cert
 }
 
-// Identity says who a certificate is for: a client by user and groups, a
-// server by its names and addresses.
+// Identity is the subject of a certificate: a client by user and groups, a server by its names and
+// addresses.
 type Identity struct {
 	User   string   // common name
 	Groups []string // organizations
 	Names  []string // DNS names
 	URIs   []string // URI names
 	Addrs  []netip.Addr
-	// ClientOnly leaves out the right to be a server.
+	// ClientOnly omits the server usage.
 	ClientOnly bool
-	// Life is for how long from now; 0 is five years.
+	// Life is the validity from now; 0 is five years.
 	Life time.Duration
-	// Valid is when, instead of Life.
+	// Valid is the validity, instead of Life.
 	Valid Period
 }
 
 // Period of time.
 type Period struct{ From, To time.Time }
 
-// Load reads the authority kept in dir (ca.crt, ca.Key), or makes it under that
-// name.
+// Load reads the authority kept in dir (ca.crt, ca.key), or creates it under that name.
 func Load(dir, name string) (*Authority, error) {
 	certPath, keyPath := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
 	if _, err := os.Stat(certPath); errors.Is(err, os.ErrNotExist) {
@@ -74,14 +73,14 @@ func Load(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
-// Parse reads an authority from PEM. Errors say nothing of what the texts contain.
+// Parse reads an authority from PEM. Errors do not quote the input.
 func Parse(certPEM, keyPEM []byte) (*Authority, error) {
 	cert, key, err := ParsePair(certPEM, keyPEM)
 	if err != nil {
 		return nil, err
 	}
 	if !cert.IsCA || !cert.BasicConstraintsValid {
-		return nil, errors.New("the certificate is not an authority's")
+		return nil, errors.New("the certificate is not a CA certificate")
 	}
 	return &Authority{Cert: cert, Key: key, PEM: EncodeCert(cert)}, nil
 }
@@ -110,7 +109,7 @@ func ParsePair(certPEM, keyPEM []byte) (*x509.Certificate, *ecdsa.PrivateKey, er
 	return cert, key, nil
 }
 
-// New makes an authority.
+// New creates an authority.
 func New(subject pkix.Name, valid Period) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -119,7 +118,8 @@ func New(subject pkix.Name, valid Period) (*Authority, error) {
 	return Of(key, subject, valid)
 }
 
-// Of makes the authority of a key. Each that is made of it, under the same name, vouches for what any of them has signed.
+// Of creates the authority of a key. Authorities of the same key and name trust each other's
+// signatures.
 func Of(key *ecdsa.PrivateKey, subject pkix.Name, valid Period) (*Authority, error) {
 	template := newTemplate(subject)
 	if !valid.To.IsZero() {
@@ -147,7 +147,7 @@ func create(certPath, keyPath, name string) error {
 	if err != nil {
 		return err
 	}
-	// The certificate last: its presence means both are there.
+	// The certificate last: its presence means both exist.
 	if err := WriteFile(keyPath, keyPEM, 0o600); err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (a *Authority) Save(dir, name string, id Identity) (Files, error) {
 	return f, errors.Join(WriteFile(f.Key, key, 0o600), WriteFile(f.Cert, cert, 0o644), WriteFile(f.CA, a.PEM, 0o644))
 }
 
-// WriteFile replaces a file as a whole; its directory is made.
+// WriteFile replaces a file atomically; its directory is created.
 func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

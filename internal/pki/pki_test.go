@@ -64,6 +64,6 @@ func TestDamagedAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir, "test"); err == nil || !strings.Contains(err.Error(), "down and up") {
-		t.Errorf("a damaged authority gave %v", err)
+		t.Errorf("a damaged authority returned %v", err)
 	}
 }

@@ -27,8 +27,8 @@ func (f *Frame) AxisY(ticks []float64, label func(float64) string) {
 	}
 }
 
-// AxisX draws the base line with a tick and a label for each value. Labels that
-// would touch the one before are left out.
+// AxisX draws the base line with a tick and a label for each value. Labels that would touch the
+// previous one are left out.
 func (f *Frame) AxisX(ticks []float64, label func(float64) string) {
 	f.Line(Stroke{Role: Muted, Width: 1}, Point{f.Left, f.Bottom}, Point{f.Right, f.Bottom})
 	end := -1e9
@@ -63,8 +63,8 @@ func LabelRoom(names ...string) float64 {
 	return room + 17
 }
 
-// Labels writes names at x, one below the other, each as near as possible to its
-// line, with a thin lead where it had to move.
+// Labels writes names at x, one below the other, each as near as possible to its line, with a thin
+// leader where it had to move.
 func (f *Frame) Labels(x float64, labels []Label) {
 	slices.SortStableFunc(labels, func(a, b Label) int {
 		switch {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Lines is a chart of how figures change while one thing grows: a logarithmic x axis, a y axis from 0 or, with Log,
-// logarithmic too.
+// Lines is a chart of figures over a growing quantity: a logarithmic x axis, a y axis from 0 or,
+// with Log, logarithmic too.
 type Lines struct {
 	Title  string
 	Unit   string // of y
-	Grows  string // what the x axis counts
+	Grows  string // quantity of the x axis
 	Log    bool
 	Curves []Curve
-	// Number writes values at the axes.
+	// Number formats values at the axes.
 	Number func(float64) string
 }
 
@@ -25,7 +25,8 @@ type Curve struct {
 	Points []XY // by X
 }
 
-// XY is a measured value, with the range over several rounds as a bar; without one Lower and Upper are Y.
+// XY is a measured value, with its range over several rounds as a bar; without one Lower and Upper
+// are Y.
 type XY struct{ X, Y, Lower, Upper float64 }
 
 // Size of a chart of lines, in pixels.
@@ -48,7 +49,7 @@ func (l *Lines) SVG(w io.Writer) error {
 		}
 	}
 	if hi == 0 {
-		return fmt.Errorf("%s: there is no point to draw", l.Title)
+		return fmt.Errorf("%s: there are no points to draw", l.Title)
 	}
 	slices.Sort(xs)
 	y := Scale{Hi: ceiling(most)}

@@ -1,21 +1,20 @@
-// Package plot draws charts as vectors: one Drawing, written as SVG, which takes
-// the reader's light or dark theme, or as PNG, for where SVG cannot go. The same
-// drawing gives the same bytes.
+// Package plot draws charts as vectors: one Drawing, written as SVG, which follows the reader's
+// light or dark theme, or as PNG where SVG is not supported. The output is deterministic.
 //
-// Colours are roles, not values: what a mark stands for decides how it looks.
+// Colours are roles, not values: the meaning of a mark determines its look.
 package plot
 
 // Point is a place in a drawing, in pixels from its top left corner.
 type Point struct{ X, Y float64 }
 
-// Role says what a mark stands for.
+// Role is the meaning of a mark.
 type Role string
 
 // Roles.
 const (
-	Surface   Role = "surface" // what is drawn on
+	Surface   Role = "surface" // background
 	Ink       Role = "ink"
-	Muted     Role = "muted" // axes, second thoughts
+	Muted     Role = "muted" // axes, secondary text
 	Rule      Role = "rule"  // grid lines
 	Here      Role = "here"  // measured here
 	Soft      Role = "soft"  // the same, as an area
@@ -23,7 +22,7 @@ const (
 	Good      Role = "good"
 	Doubt     Role = "doubt" // not valid
 	Bad       Role = "bad"
-	Pause     Role = "pause" // a stretch of time in which something stood still
+	Pause     Role = "pause" // a period of standstill
 )
 
 // Ranks is how many steps Rank has, Kinds how many roles Kind.
@@ -42,10 +41,10 @@ func Rank(i, n int) Role {
 	return Role("r" + string(rune('0'+min(max(i, 0), Ranks-1))))
 }
 
-// Kind is the role of the i-th of several different things.
+// Kind is the role of the i-th of several categories.
 func Kind(i int) Role { return Role("k" + string(rune('0'+i%Kinds))) }
 
-// dashes tell lines apart where colours cannot, as on paper.
+// dashes distinguish lines where colours cannot, as on paper.
 var dashes = [][]float64{nil, {7, 3}, {2, 2.5}, {9, 3, 2, 3}, {4, 4}, {1, 3}}
 
 // Dash is the i-th pattern of a line; the first is solid.
@@ -104,7 +103,7 @@ type Text struct {
 	Halo bool
 }
 
-// Drawing is a picture being made. Title and Desc are for readers who do not see it.
+// Drawing is a picture. Title and Desc are for readers who do not see it.
 type Drawing struct {
 	Width, Height float64
 	Title, Desc   string
@@ -177,7 +176,7 @@ func (m Mark) outline(at Point) []Point {
 		return corner(0, -1.25, 1.25, 0, 0, 1.25, -1.25, 0)
 	case Cross:
 		return corner(-1, -1, 1, 1, -1, 1, 1, -1)
-	default: // a circle, as twelve sides: at this size nobody sees them
+	default: // a circle, as twelve sides: at this size they are invisible
 		const c, s = 0.866, 0.5
 		return corner(1, 0, c, s, s, c, 0, 1, -s, c, -c, s, -1, 0, -c, -s, -s, -c, 0, -1, s, -c, c, -s)
 	}
@@ -200,7 +199,7 @@ func (d *Drawing) Text(t Text) {
 	d.items = append(d.items, item{text: &t})
 }
 
-// Titled moves everything down and writes a title and a line below it above all.
+// Titled moves everything down and adds a title and a subtitle.
 func (d *Drawing) Titled(title, below string) *Drawing {
 	const room = 54
 	out := &Drawing{Width: d.Width, Height: d.Height + room + 8, Title: d.Title, Desc: d.Desc}
@@ -222,8 +221,7 @@ func (d *Drawing) Titled(title, below string) *Drawing {
 	return out
 }
 
-// TextWidth is about how wide words are, in pixels: of the system fonts that are
-// usual, the widest.
+// TextWidth is the approximate width of text in pixels: of the widest common system font.
 func TextWidth(words string, size float64) float64 {
 	n := 0.0
 	for _, r := range words {

@@ -140,7 +140,7 @@ func TestPNGHasWhatIsDrawn(t *testing.T) {
 		}
 	}
 	if ink < 20 {
-		t.Errorf("%d pixels of the label are in its colour: the words are not there", ink)
+		t.Errorf("%d pixels of the label are in its colour: the text is missing", ink)
 	}
 	for _, scale := range []float64{0, -1, 1000} {
 		if err := sample().PNG(&b, scale); err == nil {
@@ -162,8 +162,8 @@ func TestDashed(t *testing.T) {
 	}
 }
 
-// Words can be read and lines be seen, on light and on dark; ranks differ in
-// brightness, so that they differ where there is no colour.
+// Text is readable and lines are visible, on light and on dark; ranks differ in brightness, so that
+// they differ without colour.
 func TestContrast(t *testing.T) {
 	luminance := func(r Role, theme int) float64 {
 		c := rgb(r, theme)

@@ -17,12 +17,11 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// maxPixels bounds the picture PNG makes, on each side.
+// maxPixels bounds each side of the PNG.
 const maxPixels = 8192
 
-// PNG writes the drawing as pixels, scale of them for each of the drawing's, in
-// the light theme. It needs no browser: the drawing has only lines, areas and
-// words, in the Go fonts.
+// PNG writes the drawing as pixels, scale of them for each of the drawing's, in the light theme. It
+// needs no browser: the drawing has only lines, areas and text, in the Go fonts.
 func (d *Drawing) PNG(w io.Writer, scale float64) error {
 	width, height := int(math.Ceil(d.Width*scale)), int(math.Ceil(d.Height*scale))
 	if width < 1 || height < 1 || width > maxPixels || height > maxPixels {
@@ -53,8 +52,8 @@ func (d *Drawing) PNG(w io.Writer, scale float64) error {
 type canvas struct {
 	image *image.RGBA
 	scale float64
-	// origin is where the part begins that is being painted: only the surroundings of
-	// a shape are, a drawing of thousands would take minutes otherwise.
+	// origin is the corner of the part being painted: only the surroundings of a shape are painted,
+	// otherwise a drawing of thousands would take minutes.
 	origin image.Point
 }
 
@@ -93,9 +92,8 @@ func (c *canvas) polygon(z *vector.Rasterizer, points []Point) {
 	z.ClosePath()
 }
 
-// stroke fills a rectangle for each piece of the line and a disc where two meet.
-// All turn the same way round: shapes that turn differently would cut holes into
-// each other.
+// stroke fills a rectangle for each piece of the line and a disc at each joint. All have the same
+// orientation: opposite orientations would cut holes into each other.
 func (c *canvas) stroke(s Stroke, points []Point) {
 	c.paint(s.Role, points, s.Width, func(z *vector.Rasterizer) {
 		for _, line := range dashed(points, s.Dash) {

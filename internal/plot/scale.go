@@ -2,14 +2,14 @@ package plot
 
 import "math"
 
-// Scale takes a value to a place in pixels.
+// Scale maps a value to a position in pixels.
 type Scale struct {
 	Lo, Hi   float64 // values
-	From, To float64 // where they are
+	From, To float64 // their positions
 	Log      bool
 }
 
-// At is where a value is. Values beyond the ends are put at them.
+// At is the position of a value. Values beyond the ends are clamped.
 func (s Scale) At(v float64) float64 {
 	v = min(max(v, s.Lo), s.Hi)
 	share := 0.0
@@ -93,8 +93,8 @@ func LogBounds(lo, hi float64) (float64, float64) {
 	return bottom, top
 }
 
-// Spread moves places apart until neighbours are at least gap from each other,
-// within lo and hi, in order. Places must rise.
+// Spread moves positions apart until neighbours are at least gap from each other, within lo and hi,
+// in order. Positions must rise.
 func Spread(at []float64, gap, lo, hi float64) []float64 {
 	out := make([]float64, len(at))
 	for i, v := range at {

@@ -19,8 +19,8 @@ func (d *Drawing) SVG(w io.Writer) error {
 	return err
 }
 
-// Inline is the drawing as an element of a page that has CSS() in its style
-// sheet. Every word in it is escaped.
+// Inline is the drawing as an element of a page that has CSS() in its style sheet. All text in it
+// is escaped.
 func (d *Drawing) Inline() string {
 	var b bytes.Buffer
 	d.open(&b, "")
@@ -113,7 +113,7 @@ func (t *Text) svg(b *bytes.Buffer) {
 	b.WriteString(">" + escape(t.Words) + "</text>\n")
 }
 
-// number is short: a tenth of a pixel is more than anyone sees.
+// number is short: a tenth of a pixel is enough.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 1, 64)
 	if s = strings.TrimSuffix(s, ".0"); s == "-0" {
@@ -124,6 +124,6 @@ func number(v float64) string {
 
 func escape(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a buffer accepts everything
 	return b.String()
 }

@@ -1,15 +1,14 @@
-// Package ports keeps ports for processes that will listen on them. A port that
-// was only looked whether it is free is somebody else's soon: of any process that
-// asks for any port, to listen or to connect.
+// Package ports reserves ports for processes that will listen on them. A port that was only found
+// to be free may be taken by any process that asks for an ephemeral port, to listen or to connect.
 package ports
 
 import "fmt"
 
-// Held are ports kept from every other process, until Release.
+// Held are ports reserved against every other process, until Release.
 type Held struct{ release []func() }
 
-// Take keeps port of host, an IP address, or any free port if port is 0, and
-// returns "host:port". Whoever is told so can listen there, again and again.
+// Take reserves port of host, an IP address, or any free port if port is 0, and returns
+// "host:port". Processes that are given the address can listen there, repeatedly.
 func (h *Held) Take(host string, port int) (string, error) {
 	addr, release, err := hold(host, port)
 	if err != nil {
@@ -19,7 +18,7 @@ func (h *Held) Take(host string, port int) (string, error) {
 	return addr, nil
 }
 
-// Release gives all of them back.
+// Release releases all of them.
 func (h *Held) Release() {
 	for _, release := range h.release {
 		release()
@@ -34,7 +33,7 @@ type Test interface {
 	Fatal(args ...any)
 }
 
-// ForTest is a port of the loopback interface, "127.0.0.1:port", for as long as t runs.
+// ForTest is a port of the loopback interface, "127.0.0.1:port", reserved while t runs.
 func ForTest(t Test) string {
 	t.Helper()
 	var h Held

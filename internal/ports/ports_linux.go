@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold binds a socket and does not listen on it. With SO_REUSEADDR, which every
-// listener of Go has, another socket may then bind and listen there if it asks
-// for this very port; the kernel gives the port to nobody who asks for any, be it
-// to listen or to connect.
+// hold binds a socket and does not listen on it. With SO_REUSEADDR, which every listener of Go has,
+// another socket may then bind and listen there if it asks for this port explicitly; the kernel
+// does not assign the port as an ephemeral one, neither to listeners nor to clients.
 func hold(host string, port int) (addr string, release func(), err error) {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
@@ -31,7 +30,7 @@ func hold(host string, port int) (addr string, release func(), err error) {
 	return netip.AddrPortFrom(ip, got).String(), func() { _ = unix.Close(fd) }, nil
 }
 
-// bind returns the port that fd has then.
+// bind returns the port of fd.
 func bind(fd int, to unix.Sockaddr) (uint16, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return 0, err

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A port that a node was given and did not listen on yet went to another process
-// that asked for any port: the node found it taken and the grid did not start.
+// A port that a node was given and did not listen on yet was assigned to another process as an
+// ephemeral one: the node found it taken and the grid did not start.
 func TestPortsAreKept(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
@@ -29,13 +29,13 @@ func TestPortsAreKept(t *testing.T) {
 			for range 2 { // started, and started again
 				ln, err := net.Listen("tcp", mine)
 				if err != nil {
-					t.Fatalf("the node cannot listen where it was told to: %v", err)
+					t.Fatalf("the node cannot listen on its port: %v", err)
 				}
 				if other, err := net.Listen("tcp", mine); err == nil {
 					t.Errorf("two listen on %s: %v", mine, other.Close())
 				}
 				if _, err := p.Take(host, ln.Addr().(*net.TCPAddr).Port); err == nil || !strings.Contains(err.Error(), "is not free: address already in use") {
-					t.Errorf("a port that is listened on was given: %v", err)
+					t.Errorf("a port in use was returned: %v", err)
 				}
 				_ = ln.Close()
 				refusedToStrangers(t, host, mine)
@@ -44,8 +44,8 @@ func TestPortsAreKept(t *testing.T) {
 	}
 }
 
-// refusedToStrangers asks the kernel for any port out of a range that is the kept
-// port alone, to listen and to connect.
+// refusedToStrangers asks the kernel for any port out of a range that is only the reserved port, to
+// listen and to connect.
 func refusedToStrangers(t *testing.T, host, kept string) {
 	t.Helper()
 	at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(kept))
@@ -63,7 +63,7 @@ func refusedToStrangers(t *testing.T, host, kept string) {
 		t.Skip("a kernel before 6.3 cannot be asked for a port out of a range")
 	}
 	if err == nil {
-		t.Errorf("%s was given to a listener: %v", kept, ln.Close())
+		t.Errorf("%s was assigned to a listener: %v", kept, ln.Close())
 	} else if !errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("listen: %v", err)
 	}
@@ -74,7 +74,7 @@ func refusedToStrangers(t *testing.T, host, kept string) {
 	defer func() { _ = server.Close() }()
 	c, err := (&net.Dialer{Control: only}).DialContext(t.Context(), "tcp", server.Addr().String())
 	if err == nil {
-		t.Errorf("%s was given to a client: %v", kept, c.Close())
+		t.Errorf("%s was assigned to a client: %v", kept, c.Close())
 	} else if !errors.Is(err, unix.EADDRNOTAVAIL) {
 		t.Errorf("connect: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// hold finds a port that is free now; nothing keeps it free.
+// hold finds a port that is free now; it is not reserved.
 func hold(host string, port int) (addr string, release func(), err error) {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package race tells tests whether the race detector is in the build: it
-// allocates, and makes exhaustive loops slow. Not for production code.
+// Package race reports to tests whether the race detector is in the build: it allocates, and makes
+// exhaustive loops slow. Not for production code.
 package race
 
 // Enabled reports whether the race detector is in this build.

@@ -1,4 +1,4 @@
-// Package scrape reads the metrics of a grid node, for programs that are no Prometheus.
+// Package scrape reads the metrics of a grid node, for programs other than Prometheus.
 package scrape
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
-// maxScrape bounds what is read of a node's answer, in bytes.
+// maxScrape bounds the size of a node's answer, in bytes.
 const maxScrape = 16 << 20
 
-// Reading is what one node said at one moment.
+// Reading is the metrics of one node at one moment.
 type Reading struct {
-	// At is when it was asked.
+	// At is the time of the request.
 	At       time.Time
 	families map[string]*dto.MetricFamily
 }
@@ -54,13 +54,13 @@ func Get(ctx context.Context, c *http.Client, address string) (*Reading, error) 
 	}
 }
 
-// Sum adds the values of a node's metric up whose labels, given as name and value in turn, have these values. The name is
-// without its ordergrid_node_.
+// Sum sums the values of a node's metric with these labels, given as name and value in turn. The
+// name is without its ordergrid_node_.
 func (r *Reading) Sum(name string, labels ...string) (v float64) {
 	return r.Total("ordergrid_node_"+name, labels...)
 }
 
-// Total is Sum of a metric by its whole name.
+// Total is Sum of a metric by its full name.
 func (r *Reading) Total(name string, labels ...string) (v float64) {
 	for _, m := range r.families[name].GetMetric() {
 		if has(m, labels) {
@@ -70,7 +70,7 @@ func (r *Reading) Total(name string, labels ...string) (v float64) {
 	return v
 }
 
-// Native is the native histogram of that whole name with these labels; of one that is not there it is empty.
+// Native is the native histogram of that full name with these labels; empty if it does not exist.
 func (r *Reading) Native(name string, labels ...string) (*histogram.Native, error) {
 	for _, m := range r.families[name].GetMetric() {
 		if has(m, labels) {
@@ -118,7 +118,7 @@ func has(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-// Has says whether the node has that metric.
+// Has reports whether the node has that metric.
 func (r *Reading) Has(name string) bool {
 	return len(r.families["ordergrid_node_"+name].GetMetric()) > 0
 }

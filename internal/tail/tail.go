@@ -1,4 +1,4 @@
-// Package tail keeps the end of what a process wrote: enough to say why it ended.
+// Package tail keeps the end of a process's output: enough to show why it ended.
 package tail
 
 import "sync"
@@ -23,7 +23,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what is remembered.
+// String is the remembered output.
 func (w *Writer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

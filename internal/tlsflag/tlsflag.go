@@ -1,5 +1,5 @@
-// Package tlsflag is the command line of TLS on the data port: the same flags for grid nodes and for whatever talks to
-// them.
+// Package tlsflag has the TLS flags of the data port: the same for grid nodes and for their
+// clients.
 package tlsflag
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// Flags are the files and what they are for.
+// Flags are the files and their use.
 type Flags struct {
 	files  secure.Files
 	client bool // a certificate is not always needed
@@ -20,9 +20,9 @@ type Flags struct {
 
 // Register adds the flags of both ends. effect completes "with it …".
 func (f *Flags) Register(set *pflag.FlagSet, effect string) {
-	set.StringVar(&f.files.Cert, "tls-cert", "", "PEM file of the certificate to present, for server and client; with it "+effect+". Read again when it changes")
+	set.StringVar(&f.files.Cert, "tls-cert", "", "PEM file of the certificate to present, for server and client; with it "+effect+". Reloaded when it changes")
 	set.StringVar(&f.files.Key, "tls-key", "", "PEM file of its private key")
-	set.StringVar(&f.files.CA, "tls-ca", "", "PEM file of the authorities that the other end's certificate has to be of")
+	set.StringVar(&f.files.CA, "tls-ca", "", "PEM file of the authorities that must have signed the other end's certificate")
 	set.StringVar(&f.files.Name, "tls-name", "", "DNS name in the certificates of all nodes; default: each is for the address it is dialled at")
 }
 
@@ -33,11 +33,11 @@ func (f *Flags) DefaultName(name string) {
 	}
 }
 
-// RegisterToken adds the flag of clients that prove by a token who they are. Of the
-// files --tls-ca is then enough: whether a certificate is needed, the grid knows.
+// RegisterToken adds the flag of clients that authenticate by a token. Then --tls-ca is enough: the
+// grid decides whether a certificate is needed.
 func (f *Flags) RegisterToken(set *pflag.FlagSet) {
 	f.client = true
-	set.StringVar(&f.token, "token-file", "", "file with a token that says who you are, where the grid asks for that, read anew for each connection: for example what \"kubectl create token ACCOUNT --audience ordergrid.dev\" prints; of --tls-cert, --tls-key and --tls-ca it takes the last one only")
+	set.StringVar(&f.token, "token-file", "", "file with a token to authenticate with, where the grid requires it, read anew for each connection: for example the output of \"kubectl create token ACCOUNT --audience ordergrid.dev\"; of --tls-cert, --tls-key and --tls-ca only the last one is needed")
 }
 
 // Token is for client.Config.Token; nil without.
@@ -48,13 +48,13 @@ func (f *Flags) Token() client.TokenSource {
 	return client.TokenFile(f.token)
 }
 
-// RegisterServer adds those of a node only.
+// RegisterServer adds the flags of nodes only.
 func (f *Flags) RegisterServer(set *pflag.FlagSet) {
-	set.StringVar(&f.files.ClientCA, "tls-client-ca", "", "PEM file of further authorities that the certificate of a client, not of a node, may be of")
+	set.StringVar(&f.files.ClientCA, "tls-client-ca", "", "PEM file of further authorities for certificates of clients, not of nodes")
 	set.StringVar((*string)(&f.files.ClientAuth), "tls-client-auth", "", "what clients have to present: require (a certificate, default) or none; nodes always present one")
 }
 
-// Given says whether TLS is wanted; an error if only part of it was said.
+// Given reports whether TLS is requested; an error if the flags are incomplete.
 func (f *Flags) Given() (bool, error) {
 	given := f.files != (secure.Files{}) || f.token != ""
 	if f.client && f.files.Cert == "" && f.files.Key == "" && f.files.CA != "" {

@@ -1,4 +1,4 @@
-// Package version says which build of OrderGrid this is.
+// Package version identifies the build of OrderGrid.
 package version
 
 import (
@@ -10,7 +10,7 @@ import (
 // Version is set by the linker (`make build`); a plain `go build` leaves it empty.
 var Version string
 
-// String is the version as people quote it: the linker's, else the commit Go recorded, else "dev".
+// String is the version for users: the linker's, else the commit recorded by Go, else "dev".
 func String() string {
 	if Version != "" {
 		return Version

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Page serves what a handler answers to GET, made once for all who ask for the same at
-// the same time, in memory: an asker that reads slowly holds the page, and nobody else
-// up. Each gets a page that was begun after it asked. Making pages takes at most a fifth of
-// one processor, however many ask. variant says what of a request the page depends on; it
-// has few values.
+// Page serves what a handler answers to GET, rendered once for all concurrent requests, in memory:
+// a slow reader holds the page and delays no other. Each gets a page that was begun after its
+// request. Rendering uses at most a fifth of one processor, however many ask. variant is the part
+// of a request that the page depends on; it has few values.
 func Page(h http.Handler, variant func(*http.Request) string) http.Handler {
 	return &page{h: h, variant: variant, next: map[string]*edition{}}
 }
@@ -27,7 +26,7 @@ type page struct {
 	restEnd time.Time // when the next may begin
 }
 
-// edition is one making of the page.
+// edition is one rendering of the page.
 type edition struct {
 	asked  *http.Request // the first that asked for it
 	done   chan struct{}
@@ -63,10 +62,10 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(e.status)
-	_, _ = w.Write(e.body.Bytes()) // the asker may be gone
+	_, _ = w.Write(e.body.Bytes()) // the client may be gone
 }
 
-// make makes editions as long as somebody waits for one.
+// make renders editions as long as requests wait for one.
 func (p *page) make() {
 	for {
 		p.mu.Lock()

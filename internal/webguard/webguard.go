@@ -1,6 +1,6 @@
-// Package webguard is what all HTTP servers of this project have in common: bounds for
-// askers that are many, slow or silent, so that one who means it is served beside them;
-// and for servers of a laptop, that no web page gives them orders.
+// Package webguard has what all HTTP servers of this project have in common: limits for clients
+// that are many, slow or silent, so that legitimate ones are served beside them; and for servers on
+// a laptop, protection against requests from web pages.
 package webguard
 
 import (
@@ -40,10 +40,10 @@ func (l *Limits) fill() {
 	}
 }
 
-// Server is an http.Server with time-outs, and bounds on its connections: one more than
-// allowed, in all or of its address, ends the one that has been at rest for longest, or
-// if none is the one whose request has taken longest. So who comes is served, whoever
-// holds connections. It serves listeners of Listen only.
+// Server is an http.Server with timeouts, and limits on its connections: one more than allowed, in
+// total or of its address, ends the one that has been idle for longest, or if none is the one whose
+// request has taken longest. So new clients are served even if others hold connections. It serves
+// listeners of Listen only.
 func Server(h http.Handler, l Limits, log *slog.Logger) *http.Server {
 	l.fill()
 	s := &http.Server{
@@ -96,7 +96,7 @@ func Bound(ln net.Listener, l Limits) *Listener {
 	return &Listener{Listener: ln, limits: l, conns: map[*conn]struct{}{}, ofAddr: map[netip.Addr]int{}}
 }
 
-// Stats are the connections of now, and how many were ended to make room.
+// Stats are the present connections, and how many were ended to make room.
 func (l *Listener) Stats() (conns int, ended uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +110,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if t, ok := nc.(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(l.limits.SendBuffer) // without, it may hold more; nothing else is wrong then
+		_ = t.SetWriteBuffer(l.limits.SendBuffer) // without it, more is buffered; nothing else breaks
 	}
 	c := &conn{Conn: nc, l: l, addr: Client(nc.RemoteAddr().String()), since: time.Now()}
 	l.mu.Lock()
@@ -133,8 +133,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// longest is the connection that has been at rest for longest, or, if none is, whose
-// request has taken longest.
+// longest is the connection that has been idle for longest, or, if none is, whose request has taken
+// longest.
 func (l *Listener) longest(of func(*conn) bool) (found *conn) {
 	for c := range l.conns {
 		if of(c) && (found == nil || found.busy && !c.busy || found.busy == c.busy && c.since.Before(found.since)) {
@@ -154,8 +154,8 @@ func (l *Listener) forget(c *conn) {
 	}
 }
 
-// Client is who a remote address, as of a http.Request, is counted as: an address, or the
-// /64 that a host with IPv6 may choose its addresses from.
+// Client is the identity of a remote address, as of a http.Request: an address, or the /64 that a
+// host with IPv6 may choose its addresses from.
 func Client(remote string) netip.Addr {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -163,13 +163,13 @@ func Client(remote string) netip.Addr {
 	}
 	a := ap.Addr().Unmap().WithZone("")
 	if a.Is6() {
-		p, _ := a.Prefix(64) // 64 is allowed for every such address
+		p, _ := a.Prefix(64) // 64 is valid for every such address
 		return p.Addr()
 	}
 	return a
 }
 
-// conn is one connection. Its fields, but for those of net.Conn, are under l.mu.
+// conn is one connection. Its fields, except those of net.Conn, are guarded by l.mu.
 type conn struct {
 	net.Conn
 	l     *Listener
@@ -192,7 +192,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset ends the connection with what the kernel holds of it.
+// reset ends the connection with its kernel buffers.
 func (c *conn) reset() {
 	if t, ok := c.Conn.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
@@ -200,10 +200,10 @@ func (c *conn) reset() {
 	_ = c.Conn.Close()
 }
 
-// Local refuses what a web page can have a browser send to a server on the same
-// machine: another name for it as Host, another site as Origin, and a change without the
-// content type application/json, which a browser sends to another site only after it has
-// asked. Programs set the content type.
+// Local refuses requests that a web page can make a browser send to a server on the same machine:
+// another name for it as Host, another site as Origin, and a change without the content type
+// application/json, which a browser sends to another site only after a preflight. Programs set the
+// content type.
 func Local(h http.Handler) http.Handler {
 	var cross http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,8 +52,8 @@ func get(t *testing.T, addr string) {
 	}
 }
 
-// Connections that say nothing, and such that ask for pages without end and read none,
-// are bounded in number, and who asks beside them is answered each time.
+// Silent connections, and those that request pages without end and read none, are limited in
+// number, and a client beside them is answered each time.
 func TestScrapeBesideStrangers(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 200<<10)
 	var made atomic.Int64
@@ -72,13 +72,13 @@ func TestScrapeBesideStrangers(t *testing.T) {
 		get(t, addr)
 	}
 	conns, ended := ln.Stats()
-	t.Logf("%d connections of strangers: %d stand, %d were ended for others; the page was made %d times", strangers, conns, ended, made.Load())
+	t.Logf("%d connections of strangers: %d are open, %d were ended for others; the page was rendered %d times", strangers, conns, ended, made.Load())
 	if conns > 30 || ended < strangers-30 {
-		t.Errorf("%d connections of one address stand, allowed: 30; %d were ended", conns, ended)
+		t.Errorf("%d connections of one address are open, allowed: 30; %d were ended", conns, ended)
 	}
 }
 
-// Who is at rest goes before one whose request is under way.
+// An idle connection is ended before one whose request is under way.
 func TestIdleConnectionsGoFirst(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,8 +102,7 @@ func TestIdleConnectionsGoFirst(t *testing.T) {
 	}
 }
 
-// Each asker gets a page that was begun after it asked, and those who ask at the same
-// time share one.
+// Each request gets a page that was begun after it, and concurrent ones share one.
 func TestPageIsNeverOlderThanTheQuestion(t *testing.T) {
 	var state, made atomic.Int64
 	h := Page(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,22 +118,22 @@ func TestPageIsNeverOlderThanTheQuestion(t *testing.T) {
 				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 				var got int64
 				if _, err := fmt.Sscan(w.Body.String(), &got); err != nil || got < want {
-					t.Errorf("page of %d for one who asked at %d: %v", got, want, err)
+					t.Errorf("page of %d for a request at %d: %v", got, want, err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("%d pages made for %d askers", made.Load(), 50*20)
+	t.Logf("%d pages rendered for %d requests", made.Load(), 50*20)
 	if made.Load() >= 50*20 {
-		t.Error("nobody shared a page")
+		t.Error("no page was shared")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx)) // does not wait
 }
 
-// What browsers send for a web page is refused, what programs send is not.
+// Requests that browsers send for a web page are refused, those of programs are not.
 func TestWebPagesGiveNoOrders(t *testing.T) {
 	h := Local(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for name, c := range map[string]struct {
@@ -142,15 +141,15 @@ func TestWebPagesGiveNoOrders(t *testing.T) {
 		header       http.Header
 		want         int
 	}{
-		"program":                        {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}}, 200},
-		"program reads":                  {"GET", "localhost:8080", nil, 200},
-		"IPv6":                           {"PUT", "[::1]:8080", http.Header{"Content-Type": {"application/json; charset=utf-8"}}, 200},
-		"a form of another site":         {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, 415},
-		"plain text, no preflight":       {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"text/plain"}, "Origin": {"http://evil.example"}}, 403},
-		"no content type":                {"POST", "127.0.0.1:8080", nil, 415},
-		"another site, in JSON":          {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}, "Sec-Fetch-Site": {"cross-site"}}, 403},
-		"another port of this machine":   {"PUT", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}, "Origin": {"http://127.0.0.1:3000"}}, 403},
-		"a name that leads to this host": {"GET", "rebound.example:8080", nil, 403},
+		"program":                           {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}}, 200},
+		"program reads":                     {"GET", "localhost:8080", nil, 200},
+		"IPv6":                              {"PUT", "[::1]:8080", http.Header{"Content-Type": {"application/json; charset=utf-8"}}, 200},
+		"a form of another site":            {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, 415},
+		"plain text, no preflight":          {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"text/plain"}, "Origin": {"http://evil.example"}}, 403},
+		"no content type":                   {"POST", "127.0.0.1:8080", nil, 415},
+		"another site, in JSON":             {"POST", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}, "Sec-Fetch-Site": {"cross-site"}}, 403},
+		"another port of this machine":      {"PUT", "127.0.0.1:8080", http.Header{"Content-Type": {"application/json"}, "Origin": {"http://127.0.0.1:3000"}}, 403},
+		"a name that resolves to this host": {"GET", "rebound.example:8080", nil, 403},
 	} {
 		r := httptest.NewRequest(c.method, "http://"+c.host+"/v1/faults", nil)
 		for k, v := range c.header {
