@@ -84,7 +84,7 @@ func TestReadAllocatesNothing(t *testing.T) {
 					time.Sleep(10 * time.Microsecond)
 				}
 			}
-			for range 1024/16 + 1 { // every place of the window has kept a key
+			for range 1024/16 + 1 { // every slot of the window has a key buffer
 				round()
 			}
 			if n := allocsPerRun(200, round); n != 0 {

@@ -65,10 +65,10 @@ func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) erro
 	return nil
 }
 
-// enqueueLimit: this many bytes are worth a system call whoever waits.
+// enqueueLimit: this many bytes are worth a system call.
 const enqueueLimit = 64 << 10
 
-// wakeReader makes sure that somebody reads answers for SubmitAsync.
+// wakeReader makes sure that a goroutine reads answers for SubmitAsync.
 func (s *Session) wakeReader() {
 	if s.async == 0 && !s.closed {
 		return
@@ -84,8 +84,8 @@ func (s *Session) wakeReader() {
 	}
 }
 
-// readLoop leads while asynchronous orders are unanswered and no synchronous
-// caller does. It lives until Close.
+// readLoop leads while asynchronous orders are unanswered and no synchronous caller leads. It lives
+// until Close.
 func (s *Session) readLoop() {
 	w := newWaiter()
 	ctx := context.Background()

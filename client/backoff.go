@@ -29,13 +29,13 @@ func (b *backoff) pause(limit time.Duration, random func(int64) int64) time.Dura
 	return time.Duration(random(int64(b.longest)))
 }
 
-// wait pauses before an attempt; false: stop was closed.
+// wait pauses before an attempt. It returns false if stop was closed.
 func (b *backoff) wait(stop <-chan struct{}, limit time.Duration) bool {
 	return sleep(b.pause(limit, rand.Int64N), stop, nil, nil)
 }
 
-// sleep returns early when news is closed and, asked then, now says yes; and
-// with false when stop is closed.
+// sleep returns early when news is closed and now then returns true. It returns false when stop is
+// closed.
 func sleep(d time.Duration, stop, news <-chan struct{}, now func() (bool, <-chan struct{})) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -54,13 +54,12 @@ func sleep(d time.Duration, stop, news <-chan struct{}, now func() (bool, <-chan
 	}
 }
 
-// openAtOnce bounds the sessions of one client that are being opened at one node
-// at the same time. A new primary is met by a row of such clients, not by all
-// their sessions.
+// openAtOnce bounds the sessions of one client that are being opened at one node at the same time,
+// so that a new primary is not hit by all sessions of a client at once.
 const openAtOnce = 16
 
-// gates hold the sessions that want to be opened, per address: a node that is
-// cut off and lets everybody wait keeps nobody from another one.
+// gates hold the sessions waiting to be opened, per address: a node that is cut off and does not
+// answer delays no session of another node.
 type gates struct {
 	mu   sync.Mutex
 	gate map[string]*gate
@@ -68,10 +67,10 @@ type gates struct {
 
 type gate struct {
 	places chan struct{}
-	users  int // inside or waiting; the last one takes the gate away
+	users  int // inside or waiting; the last one removes the gate
 }
 
-// enter waits for a place; leave has to be called if there is no error.
+// enter waits for a slot; leave must be called if there is no error.
 func (g *gates) enter(ctx context.Context, address string) (leave func(), err error) {
 	g.mu.Lock()
 	if g.gate == nil {

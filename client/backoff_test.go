@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestBackoffSpreads lets 5,000 sessions of as many clients lose their primary
-// at the same moment, on a clock of numbers: how often each one tries until a
-// new primary serves, and how close together the tries that succeed come.
+// TestBackoffSpreads: 5,000 clients of one session each lose their primary at the same moment, on a
+// simulated clock. It checks how often each one tries until a new primary serves, and how close
+// together the successful tries arrive.
 func TestBackoffSpreads(t *testing.T) {
 	const sessions = 5000
 	for _, away := range []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 5 * time.Second} {
@@ -32,17 +32,17 @@ func TestBackoffSpreads(t *testing.T) {
 		for _, n := range arrivals {
 			busiest = max(busiest, n)
 		}
-		t.Logf("away %s: %.1f attempts per session, at most %d; the last comes %s after the first could; busiest millisecond %d of %d sessions",
+		t.Logf("outage %s: %.1f attempts per session, at most %d; the last comes %s after the first could; busiest millisecond %d of %d sessions",
 			away, float64(total)/sessions, most, late.Round(100*time.Microsecond), busiest, sessions)
 		// Geometric up to 250 ms (about a dozen tries), then 125 ms apart on average.
 		if limit := 30 + 3*int(away/(125*time.Millisecond)); most > limit {
-			t.Errorf("away %s: a session tried %d times, want at most %d", away, most, limit)
+			t.Errorf("outage %s: a session tried %d times, want at most %d", away, most, limit)
 		}
 		if late > 250*time.Millisecond {
-			t.Errorf("away %s: a session came %s late", away, late)
+			t.Errorf("outage %s: a session reconnected %s late", away, late)
 		}
 		if away >= 300*time.Millisecond && busiest > sessions/20 {
-			t.Errorf("away %s: %d of %d sessions come within one millisecond", away, busiest, sessions)
+			t.Errorf("outage %s: %d of %d sessions reconnect within one millisecond", away, busiest, sessions)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func TestBackoffFirstAttemptIsImmediate(t *testing.T) {
 	}
 }
 
-// TestGatesBoundOpens: sessions open a few at a time per node, one node's row
-// does not hold up another's, and nobody waits for ever.
+// TestGatesBoundOpens: sessions open a few at a time per node, the queue of one node does not delay
+// that of another, and every session is opened.
 func TestGatesBoundOpens(t *testing.T) {
 	var g gates
 	var inside, most atomic.Int64
@@ -114,6 +114,6 @@ func TestGatesBoundOpens(t *testing.T) {
 		f()
 	}
 	if len(g.gate) != 0 {
-		t.Errorf("%d gates are kept although nobody is there", len(g.gate))
+		t.Errorf("%d gates are kept without users", len(g.gate))
 	}
 }

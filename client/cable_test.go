@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cable is a network that can be cut: what goes through it is swallowed then,
-// without a reset, and whoever dials waits until he has had enough.
+// cable is a network that can be cut: its traffic is then dropped without a reset, and a dial
+// blocks until its deadline.
 type cable struct {
 	mu      sync.Mutex
 	cut     map[string]bool // addresses that new connections do not reach
@@ -48,7 +48,7 @@ func (k *cable) dial(ctx context.Context, address string) (net.Conn, error) {
 	return c, nil
 }
 
-// vanish cuts everything to an address; only the connections, with redial.
+// vanish drops all traffic to an address; with redial, only that of the present connections.
 func (k *cable) vanish(address string, redial bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *cabled) Read(p []byte) (int, error) {
 		}
 		n, err := c.Conn.Read(p)
 		select {
-		case <-c.dead: // what had arrived meanwhile had not
+		case <-c.dead: // what had arrived meanwhile is lost
 		default:
 			return n, err
 		}

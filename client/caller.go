@@ -34,7 +34,7 @@ type call struct {
 
 var errLost = errors.New("connection lost")
 
-// maxCalls bounds what one node can owe to this process.
+// maxCalls bounds the outstanding requests to one node.
 const maxCalls = 16 << 10
 
 // callerOf returns a connected caller for addr.
@@ -64,8 +64,8 @@ func (k *caller) dial() {
 	defer close(k.ready)
 	ctx, cancel := context.WithTimeout(k.client.ctx, k.client.attemptTimeout(time.Second))
 	defer cancel()
-	// Requests of many goroutines share the connection and are rarely waited
-	// for by its only user: the net package serves that best.
+	// Requests of many goroutines share the connection and rarely have a single waiter: the net
+	// package serves that best.
 	conn, _, err := k.client.dialNode(ctx, IONet, k.addr, nil)
 	if err != nil {
 		k.err = err
@@ -94,7 +94,7 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 	}
 	frame, err := k.roundTrip(ctx, encode)
 	if errors.Is(err, errLost) {
-		// Most likely it had been lost for long, and nobody had looked.
+		// Most likely the connection was lost long ago and had not been used since.
 		c.dropCaller(k)
 		if k, err = c.callerOf(ctx, addr); err == nil {
 			frame, err = k.roundTrip(ctx, encode)
@@ -139,9 +139,9 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	k.p.leave(&q.w)
 	delete(k.calls, id)
 	if owed := nanotime() - now; !q.done && c.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
-		// Nothing at all came: the network may have forgotten the connection. The
-		// next request dials anew.
-		k.p.fail(c, &silentError{k.addr, time.Duration(owed), "it is connected to again"})
+		// Nothing arrived: a middlebox may have dropped the connection. The next request dials
+		// again.
+		k.p.fail(c, &silentError{k.addr, time.Duration(owed), "the client reconnects"})
 	}
 	switch {
 	case q.done:
@@ -187,7 +187,7 @@ func (k *caller) onFrame(c *conn, frame []byte) error {
 			q.frame, q.done = append([]byte(nil), frame...), true
 			q.w.signal()
 		}
-		return nil // nobody waits for it any more
+		return nil // no request waits for it any more
 	case wire.TypeGoaway:
 		_, err := c.checkGoaway(frame)
 		return err

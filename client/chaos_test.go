@@ -18,12 +18,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestChaosKeepsExactlyOnce: synchronous and asynchronous submitters, short and
-// long deadlines, while connections are cut, answers lost, primaries moved and
-// made silent, orders refused for load. At the end every receipt is one accepted
-// order, every refusal is none, and nothing is there twice.
+// TestChaosKeepsExactlyOnce: synchronous and asynchronous submitters with short and long deadlines,
+// while connections are cut, answers are lost, primaries move and go silent, and orders are refused
+// because of load. At the end every receipt is one accepted order, every refused order is absent,
+// and no order is there twice.
 //
-// CHAOS_SEED repeats a run as far as goroutines allow.
+// CHAOS_SEED repeats a run as far as goroutine scheduling allows.
 func TestChaosKeepsExactlyOnce(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("CHAOS_SEED"); s != "" {
@@ -60,7 +60,7 @@ func TestChaosKeepsExactlyOnce(t *testing.T) {
 		t.Logf("%d submitted, %d accepted (%d duplicates), %d refused, %d unknown (%d late accepted, %d late refused), %d not sent, %d connects, %d resent",
 			st.Submitted, st.Accepted, st.Duplicates, st.Refused, st.Unknown, st.LateAccepted, st.LateRefused, st.NotSent, st.Connects, st.Resent)
 		if st.Violations != 0 {
-			t.Errorf("%d violations by a well node", st.Violations)
+			t.Errorf("%d violations by a correct node", st.Violations)
 		}
 		c.Close()
 		for _, n := range g.nodes {
@@ -75,7 +75,7 @@ func chaosSubmitter(c *Client, own *Session, w int, seed uint64, stop *atomic.Bo
 	for i := 0; !stop.Load(); i++ {
 		fix := testOrder(w*1_000_000 + i)
 		ctx, cancel := context.WithCancel(context.Background())
-		if r.IntN(10) == 0 { // sometimes too short for anything but luck
+		if r.IntN(10) == 0 { // sometimes too short to succeed except by luck
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(3000))*time.Microsecond)
 		}
 		submit := c.SubmitTo
@@ -100,8 +100,8 @@ func chaosSubmitter(c *Client, own *Session, w int, seed uint64, stop *atomic.Bo
 	}
 }
 
-// chaosMonkey does one bad thing after the other. All of them can happen to a
-// grid that keeps its promises.
+// chaosMonkey injects one fault after the other. All of them can happen to a grid that keeps its
+// guarantees.
 func chaosMonkey(g *fakeGrid, r *rand.Rand, rounds int) {
 	for range rounds {
 		g.mu.Lock()
@@ -129,11 +129,11 @@ func chaosMonkey(g *fakeGrid, r *rand.Rand, rounds int) {
 			primary.setHook(rejectWith(wire.CodeOverloaded, int64(r.IntN(20))))
 		case 5:
 			primary.setHook(rejectWith(wire.CodeDraining, int64(1+r.IntN(3))))
-		case 7: // what is under way on the connections arrives when the clients have left them
+		case 7: // frames in flight arrive after the clients have left the connections
 			primary.setHook(delaySubmits(time.Duration(r.IntN(5000)) * time.Microsecond))
 			time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
 			primary.setHook(rejectWith(wire.CodeOverloaded, int64(r.IntN(20))))
-		case 6: // nobody for a while
+		case 6: // no primary for a while
 			g.mu.Lock()
 			g.epoch++
 			g.primary = nil
@@ -162,7 +162,7 @@ func delaySubmits(by time.Duration) func(*fakeConn, []byte) bool {
 func calm(g *fakeGrid) {
 	for _, n := range g.nodes {
 		n.setHook(nil)
-		n.cut() // a connection on which an answer was swallowed has no future
+		n.cut() // a connection on which an answer was swallowed is not usable
 	}
 	g.promote(g.nodes[0])
 	time.Sleep(50 * time.Millisecond)
@@ -192,7 +192,7 @@ func checkFates(t *testing.T, g *fakeGrid, outcomes *sync.Map) {
 			t.Errorf("%s (%v), and it is in the log %d times: %q", fate, err, n, payload)
 		}
 		if fate == FateUnknown && !errors.Is(err, ErrUnknownOutcome) {
-			t.Errorf("an error of no known kind: %v", err)
+			t.Errorf("an error of unknown kind: %v", err)
 		}
 		return true
 	})

@@ -14,13 +14,13 @@ import (
 // Client routes orders and reads to the partitions of one grid. It is safe for
 // concurrent use.
 //
-// Locks: Client.mu before pump.mu is never taken; a pump that needs Client.mu
-// lets go of its own first.
+// Locks: Client.mu is never taken while pump.mu is held; a pump that needs Client.mu releases its
+// own first.
 type Client struct {
 	cfg    Config
 	table  atomic.Pointer[table]
 	gates  gates
-	aged   chan sighting   // what the table is known to lack
+	aged   chan sighting   // epochs that the table is known to lack
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
@@ -68,10 +68,10 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 			return c, nil
 		}
 		if err == nil || !errors.Is(now, context.DeadlineExceeded) {
-			err = now // of an attempt cut short by the deadline the one before says more
+			err = now // the error of the attempt before says more than the deadline
 		}
 		if permanent(err) || errors.Is(err, ErrTLS) {
-			break // nothing of it will have changed within DialTimeout
+			break // it will not have changed within DialTimeout
 		}
 	}
 	c.Close() //nolint:errcheck // it never fails
@@ -100,8 +100,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Table is the routing table as the client knows it now: all partitions of the grid in the
-// order of their numbers, also those of which no node has told yet.
+// Table is the routing table as the client knows it now: all partitions of the grid by number,
+// including those that no node has reported yet.
 func (c *Client) Table() []PartitionInfo {
 	return slices.Clone(c.table.Load().parts)
 }
@@ -148,7 +148,7 @@ func (c *Client) checkPartition(p wire.PartitionID) error {
 	return nil
 }
 
-// forget takes a closed session off the books.
+// forget removes a closed session from the client's lists.
 func (c *Client) forget(s *Session) {
 	past := s.Stats()
 	c.mu.Lock()
@@ -211,8 +211,8 @@ func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
 	return c.SubmitTo(ctx, p, fix)
 }
 
-// SubmitTo is Submit to a given partition. Whoever chooses partitions himself
-// also takes care of duplicate ClOrdIDs: each partition knows its own only.
+// SubmitTo is Submit to a given partition. The caller then also handles duplicate ClOrdIDs: each
+// partition knows only its own.
 func (c *Client) SubmitTo(ctx context.Context, partition wire.PartitionID, fix []byte) (Receipt, error) {
 	s, err := c.sharedSession(partition, 0)
 	if err != nil {

@@ -87,9 +87,9 @@ type Config struct {
 	// nodes: TLSFiles reads PEM files, TLSConfig takes a tls.Config. nil: plain TCP.
 	// IO counts as without: the record layer sits on the same socket.
 	TLS TLS
-	// Token proves who the client is where the certificate does not, or says less: with
-	// a Kubernetes service account's, for example TokenFile of a projected volume. It is
-	// sent over TLS only. nil: the certificate says who the client is.
+	// Token proves the client's identity where the certificate does not, or carries less: for
+	// example TokenFile of a projected Kubernetes service account token. It is sent over TLS only.
+	// nil: the certificate is the client's identity.
 	Token TokenSource
 	// OnOutage is called after every outage of a session, on a goroutine of its
 	// own. Default: nothing is called; Outages() has the last ones.
@@ -115,7 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("client: Config.MaxInFlight is %d, allowed: 1..%d, or 0 for %d", c.MaxInFlight, maxWindow, defaultInFlight)
 	}
 	if c.Token != nil && c.TLS == nil {
-		return c, fmt.Errorf("client: Config.Token without Config.TLS, allowed: both; a token over plain TCP is anybody's")
+		return c, fmt.Errorf("client: Config.Token without Config.TLS, allowed: both; a token over plain TCP can be read by third parties")
 	}
 	if c.IO > IOPinned {
 		return c, fmt.Errorf("client: Config.IO is %d, allowed: IOAuto, IONet, IOBlocking, IOPinned", c.IO)

@@ -7,6 +7,6 @@
 // or a failover is applied once. Client.Submit uses one shared session per
 // partition; a thread that cares about latency holds a Session of its own.
 //
-// What each error says about the fate of an order is the contract of this
-// package: see Fate, and the guarantee table in docs/client.md.
+// What each error means for the fate of an order is the contract of this package: see Fate, and the
+// guarantee table in docs/client.md.
 package client

@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Errors to compare with errors.Is. The types below carry the particulars.
+// Errors to compare with errors.Is. The types below carry the details.
 var (
 	// ErrUnknownOutcome: the order was sent and not answered. It may or may not
-	// have been accepted; GetByClOrdID tells once a primary serves again.
+	// have been accepted; GetByClOrdID answers once a primary serves again.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrNotSent: no byte of the order left this process, and none will.
 	ErrNotSent = errors.New("not sent")
@@ -36,8 +36,8 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the peer sent what the protocol does not allow.
 	ErrProtocol = errors.New("protocol violation")
-	// ErrUnauthenticated: the grid wants to know who the client is, and does not accept
-	// the proof, or there was none: see Config.TLS and Config.Token.
+	// ErrUnauthenticated: the grid requires the client's identity, and the proof was missing or not
+	// accepted: see Config.TLS and Config.Token.
 	ErrUnauthenticated = errors.New("unauthenticated")
 )
 
@@ -69,16 +69,16 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted,
 }
 
-// RejectError is a refusal. Returned by a Submit method it says that the order was
-// not accepted and took no sequence number; as the cause of an UnknownOutcomeError,
-// that a copy was refused by a node that had not looked whether an earlier one was
-// accepted. errors.Is matches it with the Err value of its code.
+// RejectError is a refusal. Returned by a Submit method it means that the order was not accepted
+// and took no sequence number; as the cause of an UnknownOutcomeError, that a copy was refused by a
+// node that had not checked whether an earlier one was accepted. errors.Is matches it with the Err
+// value of its code.
 type RejectError struct {
 	Partition wire.PartitionID
 	Code      wire.Code
 	Tag       uint32 // FIX tag at fault, 0 if none
 	Detail    uint64 // meaning depends on Code, see package wire
-	Limit     uint64 // what is allowed, in the unit of Detail; 0 if the code says nothing
+	Limit     uint64 // what is allowed, in the unit of Detail; 0 if the code has no limit
 	Text      string // the node's words
 	from      string // its address, where that matters
 }
@@ -99,17 +99,17 @@ func (e *RejectError) Error() string {
 
 // rejectHints says what to do; the node's text says what happened.
 var rejectHints = map[wire.Code]string{
-	wire.CodeBadFIX:             "mend the message, the same bytes are refused again",
+	wire.CodeBadFIX:             "correct the message; the same bytes are refused again",
 	wire.CodeDuplicateClOrdID:   "use a new ClOrdID, or read the order that has it with GetByClOrdID",
 	wire.CodeOverloaded:         "submit again, slower",
 	wire.CodeInsufficientInSync: "submit again once a backup has joined, or lower minInSync",
 	wire.CodeTooLarge:           "send fewer bytes",
-	wire.CodeSnapshotRequired:   "read behind them, and the sink for what they were",
+	wire.CodeSnapshotRequired:   "read from the entry after them; the sink has the freed ones",
 	wire.CodeNotPermitted:       "ask for a rule in spec.security.authorization.rules of the OrderGrid",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }
 
-// As gives the particulars of a refusal for want of memory, as *CapacityError.
+// As converts a refusal for lack of memory to *CapacityError.
 func (e *RejectError) As(target any) bool {
 	full, ok := target.(**CapacityError)
 	if !ok || e.Code != wire.CodeCapacity {
@@ -119,8 +119,8 @@ func (e *RejectError) As(target any) bool {
 	return true
 }
 
-// FreedError says that a partition does not hold the order asked for, and that it
-// may have held it: by an order's id it did, by a ClOrdID nobody knows any more.
+// FreedError means that a partition does not hold the order asked for and that it may have held it:
+// by an order's id it did, by a ClOrdID that is no longer known.
 type FreedError struct {
 	Partition wire.PartitionID
 	Freed     uint64 // last sequence number that is freed
@@ -142,7 +142,7 @@ func (e *FreedError) Error() string {
 // Is matches ErrFreed.
 func (e *FreedError) Is(target error) bool { return target == ErrFreed }
 
-// OtherOrderError says that the id asked for with Of or OfEpoch is that of another order now.
+// OtherOrderError means that the id asked for with Of or OfEpoch is that of another order now.
 type OtherOrderError struct {
 	ID      wire.OrderID
 	Epoch   uint64 // asked for
@@ -159,8 +159,8 @@ func (e *OtherOrderError) Error() string {
 // Is matches ErrOtherOrder.
 func (e *OtherOrderError) Is(target error) bool { return target == ErrOtherOrder }
 
-// CapacityError says how full a grid is that refused an order for want of
-// memory. errors.As finds it in what Submit returns.
+// CapacityError reports how full a grid is that refused an order for lack of memory. errors.As
+// finds it in what Submit returns.
 type CapacityError struct {
 	Partition wire.PartitionID
 	Used      uint64 // bytes that orders take on the primary's node, all its partitions together
@@ -176,7 +176,7 @@ func (e *CapacityError) Unwrap() error { return e.reject }
 // Is matches the Err value of the code.
 func (e *RejectError) Is(target error) bool { return codeErrors[e.Code] == target }
 
-// UnknownOutcomeError says that an order was sent but its answer never came.
+// UnknownOutcomeError means that an order was sent but its answer never came.
 // The session does not send the order again after this error; what was sent
 // before may still be accepted.
 type UnknownOutcomeError struct {
@@ -197,7 +197,7 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap is the cause.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Cause }
 
-// NotSentError says that an order never left the process, and never will.
+// NotSentError means that an order never left the process, and never will.
 type NotSentError struct {
 	Partition wire.PartitionID
 	Waited    time.Duration
@@ -215,7 +215,7 @@ func (e *NotSentError) Is(target error) bool { return target == ErrNotSent }
 // Unwrap is the cause.
 func (e *NotSentError) Unwrap() error { return e.Cause }
 
-// ProtocolError says that a peer broke the protocol. The connection it came
+// ProtocolError means that a peer broke the protocol. The connection it came
 // over was closed; orders in flight on it are retried on a new one.
 type ProtocolError struct {
 	Address string // of the peer
@@ -248,7 +248,7 @@ func (e *GoawayError) Error() string {
 	return fmt.Sprintf("%s closed the connection (goaway %d): %s", e.Address, e.Code, e.Text)
 }
 
-// permanent says that trying the same node again cannot help.
+// permanent reports whether trying the same node again cannot help.
 func (e *GoawayError) permanent() bool {
 	switch e.Code {
 	case wire.GoawayVersion, wire.GoawayGrid, wire.GoawayRole, wire.GoawayUnauthenticated, wire.GoawayNotPermitted:
@@ -262,7 +262,7 @@ func (e *GoawayError) Is(target error) bool {
 	return e.Code == wire.GoawayUnauthenticated && target == ErrUnauthenticated || e.Code == wire.GoawayNotPermitted && target == ErrNotPermitted
 }
 
-// notPrimaryError carries the hint of a NotPrimary frame to whoever retries.
+// notPrimaryError carries the hint of a NotPrimary frame to the retrying caller.
 type notPrimaryError struct {
 	partition wire.PartitionID
 	address   string // of the node that answered
@@ -277,8 +277,8 @@ func (e *notPrimaryError) Error() string {
 	return fmt.Sprintf("%s: %s is not the primary at epoch %d, %s is", e.partition, e.address, e.epoch, e.hint)
 }
 
-// timeoutError is the cause when Config.RequestTimeout ran out. It also carries
-// the last trouble met, because that is what a person has to mend.
+// timeoutError is the cause when Config.RequestTimeout ran out. It also carries the last failure,
+// because that is what the operator has to fix.
 type timeoutError struct {
 	limit time.Duration
 	last  error
@@ -288,22 +288,22 @@ func (e *timeoutError) Error() string {
 	if e.last == nil {
 		return fmt.Sprintf("deadline of %s passed", e.limit)
 	}
-	return fmt.Sprintf("deadline of %s passed; last trouble: %v", e.limit, e.last)
+	return fmt.Sprintf("deadline of %s passed; last failure: %v", e.limit, e.last)
 }
 
-// Is matches context.DeadlineExceeded, whoever set the deadline.
+// Is matches context.DeadlineExceeded, also when RequestTimeout set the deadline.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Timeout makes it a net.Error-like timeout.
 func (e *timeoutError) Timeout() bool { return true }
 
-// Unwrap is the last trouble.
+// Unwrap is the last failure.
 func (e *timeoutError) Unwrap() error { return e.last }
 
 // Temporary completes net.Error; a retry with the same deadline may succeed.
 func (e *timeoutError) Temporary() bool { return true }
 
-// causes are several reasons on one line.
+// causes are several errors on one line.
 type causes []error
 
 // join is errors.Join on one line, nil if all are nil.

@@ -42,8 +42,8 @@ func checkUnknownOnce(t *testing.T, g *fakeGrid, err error) {
 	}
 }
 
-// The session is evicted between the OpenSession that found it and the second copy. That
-// copy was not applied, but nobody can tell of the first: it must not go out anew.
+// The session is evicted between the OpenSession that found it and the second copy. That copy was
+// not applied, but the fate of the first is unknown: it must not be sent anew.
 func TestSessionUnknownToAnOrderSentBefore(t *testing.T) {
 	g, err := sentTwice(t, func(g *fakeGrid, c *fakeConn, m *wire.Submit) bool {
 		g.evictAll()
@@ -52,8 +52,8 @@ func TestSessionUnknownToAnOrderSentBefore(t *testing.T) {
 	checkUnknownOnce(t, g, err)
 }
 
-// The second copy is refused because the session is open elsewhere, which says nothing
-// of the first; then the session is evicted.
+// The second copy is refused because the session is open elsewhere, which does not decide the
+// first; then the session is evicted.
 func TestSessionMovedThenEvictedWithAnOrderSentBefore(t *testing.T) {
 	g, err := sentTwice(t, func(g *fakeGrid, c *fakeConn, m *wire.Submit) bool {
 		c.refuse(m, wire.CodeSessionMoved)

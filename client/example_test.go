@@ -25,7 +25,7 @@ var (
 	})
 )
 
-// exampleEndpoints stands for what your grid's address is, for example
+// exampleEndpoints stands for your grid's address, for example
 // "trades-client.trading.svc:7400".
 func exampleEndpoints() []string {
 	startExample()
@@ -165,9 +165,8 @@ func ExampleClient_ReadLog() {
 	// Output: order true true
 }
 
-// Whoever is paged by orders that wait wants to know why they did. What is
-// printed for a hand-over: "p1: no answers for 2.6ms (moved), from primary … of
-// epoch 7 to … of epoch 8, 1 attempts: …".
+// Explains why orders waited. What is printed for a hand-over: "p1: no answers for 2.6ms (moved),
+// from primary … of epoch 7 to … of epoch 8, 1 attempts: …".
 func ExampleClient_Outages() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Config{

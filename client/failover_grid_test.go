@@ -108,9 +108,8 @@ func (c *collector) take(t *testing.T, n int) []client.Outage {
 	return slices.Clone(c.list)
 }
 
-// TestGridManySessionsFailOver kills the primary that 300 sessions write to.
-// Nobody fails, and nobody stampedes: how often each one tried stays within what
-// its pauses allow.
+// TestGridManySessionsFailOver kills the primary that 300 sessions write to. No order fails, and
+// sessions do not stampede: the attempts of each stay within what its pauses allow.
 func TestGridManySessionsFailOver(t *testing.T) {
 	g := devgrid.Run(t)
 	var outages collector
@@ -127,7 +126,7 @@ func TestGridManySessionsFailOver(t *testing.T) {
 		}
 		l.submitter(fmt.Sprintf("HERD-%d", i), 50*time.Millisecond, func(fix []byte) (client.Receipt, error) { return s.Submit(t.Context(), fix) })
 	}
-	time.Sleep(300 * time.Millisecond) // all of them are at work
+	time.Sleep(300 * time.Millisecond) // all of them are submitting
 	killPrimary(t, c, g)
 	list := outages.take(t, sessions)
 	waitForRedundancy(t, c)

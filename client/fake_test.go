@@ -15,10 +15,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// fakeGrid is one partition's state as nodes of this test share it: what a real
-// grid replicates. Its nodes speak the real protocol over real sockets and can
-// be told to misbehave, which a real node cannot. What can be tested against a
-// real grid is: see grid_test.go.
+// fakeGrid is one partition's state, shared by the nodes of a test: what a real grid replicates. Its nodes speak the real
+// protocol over real sockets and can be made to misbehave, which a real node cannot. Tests against
+// a real grid are in grid_test.go.
 type fakeGrid struct {
 	t        testing.TB
 	mu       sync.Mutex
@@ -32,7 +31,7 @@ type fakeGrid struct {
 	window   uint32
 	tables   int              // TableRequests answered
 	part     wire.PartitionID // the one it has
-	parts    uint16           // partitions that it says the grid has; 0: this one
+	parts    uint16           // partitions that it reports for the grid; 0: this one
 	beside   *fakeGrid        // another partition of the grid, on nodes of its own that know of itself only
 }
 
@@ -82,7 +81,7 @@ type fakeConn struct {
 	node     *fakeNode
 	expected uint64 // next clientSeq on this connection, 0 = anything
 	session  *fakeSession
-	mute     bool // it swallowed an answer: to give a later one would be a gap
+	mute     bool // it swallowed an answer: a later one would be a gap
 }
 
 // CloseWrite ends the connection for the client; what was read can be handled later.
@@ -217,7 +216,7 @@ func (c *fakeConn) run() {
 	}
 }
 
-// handle is what a well node does.
+// handle is the behaviour of a correct node.
 func (c *fakeConn) handle(frame []byte) {
 	g := c.node.grid
 	g.mu.Lock()
@@ -387,7 +386,7 @@ func newExpiring(t *testing.T) *expiring {
 	return &expiring{Context: t.Context(), done: make(chan struct{})}
 }
 
-// at is told what a node has read, and reports whether it is a Submit.
+// at gets the bytes a node has read, and reports whether it is a Submit.
 func (e *expiring) at(frame []byte) bool {
 	if wire.FrameType(frame) != wire.TypeSubmit {
 		return false

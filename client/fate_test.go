@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// undecided are refusals that a node gives before it looks at the session, and one of
-// a later release, of which nobody here knows when it is given.
+// undecided are refusals that a node gives before it looks at the session, and one of a later
+// release, whose meaning is unknown here.
 var undecided = []wire.Code{wire.CodeNotPermitted, wire.CodeUnsupported, wire.Code(99)}
 
 func (c *fakeConn) refuse(m *wire.Submit, code wire.Code) {
@@ -18,15 +18,15 @@ func (c *fakeConn) refuse(m *wire.Submit, code wire.Code) {
 		RequestID: m.ClientSeq, Slot: m.Slot, Code: code, ForType: wire.TypeSubmit, Text: []byte("as told")}))
 }
 
-// apply is what a node does whose answers are lost.
+// apply is a node that applies orders but loses the answers.
 func (c *fakeConn) apply(frame []byte) {
 	c.node.grid.mu.Lock()
 	defer c.node.grid.mu.Unlock()
 	c.answer(c.node.grid, frame)
 }
 
-// An order is applied and its answer lost. Sent again, it meets a refusal of a node
-// that has not looked whether it was applied: the client must not say refused.
+// An order is applied and its answer lost. Sent again, it is refused by a node that has not checked
+// whether it was applied: the client must not report it as refused.
 func TestAnUndecidedRefusalOfAnOrderSentBefore(t *testing.T) {
 	for _, code := range undecided {
 		t.Run(code.String(), func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestAnUndecidedRefusalOfTheOnlyCopy(t *testing.T) {
 	}
 }
 
-// An order that was given up was applied. What such a refusal says of it is counted as
-// neither accepted nor refused.
+// An order that was given up was applied. Such a refusal of it counts neither as accepted nor as
+// refused.
 func TestAnUndecidedRefusalOfAnOrderGivenUp(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	s := openTest(t, g.dial(t))

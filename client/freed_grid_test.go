@@ -17,10 +17,10 @@ import (
 	"github.com/ordergrid/ordergrid/client/verify"
 )
 
-// TestGridFreesDownstream sends a grid of real processes several times the orders it
-// has memory for. It frees what its file sink holds and takes them all; what is freed
-// is said to be; a process that is killed comes back with a snapshot; and every
-// acknowledged order is either held or in a file.
+// TestGridFreesDownstream sends a grid of real processes several times the orders it has memory
+// for. It frees what its file sink holds and takes them all; freed entries are reported as freed; a
+// killed process comes back with a snapshot; and every acknowledged order is either held or in a
+// file.
 func TestGridFreesDownstream(t *testing.T) {
 	const limit = 96 << 20
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestGridFreesDownstream(t *testing.T) {
 					acked[id] = r
 					mu.Unlock()
 					i++
-				case errors.Is(err, client.ErrCapacity): // faster than the disk: told so, and tried again
+				case errors.Is(err, client.ErrCapacity): // faster than the disk: refused, and retried
 					time.Sleep(5 * time.Millisecond)
 				default:
 					t.Errorf("order %s: %v", id, err)

@@ -14,9 +14,9 @@ import (
 )
 
 // TestGridFull fills a grid of real processes to its memory limit from several
-// clients at once. Every order is either acknowledged or refused for want of
+// clients at once. Every order is either acknowledged or refused for lack of
 // memory with the numbers; what was acknowledged can be read; both copies stay in
-// sync; and no process has ever used more than it was given.
+// sync; and no process ever exceeds its memory limit.
 func TestGridFull(t *testing.T) {
 	const limit = 128 << 20 // of the process
 	g := devgrid.Run(t, "--memory-limit", "128Mi")

@@ -83,7 +83,7 @@ func FuzzSessionBytes(f *testing.F) {
 	})
 }
 
-// FuzzHandshake plays arbitrary bytes as everything a node ever says.
+// FuzzHandshake plays arbitrary bytes as all answers of a node.
 func FuzzHandshake(f *testing.F) {
 	welcome := wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: 1 << 20, Window: 8, Grid: []byte("g"), Member: []byte("m/1")})
 	f.Add(append(append([]byte(nil), welcome...), wire.AppendSessionOpened(nil, 0, &wire.SessionOpened{ReqID: 1, Slot: 1, Window: 8})...))

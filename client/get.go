@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// ReadMode says how fresh a read has to be.
+// ReadMode selects how fresh a read has to be.
 type ReadMode uint8
 
 // Read modes.
@@ -29,7 +29,7 @@ const (
 
 // ReadOption changes a read.
 type ReadOption struct {
-	mode ReadMode // 0: says which order is meant
+	mode ReadMode // 0: the option selects which order is meant
 	of   entryOf
 }
 
@@ -39,16 +39,15 @@ type entryOf struct{ epoch, hash uint64 }
 // WithMode sets the mode; the default is Confirmed.
 func WithMode(m ReadMode) ReadOption { return ReadOption{mode: m} }
 
-// Of makes Get answer with the order of this receipt only, and end with an
-// *OtherOrderError when another one has its id: where a person has accepted the loss of
-// data, what only lost processes held is gone and its numbers are given anew, and a
-// grid that is made again under its name counts from 1. It goes by the receipt's hash;
-// one without is taken by its epoch, as by OfEpoch.
+// Of makes Get return the order of this receipt only, or a *OtherOrderError when another one has
+// its id. After an accepted loss of data, orders that only lost processes held are gone and their
+// numbers are assigned anew; a grid recreated under its name counts from 1. Of compares the
+// receipt's hash, or its epoch if it has none, as OfEpoch does.
 func Of(r Receipt) ReadOption { return ReadOption{of: entryOf{r.Epoch, r.Hash}} }
 
-// OfEpoch is Of for who has kept only the epoch of the receipt. An epoch comes again where
-// the grid was made again under its name, or where its record was set back, as by an etcd
-// that was restored: there the id and the epoch may name another order.
+// OfEpoch is Of for callers that kept only the epoch of the receipt. Epochs repeat where the grid
+// was recreated under its name, or where its record was set back, for example by an etcd restore:
+// there the id and the epoch may name another order.
 func OfEpoch(epoch uint64) ReadOption { return ReadOption{of: entryOf{epoch: epoch}} }
 
 // meant is the order that Of or OfEpoch asks for.
@@ -104,8 +103,9 @@ func (o *Order) Hash() uint64 { return order.Hash(o.Entry) }
 // Name is the id of the order with epoch and hash, as Receipt.Name.
 func (o *Order) Name() string { return named(o.ID, o.Epoch, o.Hash()) }
 
-// Get reads the order at a place in a partition's log. ErrNotFound: no order is
-// committed there; ErrFreed: it was, and is downstream now. Failed attempts are repeated until ctx or RequestTimeout ends.
+// Get reads the order at a place in a partition's log. ErrNotFound: no order is committed there;
+// ErrFreed: it was, and is now downstream. Failed attempts are repeated until ctx or RequestTimeout
+// ends.
 func (c *Client) Get(ctx context.Context, id wire.OrderID, opts ...ReadOption) (Order, error) {
 	if err := c.checkPartition(id.Partition); err != nil {
 		return Order{}, err
@@ -233,12 +233,12 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 	return "", fmt.Errorf("client: %s: %w: %w", p, ErrUnavailable, join(ctx.Err(), last))
 }
 
-// passing says that a refused read can succeed later.
+// passing reports whether a refused read can succeed later.
 func passing(code wire.Code) bool {
 	return code == wire.CodeDraining || code == wire.CodeOverloaded || code == wire.CodeInsufficientInSync
 }
 
-// replica picks whom to ask: the primary, or for backup reads the in-sync
+// replica selects the target: the primary, or for backup reads the in-sync
 // copies in turn, the primary last.
 func (c *Client) replica(p wire.PartitionID, backup bool, attempt int) string {
 	info, _ := c.partition(p)

@@ -84,7 +84,7 @@ func TestGridSubmitAndRead(t *testing.T) {
 	if len(perPartition) != 2 {
 		t.Fatalf("orders went to %v: routing does not spread", perPartition)
 	}
-	// A backup may be behind: it gets there.
+	// A backup may be behind: it catches up.
 	last := c.Table()[0].ID
 	r, err := c.SubmitTo(t.Context(), last, devgrid.Order("BACKUP", 305))
 	if err != nil {

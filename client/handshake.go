@@ -60,8 +60,8 @@ func (c *Client) checkWelcome(k *conn, frame []byte, m *wire.Welcome) error {
 	return nil
 }
 
-// exchange writes a request and returns the next frame, on a connection that
-// nobody else uses yet. The frame is valid until the next call.
+// exchange writes a request and returns the next frame, on a connection without other users. The
+// frame is valid until the next call.
 func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byte, error) {
 	if err := k.send(ctx, request, until); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (k *conn) exchange(ctx context.Context, request []byte, until int64) ([]byt
 	}
 }
 
-// send writes on a connection that nobody else uses yet.
+// send writes on a connection without other users.
 func (k *conn) send(ctx context.Context, request []byte, until int64) error {
 	for len(request) > 0 {
 		n, err := k.st.Write(request)
@@ -190,8 +190,8 @@ func (c *Client) deadline(ctx context.Context, now int64) int64 {
 	return now + int64(c.cfg.RequestTimeout)
 }
 
-// attemptTimeout bounds one attempt to connect: a node that is cut off silently
-// must not eat the time in which another takes over.
+// attemptTimeout bounds one attempt to connect: a node that is cut off silently must not use up the
+// time in which another takes over.
 func (c *Client) attemptTimeout(spent time.Duration) time.Duration {
 	return min(max(spent, c.cfg.SuspectAfter, 250*time.Millisecond), c.cfg.DialTimeout)
 }

@@ -71,7 +71,7 @@ func TestDialHostileServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			addr := hostileServer(t, tc.reply)
 			var err error
-			for limit := 300 * time.Millisecond; limit < 5*time.Minute; limit *= 4 { // a busy machine may take longer to say anything
+			for limit := 300 * time.Millisecond; limit < 5*time.Minute; limit *= 4 { // a busy machine may take longer to answer
 				if _, err = Dial(t.Context(), Config{Endpoints: []string{addr}, Grid: "fake", DialTimeout: limit}); err == nil || strings.Contains(err.Error(), tc.want) {
 					break
 				}
@@ -150,8 +150,8 @@ func TestSessionHostileServer(t *testing.T) {
 				t.Fatalf("error %v, want an unknown outcome that says %q", err, tc.want)
 			}
 			t.Log(err)
-			// A pause is at least half of 1 ms and of an eighth of the trouble so
-			// far: 150 ms hold some 60 attempts. A hot loop makes thousands.
+			// A pause is at least half of 1 ms and of an eighth of the outage so far: 150 ms allow
+			// some 60 attempts. A hot loop makes thousands.
 			if n := connects.Load(); n > 200 {
 				t.Errorf("%d connections within 150 ms", n)
 			}
@@ -179,7 +179,7 @@ func TestViolationsAreCountedAndSurvived(t *testing.T) {
 			if _, err := s.Submit(t.Context(), testOrder(0)); err != nil {
 				t.Fatal(err)
 			}
-			// Two orders in flight, the first one's ack is spoilt once.
+			// Two orders in flight, the first one's ack is corrupted once.
 			var spoilt atomic.Bool
 			g.primary.setHook(func(c *fakeConn, frame []byte) bool {
 				var m wire.Submit
@@ -292,8 +292,8 @@ func TestSlowAndHalfServers(t *testing.T) {
 	})
 }
 
-// TestHugeFramesCostAFrame: a node announcing large frames for ever gets one
-// frame's worth of memory, not more.
+// TestHugeFramesCostAFrame: a node that announces large frames for ever costs one frame of memory,
+// not more.
 func TestHugeFramesCostAFrame(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 500 * time.Millisecond }))

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestGridKilledPrimary kills primaries under load. Every receipt must be in the
-// log exactly once and no order may be there twice; nobody sees an error.
+// TestGridKilledPrimary kills primaries under load. Every receipt must be in the log exactly once,
+// no order may be there twice, and no call returns an error.
 func TestGridKilledPrimary(t *testing.T) {
 	g := devgrid.Run(t)
 	c := dial(t, g)
@@ -58,8 +58,8 @@ func TestGridKilledPrimary(t *testing.T) {
 	}
 }
 
-// TestGridSilentPrimary stops a primary's process, so that its sockets stay open
-// and say nothing, until another has taken over; then lets it go on.
+// TestGridSilentPrimary stops a primary's process, so that its sockets stay open but silent, until
+// another has taken over, and then continues it.
 func TestGridSilentPrimary(t *testing.T) {
 	g := devgrid.Run(t)
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 30 * time.Second })

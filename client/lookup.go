@@ -25,7 +25,7 @@ type lookupState uint8
 
 const (
 	lookupSettled lookupState = iota // answered, or never to be sent again
-	lookupWaits                      // for a connection, or to be asked again
+	lookupWaits                      // for a connection, or for its retry
 	lookupSent                       // on the present connection
 )
 
@@ -43,7 +43,7 @@ type lookups struct {
 	ring       []lookup // a power of two
 	head, next uint64
 	limit      uint64
-	waiting    int   // refused for the moment, to be asked again at
+	waiting    int   // refused for the moment, to be retried at
 	againAt    int64 // this time
 	back       backoff
 }
@@ -62,7 +62,7 @@ func (w *lookups) empty() bool           { return w.next == w.head }
 func (w *lookups) holds(id uint64) bool  { return id >= w.head && id < w.next }
 func (w *lookups) oldest() (since int64) { return w.at(w.head).submitted }
 
-// until is when somebody has to look at what waits.
+// until is when the waiting reads need to be checked.
 func (w *lookups) until() int64 {
 	if w.waiting == 0 {
 		return math.MaxInt64
@@ -70,7 +70,7 @@ func (w *lookups) until() int64 {
 	return w.againAt
 }
 
-// settle takes a read off the books.
+// settle removes a read from the window.
 func (w *lookups) settle(id uint64) {
 	w.at(id).state = lookupSettled
 	for w.head < w.next && w.at(w.head).state == lookupSettled {
@@ -99,7 +99,7 @@ func (s *Session) look(key []byte, seq uint64, mode ReadMode, done func(*OrderVi
 	case s.closed:
 		return ErrClosed
 	case w.full():
-		s.connect() // the answers that make room have to come from somewhere
+		s.connect() // the answers that make room have to come over a connection
 		s.stats.WindowFull++
 		return ErrWindowFull
 	}
@@ -134,7 +134,7 @@ func (s *Session) encodeLookup(c *conn, id uint64) {
 	c.out = wire.AppendGet(c.out, s.partition, &m)
 }
 
-// askAgain sends what was refused for the moment, when its time has come.
+// askAgain resends reads that were refused for the moment, when their time has come.
 func (s *Session) askAgain(c *conn, now int64) {
 	w := &s.lookups
 	if w.waiting == 0 || now < w.againAt {
@@ -161,7 +161,7 @@ func (s *Session) lookupsBroken() {
 	}
 }
 
-// resendLookups puts all reads that somebody still waits for on a new connection.
+// resendLookups puts all reads that still have a caller on a new connection.
 func (s *Session) resendLookups(c *conn) {
 	w := &s.lookups
 	w.waiting = 0
@@ -217,7 +217,7 @@ func (s *Session) onGetReply(c *conn, frame []byte) error {
 	return nil
 }
 
-// onRefusedLookup asks again later what can succeed later.
+// onRefusedLookup retries later what can succeed later.
 func (s *Session) onRefusedLookup(c *conn, m *wire.Reject, reject *RejectError) error {
 	if m.ForType != wire.TypeGet {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Get", m.ForType), nil)
@@ -244,7 +244,7 @@ func (s *Session) onRefusedLookup(c *conn, m *wire.Reject, reject *RejectError) 
 	return nil
 }
 
-// answerLookup queues the callback of a read, if anybody still waits for it.
+// answerLookup queues the callback of a read that was not given up.
 func (s *Session) answerLookup(l *lookup, f found) {
 	if l.done == nil {
 		return

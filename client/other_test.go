@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// The loss of data was accepted: the number of an order that was lost is another order's
-// now. Asked for with the epoch of the receipt, it is never answered with that one.
+// The loss of data was accepted: the number of a lost order now belongs to another order. A read
+// with the epoch of the receipt never returns that one.
 func TestAnIdOfAnOrderThatWasLost(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	c := g.dial(t)
@@ -33,12 +33,12 @@ func TestAnIdOfAnOrderThatWasLost(t *testing.T) {
 		t.Fatalf("order %+v, error %v, want the order that has the id now", o, err)
 	}
 	if err := c.GetAsync(r.ID(), func(*OrderView, error) {}, OfEpoch(1)); err == nil {
-		t.Fatal("GetAsync took OfEpoch and would not keep to it")
+		t.Fatal("GetAsync accepted OfEpoch, which it cannot honour")
 	}
 }
 
-// A grid that was made again under its name counts epochs and numbers anew: only the hash
-// tells its order from the one of the receipt.
+// A grid recreated under its name counts epochs and numbers anew: only the hash distinguishes its
+// order from the one of the receipt.
 func TestAnIdOfAFormerGrid(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	c := g.dial(t)
@@ -58,7 +58,7 @@ func TestAnIdOfAFormerGrid(t *testing.T) {
 	g.orders[0] = fakeOrder{clientSeq: 1, payload: string(testOrder(2)), seq: r.Seq}
 	g.mu.Unlock()
 	if o, err := c.Get(t.Context(), r.ID(), OfEpoch(r.Epoch)); err != nil || o.ClOrdID != "T000002" {
-		t.Fatalf("order %+v, error %v: by the epoch alone it should be answered, or this test shows nothing", o, err)
+		t.Fatalf("order %+v, error %v: want it found by the epoch alone, otherwise this test proves nothing", o, err)
 	}
 	if _, err := c.Get(t.Context(), r.ID(), Of(r)); !errors.Is(err, ErrOtherOrder) || !strings.Contains(err.Error(), r.Name()) {
 		t.Fatalf("error %v, want that another order has the id of %s", err, r.Name())

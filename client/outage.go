@@ -21,7 +21,7 @@ type Outage struct {
 	// LastAnswer is the last answer before it, zero if there was none.
 	LastAnswer time.Time
 	Cause      OutageCause
-	Err        error // what the client met first
+	Err        error // the client's first error
 	// Epoch and primary (member id) before and after. Equal: the connection was
 	// lost, not the primary.
 	OldEpoch, NewEpoch     uint64
@@ -42,14 +42,14 @@ func (o Outage) String() string {
 		o.Partition, o.Duration().Round(time.Microsecond), o.Cause, who, o.Attempts, o.Err)
 }
 
-// OutageCause is how a client noticed.
+// OutageCause is how a client detected the outage.
 type OutageCause uint8
 
 // Causes of outages.
 const (
-	OutageReset    OutageCause = iota // the connection was closed or reset, or nobody listened
+	OutageReset    OutageCause = iota // the connection was closed or reset, or the port was closed
 	OutageSilent                      // an answer was owed and nothing came
-	OutageMoved                       // the node said so: not the primary (any more), or draining
+	OutageMoved                       // the node reported it: not the primary (any more), or draining
 	OutageRefused                     // the node refused the connection or the session
 	OutageProtocol                    // the node broke the protocol
 )
@@ -59,7 +59,7 @@ func (c OutageCause) String() string {
 	return [...]string{"reset", "silent", "moved", "refused", "protocol"}[min(int(c), 4)]
 }
 
-// silentError ends a connection over which nothing comes although it should.
+// silentError ends a connection that is silent although an answer is owed.
 type silentError struct {
 	address string
 	owed    time.Duration
@@ -101,17 +101,17 @@ func causeOf(err error) OutageCause {
 	return OutageReset
 }
 
-// trouble is what went wrong since the last good answer.
+// trouble is the state of failures since the last good answer.
 type trouble struct {
-	since      int64 // first failure, 0 while all is well
-	outage     int64 // since when an order waits for its answer because of it; 0 none
+	since      int64 // first failure, 0 without a failure
+	outage     int64 // since when an order waits for its answer because of it; 0: none
 	lastAnswer int64
 	epoch      uint64
 	member     string
-	first      error // what was met first
+	first      error // first failure
 	last       error // and last
 	back       backoff
-	triedAt    int64 // when a connection was last tried in vain, or broke again
+	triedAt    int64 // time of the last failed attempt or broken connection
 }
 
 // troubled notes a failure. waitingSince is 0 if no order waits.
@@ -139,7 +139,7 @@ func (s *Session) good() {
 	}
 }
 
-// recovered ends the trouble, and reports it if an order had to wait.
+// recovered clears the failure, and reports it if an order had to wait.
 func (s *Session) recovered() {
 	t := s.trouble
 	s.trouble = trouble{}

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestOutagesAreReported: what the session, the client, the callback and the
-// counters say about one outage of each kind.
+// TestOutagesAreReported: what the session, the client, the callback and the counters report of one
+// outage of each kind.
 func TestOutagesAreReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		strike func(g *fakeGrid)

@@ -34,8 +34,8 @@ func (c *Client) OpenPinger(ctx context.Context, partition wire.PartitionID) (*P
 // Address of the node, "ip:port".
 func (p *Pinger) Address() string { return p.k.addr }
 
-// Ping sends a Ping, 16 bytes, and returns when its answer is there. After an
-// error the Pinger is of no more use.
+// Ping sends a Ping, 16 bytes, and returns when its answer arrives. After an error the Pinger
+// cannot be used again.
 func (p *Pinger) Ping(ctx context.Context) error {
 	p.id++
 	p.out = wire.AppendRequest(p.out[:0], wire.TypePing, &wire.Request{ReqID: p.id})

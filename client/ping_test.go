@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestPingHostileServer: a node that breaks the protocol ends a Ping with an error
-// that says how.
+// TestPingHostileServer: a node that breaks the protocol ends a Ping with an error that describes
+// the violation.
 func TestPingHostileServer(t *testing.T) {
 	frame := func(typ wire.Type, id uint64) []byte {
 		return wire.AppendRequest(nil, typ, &wire.Request{ReqID: id})

@@ -9,10 +9,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// pump moves frames for the goroutines that wait for answers, without one of
-// its own: of all who wait one leads, that is reads the socket and hands out
-// what arrives, and the others follow. A goroutine that is alone writes and
-// reads the socket itself, and no scheduler stands between it and the node.
+// pump moves frames for the goroutines that wait for answers, without one of its own: one of the
+// waiting goroutines leads, that is, it reads the socket and hands out what arrives, and the others
+// follow. A single goroutine writes and reads the socket itself, without a scheduler hand-off.
 //
 // mu guards everything, the owner's state too. Methods are called with mu held
 // and return with mu held; only socket calls and callbacks happen without it.
@@ -20,7 +19,7 @@ type pump struct {
 	mu    sync.Mutex
 	conn  *conn // nil while there is no connection
 	owner pumpOwner
-	now   int64   // monotonic time of the last read, or of the callbacks that run
+	now   int64   // monotonic time of the last read, or of the running callbacks
 	first *waiter // followers, oldest first
 	last  *waiter
 }
@@ -31,7 +30,7 @@ type pumpOwner interface {
 	onFrame(c *conn, frame []byte) error
 	// onBroken runs after c stopped being the pump's connection.
 	onBroken(c *conn, cause error)
-	// onPause runs whenever a read comes back: look at deadlines, run
+	// onPause runs whenever a read returns: it checks deadlines and runs
 	// callbacks. It may unlock mu meanwhile.
 	onPause(c *conn, now int64)
 }
@@ -44,13 +43,13 @@ type conn struct {
 	version  uint16 // of the protocol that both speak
 	in       []byte // in[r:w] is read and not handled yet
 	r, w     int
-	reading  bool // somebody leads
+	reading  bool // a goroutine leads
 	writing  bool
 	stalled  bool   // the peer did not read for a tick
 	heard    bool   // something came since heardAt was set
 	heardAt  int64  // about when something came last
 	reads    uint64 // how often something came
-	pingedAt int64  // when a sign of life was last asked for
+	pingedAt int64  // when a Ping was last sent
 	out      []byte // frames waiting for a writer
 	rest     []byte // what the last write left, goes before out
 	whole    []byte // the buffer rest is the end of
@@ -142,7 +141,7 @@ func (p *pump) wait(ctx context.Context, w *waiter, until int64) {
 	p.mu.Lock()
 }
 
-// leave ends waiting. If nobody leads now, the oldest follower is told to.
+// leave ends waiting. If no goroutine leads now, the oldest follower is woken to lead.
 func (p *pump) leave(w *waiter) {
 	p.unlist(w)
 	select {
@@ -227,8 +226,7 @@ func (p *pump) handle(c *conn) {
 	}
 }
 
-// fail drops the connection; of several failures of one connection the first
-// counts.
+// fail drops the connection; the first of several failures of one connection is kept.
 func (p *pump) fail(c *conn, cause error) {
 	if p.conn != c {
 		return
@@ -238,10 +236,10 @@ func (p *pump) fail(c *conn, cause error) {
 	p.owner.onBroken(c, cause)
 }
 
-// flush writes what is queued, unless somebody else does. Orders that arrive
-// meanwhile go out with the next write, in one piece. While the peer does not
-// read, only the leader tries (once after each of its own reads, so that answers
-// are taken too) and nobody else is held up by it.
+// flush writes what is queued, unless another goroutine is writing. Orders that arrive meanwhile go
+// out with the next write, in one piece. While the peer does not read, only the leader tries (once
+// after each of its own reads, so that answers are taken too), and other goroutines are not
+// blocked.
 func (p *pump) flush(c *conn, leader bool) {
 	if c.writing || c.stalled && !leader {
 		return

@@ -11,7 +11,7 @@ import (
 
 // Reader is one connection for asynchronous reads of one partition, safe for
 // concurrent use: to the primary, or with WithMode(Backup) to an in-sync copy.
-// It reconnects by itself and asks again what is unanswered, so that a read ends
+// It reconnects by itself and resends unanswered reads, so that a read ends
 // with an answer, or with an error when Config.RequestTimeout is over.
 //
 // Callbacks run one at a time, in the order of the answers, on a goroutine of
@@ -158,7 +158,7 @@ func (c *Client) look(p wire.PartitionID, key []byte, seq uint64, done func(*Ord
 	return s.look(key, seq, mode, done, true)
 }
 
-// installReader makes c the connection of a Reader and asks again.
+// installReader makes c the connection of a Reader and resends its reads.
 func (s *Session) installReader(c *conn, member string) {
 	s.opened, s.epoch = true, max(s.epoch, s.client.epochOf(s.partition))
 	if s.trouble.since == 0 {

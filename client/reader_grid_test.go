@@ -65,7 +65,7 @@ func TestGridReader(t *testing.T) {
 		}
 		waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return n == 4*len(orders) })
 	}
-	// A backup may be behind, but gets there, and is not the primary.
+	// A backup may be behind, but catches up, and is not the primary.
 	for id, receipt := range orders {
 		waitFor(t, func() bool {
 			all := make(chan error, 1)

@@ -38,7 +38,7 @@ type gotRead struct {
 	err   error
 }
 
-// collectReads is a callback and what it was told.
+// collectReads is a callback and the answers it received.
 func collectReads(n int) (func(*OrderView, error), chan gotRead) {
 	all := make(chan gotRead, n)
 	return func(v *OrderView, err error) {
@@ -59,7 +59,7 @@ func TestReaderAnswersInOrder(t *testing.T) {
 			check(t, r.Enqueue(seqs[i], done))
 			check(t, r.EnqueueByClOrdID(fmt.Appendf(nil, "T%06d", i), done))
 		}
-		check(t, r.GetByClOrdIDAsync([]byte("NOBODY"), done))
+		check(t, r.GetByClOrdIDAsync([]byte("UNUSED"), done))
 		check(t, r.Drain(t.Context()))
 		for i := 1; i <= 40; i++ {
 			for _, how := range []string{"id", "ClOrdID"} {
@@ -71,7 +71,7 @@ func TestReaderAnswersInOrder(t *testing.T) {
 			}
 		}
 		if got := <-all; !errors.Is(got.err, ErrNotFound) {
-			t.Fatalf("a ClOrdID nobody has: %v, want ErrNotFound", got.err)
+			t.Fatalf("an unused ClOrdID: %v, want ErrNotFound", got.err)
 		}
 		if st := r.Stats(); st.Reads != 81 || st.ReadsAnswered != 81 || st.ReadsFailed != 0 || st.Submitted != 0 {
 			t.Fatalf("stats %+v, want 81 reads answered", st)
@@ -146,8 +146,7 @@ func TestReaderEndsWhatIsUnanswered(t *testing.T) {
 	}
 }
 
-// TestReaderAsksAgain: a node that cannot answer yet says so, and the read is
-// answered all the same.
+// TestReaderAsksAgain: a node that cannot answer yet says so, and the read is still answered.
 func TestReaderAsksAgain(t *testing.T) {
 	g, seqs := readGrid(t, 1, 1)
 	var refused atomic.Int64
@@ -239,8 +238,8 @@ func TestReaderOfABackup(t *testing.T) {
 	}
 }
 
-// TestReaderHostileServer: whatever a node answers, the caller gets an error that
-// says what was wrong, and the connection is given up.
+// TestReaderHostileServer: for every invalid answer the caller gets an error that describes it, and
+// the connection is closed.
 func TestReaderHostileServer(t *testing.T) {
 	found := func(change func(m *wire.GetReply)) func(wire.Get) []byte {
 		return func(q wire.Get) []byte {

@@ -15,8 +15,8 @@ type LogEntry struct {
 	Bytes       []byte // header and payload as every replica stores them; valid during the call
 }
 
-// Order is a copy of the entry that may be kept, if it is an order's. Who answered
-// is not in it.
+// Order is a copy of the entry that may be kept, if it is an order's. It does not name the replica
+// that answered.
 func (e *LogEntry) Order(partition wire.PartitionID) (Order, bool) {
 	if e.Kind != order.KindOrder {
 		return Order{}, false
@@ -36,7 +36,7 @@ type LogEnd struct {
 	FreedSeq  uint64 // of a LogReader: entries up to here were freed when it began; it has read those behind
 }
 
-// LogError says where a replica's log is not a log.
+// LogError reports where a replica's log is invalid.
 type LogError struct {
 	Partition wire.PartitionID
 	Address   string

@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Receipt says where an accepted order stands and how safe it is.
+// Receipt is an accepted order's place in the log and its safety.
 type Receipt struct {
 	Partition wire.PartitionID
 	Seq       uint64 // place in the partition's log; dense over all kinds of entries
@@ -28,7 +28,7 @@ type Receipt struct {
 // ID is the grid order id.
 func (r Receipt) ID() wire.OrderID { return wire.OrderID{Partition: r.Partition, Seq: r.Seq} }
 
-// Name is the id with all that tells it from the ids of other orders, as ParseOrder
+// Name is the id with everything that distinguishes it from the ids of other orders, as ParseOrder
 // reads it: "p1/17@2-1c9f0e2a77b3d401", or "p1/17@2" without a hash.
 func (r Receipt) Name() string { return named(r.ID(), r.Epoch, r.Hash) }
 

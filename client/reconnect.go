@@ -10,14 +10,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// hint is where a node said that the primary is, and since which epoch.
+// hint is the primary's address as reported by a node, and its epoch.
 type hint struct {
 	address string // "" for none
 	epoch   uint64
 }
 
-// hintOf takes the hint out of an error. One that names the node that gave it is
-// to be followed as well: it lost its place and has it again.
+// hintOf takes the hint out of an error. One that names the node that gave it is followed as well:
+// that node was replaced and is the primary again.
 func hintOf(err error) hint {
 	var not *notPrimaryError
 	var reject *RejectError
@@ -30,7 +30,7 @@ func hintOf(err error) hint {
 	return hint{}
 }
 
-// connect makes sure that somebody works on a connection.
+// connect makes sure that a connection attempt is running.
 func (s *Session) connect() { s.startRecovery(hint{}, "") }
 
 // reconnect after a loss: only if an order or a goroutine waits. An idle
@@ -59,14 +59,14 @@ func (s *Session) startRecovery(h hint, failed string) {
 	}
 	now := nanotime()
 	if t := &s.trouble; t.since != 0 && now-max(t.since, t.triedAt) > 4*int64(s.client.cfg.RetryMax) {
-		t.back = backoff{} // nobody has tried since: the old trouble must not slow this attempt
+		t.back = backoff{} // first attempt since: the old backoff must not slow it
 	}
 	s.recovering, s.broken = true, nil
 	go s.recover(h, failed)
 }
 
 // recover connects to the primary, opens the session there and sends what is
-// unanswered. It tries until that succeeds or nobody waits any more.
+// unanswered. It tries until that succeeds or no caller waits any more.
 func (s *Session) recover(h hint, failed string) {
 	done := make(chan struct{})
 	defer close(done)
@@ -118,9 +118,9 @@ func (s *Session) recover(h hint, failed string) {
 	}
 }
 
-// nextTurn waits until it is time for an attempt and says where to; false: the
-// session was closed. News of a later epoch is followed without a pause, whether
-// a node gave it as a hint or the table has it by now; each epoch once.
+// nextTurn waits until the next attempt is due and returns its target; false: the session was
+// closed. A later epoch is followed without a pause, whether a node gave it as a hint or the table
+// has it by now; each epoch once.
 func (s *Session) nextTurn(h hint) (hint, bool) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -155,15 +155,15 @@ func (s *Session) nextTurn(h hint) (hint, bool) {
 	return h, true
 }
 
-// permanent says that no retry can help: the caller has to change something.
+// permanent reports whether retries cannot help: the caller has to change something.
 func permanent(err error) bool {
 	var goaway *GoawayError
 	var reject *RejectError
 	return errors.As(err, &goaway) && goaway.permanent() || errors.As(err, &reject) && reject.Code == wire.CodeNotPermitted
 }
 
-// endRecovery leaves the session without a connection. After a permanent error
-// nothing that waits can be served.
+// endRecovery leaves the session without a connection. After a permanent error all waiting orders
+// fail.
 func (s *Session) endRecovery(err error) {
 	s.recovering = false
 	if permanent(err) {
@@ -179,8 +179,8 @@ func (s *Session) endRecovery(err error) {
 	s.p.wakeAll()
 }
 
-// nextAttempt numbers the OpenSession to come, and says the highest epoch known:
-// a node that was replaced cannot take it for its own.
+// nextAttempt numbers the next OpenSession and carries the highest epoch known, so that a node that
+// was replaced does not take it for its own.
 func (s *Session) nextAttempt() (epoch, attempt uint64) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -188,8 +188,8 @@ func (s *Session) nextAttempt() (epoch, attempt uint64) {
 	return max(s.epoch, s.client.epochOf(s.partition)), s.attempt
 }
 
-// lookElsewhere ends an attempt that hangs (the node is gone, and its address
-// with it) as soon as the grid names another primary.
+// lookElsewhere aborts a hanging attempt (the node is gone, and its address with it) as soon as the
+// grid names another primary.
 func (s *Session) lookElsewhere(ctx context.Context, cancel context.CancelFunc, addr string) {
 	for back := (backoff{longest: 10 * time.Millisecond, attempts: 1}); back.wait(ctx.Done(), s.client.cfg.RetryMax); {
 		if err := s.client.refresh(ctx, s.partition, addr); err != nil {
@@ -205,8 +205,7 @@ func (s *Session) lookElsewhere(ctx context.Context, cancel context.CancelFunc, 
 	}
 }
 
-// primary is the hint, or what the table says after asking for a new one if the
-// old one has just proved wrong.
+// primary is the hint, or the table's primary, refreshed first if the old one has just failed.
 func (s *Session) primary(hint, failed string, first bool) (string, error) {
 	if s.reads == readsOfBackup {
 		return s.copyToRead(failed)
@@ -229,7 +228,7 @@ func (s *Session) primary(hint, failed string, first bool) (string, error) {
 	return "", err
 }
 
-// sweepWhileBroken ends orders in time while nobody reads.
+// sweepWhileBroken ends orders in time while no goroutine reads.
 func (s *Session) sweepWhileBroken(done chan struct{}) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -282,7 +281,7 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.client.sawEpoch(s.partition, m.Epoch)
 	s.win.limit = uint64(min(s.client.cfg.MaxInFlight, int(min(m.Window, maxWindow))))
 	if s.trouble.since == 0 {
-		s.trouble = trouble{} // nothing had been wrong: the attempt just made is not to slow a later one
+		s.trouble = trouble{} // no failure was pending: the attempt just made must not slow a later one
 	}
 	s.member = member
 	s.stats.Connects++
@@ -302,13 +301,13 @@ func (s *Session) install(c *conn, member string, m *wire.SessionOpened) {
 	s.runCallbacks(nanotime()) // of orders that renumber gave up
 }
 
-// maxFill bounds the empty frames that close a gap of refused orders. A new
-// primary knows what was applied, not what was refused: after more refusals in a
-// row than its window it would take the next number for a gap.
+// maxFill bounds the empty frames that close a gap of refused orders. A new primary knows what was
+// applied, not what was refused: after more consecutive refusals than its window it would treat the
+// next number as a gap.
 const maxFill = 1 << 16
 
-// firstNumber is the number to begin with on a new connection: the oldest
-// without an answer, or less if the node would take that for a gap.
+// firstNumber is the number to begin with on a new connection: the oldest without an answer, or
+// less if the node would treat that as a gap.
 func (s *Session) firstNumber(m *wire.SessionOpened) uint64 {
 	first := min(s.win.head, m.LastClientSeq+uint64(m.Window))
 	if s.expected != 0 {

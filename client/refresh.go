@@ -16,8 +16,8 @@ type flight struct {
 	err   error
 }
 
-// question is a TableRequest to one node. All that want to know something of the node
-// share it, whatever partitions they are about: one node knows the whole grid.
+// question is a TableRequest to one node. All callers that want something of the node share it,
+// whatever their partition: one node knows the whole grid.
 type question struct {
 	asked int64         // monotonic
 	done  chan struct{} // closed with the answer
@@ -25,8 +25,8 @@ type question struct {
 	err   error
 }
 
-// shareGap is for how long an answer is shared after it came: a grid without a primary is
-// not to be kept busy by those who wait.
+// shareGap is for how long an answer is shared after it arrived, so that waiting clients do not
+// load a grid without a primary.
 const shareGap = 2 * time.Millisecond
 
 // refresh asks where a partition is; avoid is an address that is most likely not the
@@ -37,8 +37,8 @@ func (c *Client) refresh(ctx context.Context, p wire.PartitionID, avoid string) 
 	return c.fly(p, avoid, 0).wait(ctx)
 }
 
-// Refresh asks the grid where its partitions are now. With an error, which is of the first
-// partition that no node tells of, the table has what was found out of the others.
+// Refresh asks the grid where its partitions are now. On an error, which is that of the first
+// partition no node reports, the table still has the answers for the others.
 func (c *Client) Refresh(ctx context.Context) error {
 	now := nanotime() // an answer to an earlier question may be older
 	flights := make([]*flight, len(c.table.Load().parts))
@@ -89,26 +89,26 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// sighting is an epoch that a session saw, and the table does not have.
+// sighting is an epoch that a session saw and the table lacks.
 type sighting struct {
 	partition wire.PartitionID
 	epoch     uint64
 }
 
-// sawEpoch is told the epoch that a session is served in.
+// sawEpoch notes the epoch that a session is served in.
 func (c *Client) sawEpoch(p wire.PartitionID, epoch uint64) {
 	if epoch <= c.epochOf(p) {
 		return
 	}
 	select {
 	case c.aged <- sighting{p, epoch}:
-	default: // enough is waiting
+	default: // enough are queued
 	}
 }
 
-// keepTable asks one node for the table of the whole grid now and then, and soon after a
-// session has seen an epoch that the table does not have. Random pauses and a random node
-// keep many clients apart.
+// keepTable asks one node for the table of the whole grid periodically, and soon after a session
+// has seen an epoch that the table lacks. Random pauses and a random node spread the requests of
+// many clients.
 func (c *Client) keepTable() {
 	every := c.cfg.TableEvery
 	timer := time.NewTimer(every/2 + rand.N(every))
@@ -129,11 +129,11 @@ func (c *Client) keepTable() {
 	}
 }
 
-// catchUp asks for what sessions saw, up to now: most often one answer has all of it.
+// catchUp asks for the epochs that sessions have seen so far: usually one answer has all of them.
 func (c *Client) catchUp(saw sighting) {
 	for {
 		if saw.epoch > c.epochOf(saw.partition) {
-			c.refresh(c.ctx, saw.partition, "") //nolint:errcheck // whoever needs the table asks again
+			c.refresh(c.ctx, saw.partition, "") //nolint:errcheck // the next user of the table asks again
 		}
 		select {
 		case saw = <-c.aged:
@@ -143,18 +143,18 @@ func (c *Client) catchUp(saw sighting) {
 	}
 }
 
-// askOne asks a node for the table, and others only if that one fails or does not know the
-// whole grid.
+// askOne asks a node for the table, and others only if that one fails or does not know the whole
+// grid.
 func (c *Client) askOne() {
 	ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
 	defer cancel()
 	targets := c.table.Load().addresses(c.cfg.Endpoints)
 	rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
 	targets = targets[:min(len(targets), maxTargets)]
-	c.ask(ctx, "the grid's partitions", targets, len(targets), 0, c.judgeWhole) //nolint:errcheck // whoever needs the table asks again
+	c.ask(ctx, "the grid's partitions", targets, len(targets), 0, c.judgeWhole) //nolint:errcheck // the next user of the table asks again
 }
 
-// verdict is what a node's table is worth to whoever asked.
+// verdict rates a node's table for the caller.
 type verdict uint8
 
 const (
@@ -163,8 +163,7 @@ const (
 	enough
 )
 
-// judge: a member that still takes avoid for a primary, or knows none, may not
-// have heard yet.
+// judge: a member that still names avoid as the primary, or names none, may be behind.
 func judge(m *wire.Table, id wire.PartitionID, avoid string) verdict {
 	v := useless
 	for i := range m.Parts {
@@ -180,8 +179,7 @@ func judge(m *wire.Table, id wire.PartitionID, avoid string) verdict {
 	return v
 }
 
-// judgeWhole is for a question about all partitions; what a node does not know, others
-// may have said.
+// judgeWhole is for a question about all partitions; other nodes may report what one does not know.
 func (c *Client) judgeWhole(m *wire.Table) verdict {
 	switch {
 	case c.table.Load().whole():
@@ -192,8 +190,7 @@ func (c *Client) judgeWhole(m *wire.Table) verdict {
 	return useless
 }
 
-// hedge is how long one node may take to say its table before the next is asked
-// as well.
+// hedge is how long one node may take to answer before the next is asked as well.
 const hedge = 50 * time.Millisecond
 
 // ask gets tables from targets, the next one when one fails or is slow, until a table is
@@ -227,7 +224,7 @@ func (c *Client) ask(ctx context.Context, what string, targets []string, own int
 				return nil
 			}
 			if asked == len(targets) {
-				return fmt.Errorf("no node tells where to find %s: %w", what, join(errs...))
+				return fmt.Errorf("no node knows where to find %s: %w", what, join(errs...))
 			}
 			start()
 		}
@@ -254,12 +251,12 @@ func (c *Client) ask(ctx context.Context, what string, targets []string, own int
 				start()
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("no node told in time where to find %s: %w", what, join(append(errs, ctx.Err())...))
+			return fmt.Errorf("no node answered in time where to find %s: %w", what, join(append(errs, ctx.Err())...))
 		}
 	}
 }
 
-// tableOf is what the node at addr says, asked at since or later.
+// tableOf is the table of the node at addr, requested at since or later.
 func (c *Client) tableOf(ctx context.Context, addr string, since int64) (*wire.Table, error) {
 	c.mu.Lock()
 	q := c.questions[addr]
@@ -277,7 +274,7 @@ func (c *Client) tableOf(ctx context.Context, addr string, since int64) (*wire.T
 	}
 }
 
-// put asks a node, and merges what it says into the client's table.
+// put asks a node, and merges its answer into the client's table.
 func (c *Client) put(q *question, addr string) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.attemptTimeout(time.Second))
 	defer cancel()
@@ -315,8 +312,8 @@ func (c *Client) fetchTable(ctx context.Context, addr string) (*wire.Table, erro
 	if _, err := c.callerOf(ctx, addr); err != nil {
 		return nil, err
 	}
-	// Connected it is one round trip; a connection that has gone deaf is to be
-	// found out while there is time for another.
+	// Connected it is one round trip; a dead connection has to be detected while there is time for
+	// another.
 	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout(500*time.Millisecond))
 	defer cancel()
 	err := c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {

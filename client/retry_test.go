@@ -151,8 +151,8 @@ func TestEvictionWithOrdersInFlightIsUnknown(t *testing.T) {
 	checkOnce(t, g, 2)
 }
 
-// TestManyRefusedOrdersBeforeAFailover: refused orders use up client numbers
-// that a new primary has never heard of.
+// TestManyRefusedOrdersBeforeAFailover: refused orders use up client numbers that a new primary has
+// never seen.
 func TestManyRefusedOrdersBeforeAFailover(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	s := openTest(t, g.dial(t))
@@ -175,8 +175,8 @@ func TestManyRefusedOrdersBeforeAFailover(t *testing.T) {
 	}
 }
 
-// TestNodeThatForgetsRefusals: it answered numbers that it does not count as
-// seen after a reconnect. The client sends those again, empty.
+// TestNodeThatForgetsRefusals: a node answered numbers that it does not count as seen after a
+// reconnect. The client sends those again, empty.
 func TestNodeThatForgetsRefusals(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	s := openTest(t, g.dial(t))
@@ -189,7 +189,7 @@ func TestNodeThatForgetsRefusals(t *testing.T) {
 	g.mu.Lock()
 	for _, fs := range g.sessions {
 		fs.expected = 3
-		fs.last = 0 // and with that nothing tells the client of it before it tries
+		fs.last = 0 // so the client learns of it only when it tries
 	}
 	g.mu.Unlock()
 	g.primary.cut()
@@ -308,9 +308,9 @@ func TestManySessionsDoNotStampede(t *testing.T) {
 	}
 }
 
-// TestAcceptedLoss: a person accepted the loss of data; the new primary knows the
-// session, but less of it than was acknowledged. It is taken for evicted: nothing
-// waits for a gap to be filled, nothing is sent that could be there twice.
+// TestAcceptedLoss: the loss of data was accepted; the new primary knows the session, but less of
+// it than was acknowledged. The client treats it as evicted: it waits for no gap to be filled and
+// sends nothing that could be applied twice.
 func TestAcceptedLoss(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	s := openTest(t, g.dial(t))

@@ -28,7 +28,7 @@ type Session struct {
 	win        window
 	slot, gen  uint32
 	empties    empties
-	expected   uint64 // what a node last missed, 0 for nothing
+	expected   uint64 // what a node last reported as missing, 0 for nothing
 	epoch      uint64
 	attempt    uint64 // of opening the session; rises with every connection
 	opened     bool   // slot and gen are valid
@@ -40,7 +40,7 @@ type Session struct {
 
 	lookups lookups
 
-	completed  []completion // whose callbacks have not run, and
+	completed  []completion // completions whose callbacks have not run, and
 	found      []found      // reads
 	spareDone  []completion // empty, to take turns with completed
 	spareFound []found
@@ -56,10 +56,10 @@ type Session struct {
 	lastSeq   uint64 // and the place in the log it got
 	lastOK    int64  // monotonic time of the last answer
 	lastSweep int64
-	suspected int64  // when the table was last asked out of suspicion
+	suspected int64  // when the table was last requested on suspicion
 	member    string // member id of the node connected to
-	broken    error  // permanent: no node will ever take this session
-	followed  uint64 // highest epoch of which news was followed without a pause
+	broken    error  // permanent: no node will ever accept this session
+	followed  uint64 // highest epoch that was followed without a pause
 	trouble   trouble
 	stats     Stats
 	outages   outageLog
@@ -123,14 +123,14 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 	return receipt, err
 }
 
-// admit waits for room in the window and checks what needs no node to check.
+// admit waits for room in the window and makes the checks that need no node.
 func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wait bool) error {
 	if len(fix) == 0 || len(fix) > wire.MaxPayload {
 		return tooLarge(s.partition, len(fix))
 	}
 	if s.win.full() && !s.closed {
 		if !wait {
-			s.connect() // the answers that make room have to come from somewhere
+			s.connect() // the answers that make room have to come over a connection
 			s.stats.WindowFull++
 			return ErrWindowFull
 		}
@@ -152,8 +152,8 @@ func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wa
 	return nil
 }
 
-// waitUntil is pump.wait with a deadline of its own for one who has no order in
-// the window that the sweep would end. Room is rare enough for a timer.
+// waitUntil is pump.wait with its own deadline, for a caller that has no order in the window that
+// the sweep would end. It is rare enough for a timer.
 func (s *Session) waitUntil(ctx context.Context, w *waiter, deadline int64) {
 	s.connect()
 	t := time.AfterFunc(time.Duration(deadline-nanotime()), w.signal)
@@ -200,7 +200,7 @@ func tooLarge(p wire.PartitionID, n int) error {
 	if n == 0 {
 		return &RejectError{Partition: p, Code: wire.CodeBadFIX, Text: "not sent: the message is empty"}
 	}
-	return &RejectError{Partition: p, Code: wire.CodeTooLarge, Detail: wire.MaxPayload, Text: "not sent: the message has more bytes than any node takes (65472)"}
+	return &RejectError{Partition: p, Code: wire.CodeTooLarge, Detail: wire.MaxPayload, Text: "not sent: the message exceeds the largest size a node accepts (65472 bytes)"}
 }
 
 // send gives o its number and, with a connection, its place in the write
@@ -240,7 +240,7 @@ func (s *Session) encode(c *conn, seq uint64) {
 	c.out = wire.AppendSubmit(c.out, s.partition, &m)
 }
 
-// encodeEmpty uses a number up that nobody waits for.
+// encodeEmpty uses up a number that no caller waits for.
 func (s *Session) encodeEmpty(c *conn, seq uint64) {
 	s.empties.sent(seq)
 	c.out = wire.AppendSubmit(c.out, s.partition, &wire.Submit{Epoch: s.epoch, Slot: s.slot, Generation: s.gen, ClientSeq: seq})
@@ -252,7 +252,7 @@ func (s *Session) push() {
 	}
 }
 
-// finish hands an order its outcome. The cell is the caller's business.
+// finish gives an order its outcome. The caller updates the cell.
 func (s *Session) finish(o *pending, r Receipt, err error) {
 	if o.callback != nil {
 		s.completed = append(s.completed, completion{o.callback, r, err})
@@ -274,7 +274,7 @@ func (s *Session) settle(seq uint64) {
 	s.room()
 }
 
-// room wakes those who wait for room in the window.
+// room wakes the callers that wait for room in the window.
 func (s *Session) room() {
 	n := int(s.win.limit) - int(s.win.inFlight())
 	for w := s.p.first; w != nil && n > 0; w = w.next {
@@ -299,7 +299,7 @@ func (s *Session) giveUp(seq uint64, cause error) {
 		s.stats.NotSent++
 		s.finish(o, Receipt{}, &NotSentError{Partition: s.partition, Waited: waited, Cause: cause})
 	}
-	// Numbers at the end that no node has seen can be given again.
+	// Numbers at the end that no node has seen can be reused.
 	for s.win.next > s.win.head {
 		if last := s.win.at(s.win.next - 1); last.ord != nil || last.sent {
 			break
@@ -309,7 +309,7 @@ func (s *Session) giveUp(seq uint64, cause error) {
 	s.room()
 }
 
-// owed says whether an answer is outstanding.
+// owed reports whether an answer is outstanding.
 func (s *Session) owed() bool { return s.win.inFlight() > 0 || !s.lookups.empty() }
 
 // Drain waits until no order of the session is unanswered and the callbacks of

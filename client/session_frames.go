@@ -37,7 +37,7 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		}
 		return &GoawayError{Address: c.addr, Code: m.Code, Text: printable(m.Text)}
 	case wire.TypePong, wire.TypeTable:
-		return nil // not asked for here, but harmless
+		return nil // not requested here, but harmless
 	case wire.TypeGetReply:
 		if s.reads != 0 {
 			return s.onGetReply(c, frame)
@@ -50,7 +50,7 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 
 // onAck checks order before anything else: acks come in the order of the
 // client's numbers, none left out, and the log's numbers rise with them. Only
-// for what was sent more than once the node may answer as it finds its stored
+// for what was sent more than once may the node answer as it finds its stored
 // replies.
 func (s *Session) onAck(c *conn, m *wire.Ack) error {
 	cell := s.win.at(m.ClientSeq)
@@ -107,7 +107,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	cell := s.win.at(m.RequestID)
 	switch m.Code {
 	case wire.CodeSessionMoved:
-		// Of an earlier copy it says nothing: the session is looked at first.
+		// Of an earlier copy it decides nothing: the session is checked first.
 		cell.sent = cell.resent
 		return reject
 	case wire.CodeDraining:
@@ -143,11 +143,10 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	return nil
 }
 
-// decides says whether a refusal with this code is one of an order that no copy was
-// applied of, however many were sent: the node gives it after it has looked at the
-// session (wire.Code says so of each). Any other refuses the copy it answers only, as
-// do codes that a later release may have. Refusals that are not final, onReject has
-// dealt with by then.
+// decides reports whether a refusal with this code means that no copy of the order was applied,
+// however many were sent: the node gives it after it has looked at the session (see wire.Code). Any
+// other code, including those of a later release, refuses only the copy it answers. onReject has
+// handled refusals that are not final before.
 func decides(code wire.Code) bool {
 	switch code {
 	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge:
@@ -156,7 +155,7 @@ func decides(code wire.Code) bool {
 	return false
 }
 
-// awaits says whether the node owes an answer to the order of this number.
+// awaits reports whether the node owes an answer to the order of this number.
 func (s *Session) awaits(seq uint64) bool {
 	if !s.win.holds(seq) {
 		return false
@@ -192,7 +191,7 @@ func (s *Session) violation(c *conn, what string, cause error) error {
 	return err
 }
 
-// onBroken starts the reconnect if anybody waits for it.
+// onBroken starts the reconnect if a caller waits for it.
 func (s *Session) onBroken(c *conn, cause error) {
 	if s.closed {
 		return

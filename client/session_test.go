@@ -127,13 +127,13 @@ func TestAsyncPipelinesInOrder(t *testing.T) {
 			}
 		}
 		if full == 0 {
-			t.Error("the window of 64 never filled: the test shows nothing about it")
+			t.Error("the window of 64 never filled: the test proves nothing about it")
 		}
 		checkOnce(t, g, n)
 	})
 }
 
-// waitFor polls for something another goroutine does; 20 s is a hang, not a measurement.
+// waitFor polls for another goroutine's effect; 20 s is a hang, not a measurement.
 func waitFor(t testing.TB, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !f(); time.Sleep(time.Millisecond) {
@@ -174,7 +174,7 @@ func TestCallbackMaySubmitAgain(t *testing.T) {
 	checkOnce(t, g, 2000)
 }
 
-func TestUnknownOutcomeWhenNobodyAnswers(t *testing.T) {
+func TestUnknownOutcomeWithoutAnswer(t *testing.T) {
 	eachIO(t, func(t *testing.T, io func(*Config)) {
 		g := newFakeGrid(t, 1)
 		s := openTest(t, g.dial(t, io))
@@ -188,8 +188,8 @@ func TestUnknownOutcomeWhenNobodyAnswers(t *testing.T) {
 		if !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownOutcome) || FateOf(err) != FateUnknown || unknown.ClientSeq != 1 {
 			t.Fatalf("error %v (%T), want an UnknownOutcomeError of order 1", err, err)
 		}
-		// The connection breaks: the order is not sent again, its number is
-		// used up, and the grid's stored reply is counted.
+		// The connection breaks: the order is not sent again, its number is used up, and the grid's
+		// stored reply is counted.
 		g.primary.setHook(nil)
 		g.primary.cut()
 		if _, err := s.Submit(t.Context(), testOrder(2)); err != nil {
@@ -220,7 +220,7 @@ func TestAnOrderGivenUpIsNeverSentAgain(t *testing.T) {
 	}
 	for _, o := range g.accepted() {
 		if o.payload == string(testOrder(1)) {
-			t.Fatal("the order was accepted after its submitter had been told that its outcome is unknown")
+			t.Fatal("the order was accepted after its submitter got an unknown outcome")
 		}
 	}
 	if st := s.Stats(); st.LateRefused != 1 {
@@ -235,7 +235,7 @@ func TestNothingIsSentWithoutAPrimary(t *testing.T) {
 	waitFor(t, func() bool { // until the client has noticed, the first order may go into the socket
 		_, err := s.Submit(t.Context(), testOrder(1))
 		if err == nil {
-			t.Fatal("accepted by nobody")
+			t.Fatal("accepted without a node")
 		}
 		return errors.Is(err, ErrNotSent) && FateOf(err) == FateRefused
 	})
@@ -337,7 +337,7 @@ func TestWindowFull(t *testing.T) {
 	checkOnce(t, g, 5)
 }
 
-func TestCloseTellsTheFate(t *testing.T) {
+func TestCloseReportsTheFate(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	c := g.dial(t)
 	s := openTest(t, c)

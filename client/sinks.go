@@ -36,7 +36,7 @@ func (c *Client) SinkFiles(ctx context.Context, partition wire.PartitionID, addr
 		return nil, fmt.Errorf("list the sink files of %s at %s: %w", partition, address, err)
 	}
 	if int(m.Total) > len(m.Files) {
-		return nil, fmt.Errorf("list the sink files of %s at %s: there are %d, allowed: %d; move old ones that were set aside away", partition, address, m.Total, len(m.Files))
+		return nil, fmt.Errorf("list the sink files of %s at %s: there are %d, allowed: %d; remove old ones that were set aside", partition, address, m.Total, len(m.Files))
 	}
 	out := make([]SinkFile, 0, len(m.Files))
 	for _, f := range m.Files {
@@ -45,7 +45,7 @@ func (c *Client) SinkFiles(ctx context.Context, partition wire.PartitionID, addr
 	return out, nil
 }
 
-// askSink asks again while the node has too many such requests.
+// askSink retries while the node has too many such requests.
 func (c *Client) askSink(ctx context.Context, address string, encode func([]byte, uint64) []byte, decode func([]byte) error) error {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		err := c.call(ctx, address, encode, decode)
@@ -65,20 +65,20 @@ func (c *Client) askSink(ctx context.Context, address string, encode func([]byte
 // goroutine.
 type SinkReader struct {
 	c      *Client
-	ctx    context.Context //nolint:containedctx // of one reading, as io.Reader has no other place for it
+	ctx    context.Context //nolint:containedctx // of one read, as io.Reader has no parameter for it
 	file   SinkFile
 	offset uint64
 	id     uint64 // of the file, 0 before the first piece
-	piece  []byte // read and not given out yet
+	piece  []byte // read and not handed out yet
 }
 
 var _ io.Reader = (*SinkReader)(nil)
 
-// ErrSinkChanged says that the file was set aside, or cut after a failed write, while it was
+// ErrSinkChanged means that the file was set aside, or cut after a failed write, while it was
 // being read. List the files and begin again.
 var ErrSinkChanged = errors.New("the sink file was replaced or cut meanwhile")
 
-// OpenSink reads f from a byte offset on. Nothing is asked before the first Read;
+// OpenSink reads f from a byte offset on. It sends nothing before the first Read;
 // ctx is for all of them.
 func (c *Client) OpenSink(ctx context.Context, f SinkFile, offset int64) *SinkReader {
 	return &SinkReader{c: c, ctx: ctx, file: f, offset: uint64(max(0, offset))}

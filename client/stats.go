@@ -13,10 +13,10 @@ type Stats struct {
 	Refused      uint64 // answered with a RejectError
 	Unknown      uint64 // ended with ErrUnknownOutcome
 	NotSent      uint64 // ended with ErrNotSent
-	LateAccepted uint64 // of Unknown: the grid later said that it had accepted it
-	LateRefused  uint64 // of Unknown: the grid later said that it had not
+	LateAccepted uint64 // of Unknown: the grid later reported it as accepted
+	LateRefused  uint64 // of Unknown: the grid later reported it as refused
 	Duplicates   uint64 // of Accepted: applied before, the stored reply came
-	WindowFull   uint64 // TrySubmit, SubmitAsync and asynchronous reads refused for want of room
+	WindowFull   uint64 // TrySubmit, SubmitAsync and asynchronous reads refused for lack of room
 
 	Reads         uint64 // asynchronous reads taken into the window
 	ReadsAnswered uint64 // … with an order, or with ErrNotFound

@@ -23,12 +23,11 @@ const haveRawIO = true
 type rawStream struct {
 	fd     int
 	pinned bool
-	// users counts the owner and the calls in progress: the descriptor is
-	// closed by whoever leaves last, never under a call (its number could be
-	// another file's by then).
+	// users counts the owner and the calls in progress: the last one closes the descriptor, so that
+	// it is never closed under a call (its number could be another file's by then).
 	users  atomic.Int32
 	closed atomic.Bool
-	slow   bool // the last pinned read waited long: give the P away for the next one
+	slow   bool // the last pinned read waited long: release the P for the next one
 }
 
 // pinnedReaders is how many reads of this process hold a P right now. At least
@@ -102,10 +101,10 @@ func (s *rawStream) Read(p []byte, until int64) (int, error) {
 	return n, nil
 }
 
-// recv waits in the kernel. Pinned, the goroutine keeps its P while it waits:
-// coming back costs no fight for one, which is half of the latency of a
-// blocking call in Go. It does so only while a P is left for others and only
-// for the first wait; sysmon takes the P back after 10 ms by a signal.
+// recv waits in the kernel. Pinned, the goroutine keeps its P while it waits, so that it need not
+// reacquire one on return, which is half of the latency of a blocking call in Go. It does so only
+// while a P is left for others and only for the first wait; sysmon takes the P back after 10 ms by
+// a signal.
 func (s *rawStream) recv(p []byte) (int, syscall.Errno) {
 	if s.pinned && !s.slow {
 		if pinnedReaders.Add(1) <= pinnedLimit.Load() {
@@ -119,7 +118,7 @@ func (s *rawStream) recv(p []byte) (int, syscall.Errno) {
 	return int(n), e
 }
 
-// waitReadable serves a deadline nearer than a tick.
+// waitReadable handles a deadline nearer than a tick.
 func (s *rawStream) waitReadable(left int64) error {
 	ts := unix.NsecToTimespec(max(left, int64(time.Millisecond)))
 	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
@@ -130,7 +129,7 @@ func (s *rawStream) waitReadable(left int64) error {
 	return os.NewSyscallError("ppoll", err)
 }
 
-// Write first tries without blocking, and so without giving the P away: a
+// Write first tries without blocking, and so without giving up the P: a
 // window's worth of orders nearly always fits the socket buffer.
 func (s *rawStream) Write(p []byte) (int, error) {
 	if !s.enter() {

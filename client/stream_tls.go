@@ -84,10 +84,10 @@ func (s *tlsStream) Read(p []byte, until int64) (int, error) {
 	case s.err != nil:
 		return 0, s.err
 	}
-	return 0, errTick // a record is not whole yet, or had no data
+	return 0, errTick // a record is incomplete, or had no data
 }
 
-// open takes what was received apart.
+// open decrypts what was received.
 func (s *tlsStream) open() {
 	data, rest, err := s.layer.Open(s.plain[:0], s.raw[:s.have])
 	s.plain, s.taken = data, 0
@@ -95,7 +95,7 @@ func (s *tlsStream) open() {
 	if s.err = err; err == nil {
 		return
 	}
-	if why := secure.ExplainRead(err); why != err { //nolint:errorlint // the very same error means: nothing to say
+	if why := secure.ExplainRead(err); why != err { //nolint:errorlint // the same error means: no explanation
 		s.err = &tlsError{s.addr, why}
 	}
 }
@@ -121,7 +121,7 @@ func (s *tlsStream) Write(p []byte) (int, error) {
 // Close implements stream.
 func (s *tlsStream) Close() error { return s.st.Close() }
 
-// belowTLS is a stream as the net.Conn of a handshake: ticks are waited through.
+// belowTLS is a stream as the net.Conn of a handshake: it waits through ticks.
 type belowTLS struct {
 	st  stream
 	ctx context.Context
@@ -156,7 +156,7 @@ func (b *belowTLS) Write(p []byte) (sent int, err error) {
 
 func (b *belowTLS) Close() error { return b.st.Close() }
 
-// A stream has deadlines of its own, and nobody asks for addresses.
+// A stream has its own deadlines, and its addresses are not used.
 func (b *belowTLS) SetDeadline(time.Time) error      { return nil }
 func (b *belowTLS) SetReadDeadline(time.Time) error  { return nil }
 func (b *belowTLS) SetWriteDeadline(time.Time) error { return nil }

@@ -9,11 +9,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// suspect looks at a connection over which an answer is owed for long: a node
-// that is cut off silently closes no connection. It asks other nodes who the
-// primary is, and leaves the present one only for a successor; a slow primary is
-// waited for. It asks the node itself for a sign of life too: a connection over
-// which not even that comes (a firewall forgot it) is replaced.
+// suspect checks a connection over which an answer is long overdue: a node that is cut off silently
+// closes no connection. It asks other nodes who the primary is, and leaves the present one only for
+// a successor; a slow primary is waited for. It also pings the node itself: a connection over which
+// not even that is answered (a firewall dropped it) is replaced.
 func (s *Session) suspect(c *conn, now int64) {
 	if c.heard {
 		c.heard, c.heardAt = false, now
@@ -52,10 +51,10 @@ func (s *Session) suspect(c *conn, now int64) {
 }
 
 const (
-	// askAgain: while an answer is owed the others are asked so many times per
-	// SuspectAfter. All sessions of a client share the questions.
+	// askAgain is how many times per SuspectAfter the others are asked while an answer is overdue.
+	// All sessions of a client share the questions.
 	askAgain = 4
-	// deafAfter, in units of SuspectAfter, is for a node that is only very busy.
+	// deafAfter, in units of SuspectAfter, allows for a node that is only very busy.
 	deafAfter = 5
 )
 

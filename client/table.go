@@ -17,18 +17,18 @@ type Member struct {
 // PartitionInfo is what the client knows of a partition.
 type PartitionInfo struct {
 	ID      wire.PartitionID
-	Epoch   uint64 // 0: no node has told where it is
+	Epoch   uint64 // 0: no node has reported it
 	Lineage uint32
 	Primary Member // zero if there is none at present
 	Members []Member
 }
 
-// known reports whether a node has told where the partition is.
+// known reports whether a node has reported the partition.
 func (p *PartitionInfo) known() bool { return p.Epoch != 0 || len(p.Members) > 0 }
 
 // table is an immutable snapshot of the routing information.
 type table struct {
-	parts   []PartitionInfo // all partitions of the grid by number, known or not; empty: no node has told how many
+	parts   []PartitionInfo // all partitions of the grid by number, known or not; empty: no node has reported the number
 	changed chan struct{}   // closed when a table with another epoch of a partition replaces this one
 }
 
@@ -44,14 +44,13 @@ func (t *table) whole() bool {
 	return len(t.parts) > 0 && !slices.ContainsFunc(t.parts, func(p PartitionInfo) bool { return !p.known() })
 }
 
-// merge returns t with what a node said. Of two rows of a partition the one
-// with the higher epoch counts; epochs only rise, so the order in which nodes
-// answer does not matter.
+// merge returns t with a node's rows. Of two rows of a partition the one with the higher epoch
+// counts; epochs only rise, so the order in which nodes answer does not matter.
 func (t *table) merge(m *wire.Table) (*table, error) {
 	n := int(m.Partitions)
 	if n == 0 || len(t.parts) != 0 && n != len(t.parts) {
-		return nil, fmt.Errorf("Table.partitions is %d, allowed: %d, what a node of this grid said before. "+
-			"The number never changes; a grid that was made again under its name wants a new Client", n, len(t.parts))
+		return nil, fmt.Errorf("Table.partitions is %d, allowed: %d, as a node of this grid reported before. "+
+			"The number never changes; a grid recreated under its name needs a new Client", n, len(t.parts))
 	}
 	next := &table{parts: make([]PartitionInfo, n), changed: t.changed}
 	for i := range next.parts {
@@ -83,7 +82,8 @@ func infoOf(p *wire.TablePart) PartitionInfo {
 	return info
 }
 
-// maxTargets bounds who is asked at a time: a refresh must not become a scan of a large grid.
+// maxTargets bounds how many nodes are asked at a time: a refresh must not become a scan of a large
+// grid.
 const maxTargets = 16
 
 // targets lists the addresses to ask about a partition, best first: its n members,

@@ -32,8 +32,8 @@ func orderOf(t *testing.T, c *Client, p wire.PartitionID, i int) []byte {
 	}
 }
 
-// A node that tells another number of partitions than before is not believed: orders
-// would go where their ClOrdIDs are not known.
+// A node that reports another number of partitions than before is not believed: orders would go
+// where their ClOrdIDs are not known.
 func TestTableOfAnotherNumberOfPartitions(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	g.parts = 8
@@ -51,7 +51,7 @@ func TestTableOfAnotherNumberOfPartitions(t *testing.T) {
 	if after := c.Table(); len(after) != len(before) || len(after) != 8 {
 		t.Errorf("%d partitions, want the 8 of before", len(after))
 	}
-	// Where the grid was made again at the same addresses, no order goes there.
+	// Where the grid was recreated at the same addresses, no order goes there.
 	g.primary.cut()
 	if _, err := c.Submit(t.Context(), testOrder(1)); FateOf(err) != FateRefused || !strings.Contains(err.Error(), "partitions is 16") {
 		t.Errorf("error %v, want one that says why the order was not sent", err)
@@ -79,7 +79,7 @@ func TestRouteIsTheHashModuloThePartitions(t *testing.T) {
 			}
 		}
 	}
-	// xxHash64 of the ClOrdID: changed, every order would be in another partition than before.
+	// xxHash64 of the ClOrdID: if it changed, orders would move to other partitions.
 	c := &Client{}
 	c.table.Store(&table{parts: make([]PartitionInfo, 8)})
 	for id, want := range map[string]wire.PartitionID{"ORD-1": 1, "ORD-2": 6} {
@@ -89,8 +89,8 @@ func TestRouteIsTheHashModuloThePartitions(t *testing.T) {
 	}
 }
 
-// A partition of which no node tells is an error when it is used, at the deadline, and is
-// served as soon as its record is made.
+// A partition that no node reports is an error when it is used, at the deadline, and is served as
+// soon as its record is made.
 func TestPartitionThatIsNotMadeYet(t *testing.T) {
 	g, later := newFakeGrid(t, 1), newFakeGrid(t, 1)
 	g.parts, later.parts, later.part = 2, 2, 1
@@ -130,7 +130,7 @@ func TestPartitionThatIsNotMadeYet(t *testing.T) {
 func TestQuestionsOfManyPartitionsAreOne(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	g.parts = 64
-	c := g.dial(t, func(c *Config) { c.SuspectAfter = time.Minute }) // a busy machine gives no answer in vain
+	c := g.dial(t, func(c *Config) { c.SuspectAfter = time.Minute }) // a busy machine must not be suspected
 	hold, asked := make(chan struct{}), make(chan struct{}, 64)
 	g.nodes[0].setHook(func(_ *fakeConn, frame []byte) bool {
 		if wire.FrameType(frame) == wire.TypeTableRequest {
@@ -140,7 +140,7 @@ func TestQuestionsOfManyPartitionsAreOne(t *testing.T) {
 		return false
 	})
 	var wg sync.WaitGroup
-	now := nanotime() // what Dial has just learned does not do
+	now := nanotime() // what Dial has just learned is too old
 	for p := range wire.PartitionID(64) {
 		f := c.fly(p, "", now)
 		wg.Go(func() {
@@ -157,8 +157,7 @@ func TestQuestionsOfManyPartitionsAreOne(t *testing.T) {
 	}
 }
 
-// An answer that is news of one partition and stale of another ends the search for the
-// first only.
+// An answer that is news of one partition and stale of another ends the search for the first only.
 func TestStaleOfOnePartitionIsNotEnoughForIt(t *testing.T) {
 	p0, p1 := twoPartitions(t, 2)
 	c := p0.dial(t)
@@ -167,7 +166,7 @@ func TestStaleOfOnePartitionIsNotEnoughForIt(t *testing.T) {
 	stale := p1.table(0).Parts[0]
 	p1.mu.Unlock()
 	p1.promote(p1.nodes[1])
-	// The nodes of p0 know the next primary of p0, and have not heard of that of p1.
+	// The nodes of p0 know the next primary of p0, but not that of p1.
 	p0.promote(p0.nodes[1])
 	behind := &fakeGrid{nodes: p1.nodes, part: 1, epoch: 1, primary: p1.nodes[0]}
 	p0.mu.Lock()
@@ -189,8 +188,8 @@ func TestStaleOfOnePartitionIsNotEnoughForIt(t *testing.T) {
 	}
 }
 
-// Refresh tells what the grid says after the call, not the answer that another caller
-// has just been given.
+// Refresh returns what the grid reports after the call, not an answer that another caller has just
+// received.
 func TestRefreshAsksAfterTheCall(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	c := g.dial(t)

@@ -31,9 +31,9 @@ func TLSFiles(f PEMFiles) TLS {
 	}
 }
 
-// TLSAuthority trusts the authorities of a PEM file, read anew for each connection, and
-// presents no certificate: for clients that prove by Config.Token who they are. name is
-// what the nodes' certificates are for; "" for the host dialled.
+// TLSAuthority trusts the authorities of a PEM file, read anew for each connection, and presents no
+// certificate: for clients that authenticate by Config.Token. name is the name in the nodes'
+// certificates; "" for the host dialled.
 func TLSAuthority(ca, name string) TLS {
 	return func(host string) (*tls.Config, error) {
 		text, err := os.ReadFile(ca)
@@ -88,7 +88,7 @@ func (e *tlsError) Is(target error) bool { return target == ErrTLS }
 // Unwrap is the cause.
 func (e *tlsError) Unwrap() error { return e.cause }
 
-// plainToTLS says that what a node answered to plain text is TLS.
+// plainToTLS reports an answer to plain text that is TLS.
 func plainToTLS(address string) error {
 	return &tlsError{address, fmt.Errorf("%w: set Config.TLS (--tls-cert, --tls-key, --tls-ca)", secure.ErrTLS)}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TokenSource gives the token to prove with who the client is. It is called for each
-// connection, from any goroutine, and has to give one that has not expired.
+// TokenSource gives the token that authenticates the client. It is called for each connection, from
+// any goroutine, and must return a token that has not expired.
 type TokenSource func() (string, error)
 
-// TokenFile reads the token from a file, anew for each connection: the kubelet
-// replaces the token of a projected volume ahead of its end.
+// TokenFile reads the token from a file, anew for each connection: the kubelet replaces the token
+// of a projected volume before it expires.
 func TokenFile(path string) TokenSource {
 	return func() (string, error) {
 		f, err := os.Open(path)
@@ -31,7 +31,7 @@ func TokenFile(path string) TokenSource {
 	}
 }
 
-// token is what the source gives; no error contains it.
+// token returns the source's token; no error contains it.
 func (c *Config) token() ([]byte, error) {
 	token, err := c.Token()
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Config) token() ([]byte, error) {
 	return []byte(token), nil
 }
 
-// authenticate proves by a token who the client is.
+// authenticate sends the client's token.
 func (c *Client) authenticate(ctx context.Context, k *conn, until int64) error {
 	token, err := c.cfg.token()
 	if err != nil {

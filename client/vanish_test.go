@@ -11,9 +11,9 @@ import (
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
-// TestVanishedNode: at default settings a client whose primary's node is cut off
-// without a reset reaches the new primary once there is one. What it took is
-// printed; docs/client.md explains the figure.
+// TestVanishedNode: at default settings a client whose primary's node is cut off without a reset
+// reaches the new primary once there is one. The time it took is printed; docs/client.md explains
+// the figure.
 func TestVanishedNode(t *testing.T) {
 	g := newFakeGrid(t, 3)
 	k := newCable()
@@ -55,10 +55,10 @@ func TestVanishedNode(t *testing.T) {
 	t.Logf("another primary serves 320 ms after the cut; %d sessions were without answers for %s to %s", len(took), took[0], took[len(took)-1])
 }
 
-// TestDeadAddressHoldsNobodyUp: the primary's connections are reset and its
-// address is gone with it, so that whoever dials it again hangs. Attempts may
-// last longer than orders here: they are ended by news of the next primary.
-func TestDeadAddressHoldsNobodyUp(t *testing.T) {
+// TestDeadAddressDelaysNoClient: the primary's connections are reset and its address is gone with
+// it, so that a new dial hangs. Attempts may last longer than orders here: they are ended by news
+// of the next primary.
+func TestDeadAddressDelaysNoClient(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	k := newCable()
 	c := g.dial(t, func(c *Config) { c.Dial, c.SuspectAfter, c.DialTimeout = k.dial, 30*time.Second, 30*time.Second })
@@ -79,12 +79,12 @@ func TestDeadAddressHoldsNobodyUp(t *testing.T) {
 	o := s.Stats().LastOutage
 	t.Logf("another primary serves after 50 ms: %s", o)
 	if k.dialled[old.ln.Addr().String()] < 2 {
-		t.Error("the dead address was never dialled again: the test shows nothing")
+		t.Error("the dead address was never dialled again: the test proves nothing")
 	}
 }
 
-// TestDeafConnection: a connection that the network has forgotten is replaced
-// although the primary is the same.
+// TestDeafConnection: a connection that a firewall dropped is replaced although the primary is the
+// same.
 func TestDeafConnection(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	k := newCable()
@@ -105,8 +105,8 @@ func TestDeafConnection(t *testing.T) {
 	}
 }
 
-// TestDeafTableConnection: the network has forgotten the connection over which
-// the next primary would be asked; that is found out when it is needed.
+// TestDeafTableConnection: the connection to the node that knows the next primary was dropped
+// silently; that is detected when it is needed.
 func TestDeafTableConnection(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	k := newCable()
@@ -128,8 +128,8 @@ func TestDeafTableConnection(t *testing.T) {
 	t.Log(s.Stats().LastOutage)
 }
 
-// TestSlowPrimaryIsNoSuspect: a primary that takes five times SuspectAfter for
-// each answer, and lives, is not left.
+// TestSlowPrimaryIsNoSuspect: a live primary that takes five times SuspectAfter for each answer is
+// not left.
 func TestSlowPrimaryIsNoSuspect(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	c := g.dial(t, func(c *Config) { c.SuspectAfter = 10 * time.Millisecond })
@@ -202,9 +202,9 @@ func TestEveryKnownMemberIsGone(t *testing.T) {
 	checkOnce(t, g, 2)
 }
 
-// TestBackupThatMoved: the backup is replaced by one at a new address while all is
-// well. The client, which was given the first two addresses only, has to know it
-// before the primary goes away too.
+// TestBackupThatMoved: the backup is replaced by one at a new address while the primary is healthy.
+// The client, which was given the first two addresses only, has to know it before the primary fails
+// too.
 func TestBackupThatMoved(t *testing.T) {
 	for name, idle := range map[string]bool{"idle": true, "busy": false} {
 		t.Run(name, func(t *testing.T) {
@@ -245,8 +245,8 @@ func TestBackupThatMoved(t *testing.T) {
 	}
 }
 
-// TestStaleMemberIsNotBelieved: of three members one is cut off from the others
-// and goes on naming the old primary. The third one is asked as well.
+// TestStaleMemberIsNotBelieved: of three members one is partitioned from the others and goes on
+// naming the old primary. The third one is asked as well.
 func TestStaleMemberIsNotBelieved(t *testing.T) {
 	g := newFakeGrid(t, 3)
 	s := openTest(t, g.dial(t))
@@ -271,13 +271,13 @@ func TestStaleMemberIsNotBelieved(t *testing.T) {
 	if _, err := s.Submit(t.Context(), testOrder(1)); err != nil {
 		t.Fatal(err)
 	}
-	if o := s.Stats().LastOutage; o.Attempts > 5 { // 2, and one more for each answer that a starved machine gives late
+	if o := s.Stats().LastOutage; o.Attempts > 5 { // 2, and one more for each late answer of a starved machine
 		t.Errorf("outage %s", o)
 	}
 }
 
-// TestNodesThatNameEachOther: two nodes that both say that the other is the
-// primary do not make a client run between them.
+// TestNodesThatNameEachOther: two nodes that each name the other as the primary do not make a
+// client alternate between them.
 func TestNodesThatNameEachOther(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	s := openTest(t, g.dial(t, func(c *Config) { c.RequestTimeout = 200 * time.Millisecond }))
@@ -306,9 +306,8 @@ func TestNodesThatNameEachOther(t *testing.T) {
 	}
 }
 
-// TestRefusalAfterAReconnectIsFinal: the first copy of an order was lost with
-// its connection, the second is refused. Nothing of the order can be applied any
-// more, so the caller is told so.
+// TestRefusalAfterAReconnectIsFinal: the first copy of an order was lost with its connection, the
+// second is refused. No copy can be applied any more, so the caller gets the refusal.
 func TestRefusalAfterAReconnectIsFinal(t *testing.T) {
 	g := newFakeGrid(t, 1)
 	s := openTest(t, g.dial(t))
@@ -340,8 +339,8 @@ func TestRefusalAfterAReconnectIsFinal(t *testing.T) {
 	checkOnce(t, g, 1)
 }
 
-// TestPrimaryThatWasReplacedMeanwhile: a node lost its place and has it again; a
-// connection from before is told to open the session anew, and no order fails.
+// TestPrimaryThatWasReplacedMeanwhile: a node was replaced and is the primary again; an older
+// connection has to open the session anew, and no order fails.
 func TestPrimaryThatWasReplacedMeanwhile(t *testing.T) {
 	g := newFakeGrid(t, 2)
 	s := openTest(t, g.dial(t))

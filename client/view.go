@@ -89,8 +89,8 @@ func (v *OrderView) Order() Order {
 	}
 }
 
-// checkReply says whether an answer is one to this request: the entry whole, of
-// the order asked for, and part of what the replica says is committed.
+// checkReply checks that an answer is complete, of the order asked for, and part of what the
+// replica reports as committed.
 func checkReply(request *wire.Get, reply *wire.GetReply) error {
 	switch {
 	case reply.Status == wire.GetNotFound:

@@ -59,7 +59,7 @@ func (w *window) add(o *pending) {
 	w.next++
 }
 
-// holds says whether seq has no answer yet.
+// holds reports whether seq has no answer yet.
 func (w *window) holds(seq uint64) bool { return seq >= w.head && seq < w.next }
 
 func (w *window) take() *pending {
@@ -85,23 +85,23 @@ func (c cell) settled() cell { return cell{sent: true, resent: true, submitted: 
 
 func (c cell) isSettled() bool { return c.submitted == settledMark }
 
-// refused notes that the node applied nothing. Copies on earlier connections do
-// not count: it had looked whether one was applied, and takes none since this
-// connection opened the session. So the order counts as not sent.
+// refused notes that the node applied nothing. Copies on earlier connections do not count: it had
+// checked whether one was applied, and accepts none since this connection opened the session. So
+// the order counts as not sent.
 func (c *cell) refused() { c.sent, c.resent = false, false }
 
 const settledMark = -1
 
-// empties are the numbers, rising, that were sent without payload on the present
-// connection, nobody waits for, and the node has not answered: refused ones between
-// orders without an answer, and those of a gap, see maxFill.
+// empties are the numbers, rising, that were sent without payload on the present connection, have
+// no caller, and are unanswered: refused ones between orders without an answer, and those of a gap,
+// see maxFill.
 type empties struct {
 	of []uint64
 }
 
 func (e *empties) sent(seq uint64) { e.of = append(e.of, seq) }
 
-// answered says whether the node owed an answer to an empty frame of this number. It
+// answered reports whether the node owed an answer to an empty frame of this number. It
 // owes one to each.
 func (e *empties) answered(seq uint64) bool {
 	i, ok := slices.BinarySearch(e.of, seq)

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// acrossMemory is what ClOrdIDs of different partitions are compared in; what is over
-// goes to a temporary file.
+// acrossMemory is the memory for comparing ClOrdIDs of different partitions; the rest goes to a
+// temporary file.
 const acrossMemory = 64 << 20
 
 // idBytes is an idSeq in memory, and in the file.
@@ -113,7 +113,7 @@ func (m *merge) Pop() any {
 	return last
 }
 
-// report merges the runs and tells of every ClOrdID in two of them.
+// report merges the runs and reports every ClOrdID in two of them.
 func (a *across) report(r *Result) {
 	if a.err == nil {
 		a.err = a.walk(func(first, again *run, was idSeq) {
@@ -129,8 +129,7 @@ func (a *across) report(r *Result) {
 	}
 }
 
-// walk calls twice for each order whose ClOrdID another partition's order has, that
-// comes before it by partition.
+// walk calls twice for each order whose ClOrdID occurs in an earlier partition too.
 func (a *across) walk(twice func(first, again *run, was idSeq)) error {
 	var m merge
 	for i := range a.runs {
@@ -151,7 +150,7 @@ func (a *across) walk(twice func(first, again *run, was idSeq)) error {
 		switch {
 		case first == nil || r.head.hash != was.hash:
 			first, was = r, r.head
-		case r != first: // twice in one partition is that partition's problem
+		case r != first: // a duplicate in one partition is reported for that partition
 			twice(first, r, was)
 		}
 		switch err := r.next(); {

@@ -58,7 +58,7 @@ func TestAcrossInMemoryAndInAFile(t *testing.T) {
 	}
 }
 
-// Where no file can be made the verdict is not EQUAL.
+// Where no file can be created the verdict is not EQUAL.
 func TestAcrossWithoutRoom(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	a := newAcross(0)
@@ -86,8 +86,8 @@ func writeSinks(t *testing.T, files map[string][]string) string {
 	return dir
 }
 
-// A hand-over while verify reads: the next primary brings its own file up to date, in
-// an epoch that the table did not know when reading began.
+// A hand-over while verify reads: the next primary brings its own file up to date, in an epoch that
+// the table did not have when reading began.
 func TestAHandOverWhileSinksAreRead(t *testing.T) {
 	log := logOf(10, 5) // up to epoch 2
 	lines := sinkLines(log)
@@ -103,8 +103,8 @@ func TestAHandOverWhileSinksAreRead(t *testing.T) {
 	}
 }
 
-// The loss of data was accepted: a file of a lost process has entries that the log does
-// not have any more, and for their numbers others. They are no problem.
+// The loss of data was accepted: a file of a lost process has entries that the log lacks, with
+// numbers that were assigned anew. They are no problem.
 func TestLinesOfALineageThatEnded(t *testing.T) {
 	old := goodLog(10)
 	kept := old[:5]
@@ -139,7 +139,7 @@ func TestLinesOfALineageThatEnded(t *testing.T) {
 	if s := r.Partitions[0].Sink; r.ExitCode() != ExitEqual || s.Superseded != 6 || s.Missing != 0 {
 		t.Fatalf("exit %d, superseded %d, want %d and 6:\n%s", r.ExitCode(), s.Superseded, ExitEqual, &text)
 	}
-	// A line of the lineage that is, and not what the log has, stays a problem.
+	// A line of the present lineage that differs from the log stays a problem.
 	now[8] = strings.Replace(now[8], "NEW", "OLD", 2)
 	dir = writeSinks(t, map[string][]string{"b": now})
 	if r, err = Run(t.Context(), &fakeGrid{logs: [][][]byte{next, next}, lineage: 2}, Options{SinkDir: dir, Grid: "g"}); err != nil || r.ExitCode() != ExitDifferent {

@@ -26,9 +26,8 @@ type comparison struct {
 // ids share one with a probability of one to 370,000.
 type idSeq struct{ hash, seq uint64 }
 
-// sessionSeqs remembers which client numbers of a session the log has seen: all
-// up to max-63 by the highest, the last 64 one by one. Numbers may be applied a
-// little out of order, never twice.
+// sessionSeqs remembers which client numbers of a session the log has: all up to max-63 by the
+// highest, the last 64 one by one. Numbers may be applied slightly out of order, never twice.
 type sessionSeqs struct {
 	max  uint64
 	seen uint64 // bit i: max-i
@@ -80,8 +79,8 @@ func (c *comparison) run() {
 	c.p.setBehind()
 }
 
-// first is where all replicas that can be read have an entry: some have freed more
-// of the log than others. What is before it is read and chained, not compared.
+// first is the first entry that all readable replicas have: some have freed more of the log than
+// others. Entries before it are read and chained, not compared.
 func (c *comparison) first(alive []bool) uint64 {
 	first := uint64(1)
 	for i, f := range c.feeds {
@@ -100,7 +99,7 @@ func (c *comparison) first(alive []bool) uint64 {
 	return first
 }
 
-// ended: a replica stopped before the prefix it said was committed.
+// ended: a replica's log stopped before the prefix it reported as committed.
 func (c *comparison) ended(i int, seq uint64) {
 	r := &c.p.Replicas[i]
 	if err := c.feeds[i].err; err != nil {
@@ -122,7 +121,7 @@ func (c *comparison) chain(i int, e *client.LogEntry) {
 	c.hash[i] = order.Hash(e.Bytes)
 }
 
-// account counts one entry of the common prefix and shows it to the sink.
+// account counts one entry of the common prefix and passes it to the sink.
 func (c *comparison) account(e *client.LogEntry) {
 	hash := order.Hash(e.Bytes)
 	c.p.Entries++
@@ -163,7 +162,7 @@ func (s *sessionSeqs) add(n uint64) bool {
 	}
 	back := s.max - n
 	if back >= 64 {
-		return true // too long ago to tell; duplicates by ClOrdID are found all the same
+		return true // too old to tell; duplicates by ClOrdID are still found
 	}
 	if s.seen>>back&1 == 1 {
 		return false

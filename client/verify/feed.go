@@ -27,8 +27,8 @@ type chunk struct {
 
 func newFeed(l Log) *feed { return &feed{log: l, chunks: make(chan chunk, 1)} }
 
-// errEnough ends the reading at the prefix that was committed when it began: a
-// grid that is serving would never come to an end.
+// errEnough ends the reading at the prefix that was committed when it began: the log of a serving
+// grid has no end.
 var errEnough = errors.New("read as far as wanted")
 
 func (f *feed) run(ctx context.Context) {
@@ -99,7 +99,7 @@ func (f *feed) peek() *client.LogEntry {
 	return &f.current.entries[f.at]
 }
 
-// next is the next entry, nil at the end (err says whether it came early).
+// next is the next entry, nil at the end (err reports whether it came early).
 func (f *feed) next() *client.LogEntry {
 	e := f.peek()
 	if e != nil {

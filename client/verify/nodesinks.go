@@ -28,10 +28,10 @@ func (g clientGrid) ReadSinkFile(ctx context.Context, f client.SinkFile) io.Read
 	return g.OpenSink(ctx, f, 0)
 }
 
-// openNodeSinks asks the nodes of the grid for their files of the partition: its members, and
-// the others, which may have been its primary before it moved. Files that were set aside
-// belong to another history than the log and are only listed. A pod that was removed
-// cannot be asked: what only its file has is said to be missing.
+// openNodeSinks asks the nodes of the grid for their files of the partition: its members, and the
+// others, which may have been its primary before it moved. Files that were set aside belong to
+// another history than the log and are only listed. A removed pod cannot be asked: entries that
+// only its file has are reported as missing.
 func openNodeSinks(ctx context.Context, g NodeSinks, table []client.PartitionInfo, id wire.PartitionID, p *Partition) *sinkFiles {
 	s := newSink(p)
 	s.partly = true

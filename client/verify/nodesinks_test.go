@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// fakeNodes is a grid whose nodes show files that can be wrong in ways a node's
-// never are. A file is named by the node's address.
+// fakeNodes is a grid whose nodes return files with faults that a node's never have. A file is
+// named by the node's address.
 type fakeNodes struct {
 	fakeGrid
 	files   map[string]string
@@ -82,19 +82,19 @@ func TestNodeSinks(t *testing.T) {
 		"missing in a file":         {log, map[string]string{a: file(1, 4) + strings.Join(lines[6:], "\n") + "\n"}, nil, nil, ExitDifferent, "sequence 6 follows 4"},
 		"moved, and removed":        {log, map[string]string{b: file(7, last)}, nil, nil, ExitIncomplete, "entries 1..6 are in no file"},
 		"moved, and silent":         {log, map[string]string{b: file(7, last)}, map[string]error{otherPod: errors.New("no answer")}, nil, ExitIncomplete, "may have them; not read: other: no answer"},
-		"a stranger is silent":      {log, map[string]string{a: file(1, last)}, map[string]error{otherPod: errors.New("no answer")}, nil, ExitEqual, "entries 1..11"},
+		"another node is silent":    {log, map[string]string{a: file(1, last)}, map[string]error{otherPod: errors.New("no answer")}, nil, ExitEqual, "entries 1..11"},
 		"missing, a node is silent": {log, map[string]string{b: file(6, last)}, map[string]error{a: errors.New("no answer")}, nil, ExitIncomplete, "no answer"},
 		"no node has a sink":        {log, nil, map[string]error{a: none, b: none}, nil, ExitIncomplete, "no node of the partition has a file sink"},
 		"one node has a sink":       {log, map[string]string{a: file(1, last)}, map[string]error{b: none}, nil, ExitIncomplete, "--sink=hold"},
 		"no file yet":               {log, nil, nil, nil, ExitIncomplete, "no node of the grid shows a file of the partition's sink"},
 		"the way breaks":            {log, map[string]string{a: file(1, 4)}, nil, errors.New("connection lost"), ExitIncomplete, "connection lost"},
 		"not a sink":                {log, map[string]string{a: "hello\n"}, nil, nil, ExitIncomplete, "the first line is"},
-		"a line that is none":       {log, map[string]string{a: file(1, 4) + "5\tx\n"}, nil, nil, ExitDifferent, "columns"},
+		"an invalid line":           {log, map[string]string{a: file(1, 4) + "5\tx\n"}, nil, nil, ExitDifferent, "columns"},
 		// Of the log only entries 6 and on are held.
 		"freed":                        {freed, map[string]string{b: file(1, last)}, nil, nil, ExitEqual, "entries 6..11"},
 		"freed, and moved":             {freed, map[string]string{otherPod: file(1, 4), b: file(4, last)}, nil, nil, ExitEqual, "2 files"},
 		"freed, and the pod removed":   {freed, map[string]string{b: file(4, last)}, nil, nil, ExitIncomplete, "entries 1..3 are freed, and in no file that was read, [m1/g-p0.log]"},
-		"freed, and nothing of it":     {freed, map[string]string{b: file(6, last)}, nil, nil, ExitIncomplete, "entries 1..5 are freed"},
+		"freed, and no file has it":    {freed, map[string]string{b: file(6, last)}, nil, nil, ExitIncomplete, "entries 1..5 are freed"},
 		"freed, and a hole":            {freed, map[string]string{a: file(1, 2), b: file(5, last)}, nil, nil, ExitIncomplete, "missing 2,"},
 		"freed, a hole, and set aside": {freed, map[string]string{b: file(4, last)}, nil, nil, ExitEqual, "not compared: m1/g-p0.log.old"},
 		"freed, and a file apart":      {freed, map[string]string{a: file(1, 2), b: file(3, last)}, nil, nil, ExitEqual, "missing 0"},
@@ -132,6 +132,6 @@ func TestParseSinks(t *testing.T) {
 		t.Error("both are taken")
 	}
 	if _, err := Run(t.Context(), &fakeGrid{}, Options{NodeSinks: true}); err == nil {
-		t.Error("a grid whose nodes show nothing is taken")
+		t.Error("a grid whose nodes cannot list sinks is accepted")
 	}
 }

@@ -13,7 +13,7 @@ import (
 const (
 	ExitEqual      = 0 // everything compared is equal and in order
 	ExitDifferent  = 1 // a difference, gap, duplicate or broken chain was found
-	ExitIncomplete = 4 // nothing wrong was found, but something could not be read, or nobody serves a partition
+	ExitIncomplete = 4 // nothing wrong was found, but something could not be read, or a partition has no primary
 )
 
 // Result of Run.
@@ -26,10 +26,10 @@ type Result struct {
 	// of TwiceCount. Each is a problem: a ClOrdID belongs to one partition.
 	Twice      []string `json:"twice,omitempty"`
 	TwiceCount uint64   `json:"twiceCount,omitempty"`
-	// AcrossError says why ClOrdIDs of different partitions were not compared.
+	// AcrossError is why ClOrdIDs of different partitions were not compared.
 	AcrossError string `json:"acrossError,omitempty"`
 	Unread      uint64 `json:"unread"`   // replicas and sink files that could not be read
-	Unserved    uint64 `json:"unserved"` // partitions that nobody serves
+	Unserved    uint64 `json:"unserved"` // partitions without a primary
 }
 
 // Partition is what was found in one partition.
@@ -40,12 +40,11 @@ type Partition struct {
 	Common  uint64 `json:"common"`  // lowest committed seq of the in-sync replicas: counted up to here; replicas are compared as far as they are
 	First   uint64 `json:"first"`   // entry from which on replicas are compared
 	Entries uint64 `json:"entries"` // compared, First to Common
-	// Freed is the last entry that one of the replicas does not hold any more:
-	// compared from the next one on. 0 of a log that is held from its beginning,
-	// which need not be entry 1.
+	// Freed is the last entry that one of the replicas no longer holds: entries are compared from
+	// the next one on. 0 if the log is held from its beginning, which need not be entry 1.
 	Freed uint64 `json:"freed,omitempty"`
-	// Unserved says why nobody serves the partition, "" if somebody does: equal copies
-	// of nothing say nothing.
+	// Unserved is why the partition has no serving primary, "" if it has one: equal empty copies
+	// prove nothing.
 	Unserved string    `json:"unserved,omitempty"`
 	Hash     string    `json:"hash"` // of the entry Common, 16 hex digits; it covers everything before
 	Kinds    Kinds     `json:"kinds"`
@@ -133,8 +132,8 @@ func (r *Result) sum() {
 	r.Problems += r.TwiceCount
 }
 
-// judgeService looks whether the partition is one that somebody serves. A primary
-// begins each of its epochs with an entry, so a log without one is nobody's.
+// judgeService checks that the partition has a serving primary. A primary begins each of its epochs
+// with an entry, so an empty log was never served.
 func (p *Partition) judgeService(info client.PartitionInfo) {
 	read := false
 	for i := range p.Replicas {
@@ -145,7 +144,7 @@ func (p *Partition) judgeService(info client.PartitionInfo) {
 	case info.Primary.ID == "":
 		p.Unserved = fmt.Sprintf("no primary is known at epoch %d", info.Epoch)
 	case read && p.Entries == 0:
-		p.Unserved = fmt.Sprintf("no entry is committed on every in-sync replica at epoch %d; %s is said to be the primary", info.Epoch, info.Primary.ID)
+		p.Unserved = fmt.Sprintf("no entry is committed on every in-sync replica at epoch %d; %s is reported as the primary", info.Epoch, info.Primary.ID)
 	}
 }
 
@@ -191,7 +190,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	case ExitDifferent:
 		verdict = fmt.Sprintf("DIFFERENT: %d problems", r.Problems)
 	case ExitIncomplete:
-		verdict = "INCOMPLETE: nothing wrong found, but " + r.lacking()
+		verdict = "INCOMPLETE: no problem found, but " + r.lacking()
 	}
 	for _, text := range r.Twice {
 		out.printf("PROBLEM  %s\n", text)
@@ -203,14 +202,14 @@ func (r *Result) WriteText(w io.Writer) error {
 	return out.err
 }
 
-// lacking says what is missing for a verdict.
+// lacking is what is missing for a verdict.
 func (r *Result) lacking() string {
 	var list []string
 	if r.Unread > 0 {
 		list = append(list, fmt.Sprintf("%d replicas or sinks could not be read", r.Unread))
 	}
 	if r.Unserved > 0 {
-		list = append(list, fmt.Sprintf("nobody serves %d partitions", r.Unserved))
+		list = append(list, fmt.Sprintf("%d partitions have no primary", r.Unserved))
 	}
 	if r.AcrossError != "" {
 		list = append(list, "ClOrdIDs of different partitions were not compared: "+r.AcrossError)

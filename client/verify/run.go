@@ -130,8 +130,8 @@ func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *O
 	return p, nil
 }
 
-// epochNow is the partition's epoch after everything was read: what was read may be
-// the work of a primary that came meanwhile.
+// epochNow is the partition's epoch after everything was read: a new primary may have written some
+// of it meanwhile.
 func epochNow(ctx context.Context, g Grid, info client.PartitionInfo) uint64 {
 	if r, ok := g.(interface{ Refresh(context.Context) error }); ok {
 		_ = r.Refresh(ctx) // without an answer the table that is there stands
@@ -145,7 +145,7 @@ func epochNow(ctx context.Context, g Grid, info client.PartitionInfo) uint64 {
 	return epoch
 }
 
-// commonPrefix waits for each replica's first chunk, which says how far it is.
+// commonPrefix waits for each replica's first chunk, which has its committed prefix.
 func commonPrefix(p *Partition, feeds []*feed) uint64 {
 	common, most, read := ^uint64(0), uint64(0), false
 	for i, f := range feeds {
@@ -155,7 +155,7 @@ func commonPrefix(p *Partition, feeds []*feed) uint64 {
 		}
 		p.Replicas[i].Committed = f.limit
 		most, read = max(most, f.limit), true
-		if p.Replicas[i].InSync { // one that is still learning is compared as far as it is
+		if p.Replicas[i].InSync { // one that is still catching up is compared as far as it is
 			common = min(common, f.limit)
 		}
 	}

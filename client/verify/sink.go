@@ -21,15 +21,15 @@ import (
 // sinkFiles are the files of one partition: each pod that was its primary has
 // one, and each must be dense by itself. They are read in step with the log.
 //
-// A pod that becomes the primary goes on where its own file ends, so it writes
-// what others wrote before it: an entry of epoch e may be in the file of the
-// primary of e and in one file more for every epoch after e. In more files than
-// that, or twice in one, it was written by somebody who had no business to.
+// A pod that becomes the primary continues at the end of its own file, so it writes entries that
+// others wrote before: an entry of epoch e may be in the file of the primary of e and in one file
+// more for every epoch after e. In more files than that, or twice in one, it was written by a pod
+// that was not the primary.
 type sinkFiles struct {
 	p       *Partition
 	files   []*sinkFile
 	partly  bool     // there may be files of pods that were not asked
-	away    []string // pods that were asked in vain, and why; they hold no copy of the partition now
+	away    []string // pods that could not be asked, and why; they hold no copy of the partition now
 	top     uint64   // last seq of the log compared
 	lineage uint64   // of the entries compared now
 	repeats []epochRepeats
@@ -48,7 +48,7 @@ func newSink(p *Partition) *sinkFiles {
 	return &sinkFiles{p: p}
 }
 
-// add takes a file in, or notes why it cannot be read.
+// add adds a file, or notes why it cannot be read.
 func (s *sinkFiles) add(name string, f *sinkFile, err error) {
 	if err != nil {
 		s.p.Sink.Error = err.Error()
@@ -101,7 +101,7 @@ func (s *sinkFiles) close() {
 
 // entry compares the lines that the files have for one entry of the log.
 func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
-	behind := s.top == 0 && e.Seq > 1 // the log is compared from here: what is freed is in the files alone
+	behind := s.top == 0 && e.Seq > 1 // the log is compared from here: freed entries are in the files alone
 	s.top = e.Seq
 	s.enter(e)
 	sink, found := s.p.Sink, 0
@@ -143,7 +143,7 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 	}
 }
 
-// missing: entries that no file has, and later ones do. A file that could not be
+// missing reports entries that no file has although later ones are there. A file that could not be
 // read, or a pod that could not be asked, may have them.
 func (s *sinkFiles) missing(from, to uint64) {
 	s.p.Sink.Missing += to - from + 1
@@ -156,7 +156,7 @@ func (s *sinkFiles) missing(from, to uint64) {
 	}
 }
 
-// askedInVain ends a sentence.
+// askedInVain lists the pods that could not be asked.
 func (s *sinkFiles) askedInVain() string {
 	if len(s.away) == 0 {
 		return ""
@@ -188,7 +188,7 @@ func (s *sinkFiles) freed() {
 	}
 }
 
-// gone: entries that neither the log nor a file has.
+// gone reports entries that neither the log nor a file has.
 func (s *sinkFiles) gone(from, to uint64) {
 	s.p.Sink.Missing += to - from + 1
 	if s.p.Sink.Error == "" {
@@ -203,16 +203,16 @@ func (s *sinkFiles) enter(e *client.LogEntry) {
 	}
 }
 
-// superseded says whether a line is of a lineage that has ended: the loss of what only
-// lost processes held was accepted, and the log has another entry of this number.
+// superseded reports whether a line is of a lineage that has ended: the loss of what only lost
+// processes held was accepted, and the log has another entry of this number.
 func (s *sinkFiles) superseded(l *sinkLine, hash uint64) bool {
-	if s.lineage == 0 { // of the log it is not known yet: what began it is freed
+	if s.lineage == 0 { // not known yet: the log's start of the lineage is freed
 		return l.hash != hash && l.lineage < uint64(s.p.Lineage)
 	}
 	return l.lineage < s.lineage
 }
 
-// goesBack: only a file that begins again has a line below what was compared.
+// goesBack: only a file that was restarted has a line below what was compared.
 func (s *sinkFiles) goesBack(f *sinkFile) {
 	if f.line.seq >= f.first {
 		s.p.Sink.Duplicates++
@@ -223,7 +223,7 @@ func (s *sinkFiles) goesBack(f *sinkFile) {
 	s.p.problem("sink %s line %d: entry %d comes after later ones, the file begins with %d", f.path, f.number, f.line.seq, f.first)
 }
 
-// compare holds a line against the entry of the log that it stands for.
+// compare compares a line with its entry of the log.
 func (s *sinkFiles) compare(f *sinkFile, e *client.LogEntry, hash uint64) {
 	l := &f.line
 	if s.lineage == 0 && l.hash == hash { // that of the entries before is freed with them
@@ -256,8 +256,8 @@ func (s *sinkFiles) repeated(e *client.LogEntry, n int) {
 	}
 }
 
-// judge tells repeats around failovers from entries that two wrote at a time. now is
-// the partition's epoch after the files were read: epochs rise by one.
+// judge distinguishes repeats around failovers from entries that two pods wrote at the same time.
+// now is the partition's epoch after the files were read: epochs rise by one.
 func (s *sinkFiles) judge(now uint64) {
 	for i := range s.repeats {
 		r := &s.repeats[i]
@@ -285,7 +285,7 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 		f.over = true
 		switch {
 		case errors.Is(err, io.EOF):
-		case f.f == nil && !isLineError(err): // the way to it, not the file
+		case f.f == nil && !isLineError(err): // reading it failed, not the file
 			s.p.Sink.Error = err.Error()
 		default:
 			s.p.problem("sink %s line %d: %v", f.path, f.number, err)
@@ -302,12 +302,12 @@ func (s *sinkFiles) advance(f *sinkFile) bool {
 	return f.have
 }
 
-// finish looks at what a file has beyond the log compared, and how far it lags.
+// finish checks what a file has beyond the log compared, and how far it lags.
 func (s *sinkFiles) finish(now uint64) {
 	s.judge(now)
 	s.freed()
 	sink := s.p.Sink
-	if begin := max(s.p.First, 1); sink.First > begin { // what is freed is in the files alone: nothing to compare it with
+	if begin := max(s.p.First, 1); sink.First > begin { // freed entries are in the files alone: nothing to compare them with
 		s.missing(begin, sink.First-1)
 	}
 	if sink.Last < s.top {
@@ -369,7 +369,7 @@ func (s *sinkFile) header() error {
 	return nil
 }
 
-// lineError is about a line, not about reading it.
+// lineError is an error of a line, not of reading it.
 type lineError struct{ error }
 
 func isLineError(err error) bool {
@@ -377,8 +377,7 @@ func isLineError(err error) bool {
 	return errors.As(err, &e)
 }
 
-// read takes the next line. A last line without its newline is being written
-// and counts as not there.
+// read takes the next line. A last line without its newline is being written and is ignored.
 func (s *sinkFile) read() error {
 	for {
 		b, err := s.r.ReadSlice('\n')

@@ -16,14 +16,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// fakeGrid is logs in memory, so that they can be wrong in ways a grid never is.
+// fakeGrid is logs in memory, with faults that a grid never has.
 type fakeGrid struct {
 	logs   [][][]byte // per replica, its entries
 	errs   []error    // per replica: what reading it ends with
 	commit []uint64   // 0: all
 	first  uint64     // number of the first entry, 0: 1
-	// nobody is the primary; all but the first replica are learners; the epoch of the
-	// table from its second reading on; other partitions
+	// no primary; all but the first replica are learners; the epoch of the table from its second
+	// reading on; other partitions
 	unserved, learners bool
 	later              uint64
 	lineage            uint32
@@ -126,7 +126,7 @@ func logOf(n, every int) [][]byte {
 		log = append(log, b)
 	}
 	mark := make([]byte, 16)
-	mark[0] = 1 // lineage
+	mark[0] = 1 // rechain makes the hash chain valid again after a change.
 	add(order.Entry{Kind: order.KindNoop}, mark)
 	add(order.Entry{Kind: order.KindSessionOpen, ClientSeq: 1}, make([]byte, 16))
 	for i := range n {
@@ -190,26 +190,26 @@ func TestFindings(t *testing.T) {
 		exit int
 		want string
 	}{
-		"equal":            {fakeGrid{logs: [][][]byte{good, good}}, ExitEqual, "EQUAL: all replicas hold the same bytes; 10 orders in 12 entries"},
-		"three":            {fakeGrid{logs: [][][]byte{good, good, good}}, ExitEqual, "EQUAL"},
-		"empty":            {fakeGrid{logs: [][][]byte{nil, nil}}, ExitIncomplete, "NOT SERVED  no entry is committed on every in-sync replica at epoch 3"},
-		"nobody serves":    {fakeGrid{logs: [][][]byte{good, good}, unserved: true}, ExitIncomplete, "INCOMPLETE: nothing wrong found, but nobody serves 1 partitions"},
-		"a high number":    {fakeGrid{logs: [][][]byte{from(high, good), from(high, good)}, first: high}, ExitEqual, "10 orders in 12 entries of 1 partitions"},
-		"high, and behind": {fakeGrid{logs: [][][]byte{from(high, good), nil}, commit: []uint64{high + 11, 0}, first: high, learners: true}, ExitEqual, "committed 0  behind 12"},
-		"behind":           {fakeGrid{logs: [][][]byte{good, good[:7]}}, ExitEqual, "committed 7  behind 5"},
-		"a byte differs":   {fakeGrid{logs: [][][]byte{good, flip(good, 5, 80)}}, ExitDifferent, "entry 6 differs: 10.0.0.0:7400 has order"},
-		"last differs":     {fakeGrid{logs: [][][]byte{good, flip(good, 11, 80)}}, ExitDifferent, "entry 12 differs"},
-		"chain":            {fakeGrid{logs: [][][]byte{flip(good, 5, 80), flip(good, 5, 80)}}, ExitDifferent, "entry 7: the hash chain is broken"},
-		"chain behind":     {fakeGrid{logs: [][][]byte{flip(good, 10, 80), good[:7]}}, ExitDifferent, "10.0.0.0:7400: entry 12: the hash chain is broken"},
-		"same ClOrdID":     {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entries 6 and 13 are orders with the same ClOrdID"},
-		"same clientSeq":   {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entry 13: order 4 of session 0 was applied before"},
-		"unreachable":      {fakeGrid{logs: [][][]byte{good, nil}, errs: []error{nil, errors.New("connection refused")}}, ExitIncomplete, "NOT READ: connection refused"},
-		"breaks off":       {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, errors.New("reset")}, commit: []uint64{12, 12}}, ExitIncomplete, "from entry 7: reset"},
-		"ends early":       {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}}, ExitDifferent, "the log ends before entry 7, committed was 12"},
-		"replaced":         {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}, fresh: []bool{false, true}}, ExitIncomplete, "6 entries are committed there now, 12 were"},
-		"not a log":        {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of p0 at x: entry 7: seq is 9"},
-		"nobody reachable": {fakeGrid{logs: [][][]byte{nil}, errs: []error{errors.New("no route")}}, ExitIncomplete, "INCOMPLETE"},
-		"no member":        {fakeGrid{logs: [][][]byte{}}, ExitDifferent, "no replica is known"},
+		"equal":                {fakeGrid{logs: [][][]byte{good, good}}, ExitEqual, "EQUAL: all replicas hold the same bytes; 10 orders in 12 entries"},
+		"three":                {fakeGrid{logs: [][][]byte{good, good, good}}, ExitEqual, "EQUAL"},
+		"empty":                {fakeGrid{logs: [][][]byte{nil, nil}}, ExitIncomplete, "NOT SERVED  no entry is committed on every in-sync replica at epoch 3"},
+		"no primary":           {fakeGrid{logs: [][][]byte{good, good}, unserved: true}, ExitIncomplete, "INCOMPLETE: no problem found, but 1 partitions have no primary"},
+		"a high number":        {fakeGrid{logs: [][][]byte{from(high, good), from(high, good)}, first: high}, ExitEqual, "10 orders in 12 entries of 1 partitions"},
+		"high, and behind":     {fakeGrid{logs: [][][]byte{from(high, good), nil}, commit: []uint64{high + 11, 0}, first: high, learners: true}, ExitEqual, "committed 0  behind 12"},
+		"behind":               {fakeGrid{logs: [][][]byte{good, good[:7]}}, ExitEqual, "committed 7  behind 5"},
+		"a byte differs":       {fakeGrid{logs: [][][]byte{good, flip(good, 5, 80)}}, ExitDifferent, "entry 6 differs: 10.0.0.0:7400 has order"},
+		"last differs":         {fakeGrid{logs: [][][]byte{good, flip(good, 11, 80)}}, ExitDifferent, "entry 12 differs"},
+		"chain":                {fakeGrid{logs: [][][]byte{flip(good, 5, 80), flip(good, 5, 80)}}, ExitDifferent, "entry 7: the hash chain is broken"},
+		"chain behind":         {fakeGrid{logs: [][][]byte{flip(good, 10, 80), good[:7]}}, ExitDifferent, "10.0.0.0:7400: entry 12: the hash chain is broken"},
+		"same ClOrdID":         {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entries 6 and 13 are orders with the same ClOrdID"},
+		"same clientSeq":       {fakeGrid{logs: [][][]byte{repeated(5), repeated(5)}}, ExitDifferent, "entry 13: order 4 of session 0 was applied before"},
+		"unreachable":          {fakeGrid{logs: [][][]byte{good, nil}, errs: []error{nil, errors.New("connection refused")}}, ExitIncomplete, "NOT READ: connection refused"},
+		"breaks off":           {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, errors.New("reset")}, commit: []uint64{12, 12}}, ExitIncomplete, "from entry 7: reset"},
+		"ends early":           {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}}, ExitDifferent, "the log ends before entry 7, committed was 12"},
+		"replaced":             {fakeGrid{logs: [][][]byte{good, good[:6]}, commit: []uint64{12, 12}, fresh: []bool{false, true}}, ExitIncomplete, "6 entries are committed there now, 12 were"},
+		"not a log":            {fakeGrid{logs: [][][]byte{good, good[:6]}, errs: []error{nil, &client.LogError{Address: "x", Seq: 7, What: "seq is 9"}}, commit: []uint64{12, 12}}, ExitDifferent, "log of p0 at x: entry 7: seq is 9"},
+		"no replica reachable": {fakeGrid{logs: [][][]byte{nil}, errs: []error{errors.New("no route")}}, ExitIncomplete, "INCOMPLETE"},
+		"no member":            {fakeGrid{logs: [][][]byte{}}, ExitDifferent, "no replica is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Run(t.Context(), &tc.grid, Options{})
@@ -261,9 +261,9 @@ func sinkLines(log [][]byte) []string {
 	return lines
 }
 
-// TestSink: files of up to three pods against a log of two epochs: noop, session
-// and orders 3 to 7 of epoch 1; noop and orders 9 to 13 of epoch 2. The grid is
-// in epoch 3, which nothing of the log is of yet.
+// TestSink: files of up to three pods against a log of two epochs: noop, session and orders 3 to 7
+// of epoch 1; noop and orders 9 to 13 of epoch 2. The grid is in epoch 3, of which the log has no
+// entry yet.
 func TestSink(t *testing.T) {
 	log := logOf(10, 5)
 	lines := sinkLines(log)
@@ -290,7 +290,7 @@ func TestSink(t *testing.T) {
 		"the last epoch twice":     {files{"a": lines, "b": lines}, ExitEqual, "repeats around failovers 13"},
 		"one epoch by three":       {files{"a": part(1, 5), "b": part(1, 7), "c": lines}, ExitEqual, "repeats around failovers 7"},
 		"more writers than epochs": {files{"a": part(8, 13), "b": part(1, 11), "c": part(10, 13)}, ExitDifferent, "entry 10 of epoch 2 is in 3 files [a b c], allowed: 2, one and one more for each of the 1 epochs after it; 6 entries"},
-		"such are no repeats":      {files{"a": part(8, 13), "b": part(1, 11), "c": part(10, 13)}, ExitDifferent, "repeats around failovers 0, duplicates 6"},
+		"those are not repeats":    {files{"a": part(8, 13), "b": part(1, 11), "c": part(10, 13)}, ExitDifferent, "repeats around failovers 0, duplicates 6"},
 		"a hole between two":       {files{"a": part(1, 5), "b": part(9, 13)}, ExitDifferent, "entries 6..8 are in no file"},
 		"another history":          {files{"a": lines, "b": changed(9, fmt.Sprintf("%016x", order.Hash(log[8])), "00000000deadbeef")}, ExitDifferent, "entry 9 is a order with hash 00000000deadbeef"},
 		"another epoch":            {files{"a": changed(9, "9\t2\t", "9\t3\t")}, ExitDifferent, "entry 9 is of lineage 1 epoch 3, in the log it is of lineage 1 epoch 2"},
@@ -337,7 +337,7 @@ func TestSink(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{SinkDir: "/tmp"}); err == nil {
-		t.Error("a sink without the grid's name was taken")
+		t.Error("a sink without the grid's name was accepted")
 	}
 	if _, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{nil}}, Options{Partitions: []wire.PartitionID{7}}); err == nil || !strings.Contains(err.Error(), "p7") {
 		t.Errorf("error %v", err)
@@ -350,7 +350,7 @@ func FuzzSinkLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if l, err := parseSinkLine(b); err == nil && l.seq == 0 {
-			t.Fatal("seq 0 was taken")
+			t.Fatal("seq 0 was accepted")
 		}
 	})
 }

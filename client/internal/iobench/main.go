@@ -1,6 +1,6 @@
-// Command iobench compares the ways a session can use its socket (client.IO)
-// against a grid, in short interleaved rounds, so that a noisy machine is
-// equally unkind to all. docs/client.md has its figures.
+// Command iobench compares the ways a session can use its socket (client.IO) against a grid, in
+// short interleaved rounds, so that noise of the machine affects all of them equally.
+// docs/client.md has its figures.
 package main
 
 import (
